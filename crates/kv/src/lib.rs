@@ -1,38 +1,33 @@
 //! Ordered tables: copy-on-write B+trees on slotted pages.
 //!
 //! ```text
-//! tree      Tree: root, height, count, id           what a catalog stores of a table (64 bytes)
-//!  ├ get       get, contains                        the way of one key down, through lent pages
-//!  ├ insert    put                                  descent, in-place edit, split, new root
-//!  ├ ending    insert_near_end                      ascending rows, one by one
-//!  ├ append    append                               ascending rows, leaf by leaf (filling)
-//!  ├ remove    remove, clear                        descent, edit, merge or even out, lower root
-//!  ├ cut       remove_range                         branches cut off
-//!  ├ batch     get_many, split, append, reserve     many keys, places
-//!  ├ share     full leaves and their neighbours     two share, two become three
-//!  └ seal      checksums bottom-up before a commit
-//! cursor    Cursor                                  seeks with all five relations, both directions
-//! work, sub  Work, Absent, Sub                  a table, nested or not, for changing and for reading
-//! pairs     Pairs, PairCursor (pair_cursor)         multi-values: a set under each key
-//!  ├ pair_ending  append                            ascending pairs, one by one
-//!  └ pair_append  extend                            ascending pairs, set by set
-//! sets      Values                                  of many keys; the places of pairs
-//! packed    a place in a set that lies in its row
-//!  └ even    its values: keys of one length
-//! range     Range                                   double-ended iterator of known length
-//! value     Value                                   inline, or chunks of an extent
-//! check     Claim, Damage                           every rule of the format, every page reached
-//! leaves    read_leaves                          ahead of who comes for the rows
-//! ahead     Runs                                 pages asked for ahead, those side by side in one call
-//! walk      Walk, PageAt                            page by page, by birth, around damage
-//! way       Way, Again                              a get that remembers the pages it went through
-//! stat      TableShape                              levels, and pages by what they hold
-//!
-//! key       keys that are too long for a page
-//! small     a nested table inside a leaf cell
-//! node      the bytes of a page: reading            header, heads, offsets, cells, search
-//! edit      the bytes of a page: changing in place
-//! group     entries taken out of pages: sizes, split points, writing them back
+//! page        the bytes of one page
+//!  ├ layout       what a page is: header, slots, cells, tags; its invariants
+//!  ├ header       the fields of the header, checked
+//!  ├ key          keys, and the rest of one that is too long for a page
+//!  ├ overflow     large values and long keys in an extent of their own
+//!  ├ node, search, point_get, row       reading: a page, a key in it, for a get, for a walk
+//!  ├ edit         changing a page in place
+//!  ├ entries      entries taken out of pages: sizes, split points, writing them back
+//!  ├ row_count    how many rows an entry stands for
+//!  └ prefetch, read_ahead    of bytes into the processor's cache, of pages from the file
+//! value       Value, Stored                inline in the leaf, or in an extent
+//! inline      a nested table (inline_table) or a set (packed_set, fixed_width) inside a leaf cell
+//! table       the B+tree
+//!  ├ tree         Tree: root, height, count, id           what a catalog stores of a table (64 bytes)
+//!  ├ get, get_many, cached_get        the way down through lent pages; with the way remembered: Way, Again
+//!  ├ path         descent paths, and making their pages the transaction's own
+//!  ├ insert       in place, redistribute (with a neighbour), sequential, split
+//!  ├ remove       merge, even out, fewer levels; range_delete cuts branches off
+//!  └ free         what rows and pages lead to
+//! bulk        ascending rows: leaf by leaf (append, leaf_builder), one by one (append_cursor: Ending)
+//! cursor      Cursor (tree_cursor), Range  seeks with all five relations, both directions
+//!  ├ forward, steps, row_key          steps in a leaf and from leaf to leaf
+//!  ├ prefetcher, sequential_range     leaves read ahead of a walk
+//!  └ select       rows by number, and keys that cut a table into equal parts
+//! nested      Sub (table_reader), Work (table_writer)     a table in pages or in a cell
+//! sets        tables of multi-values: Pairs (set_table), PairCursor (set_cursor), Values; append, append_cursor
+//! visit       whole tables: check (every rule of the format), walk, relocate, stat, read_leaves
 //! ```
 //!
 //! ```text
@@ -48,61 +43,37 @@
 //!
 //! Errors are the pager's: this room adds no failure of its own, only `Corrupt` and `Limit`.
 
-mod ahead;
-mod append;
-mod ascend;
-mod batch;
-mod check;
+mod bulk;
 mod cursor;
-mod cut;
-mod edit;
-mod ending;
-mod even;
-mod filling;
-mod get;
-mod group;
-mod insert;
-mod key;
-mod leaves;
-mod node;
-mod packed;
-mod pair_append;
-mod pair_cursor;
-mod pair_ending;
-mod pairs;
-mod range;
-mod relocate;
-mod remove;
+mod error;
+mod inline;
+mod nested;
+mod page;
 mod sets;
-mod share;
-mod small;
-mod stat;
-mod sub;
-mod tree;
+mod table;
 mod value;
-mod walk;
-mod way;
-mod work;
+mod visit;
 
-pub use append::PutRow;
-pub use check::{Claim, Damage};
-pub use cursor::Cursor;
-pub use ending::Ending;
-pub use key::KEY_BYTES_MAX;
-pub use node::key_bytes_max;
-pub use pair_cursor::PairCursor;
-pub use pairs::Pairs;
-pub use range::Range;
-pub use relocate::Relocation;
-pub use sets::Values;
-pub use stat::TableShape;
-pub use sub::Sub;
+pub use bulk::append::PutRow;
+pub use bulk::append_cursor::Ending;
+pub use cursor::range::Range;
+pub use cursor::tree_cursor::Cursor;
+pub use nested::table_reader::Sub;
+pub use nested::table_writer::{Absent, Work};
+pub use page::key::KEY_BYTES_MAX;
+pub use page::layout::key_bytes_max;
+pub use page::overflow::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES};
+pub use sets::set_cursor::PairCursor;
+pub use sets::set_table::Pairs;
+pub use sets::values::Values;
+pub use table::cached_get::{Again, Way};
+pub use table::tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};
 pub use tidalite_pager::{Error, Result};
-pub use tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};
-pub use value::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES, Value};
-pub use walk::{OnRange, PageAt, Walk};
-pub use way::{Again, Way};
-pub use work::{Absent, Work};
+pub use value::Value;
+pub use visit::check::{Claim, Damage};
+pub use visit::relocate::Relocation;
+pub use visit::stat::TableShape;
+pub use visit::walk::{OnRange, PageAt, Walk};
 
 #[cfg(test)]
 mod tests;

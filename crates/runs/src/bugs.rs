@@ -21,7 +21,7 @@ pub const BUGS: [Bug; 3] = [
 
 #[cfg(feature = "seeded-bugs")]
 mod switch {
-    use super::Bug;
+    use crate::bugs::Bug;
     use std::cell::Cell;
 
     thread_local! {

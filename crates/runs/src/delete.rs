@@ -4,13 +4,14 @@
 //! rows. The old block stays in its extent, whole, until the last block of that extent is replaced or the run dies. No tombstone is left, so that readers and
 //! merges need not know that something was deleted.
 
-use crate::block::{Block, encode_block};
-use crate::directory::{self, Entry, entries_from};
+use crate::counters::Work;
 use crate::front::Front;
 use crate::key::Key;
-use crate::run::{BlockStore, Run, row_bytes};
-use crate::tail;
-use crate::work::Work;
+use crate::run::block::{Block, encode_block, row_bytes};
+use crate::run::descriptor::Run;
+use crate::run::directory::{self, Entry, entries_from};
+use crate::run::tail;
+use crate::run::writer::BlockStore;
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Ptr, Result};

@@ -16,15 +16,17 @@
 //! 4. A tier has at most `TIER_RUNS_MAX` runs.
 //! 5. `record` and the directories may be changed in memory only; `commit` seals and writes them.
 
-use crate::directory;
+use crate::counters::Work;
 use crate::key::Key;
+use crate::limits::LAYOUTS_MAX;
 use crate::record::{FrontRoot, Record, record_extent};
-use crate::run::Run;
-use crate::work::{LAYOUTS_MAX, Work};
+use crate::run::block::row_bytes;
+use crate::run::descriptor::Run;
+use crate::run::directory;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_base::{SeriesId, TxnId};
 use tidalite_codec::ColumnType;
 use tidalite_kv::Relocation;
 use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
@@ -242,5 +244,33 @@ impl Front {
             tail_rows: self.tail_rows,
             run_rows: self.run_rows(),
         })
+    }
+
+    /// The oldest transaction that a run may be of which takes in the tail.
+    pub(crate) fn tail_oldest<W: PageWrite>(&self, w: &W) -> TxnId {
+        // Rows of the tail are newer than the newest run, more is not known of them.
+        match self.live_runs(0).next() {
+            _ if self.tail.is_null() => w.txn(),
+            Some((run, _)) => run.txn_newest,
+            None => TxnId(1),
+        }
+    }
+
+    /// The rows of the tail are elsewhere now.
+    pub(crate) fn free_tail<W: PageWrite>(&mut self, w: &mut W) {
+        if !self.tail.is_null() {
+            w.free_page(&self.tail);
+            self.tail = Ptr::NULL;
+            self.tail_rows = 0;
+        }
+    }
+
+    /// Counts rows that were linked.
+    pub(crate) fn note_linked(&mut self, series: SeriesId, rows: usize, columns: usize) {
+        let rows = rows as u64;
+        self.work.rows_given += rows;
+        self.work.rows_linked += rows;
+        self.work.bytes_given += rows * row_bytes(columns);
+        self.linked.insert(series);
     }
 }

@@ -1,12 +1,12 @@
 //! Reading: the rows of a series in the tail, in every live run and in open merges.
 
-use crate::block::Block;
-use crate::cursor::RunCursor;
-use crate::directory::entry_at_or_before;
 use crate::front::Front;
 use crate::key::Key;
-use crate::run::Run;
-use crate::tail;
+use crate::run::block::Block;
+use crate::run::cursor::RunCursor;
+use crate::run::descriptor::Run;
+use crate::run::directory::entry_at_or_before;
+use crate::run::tail;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;

@@ -20,8 +20,8 @@
 
 use crate::bugs::{Bug, active};
 use crate::key::{KEY_BYTES, Key};
-use crate::run::{RUN_BYTES, Run};
-use crate::work::{FAN_IN, LAYOUTS_MAX, TIER_RUNS_MAX, TIERS_MAX};
+use crate::limits::{FAN_IN, LAYOUTS_MAX, TIER_RUNS_MAX, TIERS_MAX};
+use crate::run::descriptor::{RUN_BYTES, Run};
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, COLUMNS_MAX};
 use tidalite_base::{Corrupt, get_u16, get_u64, put_u16, put_u64};
 use tidalite_codec::ColumnType;

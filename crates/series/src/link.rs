@@ -10,7 +10,7 @@
 //! newest transaction whose rows are below. `bytes` is what the leaves below take in their packed
 //! extents, alignment included; a cut uses it to lower an extent's live bytes unread.
 
-use crate::read::Row;
+use crate::row::Row;
 use tidalite_base::{TxnId, get_i64, get_u64, put_i64, put_u64};
 use tidalite_codec::Stats;
 use tidalite_pager::{PTR_BYTES, Ptr};

@@ -15,15 +15,16 @@
 //! 4. `buffer` holds the bytes of the open extent from `written` to `used`; until `flush` they cannot be read.
 
 use crate::extents::{self, ExtentRecord};
-use crate::leaf::{OpenLeaf, vectors_max};
+use crate::leaf::capacity::vectors_max;
+use crate::leaf::layout::{LEAF_ALIGN, aligned};
+use crate::leaf::writer::OpenLeaf;
+use crate::link::{Entry, Link};
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::LEAF_VECTORS_MAX;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
 
-/// Leaves start at multiples of this.
-pub(crate) const LEAF_ALIGN: usize = 64;
 /// The first extent of a transaction; each further one is twice as large, up to the maximum.
 const EXTENT_BYTES_FIRST: usize = 64 * 1024;
 /// Extents of a bulk load.
@@ -34,11 +35,6 @@ const WRITE_BYTES: usize = 256 * 1024;
 const SPARE_MAX: usize = 8;
 /// Dead leaves of older transactions that are collected before the table is touched.
 const DEAD_MAX: usize = 4096;
-
-/// `bytes` rounded up to the alignment of leaves.
-pub(crate) fn aligned(bytes: usize) -> usize {
-    bytes.next_multiple_of(LEAF_ALIGN)
-}
 
 struct Open {
     extent: Extent,
@@ -134,6 +130,39 @@ impl Packer {
 
     pub(crate) fn give_bytes(&mut self, bytes: Vec<u8>) {
         self.bytes = bytes;
+    }
+
+    /// Writes a leaf and returns its link; the leaf is empty then.
+    ///
+    /// # Panics
+    /// When there is no row.
+    pub(crate) fn write_leaf<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        leaf: &mut OpenLeaf,
+        owner: u64,
+    ) -> Result<Entry> {
+        assert!(leaf.rows > 0, "a leaf has rows");
+        let mut bytes = self.take_bytes();
+        let directory = leaf.assemble(&mut bytes);
+        let size = aligned(bytes.len()) as u64;
+        let kind = match leaf.cold {
+            true => Kind::SeriesCold,
+            false => Kind::SeriesLeaf,
+        };
+        let ptr = self.append(w, &mut bytes, directory, (kind, owner), leaf.end)?;
+        self.give_bytes(bytes);
+        let link = Link {
+            ptr,
+            begin: leaf.begin,
+            end: leaf.end,
+            count: leaf.rows as u64,
+            data_txn: w.txn(),
+            bytes: size,
+        };
+        let stats = leaf.columns.iter().map(|column| column.stats).collect();
+        leaf.empty();
+        Ok(Entry { link, stats })
     }
 
     /// Appends a leaf: seals its first `directory` bytes as a block and returns the pointer to them.

@@ -1,7 +1,10 @@
-//! To a row by its number, and the number of a row.
+//! To a row by its number, the number of a row, and keys that cut a table into equal parts.
 
-use super::{Cursor, Frame, Place, Way};
-use crate::node::{Node, damaged};
+use crate::cursor::frame::{Frame, Place, Way};
+use crate::cursor::tree_cursor::Cursor;
+use crate::error::damaged;
+use crate::page::node::Node;
+use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> Cursor<'_, R> {
@@ -99,4 +102,49 @@ impl<R: PageRead> Cursor<'_, R> {
         }
         Ok(self.settle(Place::After)?.then_some(rank))
     }
+}
+
+impl Tree {
+    /// Keys that cut the table into `parts` of equal size, within one row: one less than parts, fewer where
+    /// there are not so many rows.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One descent a key.
+    pub fn split_keys<R: PageRead>(&self, r: &R, parts: usize) -> Result<Vec<Vec<u8>>> {
+        self.split_range(r, (0, self.rows), parts)
+    }
+
+    /// As `split_keys`, for the rows from one rank up to another.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn split_range<R: PageRead>(
+        &self,
+        r: &R,
+        (from, to): (u64, u64),
+        parts: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let mut cursor = self.cursor(r);
+        for rank in cuts(from, to.min(self.rows), parts) {
+            if cursor.select(rank)?
+                && keys
+                    .last()
+                    .is_none_or(|last| last.as_slice() < cursor.key())
+            {
+                keys.push(cursor.key().to_vec());
+            }
+        }
+        Ok(keys)
+    }
+}
+
+/// The ranks at which the second and later ones of `parts` equal parts of these ranks begin.
+pub(crate) fn cuts(from: u64, to: u64, parts: usize) -> impl Iterator<Item = u64> {
+    let rows = u128::from(to.saturating_sub(from));
+    let parts = (parts.max(1) as u128).min(rows);
+    (1..parts).map(move |part| from + (rows * part / parts) as u64)
 }

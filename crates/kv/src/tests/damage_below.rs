@@ -2,11 +2,10 @@
 
 use super::raw::RawPages;
 use super::{claims, few, random_key, random_value};
-use crate::edit::Payload;
-use crate::group::Bias;
-use crate::insert::Old;
-use crate::key::Key;
-use crate::node::{child_bytes, tag};
+use crate::page::entries::Bias;
+use crate::page::key::Key;
+use crate::page::layout::{Payload, child_bytes, tag};
+use crate::table::free::Old;
 use crate::{Absent, Error, PageAt, Result, Sub, Tree, Walk, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
@@ -345,7 +344,7 @@ fn many_ways_to_one_page_are_gone_once() {
         }
     }
     let nested = Tree {
-        flags: below.flags & !crate::tree::INNER,
+        flags: below.flags & !crate::table::tree::INNER,
         ..below
     };
 
@@ -426,7 +425,7 @@ fn tables_nested_too_deep_are_told() {
             .unwrap();
     }
     let mut tree = Tree {
-        flags: below.flags & !crate::tree::INNER,
+        flags: below.flags & !crate::table::tree::INNER,
         ..below
     };
     assert!(tree.check(&pages, &mut |_| {}).is_err());

@@ -156,7 +156,7 @@ fn forge(rng: &mut Rng, good: &[u8], head: usize) -> Vec<u8> {
 
 #[test]
 fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
-    use crate::block::Block;
+    use crate::run::block::Block;
     use tidalite_pager::{Header, Kind, seal_block};
     let mut world = filled();
     for time in 0..4 {
@@ -165,7 +165,7 @@ fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
     world.commit();
     let mut rng = Rng::new(77);
     let (run, _) = world.front.live_runs(0).next().unwrap();
-    let entry = crate::directory::entry_at_or_before(
+    let entry = crate::run::directory::entry_at_or_before(
         &run.directory,
         &world.pages,
         &crate::key::Key::new(0, SeriesId(7 * 7), i64::MAX),
@@ -204,7 +204,7 @@ fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
         let ptr = pages.new_page(Kind::Tail, 0).unwrap();
         pages.page_mut(&ptr).unwrap()[32..].copy_from_slice(&forged[32..]);
         let ptr = pages.seal_page(&ptr).unwrap();
-        let pieces = crate::tail::pieces(&pages, &ptr, &world.front.layouts);
+        let pieces = crate::run::tail::pieces(&pages, &ptr, &world.front.layouts);
         errors += u32::from(pieces.is_err());
         let front = Front {
             tail: ptr,
@@ -218,8 +218,8 @@ fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
         };
         let _ = one.rows(&pages, SeriesId(7), &POINT, everything, &mut rows);
         let mut appended = one.tail;
-        if round % 50 == 0 && crate::tail::used(&pages, &appended).is_ok() {
-            let deleted = crate::tail::delete(
+        if round % 50 == 0 && crate::run::tail::used(&pages, &appended).is_ok() {
+            let deleted = crate::run::tail::delete(
                 &mut pages,
                 &appended,
                 &one.layouts,
@@ -247,8 +247,14 @@ fn a_forged_run_is_walked_without_panic() {
         let mut entries = Vec::new();
         for run in &runs {
             let all = crate::key::Key::MIN;
-            crate::directory::entries_from(&run.directory, &world.pages, &all, 99, &mut entries)
-                .unwrap();
+            crate::run::directory::entries_from(
+                &run.directory,
+                &world.pages,
+                &all,
+                99,
+                &mut entries,
+            )
+            .unwrap();
         }
         for tier in &mut world.front.record.tiers {
             for run in &mut tier.runs {
@@ -261,7 +267,7 @@ fn a_forged_run_is_walked_without_panic() {
                         entry.last.time = rng.u64() as i64;
                     }
                     entry.rows = rng.below(2_000) as u32;
-                    crate::directory::put_entry(&mut run.directory, &mut world.pages, &entry)
+                    crate::run::directory::put_entry(&mut run.directory, &mut world.pages, &entry)
                         .unwrap();
                 }
             }

@@ -8,7 +8,7 @@ mod bounds;
 mod bug;
 mod damage;
 mod model;
-mod passed;
+pub(crate) mod passed;
 mod shifted;
 
 use crate::{Front, FrontClaim, FrontReport, FrontRoot, Sink, Staging, Work};

@@ -1,10 +1,10 @@
 //! What an open merge has passed does not take space until it ends.
 
 use super::*;
-use crate::directory::entries_from;
 use crate::key::Key;
-use crate::lengths::passed_bytes;
-use crate::work::FAN_IN;
+use crate::limits::FAN_IN;
+use crate::run::directory::entries_from;
+use crate::step_sizes::passed_bytes;
 use tidalite_testkit::rng::Rng;
 
 const SERIES: u64 = 64;

@@ -1,9 +1,9 @@
 //! Blocks whose times lie near a line, each series' by a shift of its own.
 
 use super::*;
-use crate::block::{Block, encode_block, encoded_len};
-use crate::directory::entries_from;
 use crate::key::Key;
+use crate::run::block::{Block, encode_block, encoded_len};
+use crate::run::directory::entries_from;
 use tidalite_codec::{Hint, SHIFTS_BYTES_MAX};
 use tidalite_pager::{Extent, HEADER_BYTES, Header, Kind, Ptr, seal_block};
 use tidalite_testkit::rng::Rng;

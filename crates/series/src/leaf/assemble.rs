@@ -1,16 +1,16 @@
 //! The bytes of a leaf that is closed: fixed fields, sections, payloads. The payloads of an open leaf lie vector after vector, as they
 //! were made; here they are brought into the order of the sections.
 
-use super::directory::number_of;
-use super::entry::{Span, put_column, put_times};
-use super::writer::{Model, OpenLeaf, OpenVector, time_of};
-use super::{
+use crate::leaf::directory::number_of;
+use crate::leaf::entry::{Span, put_column, put_times};
+use crate::leaf::layout::{
     BEGIN_AT, COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, MODE_VECTORS,
     MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES, PLACE_BYTES, PLACE_ENTRY,
     PLACE_PAYLOAD, ROWS_AT, SECTION_BYTES, SECTION_ENTRIES, SECTION_MODE, SECTION_PAYLOADS,
-    SECTION_TYPE, SECTIONS_AT, VECTORS_AT,
+    SECTION_TYPE, SECTIONS_AT, VECTORS_AT, aligned,
 };
-use crate::packer::aligned;
+use crate::leaf::open_vector::{Model, OpenVector};
+use crate::leaf::writer::{OpenLeaf, time_of};
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{put_i64, put_u16, put_u32, put_u64};
 
@@ -160,7 +160,7 @@ impl OpenLeaf {
     }
 
     /// Fills `out` with everything but the header; returns the directory's length.
-    pub(super) fn assemble(&self, out: &mut Vec<u8>) -> usize {
+    pub(crate) fn assemble(&self, out: &mut Vec<u8>) -> usize {
         let directory = self.put_directory(out);
         out.reserve(self.payloads.len());
         let mut copy = |from: u32, bytes: usize| {

@@ -1,7 +1,8 @@
 //! A leaf in cold form: each column whose vectors get smaller as pages of one model, the others as they were.
 
-use super::MODEL_ENTRY_BYTES;
-use super::writer::{Model, OpenLeaf, OpenVector, payload_checksum, vector_rows};
+use crate::leaf::layout::{MODEL_ENTRY_BYTES, payload_checksum};
+use crate::leaf::open_vector::{Model, OpenVector};
+use crate::leaf::writer::{OpenLeaf, vector_rows};
 use tidalite_codec::{ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words};
 
 impl OpenLeaf {
@@ -93,7 +94,7 @@ fn cool<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leaf::Leaf;
+    use crate::leaf::reader::Leaf;
     use crate::packer::Packer;
     use tidalite_codec::{CHUNK_BYTES, COLD, Chunk, Rows};
     use tidalite_kv::Tree;
@@ -129,7 +130,7 @@ mod tests {
         assert!(leaf.columns[1].model.is_some());
         leaf.payloads = payloads;
         let mut pages = ScratchPages::new(4096);
-        let entry = leaf.close(&mut pages, &mut packer, 7).unwrap();
+        let entry = packer.write_leaf(&mut pages, &mut leaf, 7).unwrap();
         packer.finish(&mut pages).unwrap();
         pages.commit();
         let leaf = Leaf::open(&pages, &entry.link, &types).unwrap();

@@ -9,7 +9,7 @@
 //! Where an entry is follows from the lengths in front of the entries: adding them up takes less time than a branch
 //! would that is not foreseen.
 
-use super::{
+use crate::leaf::layout::{
     MODE_COLD, MODE_VECTORS, MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES,
     PLACE_BYTES, PLACE_ENTRY, PLACE_PAYLOAD, SECTION_BYTES, SECTION_ENTRIES, SECTION_MODE,
     SECTION_PAYLOADS, SECTION_TYPE, SECTIONS_AT, WHOLE_BYTES,

@@ -15,8 +15,8 @@
 //! The rows of a chunk and the count of statistics are those of the vector, its first and last word those of the statistics, its
 //! length is in front of the entries (directory.rs).
 
-use super::directory::Place;
-use super::writer::OpenVector;
+use crate::leaf::directory::Place;
+use crate::leaf::open_vector::OpenVector;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 use tidalite_codec::short;

@@ -1,96 +1,13 @@
 //! A leaf: up to 16 vectors of rows, column after column, under one directory.
-//!
-//! ```text
-//! 0         32      64         + 8 (1 + columns)          directory bytes          + data bytes   up to 64-byte alignment
-//! | header  | fixed | sections | times | column 0 | 1 | ..| times | column 0 | 1 ..| zeros |
-//! |<---------------- one block, under the link's checksum --->|<- payloads, each under a checksum of the directory
-//!
-//! fixed:    32     36        37        38  40                44           48      56    64
-//!           | rows | vectors | columns | 0 | directory bytes | data bytes | begin | end |
-//!           | u32  |   u8    |   u8    |u16|       u32       |    u32     |  i64  | i64 |
-//! sections: of the times, then of each column
-//!           | mode | type | bytes in the directory | bytes of payloads |
-//!           |  u8  |  u8  |          u16           |        u32        |    type: 0 for times
-//! times:    mode 1, stepped: row i is at begin + i * step; every vector but the last has 1024 rows
-//!           | step u64 |
-//! columns:  mode 1, constant: every word of the leaf is the same
-//!           | word u64 |
-//! both:     mode 0, for each vector | bytes of the entry u8 | of the payload u16 |; then the entries, see entry.rs
-//! ```
-//!
-//! A leaf in cold form has the kind of its own, so that a link tells it; its times and columns may be in mode 2: what the
-//! vectors of one share stands in front of what mode 0 has (decision 0414).
-//! ```text
-//!           | checksum | bytes |  of the model, the first payload of its section
-//!           |   u64    |  u32  |
-//! ```
-//! A leaf with fewer columns than its series was written before the others were added (decision 0410).
-//! Sections and payloads lie one behind the other in the same order, and so do the vectors in each: where something is follows
-//! from the lengths of what is before it. The statistics of a vector of a constant column are those of its rows; they follow
-//! from the word. Directories are small because vectors of few bits are: decision 0421.
 
-mod assemble;
-mod cold;
-mod directory;
-mod entry;
-mod reader;
-mod stats;
-mod writer;
-
-pub(crate) use directory::Reached;
-pub(crate) use reader::Leaf;
-pub(crate) use writer::{OpenLeaf, payload_checksum};
-
-use entry::{COLUMN_ENTRY_BYTES_MAX, TIME_ENTRY_BYTES_MAX};
-use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
-use tidalite_pager::{HEADER_BYTES, Kind};
-
-const ROWS_AT: usize = HEADER_BYTES;
-const VECTORS_AT: usize = ROWS_AT + 4;
-const COLUMNS_AT: usize = VECTORS_AT + 1;
-const DIRECTORY_BYTES_AT: usize = COLUMNS_AT + 3;
-const DATA_BYTES_AT: usize = DIRECTORY_BYTES_AT + 4;
-const BEGIN_AT: usize = DATA_BYTES_AT + 4;
-const END_AT: usize = BEGIN_AT + 8;
-const SECTIONS_AT: usize = END_AT + 8;
-const _: () = assert!(SECTIONS_AT == 64);
-
-const SECTION_MODE: usize = 0;
-const SECTION_TYPE: usize = SECTION_MODE + 1;
-const SECTION_ENTRIES: usize = SECTION_TYPE + 1;
-const SECTION_PAYLOADS: usize = SECTION_ENTRIES + 2;
-const SECTION_BYTES: usize = SECTION_PAYLOADS + 4;
-
-/// Each vector has an entry of its own.
-const MODE_VECTORS: u8 = 0;
-/// Times: one step for the whole leaf. Columns: one word for the whole leaf.
-const MODE_WHOLE: u8 = 1;
-/// As 0; the entries follow that of a model, which vectors in cold form need.
-const MODE_COLD: u8 = 2;
-
-const PLACE_ENTRY: usize = 0;
-const PLACE_PAYLOAD: usize = PLACE_ENTRY + 1;
-const PLACE_BYTES: usize = PLACE_PAYLOAD + 2;
-
-/// Bytes of a step or a word.
-const WHOLE_BYTES: usize = 8;
-
-const MODEL_CHECKSUM: usize = 0;
-const MODEL_BYTES: usize = MODEL_CHECKSUM + 8;
-const MODEL_ENTRY_BYTES: usize = MODEL_BYTES + 4;
-
-/// Payload bytes after which a leaf takes no further vector: rewriting one then stays cheap.
-const DATA_BYTES_SOFT: usize = 64 * 1024;
-
-/// Whether a pointer of this kind leads to a leaf.
-pub(crate) fn is_leaf(kind: Kind) -> bool {
-    matches!(kind, Kind::SeriesLeaf | Kind::SeriesCold)
-}
-
-/// Vectors that fit one leaf: 16, or fewer when many columns could stretch the directory over 64 KiB.
-pub(crate) fn vectors_max(columns: usize) -> usize {
-    let sections = 1 + columns;
-    let fixed = SECTIONS_AT + sections * (SECTION_BYTES + MODEL_ENTRY_BYTES);
-    let entry = sections * PLACE_BYTES + TIME_ENTRY_BYTES_MAX + columns * COLUMN_ENTRY_BYTES_MAX;
-    ((CHECKSUM_SPAN_MAX - fixed) / entry).clamp(1, LEAF_VECTORS_MAX)
-}
+pub(crate) mod assemble;
+pub(crate) mod capacity;
+pub(crate) mod cold;
+pub(crate) mod directory;
+pub(crate) mod entry;
+pub(crate) mod layout;
+pub(crate) mod open_vector;
+pub(crate) mod reader;
+pub(crate) mod sealed;
+pub(crate) mod stats;
+pub(crate) mod writer;

@@ -1,15 +1,13 @@
 //! Leaf bytes in, vectors out. The sections of the directory and the times are checked in `open`; an entry of a column when it is
 //! asked for, and payloads, one by one, when they are read.
 
-use super::directory::{Place, Sections, number_of};
-use super::entry::{Entry, Span};
-use super::writer::payload_checksum;
-use super::{
+use crate::leaf::directory::{Place, Sections, number_of};
+use crate::leaf::entry::{Entry, Span};
+use crate::leaf::layout::{
     BEGIN_AT, COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, ROWS_AT,
-    SECTION_BYTES, SECTIONS_AT, VECTORS_AT, is_leaf,
+    SECTION_BYTES, SECTIONS_AT, VECTORS_AT, aligned, is_leaf, payload_checksum,
 };
 use crate::link::Link;
-use crate::packer::aligned;
 use std::fmt::Display;
 use tidalite_base::limits::{COLUMNS_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_base::{Corrupt, get_i64, get_u16, get_u32};

@@ -1,8 +1,8 @@
 //! What a leaf says of its vectors without decoding them, and of what will be decoded soon.
 
-use super::Leaf;
-use super::directory::{Reached, number_of};
-use super::entry::Entry;
+use crate::leaf::directory::{Reached, number_of};
+use crate::leaf::entry::Entry;
+use crate::leaf::reader::Leaf;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Stats};
 use tidalite_pager::{PageRead, Result};

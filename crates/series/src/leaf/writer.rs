@@ -1,4 +1,4 @@
-//! Rows in, leaf bytes out.
+//! An open leaf: rows in, encoded vectors out. `assemble.rs` makes the leaf's bytes of them, `packer.rs` writes these.
 //!
 //! A leaf is filled a vector at a time and may stay open between two of them: a transaction that feeds thousands of series
 //! in turn brings a vector of each at a time, and a leaf of one vector costs its readers more than its rows do.
@@ -12,17 +12,15 @@
 //! 3. While the `word` of a column is known, all its rows have it and `vectors` is empty; else there is an entry a vector.
 //! 4. Each byte of `payloads` is one of a vector that has an entry, or of a model.
 
-use super::{DATA_BYTES_SOFT, vectors_max};
-use crate::link::{Entry, Link};
-use crate::packer::{Packer, aligned};
-use crate::sealed::Sealed;
+use crate::leaf::capacity::{DATA_BYTES_SOFT, vectors_max};
+use crate::leaf::open_vector::{Model, OpenVector};
+use crate::leaf::sealed::Sealed;
+use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_base::{Corrupt, checksum};
 use tidalite_codec::{
     Chunk, ColumnType, Hint, Line, Rows, RowsRef, Stats, decode_column, decode_times,
     encode_column, encode_times, fill_steps,
 };
-use tidalite_pager::{Kind, PageWrite, Result};
 
 /// Vectors for which an open leaf takes memory at a time.
 const VECTORS_STEP: usize = 3;
@@ -31,48 +29,30 @@ const VECTORS_STEP: usize = 3;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenLeaf {
     pub(super) vectors: usize,
-    pub(super) rows: usize,
-    pub(super) begin: i64,
-    pub(super) end: i64,
+    pub(crate) rows: usize,
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
     pub(super) step: Option<u64>,
     /// With begin and end of each vector.
     pub(super) times: Vec<OpenVector<(i64, i64)>>,
     /// The model of the times, in cold form.
     pub(super) times_model: Option<Model>,
-    pub(super) columns: Vec<OpenColumn>,
+    pub(crate) columns: Vec<OpenColumn>,
     pub(super) payloads: Vec<u8>,
     /// It takes vectors up to its number of vectors, and what was tried to make it smaller is done: see cold.rs.
-    pub(super) cold: bool,
+    pub(crate) cold: bool,
     last: Before,
     /// How many vectors it takes, where the columns allow as many.
     vectors_most: usize,
 }
 
-/// A model among the payloads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Model {
-    pub(super) offset: u32,
-    pub(super) bytes: u32,
-    pub(super) checksum: u64,
-}
-
-/// The times or the words of a vector, and `what` is known of them.
 #[derive(Clone, Debug)]
-pub(super) struct OpenVector<T> {
-    pub(super) chunk: Chunk,
-    /// Where its payload is among those of the leaf.
-    pub(super) offset: u32,
-    pub(super) checksum: u64,
-    pub(super) what: T,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct OpenColumn {
+pub(crate) struct OpenColumn {
     pub(super) word: Option<u64>,
     pub(super) vectors: Vec<OpenVector<Stats>>,
     pub(super) model: Option<Model>,
     /// Of all rows.
-    pub(super) stats: Stats,
+    pub(crate) stats: Stats,
     /// Of the rows before the last vector.
     stats_before: Stats,
 }
@@ -83,29 +63,6 @@ struct Before {
     end: i64,
     rows: usize,
     payload_bytes: usize,
-}
-
-impl<T> OpenVector<T> {
-    /// What was just appended to `payloads` behind `offset`.
-    fn last(chunk: Chunk, payloads: &[u8], offset: usize, what: T) -> Self {
-        Self {
-            chunk,
-            offset: offset as u32,
-            checksum: payload_checksum(&payloads[offset..]),
-            what,
-        }
-    }
-
-    /// Of a vector whose chunk says it all.
-    fn none(chunk: Chunk, what: T) -> Self {
-        debug_assert!(chunk.is_empty(), "no bytes");
-        Self {
-            chunk,
-            offset: 0,
-            checksum: 0,
-            what,
-        }
-    }
 }
 
 impl OpenLeaf {
@@ -434,39 +391,6 @@ impl OpenLeaf {
         }
     }
 
-    /// Writes the leaf and returns its link; what is left is empty.
-    ///
-    /// # Panics
-    /// When there is no row.
-    pub(crate) fn close<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        packer: &mut Packer,
-        owner: u64,
-    ) -> Result<Entry> {
-        assert!(self.rows > 0, "a leaf has rows");
-        let mut bytes = packer.take_bytes();
-        let directory = self.assemble(&mut bytes);
-        let size = aligned(bytes.len()) as u64;
-        let kind = match self.cold {
-            true => Kind::SeriesCold,
-            false => Kind::SeriesLeaf,
-        };
-        let ptr = packer.append(w, &mut bytes, directory, (kind, owner), self.end)?;
-        packer.give_bytes(bytes);
-        let link = Link {
-            ptr,
-            begin: self.begin,
-            end: self.end,
-            count: self.rows as u64,
-            data_txn: w.txn(),
-            bytes: size,
-        };
-        let stats = self.columns.iter().map(|column| column.stats).collect();
-        self.empty();
-        Ok(Entry { link, stats })
-    }
-
     /// Forgets its rows.
     pub(crate) fn empty(&mut self) {
         (self.vectors, self.rows) = (0, 0);
@@ -494,11 +418,6 @@ fn push<T>(vectors: &mut Vec<T>, vector: T) {
         vectors.reserve_exact(VECTORS_STEP);
     }
     vectors.push(vector);
-}
-
-/// What the directory holds for a payload: its checksum, or 0 for no bytes.
-pub(crate) fn payload_checksum(bytes: &[u8]) -> u64 {
-    if bytes.is_empty() { 0 } else { checksum(bytes) }
 }
 
 /// What was encoded in memory can be decoded.

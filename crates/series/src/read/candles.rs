@@ -7,12 +7,11 @@
 //! 2. `open` is the candle that smaller pieces and rows are gathered in; it is handed out before any
 //!    candle that lies behind it.
 
-use super::collect::{Collector, Piece, VECTOR_RANK};
+use crate::node::NODE_LINKS_MAX;
+use crate::read::collect::{Collector, Piece, VECTOR_RANK};
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, RowsRef, Stats};
 use tidalite_pager::Result;
-
-use crate::node::NODE_LINKS_MAX;
 
 /// How much one candle takes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

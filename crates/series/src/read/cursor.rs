@@ -1,8 +1,9 @@
 //! A row at a time, in both directions. Steps stay in the decoded vector; only a step over its edge
 //! touches the tree.
 
-use super::segments::Segments;
-use super::{Row, View};
+use crate::read::segments::Segments;
+use crate::read::view::View;
+use crate::row::Row;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 
@@ -223,4 +224,13 @@ impl<'a, R: PageRead> Cursor<'a, R> {
 fn lost() -> Error {
     let found = "a step after an error";
     Corrupt::new("position of a cursor", 0, found, "search, first or last").into()
+}
+
+impl<'a, R: PageRead> View<'a, R> {
+    /// A cursor in front of the first row, over all columns.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'a, R> {
+        let all: Vec<usize> = (0..self.tree.types.len()).collect();
+        Cursor::new(*self, self.segments(&all), all.len())
+    }
 }

@@ -5,11 +5,11 @@
 //! 2. `late` is what of the late rows was not passed yet; it shrinks from the end that the walk comes from.
 //! 3. Rows are handed out in the direction of the walk, those of one call ascending.
 
-use super::scan::{Vector, Words};
-use crate::leaf::Leaf;
+use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::Spine;
-use crate::tree::SeriesTree;
+use crate::read::vector::{Vector, Words};
+use crate::tree::series_tree::SeriesTree;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, PageRead, Result};

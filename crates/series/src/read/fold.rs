@@ -8,12 +8,13 @@
 //!    the columns of the ranges that rows must match.
 //! 4. A piece is passed by when its statistics rule out that a row matches; it is folded unread only when they say that all do.
 
-use super::collect::{Collector, Count, Grid, Nth, Piece, VECTOR_RANK, Window, Windows};
-use super::filter::{Matched, ValueRange, matched};
-use crate::leaf::{Leaf, Reached};
+use crate::leaf::directory::Reached;
+use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::{NodeStats, Spine};
-use crate::tree::SeriesTree;
+use crate::read::collect::{Collector, Count, Grid, Nth, Piece, VECTOR_RANK, Window, Windows};
+use crate::read::filter::{Matched, ValueRange, matched};
+use crate::tree::series_tree::SeriesTree;
 use std::cell::Cell;
 use tidalite_codec::{Parts, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, PageRead, Result};

@@ -3,21 +3,21 @@
 //! Pieces of the tree whose extremes rule a match out are passed by unread, whatever is asked; those of which every row matches are folded
 //! unread.
 
-use super::View;
-use super::candles::Candle;
-use super::collect::{Grid, Window};
-use super::filter::{Direction, Filter, ValueRange, possible, row_matches};
-use super::fold::{self, Asked};
-use super::scan::{Scan, Vector};
-use crate::leaf::Leaf;
+use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::Spine;
+use crate::read::candles::Candle;
+use crate::read::collect::{Grid, Window};
+use crate::read::filter::{Direction, Filter, ValueRange, possible, row_matches};
+use crate::read::fold::{self, Asked};
+use crate::read::vector::Vector;
+use crate::read::view::View;
 use tidalite_codec::Parts;
 use tidalite_pager::{PageRead, Result};
 
 /// Of a series the rows that match: in each range's column the value lies in it.
 pub struct Matching<'a, R> {
-    view: View<'a, R>,
+    pub(super) view: View<'a, R>,
     ranges: Vec<ValueRange>,
 }
 
@@ -137,16 +137,6 @@ impl<'a, R: PageRead> Matching<'a, R> {
     ) -> Result<u64> {
         let View { r, tree, late } = self.view;
         Filter::new(r, tree, late, (from, to), &self.ranges, columns, f).run(direction)
-    }
-
-    /// Whole vectors, those passed by unread of which no row can match; rows that do not match are among the others.
-    ///
-    /// # Panics
-    /// When a column does not exist.
-    #[must_use]
-    pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
-        let segments = self.view.segments(columns);
-        Scan::new(segments, from, to).only(self.clone())
     }
 
     /// Where the first piece or late row within `from ..= to` begins, or goes on, of which a row may match; true for a late row.

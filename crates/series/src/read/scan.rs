@@ -1,82 +1,14 @@
 //! The rows of an interval in slices of up to 1024: the fast path. What lies wholly inside the interval
 //! is handed out as it was decoded, without a look at a single row.
 
-use super::lines::Lines;
-use super::matching::Matching;
-use super::segments::Segments;
+use crate::read::lines::Lines;
+use crate::read::matching::Matching;
+use crate::read::segments::Segments;
+use crate::read::vector::{Stretch, Vector};
+use crate::read::view::View;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_codec::{as_floats, as_integers};
 use tidalite_pager::{PageRead, Result};
-
-/// Up to 1024 neighbouring rows, borrowed.
-pub struct Vector<'v> {
-    times: &'v [i64],
-    range: Range<usize>,
-    words: &'v dyn Words,
-}
-
-/// The next rows of an interval.
-pub enum Stretch<'v> {
-    /// In memory.
-    Vector(Vector<'v>),
-    /// Made by the `Lines` that were given.
-    Lines,
-}
-
-/// Where the words of a vector lie.
-pub(super) trait Words {
-    fn words(&self, column: usize) -> &[u64];
-}
-
-impl<R: PageRead> Words for Segments<'_, R> {
-    fn words(&self, column: usize) -> &[u64] {
-        Segments::words(self, column)
-    }
-}
-
-impl<'v> Vector<'v> {
-    /// The rows `range` of `times` and `words`.
-    pub(super) fn of(times: &'v [i64], range: Range<usize>, words: &'v dyn Words) -> Self {
-        Self {
-            times: &times[range.clone()],
-            range,
-            words,
-        }
-    }
-
-    /// How many rows; never zero.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a vector handed out has rows")]
-    pub fn len(&self) -> usize {
-        self.times.len()
-    }
-
-    /// The timestamps, ascending.
-    #[must_use]
-    pub fn times(&self) -> &'v [i64] {
-        self.times
-    }
-
-    /// The words of a column that was asked for; empty for another one.
-    #[must_use]
-    pub fn words(&self, column: usize) -> &'v [u64] {
-        let words = self.words.words(column);
-        words.get(self.range.clone()).unwrap_or(&[])
-    }
-
-    /// The values of an f64 column that was asked for.
-    #[must_use]
-    pub fn floats(&self, column: usize) -> &'v [f64] {
-        as_floats(self.words(column))
-    }
-
-    /// The values of an i64 column that was asked for.
-    #[must_use]
-    pub fn integers(&self, column: usize) -> &'v [i64] {
-        as_integers(self.words(column))
-    }
-}
 
 /// The rows of the loaded segment inside the interval.
 fn inside<R: PageRead>(segments: &Segments<'_, R>, from: i64, to: i64) -> Range<usize> {
@@ -370,4 +302,77 @@ pub(super) fn reverse<R: PageRead>(
         f(&vector);
     }
     Ok(rows)
+}
+
+impl<'a, R: PageRead> View<'a, R> {
+    /// Calls `f` with the rows `from ..= to` in ascending order, up to 1024 a time, and returns how many
+    /// rows there were. Only the named columns are read.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; rows before the damage were delivered.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn for_each_vector(
+        &self,
+        from: i64,
+        to: i64,
+        columns: &[usize],
+        mut f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        let mut scan = self.scan(from, to, columns);
+        let mut rows = 0;
+        while let Some(vector) = scan.next()? {
+            rows += vector.len() as u64;
+            f(&vector);
+        }
+        Ok(rows)
+    }
+
+    /// The vectors of `for_each_vector`, to be asked for one by one.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    #[must_use]
+    pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
+        Scan::new(self.segments(columns), from, to)
+    }
+
+    /// As `for_each_vector`, the last vector first. Rows within a vector ascend.
+    ///
+    /// # Errors
+    /// As `for_each_vector`.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn for_each_vector_reverse(
+        &self,
+        from: i64,
+        to: i64,
+        columns: &[usize],
+        f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        reverse(self.segments(columns), from, to, f)
+    }
+
+    /// The vectors of `for_each_vector_reverse`, to be asked for one by one.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    #[must_use]
+    pub fn scan_reverse(&self, from: i64, to: i64, columns: &[usize]) -> ReverseScan<'a, R> {
+        ReverseScan::new(self.segments(columns), from, to)
+    }
+}
+
+impl<'a, R: PageRead> Matching<'a, R> {
+    /// Whole vectors, those passed by unread of which no row can match; rows that do not match are among the others.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    #[must_use]
+    pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
+        let segments = self.view.segments(columns);
+        Scan::new(segments, from, to).only(self.clone())
+    }
 }

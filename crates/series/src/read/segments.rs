@@ -5,9 +5,10 @@
 //! 2. A position is cheap: rows are decoded by `load`, late rows are merged only into the vectors
 //!    whose span holds some.
 
-use super::lines::Lines;
-use super::vectors::VectorCursor;
-use crate::tree::SeriesTree;
+use crate::read::lines::Lines;
+use crate::read::vector::Words;
+use crate::read::vector_cursor::VectorCursor;
+use crate::tree::series_tree::SeriesTree;
 use std::ops::Range;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -317,5 +318,11 @@ impl<'a, R: PageRead> Segments<'a, R> {
             (Loaded::Merged, _) => &self.merged.columns[c],
             _ => &[],
         }
+    }
+}
+
+impl<R: PageRead> Words for Segments<'_, R> {
+    fn words(&self, column: usize) -> &[u64] {
+        Segments::words(self, column)
     }
 }

@@ -2,10 +2,10 @@
 //! hold the bound are asked.
 
 use super::World;
-use crate::edit::Split;
 use crate::link::Entry;
 use crate::node::{self, HEIGHT_MAX, NODE_LINKS_MAX, Spine};
-use crate::tree::raise;
+use crate::tree::edit::Split;
+use crate::tree::series_tree::raise;
 use crate::{Packer, SeriesTree};
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows};

@@ -1,0 +1,376 @@
+//! Putting many rows in at once; those that ascend behind the last row are laid out leaf by leaf.
+//!
+//! ```text
+//! insert ──> the last leaf ──> rows behind it, while it has room ──> leaves laid out one after the other (Filling),
+//!               (own)               (edit::try_insert)                  each sealed and linked when it is full
+//! ```
+//!
+//! Invariants
+//! 1. What a `Filling` holds is in no page yet: it becomes one when it is full, when a row comes that goes elsewhere, and at the end. Only
+//!    then the table knows of its rows.
+//! 2. While leaves are linked, `way` is the way from the root to the last leaf's branch, all of it the transaction's own.
+//! 3. Branches count what is below them, but of the last entries on that way only the lowest is right; `count_last` sets
+//!    the others right in the end.
+
+use crate::bulk::leaf_builder::Filling;
+use crate::page::edit::{self, Placed};
+use crate::page::entries::{Bias, common};
+use crate::page::key::{Key, KeyBuf};
+use crate::page::layout::{Payload, kind_of, tag};
+use crate::page::node::Node;
+use crate::page::row_count::weight;
+use crate::table::path::Step;
+use crate::table::split::Split;
+use crate::table::tree::{LEADS_ON, Tree};
+use tidalite_pager::{PageWrite, Ptr, Result};
+
+/// A last leaf that has more than this part of a page left is written anew rather than left behind.
+const LEFT_PART: usize = 4;
+
+/// Who is given rows that are lent: key and value.
+pub type PutRow<'p> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'p;
+
+/// The last leaf while rows are put into it.
+pub(crate) struct Tail {
+    /// The branches above it, from the root on, each with its last entry.
+    pub(crate) way: Vec<Step>,
+    pub(crate) leaf: Ptr,
+    pub(crate) last_key: Vec<u8>,
+    /// Rows added to the leaf that its ancestors do not count yet.
+    pending: u64,
+}
+
+/// Leaves that are laid out one after the other.
+pub(crate) struct Run {
+    filling: Filling,
+    /// The branches above the last leaf, from the root on, each with its last entry.
+    way: Vec<Step>,
+    /// The last leaf that is linked, and what its rows count.
+    last: (Ptr, u64),
+    /// The last key in it.
+    last_key: Vec<u8>,
+}
+
+/// Where the next row may go. While it is known the table may be short of rows: `Tree::settle` makes it whole.
+#[derive(Default)]
+pub(crate) enum Place {
+    #[default]
+    Unknown,
+    Tail(Tail),
+    Run(Box<Run>),
+}
+
+impl Place {
+    /// Whether a key is known to be above the last one.
+    pub(crate) fn is_below(&self, key: &[u8]) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Tail(tail) => key > tail.last_key.as_slice(),
+            Self::Run(run) => run.filling.is_below(key),
+        }
+    }
+}
+
+/// A value in its row.
+pub(crate) fn inline(value: &[u8]) -> Payload<'_> {
+    Payload {
+        tag: tag::of(tag::INLINE, value.len()),
+        bytes: value,
+    }
+}
+
+impl Tree {
+    /// Puts many rows in. Ascending keys beyond the last one are packed tightly and quickly; others are
+    /// inserted the ordinary way. Returns how many keys were new.
+    ///
+    /// # Errors
+    /// As for `insert`, but a `Limit` error too comes after the rows before it.
+    ///
+    /// # Cost
+    /// Ascending: a copy of each row and a checksum of each leaf, no descent and no search; leaves are filled to the last entry that
+    /// fits.
+    pub fn append<W, K, V>(
+        &mut self,
+        w: &mut W,
+        rows: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64>
+    where
+        W: PageWrite,
+        K: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let before = self.rows;
+        let mut place = Place::Unknown;
+        debug_assert!(!self.is_multi(), "pairs are put in by `Pairs`");
+        for (key, value) in rows {
+            self.append_row(w, &mut place, key.as_ref(), value.as_ref())?;
+        }
+        self.settle(w, place)?;
+        Ok(self.rows.wrapping_sub(before))
+    }
+
+    /// As `append`, of rows that `feed` lends one after the other to what it is given; so they need no memory of their own.
+    ///
+    /// # Errors
+    /// As for `append`, and what `feed` returns: the rows before it are there.
+    pub fn append_lent<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let before = self.rows;
+        let mut place = Place::Unknown;
+        debug_assert!(!self.is_multi(), "pairs are put in by `Pairs`");
+        let fed = feed(&mut |key, value| self.append_row(w, &mut place, key, value));
+        self.settle(w, place)?;
+        fed?;
+        Ok(self.rows.wrapping_sub(before))
+    }
+
+    /// Puts a row in, quickly where it follows the one before it.
+    #[inline]
+    pub(crate) fn append_row<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        place: &mut Place,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        if let Place::Run(run) = place
+            && run.filling.push(key, inline(value))
+        {
+            return Ok(());
+        }
+        if self.append_otherwise(w, place, key, inline(value))? {
+            return Ok(());
+        }
+        // If this key cannot be, the rows before it stay.
+        self.insert(w, key, value)?;
+        *place = self.end(w)?;
+        Ok(())
+    }
+
+    /// Puts the row of a key with its set in, quickly where it follows the one before it; false where it must be put in otherwise: the table
+    /// is whole then.
+    pub(crate) fn append_set<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        place: &mut Place,
+        key: &[u8],
+        payload: Payload<'_>,
+    ) -> Result<bool> {
+        if let Place::Run(run) = place
+            && run.filling.push(key, payload)
+        {
+        } else if !self.append_otherwise(w, place, key, payload)? {
+            return Ok(false);
+        }
+        self.keys += 1;
+        if payload.nested() {
+            self.flags |= LEADS_ON;
+        }
+        Ok(true)
+    }
+
+    /// Puts a row in that does not simply follow the one before it, but goes behind it all the same; false where it must be put in otherwise:
+    /// the table is whole then, and the place unknown.
+    fn append_otherwise<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        place: &mut Place,
+        key: &[u8],
+        payload: Payload<'_>,
+    ) -> Result<bool> {
+        // What needs an extent goes the ordinary way: the extent must not be written twice.
+        let takes = Filling::takes(w.page_size(), key, payload);
+        match std::mem::take(place) {
+            Place::Run(mut run) => {
+                let follows = takes && run.filling.is_below(key);
+                self.link(w, &mut run, !follows)?;
+                if follows {
+                    run.filling.begin(key, payload);
+                    *place = Place::Run(run);
+                    return Ok(true);
+                }
+                self.count_last(w, &run.way)?;
+            }
+            Place::Tail(mut tail) => {
+                if takes && key > tail.last_key.as_slice() {
+                    if tail.push(w, key, payload)? {
+                        *place = Place::Tail(tail);
+                        return Ok(true);
+                    }
+                    if let Some(mut run) = self.run(w, &tail)? {
+                        run.filling.begin(key, payload);
+                        *place = Place::Run(Box::new(run));
+                        return Ok(true);
+                    }
+                }
+                self.count_tail(w, &tail)?;
+            }
+            Place::Unknown => {}
+        }
+        Ok(false)
+    }
+
+    /// Where the next row may go when the table is whole.
+    pub(crate) fn end<W: PageWrite>(&self, w: &W) -> Result<Place> {
+        Ok(match self.tail(w)? {
+            Some(tail) => Place::Tail(tail),
+            None => Place::Unknown,
+        })
+    }
+
+    /// Leaves the table whole.
+    pub(crate) fn settle<W: PageWrite>(&mut self, w: &mut W, place: Place) -> Result<()> {
+        match place {
+            Place::Unknown => Ok(()),
+            Place::Tail(tail) => self.count_tail(w, &tail),
+            Place::Run(mut run) => {
+                self.link(w, &mut run, true)?;
+                self.count_last(w, &run.way)
+            }
+        }
+    }
+
+    /// The last leaf, if the transaction owns it already.
+    pub(crate) fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
+        let way = self.last_way(w)?;
+        let leaf = match way.last() {
+            None => self.root,
+            Some(step) => {
+                Node::open(&w.page(&step.ptr)?, 1, step.ptr.addr)?
+                    .child(step.index)?
+                    .0
+            }
+        };
+        if !w.may_change(&leaf) {
+            return Ok(None);
+        }
+        let page = w.page(&leaf)?;
+        let node = Node::open(&page, 0, leaf.addr)?;
+        Ok(Some(Tail {
+            way,
+            leaf,
+            last_key: node.key(w, node.count() - 1)?,
+            pending: 0,
+        }))
+    }
+
+    /// The way from the root to the last leaf's branch, each with its last entry.
+    fn last_way<W: PageWrite>(&self, w: &W) -> Result<Vec<Step>> {
+        let mut way = Vec::with_capacity(usize::from(self.height));
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            let page = w.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            let index = node.count() - 1;
+            way.push(Step { ptr, index });
+            ptr = node.child(index)?.0;
+        }
+        Ok(way)
+    }
+
+    /// Counts appended rows in the branches above the last leaf.
+    fn count_tail<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<()> {
+        if tail.pending == 0 {
+            return Ok(());
+        }
+        self.count_rows(w, &tail.way, tail.pending.cast_signed())
+    }
+
+    /// Leaves to come behind a full last one. `None`, and nothing has changed, when it would be full no more if it were written anew.
+    fn run<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<Option<Run>> {
+        let page_size = w.page_size();
+        let page = w.page(&tail.leaf)?;
+        let (_, live) = edit::fill(&page, 0, tail.leaf.addr)?;
+        if page_size - live > page_size / LEFT_PART {
+            return Ok(None);
+        }
+        let node = Node::open(&page, 0, tail.leaf.addr)?;
+        let (first_key, rows) = (node.key(w, 0)?, self.leaf_rows(&node, 0..node.count())?);
+        drop(page);
+        self.count_tail(w, tail)?;
+        Ok(Some(Run {
+            filling: Filling::behind(page_size, first_key),
+            way: tail.way.clone(),
+            last: (tail.leaf, rows),
+            last_key: tail.last_key.clone(),
+        }))
+    }
+
+    /// Makes a page of what was laid out and puts it behind the last leaf; `open`: rows may come into it soon.
+    fn link<W: PageWrite>(&mut self, w: &mut W, run: &mut Run, open: bool) -> Result<()> {
+        let rows = run.filling.weight();
+        let open = open || run.filling.leads_to_pages();
+        let key = run.filling.first_key();
+        // Both keys are plain, or the common part would not end in this one: it is above the other.
+        let separator = KeyBuf::plain(key[..common(&run.last_key, key) + 1].to_vec());
+        let bytes = run.filling.finish(self.page_flags());
+        let right = if open {
+            let ptr = w.new_page(kind_of(0), self.id)?;
+            w.page_mut(&ptr)?.copy_from_slice(bytes);
+            ptr
+        } else {
+            w.add_page(kind_of(0), self.id, bytes)?
+        };
+        let (left, left_rows) = std::mem::replace(&mut run.last, (right, rows));
+        run.filling.copy_last_key(&mut run.last_key);
+        self.rows = self.rows.wrapping_add(rows);
+        let split = Split {
+            left_rows,
+            separator,
+            right,
+            right_rows: rows,
+        };
+        let Some(parent) = run.way.last_mut() else {
+            self.grow(w, &left, 1, &split)?;
+            run.way = self.last_way(w)?;
+            return Ok(());
+        };
+        let Some(split) = self.place_child(w, parent, 1, &split, Bias::Ascending)? else {
+            parent.index += 1;
+            return Ok(());
+        };
+        let mut above = std::mem::take(&mut run.way);
+        if let Some(branch) = above.pop() {
+            self.carry(w, above, branch.ptr, 2, Some(split), Bias::Ascending)?;
+        }
+        run.way = self.last_way(w)?;
+        Ok(())
+    }
+
+    /// Sets the rows right that the last entries of the branches on this way count.
+    fn count_last<W: PageWrite>(&self, w: &mut W, way: &[Step]) -> Result<()> {
+        let steps = way.iter().rev().zip(way.iter().rev().skip(1));
+        for (level, (branch, parent)) in (1u8..).zip(steps) {
+            let page = w.page(&branch.ptr)?;
+            let node = Node::open(&page, level, branch.ptr.addr)?;
+            let mut rows = 0u64;
+            for index in 0..node.count() {
+                rows = rows.wrapping_add(node.child(index)?.1);
+            }
+            drop(page);
+            let page = w.page_mut(&parent.ptr)?;
+            let at = parent.ptr.addr;
+            edit::set_child(page, level + 1, at, parent.index, &branch.ptr, rows)?;
+        }
+        Ok(())
+    }
+}
+
+impl Tail {
+    /// Adds a row at the end of the leaf; false when it does not fit as it is.
+    fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], payload: Payload<'_>) -> Result<bool> {
+        let page = w.page_mut(&self.leaf)?;
+        let (count, _) = edit::fill(page, 0, self.leaf.addr)?;
+        let placed = edit::try_insert(page, 0, self.leaf.addr, count, Key::plain(key), payload)?;
+        if placed == Placed::No {
+            return Ok(false);
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.pending += weight(payload);
+        Ok(true)
+    }
+}

@@ -1,0 +1,328 @@
+//! A leaf that is laid out from its first row to its last, in memory, before it becomes a page.
+//!
+//! ```text
+//! | header | ... | prefix | heads ... ->    free    <- ... cells |        offsets, beside: they come behind the last head
+//! ```
+//!
+//! Invariants
+//! 1. Rows ascend, their keys are plain, all of them begin with the prefix; at every moment the page that `finish` makes is one that `layout.rs`
+//!    describes, without dead bytes.
+//! 2. Head, offset and cell of a row are there, or nothing of it is.
+//!
+//! The prefix is chosen before the keys are known: as far as the first key agrees with what the last one will be if keys go on as they did
+//! on the leaf before. If a key comes that lacks it, the leaf is laid out anew with a shorter one.
+
+use crate::page::edit::put_varint;
+use crate::page::entries::common;
+use crate::page::key::prefix_bytes_max;
+use crate::page::layout::{
+    COUNT_AT, DEAD_AT, FLAGS_AT, HEAD_BYTES, HEAP_AT, LEVEL_AT, NESTED, PREFIX_AT, PREFIX_LEN_AT,
+    Payload, head_of, offset_bytes, small, tag, varint, varint_len,
+};
+use crate::page::row_count::weight;
+use tidalite_base::{put_u16, put_u32};
+
+/// A row that takes more than this part of a page belongs elsewhere: two of them always fit one page.
+const ROW_PART: usize = 4;
+
+/// The same of one that holds a set, which may be as large as a quarter of a page and lies nowhere else.
+const SET_PART: usize = 3;
+
+/// Bytes of two keys from which the course of keys is told.
+const COURSE_BYTES: usize = 16;
+
+pub(crate) struct Filling {
+    page: Box<[u8]>,
+    prefix_len: usize,
+    count: usize,
+    /// What its rows count in the branches above.
+    weight: u64,
+    /// The kinds of payloads that are there: whether one is a set, and whether one has pages of its own.
+    nested: (bool, bool),
+    /// Lowest byte of the cells.
+    heap: usize,
+    /// As they will lie in the page.
+    offsets: Vec<u8>,
+    first_key: Vec<u8>,
+    last_head: u32,
+    /// Where the last key's suffix lies in the page.
+    last_suffix: (usize, usize),
+}
+
+impl Filling {
+    fn new(page_size: usize) -> Self {
+        Self {
+            page: vec![0; page_size].into(),
+            prefix_len: 0,
+            count: 0,
+            weight: 0,
+            nested: (false, false),
+            heap: page_size,
+            offsets: Vec::new(),
+            first_key: Vec::new(),
+            last_head: 0,
+            last_suffix: (0, 0),
+        }
+    }
+
+    /// Whether a row may be in a leaf that is laid out here.
+    #[inline]
+    pub(crate) fn takes(page_size: usize, key: &[u8], payload: Payload<'_>) -> bool {
+        let part = if payload.nested() { SET_PART } else { ROW_PART };
+        key.len() + payload.bytes.len() <= page_size / part
+    }
+
+    /// No rows yet: `begin` comes first. The leaf before begins with this key.
+    pub(crate) fn behind(page_size: usize, first_key: Vec<u8>) -> Self {
+        Self {
+            first_key,
+            ..Self::new(page_size)
+        }
+    }
+
+    /// Forgets its rows, which are those of the leaf before, and begins with this one, which it `takes`.
+    pub(crate) fn begin(&mut self, key: &[u8], payload: Payload<'_>) {
+        let prefix_len = course(&self.first_key, key).min(prefix_bytes_max(self.page.len()));
+        self.restart(&key[..prefix_len]);
+        self.first_key.clear();
+        self.first_key.extend_from_slice(key);
+        let laid = self.lay(&key[prefix_len..], payload);
+        debug_assert!(laid, "a third of a page fits an empty one");
+    }
+
+    fn restart(&mut self, prefix: &[u8]) {
+        self.prefix_len = prefix.len();
+        self.page[PREFIX_AT..PREFIX_AT + prefix.len()].copy_from_slice(prefix);
+        (self.count, self.weight, self.heap) = (0, 0, self.page.len());
+        self.nested = (false, false);
+        self.offsets.clear();
+    }
+
+    /// Adds a row; false, and nothing changed, when it has no room, is not above the last one, or is none that it `takes`.
+    #[inline]
+    pub(crate) fn push(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
+        if !Self::takes(self.page.len(), key, payload) {
+            return false;
+        }
+        let Some(suffix) = key.strip_prefix(self.prefix()) else {
+            return self.push_other(key, payload);
+        };
+        let head = head_of(suffix);
+        let ascends =
+            head > self.last_head || head == self.last_head && suffix > self.last_suffix();
+        ascends && self.lay(suffix, payload)
+    }
+
+    /// As `push`, of a key that lacks the prefix.
+    #[cold]
+    fn push_other(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
+        let shared = common(self.prefix(), key);
+        if key < self.prefix() || !self.shorten(shared) {
+            return false;
+        }
+        self.lay(&key[shared..], payload)
+    }
+
+    /// Lays the rows out anew with a shorter prefix; false, and nothing changed, when they have no room.
+    fn shorten(&mut self, len: usize) -> bool {
+        let mut other = Self::new(self.page.len());
+        other.restart(&self.prefix()[..len]);
+        let mut suffix = self.prefix()[len..].to_vec();
+        let more = suffix.len();
+        for (old, payload) in self.rows() {
+            suffix.truncate(more);
+            suffix.extend_from_slice(old);
+            if !other.lay(&suffix, payload) {
+                return false;
+            }
+        }
+        other.first_key = std::mem::take(&mut self.first_key);
+        *self = other;
+        true
+    }
+
+    /// Suffixes and payloads, in order.
+    fn rows(&self) -> impl Iterator<Item = (&[u8], Payload<'_>)> {
+        let width = offset_bytes(self.page.len());
+        self.offsets.chunks_exact(width).filter_map(move |offset| {
+            let mut wide = [0; 8];
+            wide[..width].copy_from_slice(offset);
+            let (len, at) = varint(&self.page, u64::from_le_bytes(wide) as usize)?;
+            let (tag, at) = varint(&self.page, at)?;
+            let payload_at = at + len as usize;
+            let bytes = &self.page[payload_at..payload_at + tag::len(tag)];
+            Some((&self.page[at..payload_at], Payload { tag, bytes }))
+        })
+    }
+
+    /// Writes head, offset and cell of a row behind the others, if there is room.
+    #[inline]
+    fn lay(&mut self, suffix: &[u8], payload: Payload<'_>) -> bool {
+        let Payload { tag, bytes: value } = payload;
+        let len = small(suffix.len());
+        let size = varint_len(len) + varint_len(tag) + suffix.len() + value.len();
+        let width = offset_bytes(self.page.len());
+        let head_at = PREFIX_AT + self.prefix_len + self.count * HEAD_BYTES;
+        let slots_end = head_at + HEAD_BYTES + (self.count + 1) * width;
+        if slots_end + size > self.heap {
+            return false;
+        }
+        let heap = self.heap - size;
+        let mut at = put_varint(&mut self.page, heap, len);
+        at = put_varint(&mut self.page, at, tag);
+        let cell = &mut self.page[at..self.heap];
+        let (to_suffix, to_value) = cell.split_at_mut(suffix.len());
+        to_suffix.copy_from_slice(suffix);
+        to_value.copy_from_slice(value);
+        let head = head_of(suffix);
+        put_u32(&mut self.page, head_at, head);
+        self.offsets
+            .extend_from_slice(&(heap as u64).to_le_bytes()[..width]);
+        self.last_head = head;
+        self.last_suffix = (at, suffix.len());
+        self.heap = heap;
+        self.count += 1;
+        self.weight += weight(payload);
+        self.nested.0 |= payload.nested();
+        self.nested.1 |= tag::kind(tag) == tag::ROOT;
+        true
+    }
+
+    fn prefix(&self) -> &[u8] {
+        &self.page[PREFIX_AT..PREFIX_AT + self.prefix_len]
+    }
+
+    fn last_suffix(&self) -> &[u8] {
+        let (at, len) = self.last_suffix;
+        &self.page[at..at + len]
+    }
+
+    /// Whether a key is above the last one.
+    pub(crate) fn is_below(&self, key: &[u8]) -> bool {
+        match key.strip_prefix(self.prefix()) {
+            Some(suffix) => suffix > self.last_suffix(),
+            None => key > self.prefix(),
+        }
+    }
+
+    /// What its rows count: of sets their values.
+    pub(crate) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Whether a row of it leads to pages: these are sealed before it is.
+    pub(crate) fn leads_to_pages(&self) -> bool {
+        self.nested.1
+    }
+
+    pub(crate) fn first_key(&self) -> &[u8] {
+        &self.first_key
+    }
+
+    /// Puts the last key in the place of what is there.
+    pub(crate) fn copy_last_key(&self, key: &mut Vec<u8>) {
+        key.clear();
+        key.extend_from_slice(self.prefix());
+        key.extend_from_slice(self.last_suffix());
+    }
+
+    /// The bytes of the page, its header zeros; `flags` are those of every page of the table. Rows may be added no more.
+    pub(crate) fn finish(&mut self, flags: u8) -> &[u8] {
+        let page = &mut self.page;
+        put_u16(page, COUNT_AT, self.count as u16);
+        page[LEVEL_AT] = 0;
+        page[FLAGS_AT] = flags | if self.nested.0 { NESTED } else { 0 };
+        put_u32(page, HEAP_AT, small(self.heap));
+        put_u32(page, DEAD_AT, 0);
+        put_u32(page, PREFIX_LEN_AT, small(self.prefix_len));
+        let offsets_at = PREFIX_AT + self.prefix_len + self.count * HEAD_BYTES;
+        let slots_end = offsets_at + self.offsets.len();
+        page[offsets_at..slots_end].copy_from_slice(&self.offsets);
+        page[slots_end..self.heap].fill(0);
+        page
+    }
+}
+
+/// How many bytes a key will have in common with one that is as far behind it as it is behind the key `before`, taken as numbers: about
+/// what all keys of the leaf will begin with.
+fn course(before: &[u8], key: &[u8]) -> usize {
+    let shared = common(before, key);
+    // A few bytes that are the same, for what is carried over.
+    let from = shared.saturating_sub(COURSE_BYTES / 2);
+    let number = |key: &[u8]| {
+        let mut bytes = [0; COURSE_BYTES];
+        let part = &key[from.min(key.len())..];
+        let len = part.len().min(COURSE_BYTES);
+        bytes[..len].copy_from_slice(&part[..len]);
+        u128::from_be_bytes(bytes)
+    };
+    let (before, now) = (number(before), number(key));
+    let step = now.saturating_sub(before);
+    // A little farther, since leaves are not all alike.
+    let Some(end) = now
+        .checked_add(step)
+        .and_then(|end| end.checked_add(step / 16))
+    else {
+        return from.min(key.len());
+    };
+    let same = (now ^ end).leading_zeros() as usize / 8;
+    (from + same).min(key.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::node::Node;
+
+    #[test]
+    fn the_course_of_keys_gives_what_they_will_share() {
+        let key = |n: u64| n.to_be_bytes();
+        assert_eq!(course(&key(0x1000), &key(0x1010)), 7);
+        // From here on the next 0x10 end in another byte.
+        assert_eq!(course(&key(0x10e0), &key(0x10f0)), 6);
+        assert_eq!(course(&key(0xfff0), &key(0xfffe)), 5);
+        assert_eq!(course(b"same", b"same"), 4);
+        assert_eq!(course(&key(u64::MAX - 1), &key(u64::MAX)), 0);
+        assert_eq!(course(b"", b"k"), 0);
+        let text = course(
+            b"a long shared beginning of keys 17",
+            b"a long shared beginning of keys 18",
+        );
+        assert_eq!(text, 33);
+    }
+
+    #[test]
+    fn a_key_without_the_prefix_makes_it_shorter() {
+        let mut filling = Filling::behind(512, b"user-100".to_vec());
+        let value = |bytes| Payload {
+            tag: tag::of(tag::INLINE, <[u8]>::len(bytes)),
+            bytes,
+        };
+        filling.begin(b"user-101", value(b"one"));
+        assert_eq!(filling.prefix(), b"user-10");
+        assert!(filling.push(b"user-102", value(b"two")));
+        assert!(
+            !filling.push(b"user-102", value(b"again")),
+            "not above the last"
+        );
+        assert!(!filling.push(b"user-09", value(b"below")));
+        assert!(!filling.push(b"tail", value(b"below")));
+        assert!(filling.push(b"user-11", value(b"three")));
+        assert_eq!(filling.prefix(), b"user-1");
+        assert!(filling.push(b"zebra", value(b"")));
+        assert_eq!((filling.prefix(), filling.count), (&b""[..], 4));
+        let mut last = vec![1];
+        filling.copy_last_key(&mut last);
+        assert_eq!(last, b"zebra");
+        let node = Node::open(filling.finish(0), 0, 0).unwrap();
+        let keys = (0..4).map(|row| node.cell(row).unwrap());
+        let keys: Vec<_> = keys.map(|cell| (cell.suffix, cell.payload)).collect();
+        let expected: [(&[u8], &[u8]); 4] = [
+            (b"user-101", b"one"),
+            (b"user-102", b"two"),
+            (b"user-11", b"three"),
+            (b"zebra", b""),
+        ];
+        assert_eq!(keys, expected);
+    }
+}

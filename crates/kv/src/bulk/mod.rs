@@ -1,0 +1,5 @@
+//! Rows in ascending order: leaves laid out one after the other, and the place behind the last row.
+
+pub(crate) mod append;
+pub(crate) mod append_cursor;
+pub(crate) mod leaf_builder;

@@ -1,0 +1,214 @@
+//! Steps forward: in a leaf without a call, and from leaf to leaf.
+//!
+//! ```text
+//! next ──> in the leaf, by its offsets (Steps)
+//!    └──> the first step after a seek, the last rows of a page, long keys and values ──> the next leaf
+//! ```
+//!
+//! Prefetches are hints: bytes that are not verified yet decide only what is fetched from memory.
+
+use crate::cursor::frame::{Place, Way};
+use crate::cursor::prefetcher::Scout;
+use crate::cursor::steps::{OFFSET_BYTES, Steps};
+use crate::cursor::tree_cursor::Cursor;
+use crate::page::prefetch::SLOTS_AHEAD_BYTES_MAX;
+use crate::page::row::ShortRow;
+use std::cmp::Ordering;
+use tidalite_base::prefetch_at;
+use tidalite_pager::{PageRead, PageRef, Ptr, Result};
+
+/// Rows whose cells a walk asks the processor for before it comes to them: cells lie in no order.
+const CELLS_AHEAD: usize = 8;
+
+/// Of a row ahead its first line is asked for, and one behind it if it is long.
+const LINE_BYTES: usize = 64;
+
+impl<'r, R: PageRead> Cursor<'r, R> {
+    /// To the next row; from before the first row to the first.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a cursor goes both ways and can fail"
+    )]
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<bool> {
+        if self.next_in_leaf() {
+            return Ok(true);
+        }
+        self.next_elsewhere()
+    }
+
+    /// To the next row if it is in the same leaf and a short one: else false, and nothing has changed. By force: as a call this took
+    /// half of a walk's time.
+    #[inline(always)]
+    pub fn next_in_leaf(&mut self) -> bool {
+        let Steps { page, end, .. } = self.steps;
+        let slot = self.steps.slot + OFFSET_BYTES;
+        if slot >= end {
+            return false;
+        }
+        let Some(row) = ShortRow::at(page, self.steps.heap, slot) else {
+            return false;
+        };
+        if !self.key.take_block(row.suffix, row.suffix_len) {
+            return false;
+        }
+        let ahead = slot + CELLS_AHEAD * OFFSET_BYTES;
+        if ahead < end
+            && let Some(offset) = page.get(ahead..).and_then(<[u8]>::first_chunk)
+        {
+            let offset = usize::from(u16::from_le_bytes(*offset));
+            prefetch_at(page, offset);
+            prefetch_at(page, offset + row.bytes.min(LINE_BYTES));
+        }
+        self.payload = (row.tag, row.payload_at);
+        self.steps.slot = slot;
+        true
+    }
+
+    /// The leaf that the cursor is in.
+    ///
+    /// # Panics
+    /// When it is not at a row.
+    #[inline(always)]
+    pub(super) fn leaf_bytes(&self) -> &[u8] {
+        if self.steps.end != 0 {
+            return self.steps.page;
+        }
+        match self.frames.last() {
+            Some(leaf) if self.place == Place::At => &leaf.page,
+            _ => panic!("the cursor is not at a row"),
+        }
+    }
+
+    #[inline(never)]
+    fn next_elsewhere(&mut self) -> Result<bool> {
+        match self.place {
+            Place::Before => self.first(),
+            Place::After => Ok(false),
+            Place::At => {
+                let walks = self.steps.walks;
+                let Some(leaf) = self.frames.last_mut() else {
+                    return Ok(false);
+                };
+                leaf.index = self.steps.index(leaf) + 1;
+                if leaf.index >= leaf.shape.count {
+                    return Ok(self.climb_forward()? && self.expect_order(Ordering::Greater)?);
+                }
+                if walks {
+                    leaf.shape.ask_for(&leaf.page, leaf.index + CELLS_AHEAD);
+                } else {
+                    if !std::mem::take(&mut self.asked) {
+                        self.ask_for_rows(0);
+                    }
+                    self.goes_on = true;
+                    self.ask_for_next_leaf(2 * CELLS_AHEAD);
+                }
+                let found = self.settle_in_leaf();
+                self.walk_on();
+                found
+            }
+        }
+    }
+
+    /// The next steps go by the leaf's offsets, if the cursor is at a row.
+    fn walk_on(&mut self) {
+        if let (Place::At, Some(leaf)) = (self.place, self.frames.last()) {
+            self.steps = Steps::from(leaf);
+        }
+    }
+
+    /// Asks for the next rows of the leaf, beginning so many behind the index.
+    #[inline(always)]
+    pub(super) fn ask_for_rows(&self, behind: usize) {
+        if let Some(leaf) = self.frames.last() {
+            let first = leaf.index + behind;
+            leaf.shape
+                .ask_for_rows(&leaf.page, first..first + CELLS_AHEAD);
+        }
+    }
+
+    /// Asks for the slots of the leaf behind this one if fewer than so many rows are left.
+    fn ask_for_next_leaf(&self, near: usize) {
+        let Some((leaf, above)) = self.frames.split_last() else {
+            return;
+        };
+        if leaf.shape.count - leaf.index < near
+            && let Some(branch) = above.last()
+            && branch.index + 1 < branch.shape.count
+            && let Ok((next, _)) = branch.node().child(branch.index + 1)
+        {
+            // Neighbours are alike.
+            let slots = leaf.shape.slots_end.min(SLOTS_AHEAD_BYTES_MAX);
+            self.reader.prefetch(&next, slots);
+        }
+    }
+
+    /// From past the end of a leaf to the first row of the next one.
+    pub(super) fn climb_forward(&mut self) -> Result<bool> {
+        self.leave(Place::Before);
+        self.ask_for_leaves(true);
+        self.frames.pop();
+        while let Some(frame) = self.frames.last_mut() {
+            frame.index += 1;
+            if frame.index < frame.shape.count {
+                let (child, _) = frame.node().child(frame.index)?;
+                let level = frame.shape.level - 1;
+                self.descend(child, level, Way::Next)?;
+                self.tell_scout();
+                // Whoever steps from leaf to leaf wants the next one, too; the way there is known now.
+                self.ask_for_rows(0);
+                self.ask_for_next_leaf(usize::MAX);
+                let found = self.settle(Place::After);
+                self.walk_on();
+                return found;
+            }
+            self.frames.pop();
+        }
+        self.leave(Place::After);
+        Ok(false)
+    }
+
+    /// Before the cursor leaves its leaf for the next one, or the one before.
+    pub(super) fn ask_for_leaves(&mut self, forward: bool) {
+        if !self.reader.reads_alone() {
+            return;
+        }
+        let Some((leaf, branches)) = self.frames.split_last() else {
+            return;
+        };
+        let fits =
+            |scout: &&mut Box<Scout<'r>>| scout.forward == forward && scout.entered == leaf.at;
+        match self.scout.as_mut().filter(fits) {
+            Some(scout) => scout.follow(self.reader),
+            None => {
+                let scout = Scout::at(self.reader, branches, forward);
+                let scout = self.scout.insert(Box::new(scout));
+                scout.follow(self.reader);
+            }
+        }
+    }
+
+    /// The page that a step forward leads to.
+    pub(super) fn page_of_step(&mut self, ptr: &Ptr, level: u8) -> Result<PageRef<'r>> {
+        let stretch = self.scout.as_mut().and_then(|scout| scout.stretch.as_mut());
+        let holds = match (stretch, self.frames.last(), level) {
+            (Some(stretch), Some(branch), 0) => stretch.holds(branch.at, ptr),
+            (Some(stretch), _, 1) => stretch.holds_branch(ptr),
+            _ => false,
+        };
+        match holds {
+            true => self.reader.page_of_stretch(ptr),
+            false => self.reader.page(ptr),
+        }
+    }
+
+    /// After it.
+    pub(super) fn tell_scout(&mut self) {
+        if let (Some(scout), Some(leaf)) = (&mut self.scout, self.frames.last()) {
+            scout.entered = leaf.at;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! One page of a cursor's descent path, and the cursor's index in it.
+
+use crate::page::header::Shape;
+use crate::page::node::Node;
+use tidalite_pager::PageRef;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Before,
+    At,
+    After,
+}
+
+#[derive(Clone)]
+pub(super) struct Frame<'r> {
+    pub(super) page: PageRef<'r>,
+    pub(super) shape: Shape,
+    pub(super) at: u64,
+    pub(super) index: usize,
+}
+
+impl<'r> Frame<'r> {
+    pub(super) fn node(&self) -> Node<'_> {
+        Node::with(&self.page, self.shape, self.at)
+    }
+}
+
+/// Which entry to take on the way down.
+#[derive(Clone, Copy)]
+pub(super) enum Way<'k> {
+    First,
+    /// The same, by a step from the leaf before.
+    Next,
+    Last,
+    /// Towards a key; in the leaf the first entry that is not below it, which may be one past the last.
+    To(&'k [u8]),
+}

@@ -1,0 +1,115 @@
+//! The key of a cursor's row: what all rows of the leaf share, and behind it the row's own bytes.
+//!
+//! Invariant: `len` bytes of `bytes` are the key; what lies behind them means nothing, and is there so that short suffixes are copied as
+//! blocks of one length, which are moves of registers and no calls.
+
+use crate::page::row::BLOCK_BYTES;
+use std::ops::Deref;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct RowKey {
+    bytes: Vec<u8>,
+    len: usize,
+    /// Bytes that all rows of the leaf share.
+    prefix_len: usize,
+}
+
+impl RowKey {
+    /// In a leaf whose keys begin with this.
+    pub(super) fn enter(&mut self, prefix: &[u8]) {
+        // Room for both at once.
+        self.bytes.resize(prefix.len() + BLOCK_BYTES, 0);
+        self.bytes[..prefix.len()].copy_from_slice(prefix);
+        self.prefix_len = prefix.len();
+        self.len = prefix.len();
+    }
+
+    /// The key with this suffix and what lies behind it in the page; false when it is longer, or there is no room.
+    #[inline(always)]
+    pub(super) fn take_block(&mut self, block: &[u8; BLOCK_BYTES], len: usize) -> bool {
+        let to = self.bytes.get_mut(self.prefix_len..);
+        let to: Option<&mut [u8; BLOCK_BYTES]> = to.and_then(|rest| rest.first_chunk_mut());
+        match to {
+            Some(to) if len <= BLOCK_BYTES => {
+                *to = *block;
+                self.len = self.prefix_len + len;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The key with the suffix that lies at `at` in the page.
+    #[inline(always)]
+    pub(super) fn take(&mut self, page: &[u8], at: usize, len: usize) {
+        let block = page.get(at..).and_then(|rest| rest.first_chunk());
+        if !block.is_some_and(|block| self.take_block(block, len)) {
+            self.take_any(&page[at..at + len]);
+        }
+    }
+
+    /// The key with this suffix.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_any(&mut self, suffix: &[u8]) {
+        self.len = self.prefix_len + suffix.len();
+        if self.bytes.len() < self.len {
+            self.bytes.resize(self.len + BLOCK_BYTES, 0);
+        }
+        self.bytes[self.prefix_len..self.len].copy_from_slice(suffix);
+    }
+
+    /// What it holds so far, for the rest of a spilled key, with which `put` comes back.
+    pub(super) fn lend(&mut self) -> Vec<u8> {
+        self.bytes.truncate(self.len);
+        std::mem::take(&mut self.bytes)
+    }
+
+    pub(super) fn put(&mut self, bytes: Vec<u8>) {
+        (self.len, self.bytes) = (bytes.len(), bytes);
+        self.bytes.resize(self.len + BLOCK_BYTES, 0);
+    }
+}
+
+impl Deref for RowKey {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RowKey;
+
+    #[test]
+    fn keys_of_any_length_from_anywhere_in_a_page() {
+        let page: Vec<u8> = (0..=255).collect();
+        let mut key = RowKey::default();
+        for prefix in [&b""[..], b"user-", &[7; 90]] {
+            key.enter(prefix);
+            for (at, len) in [
+                (0, 0),
+                (0, 1),
+                (100, 32),
+                (100, 33),
+                (224, 32),
+                (225, 31),
+                (256, 0),
+                (3, 200),
+                (9, 2),
+            ] {
+                key.take(&page, at, len);
+                assert_eq!(*key, [prefix, &page[at..at + len]].concat());
+            }
+            let mut whole = key.lend();
+            whole.extend_from_slice(&[1; 70]);
+            key.put(whole);
+            assert_eq!(*key, [prefix, &page[9..11], &[1; 70]].concat());
+            key.take(&page, 5, 6);
+            assert_eq!(*key, [prefix, &page[5..11]].concat());
+        }
+    }
+}

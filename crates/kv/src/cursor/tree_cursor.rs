@@ -1,0 +1,523 @@
+//! A place among the rows of a table under a snapshot.
+//!
+//! Invariants:
+//! 1. `place` is `At` exactly when `frames` is the whole way from root to leaf, each with a valid index,
+//!    and `key` holds the row's whole key.
+//! 2. A cursor that ran off an end remembers which, so that a loop on `next` or `previous` ends once.
+//! 3. After an error the cursor is off the table, before its first row.
+//! 4. While `steps` is not empty the place is `At`, and the row is the one that they name; the index of the leaf's frame is that of a row
+//!    before it (`cursor/steps.rs`).
+//! 5. From leaf to leaf the first keys ascend, on the way back the last ones descend: else a few pages of a hostile file could be walked for
+//!    ever.
+
+use crate::cursor::frame::{Frame, Place, Way};
+use crate::cursor::prefetcher::Scout;
+use crate::cursor::row_key::RowKey;
+use crate::cursor::steps::Steps;
+use crate::error::{damaged, holds_a_table, is_a_table};
+use crate::page::key::read_rest;
+use crate::page::layout::tag;
+use crate::page::node::Node;
+use crate::page::prefetch::{HEADS_AHEAD_BYTES, ask_for_slots, slots_ahead};
+use crate::table::tree::Tree;
+use crate::value::{self, Value};
+use std::cmp::Ordering;
+use std::ops::Range;
+use tidalite_pager::{PageRead, PageRef, Ptr, Result};
+
+/// Steps through a table in either direction and finds places in it.
+///
+/// Every move returns whether the cursor is at a row afterwards. A new cursor is before the first row.
+pub struct Cursor<'r, R> {
+    pub(super) tree: Tree,
+    pub(super) reader: &'r R,
+    pub(super) frames: Vec<Frame<'r>>,
+    pub(super) key: RowKey,
+    /// Tag of the row's payload, and where that lies in the leaf.
+    pub(super) payload: (u32, usize),
+    pub(super) place: Place,
+    pub(super) steps: Steps<'r>,
+    /// Whether whoever seeks forward is taken to step on: at first, and after who has.
+    pub(super) goes_on: bool,
+    /// Whether the last seek has asked for the rows behind it.
+    pub(super) asked: bool,
+    /// The key of the row to which the last step from leaf to leaf led, and how it compares with those of the steps before; `None`: there
+    /// was no such step since the last seek.
+    pub(super) entered: (Vec<u8>, Option<Ordering>),
+    /// Where pages are read alone.
+    pub(super) scout: Option<Box<Scout<'r>>>,
+    /// The only leaf of a small table.
+    pub(super) only: Option<PageRef<'r>>,
+}
+
+impl Tree {
+    /// A cursor before the first row.
+    pub fn cursor<'r, R: PageRead>(&self, r: &'r R) -> Cursor<'r, R> {
+        Cursor {
+            tree: *self,
+            reader: r,
+            frames: Vec::new(),
+            key: RowKey::default(),
+            payload: (0, 0),
+            place: Place::Before,
+            steps: Steps::default(),
+            goes_on: true,
+            asked: false,
+            entered: (Vec::new(), None),
+            scout: None,
+            only: None,
+        }
+    }
+}
+
+impl<'r, R: PageRead> Cursor<'r, R> {
+    /// A cursor over a table that is one leaf in memory, or empty.
+    pub(crate) fn over(tree: Tree, r: &'r R, only: Option<PageRef<'r>>) -> Self {
+        Self {
+            only,
+            ..tree.cursor(r)
+        }
+    }
+
+    /// Leaf of the row, tag and place of its payload in it, and the leaf's address.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    pub(crate) fn payload_place(&self) -> (&PageRef<'r>, (u32, Range<usize>), u64) {
+        let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
+            panic!("the cursor is not at a row");
+        };
+        let (tag, at) = self.payload;
+        (&leaf.page, (tag, at..at + tag::len(tag)), leaf.at)
+    }
+
+    /// The number that the pages of the table carry.
+    pub(crate) fn owner(&self) -> u64 {
+        self.tree.id
+    }
+
+    /// True when the row holds a nested table, not a value.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    #[must_use]
+    pub fn is_nested(&self) -> bool {
+        assert!(self.place == Place::At, "the cursor is not at a row");
+        tag::kind(self.payload.0) >= tag::NESTED
+    }
+
+    /// What the row holds, and its tag.
+    pub(crate) fn payload(&self) -> Option<(u32, &[u8])> {
+        let leaf = self.frames.last().filter(|_| self.place == Place::At)?;
+        let (tag, at) = self.payload;
+        Some((tag, &leaf.page[at..at + tag::len(tag)]))
+    }
+
+    pub(crate) fn reader(&self) -> &'r R {
+        self.reader
+    }
+
+    /// True when the row is the first of the table.
+    #[must_use]
+    pub fn on_first(&self) -> bool {
+        let Some((leaf, above)) = self.frames.split_last() else {
+            return false;
+        };
+        let first = self.steps.index(leaf) == 0;
+        self.is_at_row() && first && above.iter().all(|frame| frame.index == 0)
+    }
+
+    /// True when the row is the last of the table.
+    #[must_use]
+    pub fn on_last(&self) -> bool {
+        let Some((leaf, above)) = self.frames.split_last() else {
+            return false;
+        };
+        let last = self.steps.index(leaf) + 1 == leaf.shape.count;
+        let ends = |frame: &Frame<'_>| frame.index + 1 == frame.shape.count;
+        self.is_at_row() && last && above.iter().all(ends)
+    }
+
+    /// True when a step forward ran off the end, or the table is empty.
+    #[must_use]
+    pub fn eof(&self) -> bool {
+        self.place == Place::After || self.tree.is_empty() && self.only.is_none()
+    }
+
+    /// Back to before the first row, of the same table as it is now or of another, in the same pages or in others.
+    pub fn renew(&mut self, tree: &Tree, r: &'r R) {
+        (self.tree, self.reader) = (*tree, r);
+        (self.only, self.scout) = (None, None);
+        self.frames.clear();
+        self.entered.1 = None;
+        self.leave(Place::Before);
+    }
+
+    /// True when the cursor is at a row.
+    #[must_use]
+    pub fn is_at_row(&self) -> bool {
+        self.place == Place::At
+    }
+
+    /// The row's key.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        assert!(self.place == Place::At, "the cursor is not at a row");
+        &self.key
+    }
+
+    /// The row's value.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    pub fn value(&self) -> Result<Value<'r>> {
+        let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
+            panic!("the cursor is not at a row");
+        };
+        let (tag, at) = self.payload;
+        let range = at..at + tag::len(tag);
+        if tag::kind(tag) == tag::INLINE {
+            return Ok(Value::inline(leaf.page.clone(), range));
+        }
+        let page_size = self.reader.page_size();
+        match value::reference(tag, &leaf.page[range], page_size, leaf.at)? {
+            Some(found) => Ok(Value::referenced(self.reader, found)),
+            None => Err(is_a_table(leaf.at, self.key())),
+        }
+    }
+
+    /// The row's value, as a user asks for it.
+    ///
+    /// # Errors
+    /// `Corrupt`; `IsTable` where a nested table is.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    pub fn plain_value(&self) -> Result<Value<'r>> {
+        match self.is_nested() {
+            true => Err(holds_a_table(0, self.key())),
+            false => self.value(),
+        }
+    }
+
+    /// The row's value where it lies in the leaf; `None` for one in an extent, and for a nested table.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    #[must_use]
+    #[inline]
+    pub fn value_slice(&self) -> Option<&[u8]> {
+        let (tag, at) = self.payload;
+        let page = self.leaf_bytes();
+        (tag::kind(tag) == tag::INLINE).then(|| &page[at..at + tag::len(tag)])
+    }
+
+    /// As `value_slice`.
+    ///
+    /// # Errors
+    /// None.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn inline_value(&self) -> Result<Option<&[u8]>> {
+        Ok(self.value_slice())
+    }
+
+    /// To the first row.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn first(&mut self) -> Result<bool> {
+        self.descend_from_root(Way::First)?;
+        self.settle(Place::Before)
+    }
+
+    /// To the last row.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn last(&mut self) -> Result<bool> {
+        self.descend_from_root(Way::Last)?;
+        self.settle(Place::After)
+    }
+
+    /// To the row with the smallest key that is not below `key` (its ceiling).
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn seek_ge(&mut self, key: &[u8]) -> Result<bool> {
+        self.seek_place(key)?;
+        if self.off_leaf_end() {
+            return self.climb_forward();
+        }
+        // While the row itself is waited for.
+        self.asked = std::mem::take(&mut self.goes_on);
+        if self.asked {
+            self.ask_for_rows(1);
+        }
+        self.settle(Place::After)
+    }
+
+    /// To the row with the smallest key above `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn seek_gt(&mut self, key: &[u8]) -> Result<bool> {
+        if self.seek_ge(key)? && *self.key == *key {
+            return self.next();
+        }
+        Ok(self.is_at_row())
+    }
+
+    /// To the row with the greatest key that is not above `key` (its floor).
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn seek_le(&mut self, key: &[u8]) -> Result<bool> {
+        let found = self.seek_place(key)?;
+        if found {
+            return self.settle(Place::Before);
+        }
+        self.step_back()
+    }
+
+    /// To the row with the greatest key below `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn seek_lt(&mut self, key: &[u8]) -> Result<bool> {
+        self.seek_place(key)?;
+        self.step_back()
+    }
+
+    /// To the row with exactly this key; without one the cursor stands where `seek_ge` leaves it, and the
+    /// answer is false.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.goes_on = false;
+        Ok(self.seek_ge(key)? && *self.key == *key)
+    }
+
+    /// To the row before; from behind the last row to the last.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn previous(&mut self) -> Result<bool> {
+        match self.place {
+            Place::Before => Ok(false),
+            Place::After => self.last(),
+            Place::At => self.step_back(),
+        }
+    }
+
+    /// Descends to the leaf that would hold `key`; in it to the first entry not below `key`, perhaps
+    /// one past the last. True when that is `key`.
+    fn seek_place(&mut self, key: &[u8]) -> Result<bool> {
+        self.descend_from_root(Way::To(key))
+    }
+
+    fn off_leaf_end(&self) -> bool {
+        let leaf = self.frames.last();
+        leaf.is_some_and(|leaf| leaf.index >= leaf.shape.count)
+    }
+
+    pub(super) fn descend_from_root(&mut self, way: Way<'_>) -> Result<bool> {
+        self.frames.clear();
+        self.leave(Place::Before);
+        (self.entered.1, self.asked) = (None, false);
+        if let Some(page) = &self.only {
+            let page = page.clone();
+            let node = Node::open(&page, 0, 0)?;
+            let (shape, at) = (node.shape(), 0);
+            let (index, found) = match way {
+                Way::First | Way::Next => (0, false),
+                Way::Last => (node.count() - 1, false),
+                Way::To(key) => node.find(self.reader, key)?,
+            };
+            self.frames.push(Frame {
+                page,
+                shape,
+                at,
+                index,
+            });
+            return Ok(found);
+        }
+        if self.tree.root.is_null() {
+            return Ok(false);
+        }
+        self.descend(self.tree.root, self.tree.height - 1, way)
+    }
+
+    /// Adds frames from this page down to a leaf. True when the way led to its very key.
+    pub(super) fn descend(&mut self, mut ptr: Ptr, mut level: u8, way: Way<'_>) -> Result<bool> {
+        let mut ahead = HEADS_AHEAD_BYTES;
+        loop {
+            let page = match way {
+                Way::Next => self.page_of_step(&ptr, level)?,
+                _ => match self.reader.lent_page(&ptr) {
+                    Some(page) => {
+                        ask_for_slots(page, ahead);
+                        PageRef::Borrowed(page)
+                    }
+                    None => self.reader.page(&ptr)?,
+                },
+            };
+            let node = Node::open(&page, level, ptr.addr)?;
+            let shape = node.shape();
+            let (index, found) = match way {
+                Way::First | Way::Next => (0, false),
+                Way::Last => (node.count() - 1, false),
+                Way::To(key) if level > 0 => (node.find_child(self.reader, key)?, false),
+                Way::To(key) => node.find(self.reader, key)?,
+            };
+            let child = (level > 0).then(|| node.child(index)).transpose()?;
+            let at = ptr.addr;
+            if let Some((child, rows)) = child {
+                (ptr, ahead) = (child, slots_ahead(level, rows));
+                if let Way::Next = way {
+                    self.reader.prefetch(&ptr, HEADS_AHEAD_BYTES);
+                }
+            }
+            self.frames.push(Frame {
+                page,
+                shape,
+                at,
+                index,
+            });
+            if child.is_none() {
+                return Ok(found);
+            }
+            level -= 1;
+        }
+    }
+
+    /// From a place in a leaf, perhaps past its end, to the row before.
+    fn step_back(&mut self) -> Result<bool> {
+        let Some(leaf) = self.frames.last_mut() else {
+            self.leave(Place::Before);
+            return Ok(false);
+        };
+        leaf.index = self.steps.index(leaf);
+        if leaf.index > 0 {
+            leaf.index -= 1;
+            if self.place == Place::At {
+                return self.settle_in_leaf();
+            }
+            return self.settle(Place::Before);
+        }
+        let stepped = self.place == Place::At;
+        self.leave(Place::Before);
+        self.ask_for_leaves(false);
+        self.frames.pop();
+        while let Some(frame) = self.frames.last_mut() {
+            if frame.index > 0 {
+                frame.index -= 1;
+                let (child, _) = frame.node().child(frame.index)?;
+                let level = frame.shape.level - 1;
+                self.descend(child, level, Way::Last)?;
+                self.tell_scout();
+                let found = self.settle(Place::Before)?;
+                return match stepped {
+                    true => self.expect_order(Ordering::Less),
+                    false => Ok(found),
+                };
+            }
+            self.frames.pop();
+        }
+        Ok(false)
+    }
+
+    /// After a step to a row of another leaf, forward or back: how its key compares with that of the step before.
+    pub(super) fn expect_order(&mut self, order: Ordering) -> Result<bool> {
+        let (entered, way) = &mut self.entered;
+        if *way == Some(order) && self.key[..].cmp(&entered[..]) != order {
+            let at = self.frames.last().map_or(0, |leaf| leaf.at);
+            self.frames.clear();
+            self.leave(Place::Before);
+            let found = "a leaf among those that were passed";
+            return Err(damaged("order of a table", at, found, "ascending keys"));
+        }
+        *way = Some(order);
+        entered.clear();
+        entered.extend_from_slice(&self.key);
+        Ok(true)
+    }
+
+    /// The cursor is at no row, or about to come to one.
+    #[inline]
+    pub(super) fn leave(&mut self, place: Place) {
+        (self.place, self.steps) = (place, Steps::default());
+    }
+
+    /// Takes the key of the row that the frames lead to, in a leaf just entered. Without frames the cursor
+    /// is at `end`.
+    pub(super) fn settle(&mut self, end: Place) -> Result<bool> {
+        let Some(leaf) = self.frames.last() else {
+            self.leave(end);
+            return Ok(false);
+        };
+        self.key.enter(leaf.node().prefix());
+        self.settle_in_leaf()
+    }
+
+    /// Takes the key of another row of the same leaf.
+    #[inline]
+    pub(super) fn settle_in_leaf(&mut self) -> Result<bool> {
+        self.leave(Place::Before);
+        let Some(leaf) = self.frames.last() else {
+            return Err(damaged("cursor", 0, "no leaf", "a leaf"));
+        };
+        let Some((tag, suffix, payload_at)) = leaf.shape.plain_row(&leaf.page, leaf.index) else {
+            return self.settle_spilled();
+        };
+        self.payload = (tag, payload_at);
+        self.key.take(&leaf.page, suffix.start, suffix.len());
+        self.place = Place::At;
+        Ok(true)
+    }
+
+    /// As `settle_in_leaf`, at a key whose rest is to be read.
+    #[cold]
+    fn settle_spilled(&mut self) -> Result<bool> {
+        let Some(leaf) = self.frames.last() else {
+            return Ok(false);
+        };
+        let cell = leaf.node().other_cell(leaf.index)?;
+        self.payload = (cell.tag, cell.payload_at);
+        self.key.take_any(cell.suffix);
+        let mut whole = self.key.lend();
+        read_rest(self.reader, cell.rest, leaf.at, &mut whole)?;
+        self.key.put(whole);
+        self.place = Place::At;
+        Ok(true)
+    }
+}
+
+impl<R> Clone for Cursor<'_, R> {
+    /// Another cursor at the same place.
+    fn clone(&self) -> Self {
+        Self {
+            tree: self.tree,
+            reader: self.reader,
+            frames: self.frames.clone(),
+            key: self.key.clone(),
+            payload: self.payload,
+            place: self.place,
+            steps: self.steps,
+            goes_on: self.goes_on,
+            asked: self.asked,
+            entered: self.entered.clone(),
+            scout: None,
+            only: self.only.clone(),
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! A nested table that is small: its entries in one stretch of bytes, inside the leaf cell of its parent.
+//!
+//! ```text
+//! form 0:  | 0 u8 | entries varint | cells: key length varint | tag varint | key | payload |
+//! form 1:  | 1 u8 | entries varint | bytes of each key varint | keys, one after the other  |
+//! ```
+//!
+//! Forms 2 and 3 are these two of a table whose sequence has begun: its next number, a u64, stands behind the form.
+//! Form 1 is for keys of one length without payloads: the duplicates of a table of multi-values, packed.
+//! Tags are those of a leaf; keys ascend strictly.
+
+use crate::error::damaged;
+use crate::inline::fixed_width::Even;
+use crate::page::layout::{Payload, VARINT_BYTES_MAX, tag, varint, varint_len};
+use crate::page::row_count::{BEGUN, CELLS, PACKED, head};
+use std::cmp::Ordering;
+use tidalite_pager::Result;
+
+/// Bytes of the page that a small table becomes in memory, where offsets of two bytes reach.
+pub(crate) const PAGE_BYTES: usize = 1 << 16;
+
+/// Bytes that a key without a payload takes beside itself at most, and by which the number of entries may grow.
+const ENTRY_BYTES: usize = 2 * VARINT_BYTES_MAX + 1;
+
+/// An entry of a small table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SmallEntry {
+    pub(crate) key: Vec<u8>,
+    pub(crate) tag: u32,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl SmallEntry {
+    pub(crate) fn payload(&self) -> Payload<'_> {
+        Payload {
+            tag: self.tag,
+            bytes: &self.payload,
+        }
+    }
+}
+
+/// A small table while it is changed: entries in key order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Small {
+    pub(crate) entries: Vec<SmallEntry>,
+    /// The next number of its sequence.
+    pub(crate) sequence: u64,
+}
+
+/// An entry where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SmallCell<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) tag: u32,
+    pub(crate) payload: &'a [u8],
+    /// Where the payload begins.
+    pub(crate) payload_at: usize,
+}
+
+/// The entries of a small table, one after the other; damage ends it with an error.
+pub(crate) struct SmallCells<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    left: usize,
+    /// Bytes of each key of the packed form.
+    packed: Option<usize>,
+    last: Option<&'a [u8]>,
+    leaf_at: u64,
+}
+
+/// The next number of its sequence; 0 also for bytes that are no table.
+pub(crate) fn sequence(bytes: &[u8]) -> u64 {
+    head(bytes).map_or(0, |(_, sequence, _)| sequence)
+}
+
+/// Whether it is of the packed form, whose keys lead nowhere; false also for bytes that are no table.
+pub(crate) fn is_packed(bytes: &[u8]) -> bool {
+    head(bytes).is_some_and(|(packed, _, _)| packed)
+}
+
+/// The keys of the packed form, and where they begin; `None` of the other form.
+pub(crate) fn packed(bytes: &[u8], leaf_at: u64) -> Result<Option<(usize, Even<'_>)>> {
+    let all = cells(bytes, leaf_at)?;
+    let Some(size) = all.packed else {
+        return Ok(None);
+    };
+    // All of them are looked at: what is damaged is not used, and not written again.
+    let keys = bytes.get(all.at..).unwrap_or_default();
+    let even = Even::new(keys, size, all.left).filter(Even::ascend);
+    let even = even.ok_or_else(|| broken(leaf_at))?;
+    Ok(Some((all.at, even)))
+}
+
+/// The entries of a small table.
+pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<SmallCells<'_>> {
+    let begin = || {
+        let (packed, _, at) = head(bytes)?;
+        let (count, at) = varint(bytes, at)?;
+        let (packed, at) = match packed {
+            false => (None, at),
+            true => {
+                let (size, at) = varint(bytes, at)?;
+                (Some(size as usize), at)
+            }
+        };
+        Some(SmallCells {
+            bytes,
+            at,
+            left: count as usize,
+            packed,
+            last: None,
+            leaf_at,
+        })
+    };
+    begin().ok_or_else(|| broken(leaf_at))
+}
+
+#[cold]
+fn broken(leaf_at: u64) -> tidalite_pager::Error {
+    damaged(
+        "nested table",
+        leaf_at,
+        "bytes that are none",
+        "ascending entries",
+    )
+}
+
+impl<'a> SmallCells<'a> {
+    fn cell(&mut self) -> Option<SmallCell<'a>> {
+        let (key_len, tag) = match self.packed {
+            Some(size) => (size, 0),
+            None => {
+                let (key_len, at) = varint(self.bytes, self.at)?;
+                let (tag, at) = varint(self.bytes, at)?;
+                self.at = at;
+                (key_len as usize, tag)
+            }
+        };
+        let payload_at = self.at + key_len;
+        let key = self.bytes.get(self.at..payload_at)?;
+        let payload = self.bytes.get(payload_at..payload_at + tag::len(tag))?;
+        self.at = payload_at + payload.len();
+        if self.last.is_some_and(|last| last >= key) {
+            return None;
+        }
+        self.last = Some(key);
+        Some(SmallCell {
+            key,
+            tag,
+            payload,
+            payload_at,
+        })
+    }
+}
+
+impl<'a> Iterator for SmallCells<'a> {
+    type Item = Result<SmallCell<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            let rest = self.bytes.len() - self.at.min(self.bytes.len());
+            self.at = self.bytes.len();
+            return (rest > 0).then(|| Err(broken(self.leaf_at)));
+        }
+        self.left -= 1;
+        let cell = self.cell();
+        if cell.is_none() {
+            self.left = 0;
+            self.at = self.bytes.len();
+        }
+        Some(cell.ok_or_else(|| broken(self.leaf_at)))
+    }
+}
+
+/// The entry with this key. Cost: the entries before it.
+pub(crate) fn find<'a>(bytes: &'a [u8], key: &[u8], leaf_at: u64) -> Result<Option<SmallCell<'a>>> {
+    for cell in cells(bytes, leaf_at)? {
+        let cell = cell?;
+        match cell.key.cmp(key) {
+            Ordering::Less => {}
+            Ordering::Equal => return Ok(Some(cell)),
+            Ordering::Greater => break,
+        }
+    }
+    Ok(None)
+}
+
+/// A small table with one key more.
+pub(crate) enum With {
+    /// The key is there already.
+    There,
+    New {
+        bytes: Vec<u8>,
+        /// The key is above all others.
+        last: bool,
+    },
+}
+
+/// The bytes of a small table with a key without a payload put in. The entries are moved, not taken apart, where the form stays.
+pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
+    let (begin, count, size, at) = match packed(bytes, leaf_at)? {
+        Some((begin, keys)) => match keys.place(key) {
+            Ok(_) => return Ok(With::There),
+            Err(place) => {
+                let size = keys.size();
+                (begin, keys.count(), Some(size), begin + place * size)
+            }
+        },
+        None => {
+            let all = cells(bytes, leaf_at)?;
+            let (begin, count) = (all.at, all.left);
+            match place(all, key)? {
+                Some(at) => (begin, count, None, at),
+                None => return Ok(With::There),
+            }
+        }
+    };
+    let last = at == bytes.len();
+    let stays = count > 1 && size.is_none_or(|size| size == key.len());
+    let Some((_, _, count_at)) = head(bytes).filter(|_| stays) else {
+        let mut small = Small::decode(bytes, leaf_at)?;
+        small.put(SmallEntry {
+            key: key.to_vec(),
+            tag: 0,
+            payload: Vec::new(),
+        });
+        let bytes = small.encode();
+        return Ok(With::New { bytes, last });
+    };
+    let mut with = Vec::with_capacity(bytes.len() + key.len() + ENTRY_BYTES);
+    with.extend_from_slice(&bytes[..count_at]);
+    push_varint(&mut with, count + 1);
+    if let Some(size) = size {
+        push_varint(&mut with, size);
+    }
+    with.extend_from_slice(&bytes[begin..at]);
+    if size.is_none() {
+        push_varint(&mut with, key.len());
+        push_varint(&mut with, 0);
+    }
+    with.extend_from_slice(key);
+    with.extend_from_slice(&bytes[at..]);
+    Ok(With::New { bytes: with, last })
+}
+
+/// Where the first entry above a key begins, or the entries end; `None` when the key is there. All entries are looked at: what is damaged is not
+/// written again.
+fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<usize>> {
+    let mut place = None;
+    loop {
+        let at = all.at;
+        let Some(cell) = all.next() else {
+            return Ok(Some(place.unwrap_or(all.bytes.len())));
+        };
+        match cell?.key.cmp(key) {
+            Ordering::Equal => return Ok(None),
+            Ordering::Greater if place.is_none() => place = Some(at),
+            _ => {}
+        }
+    }
+}
+
+/// Ascending keys without payloads, that are to become a small table.
+#[derive(Default)]
+pub(crate) struct Keys {
+    bytes: Vec<u8>,
+    /// Where each key ends.
+    ends: Vec<usize>,
+    /// Some key is not as long as the first.
+    uneven: bool,
+    /// Bytes of the lengths of keys, which only uneven ones have.
+    lengths: usize,
+}
+
+impl Keys {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        (self.uneven, self.lengths) = (false, 0);
+    }
+
+    /// Adds a key, which is above all others.
+    pub(crate) fn push(&mut self, key: &[u8]) {
+        debug_assert!(self.last().is_none_or(|last| last < key), "keys ascend");
+        self.uneven |= self.ends.first().is_some_and(|first| *first != key.len());
+        self.lengths += varint_len(key.len() as u32);
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn last(&self) -> Option<&[u8]> {
+        let before = self.ends.iter().rev().nth(1).copied().unwrap_or(0);
+        (!self.ends.is_empty()).then(|| &self.bytes[before..])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        let places = begins.zip(&self.ends);
+        places.map(|(begin, end)| &self.bytes[begin..*end])
+    }
+
+    /// Bytes of `encode`.
+    pub(crate) fn encoded_len(&self) -> usize {
+        let each = match self.packed() {
+            Some(size) => varint_len(size as u32),
+            None => self.lengths + self.len(),
+        };
+        1 + varint_len(self.len() as u32) + each + self.bytes.len()
+    }
+
+    fn packed(&self) -> Option<usize> {
+        let size = self.ends.first().filter(|_| !self.uneven && self.len() > 1);
+        size.copied()
+    }
+
+    /// As `Small::encode` of the same keys.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.encoded_len());
+        let packed = self.packed();
+        push_head(&mut bytes, packed, 0, self.len());
+        match packed {
+            Some(_) => bytes.extend_from_slice(&self.bytes),
+            None => self.iter().for_each(|key| {
+                push_varint(&mut bytes, key.len());
+                push_varint(&mut bytes, 0);
+                bytes.extend_from_slice(key);
+            }),
+        }
+        bytes
+    }
+}
+
+/// What stands before the entries.
+fn push_head(bytes: &mut Vec<u8>, packed: Option<usize>, sequence: u64, count: usize) {
+    let begun = if sequence > 0 { BEGUN } else { 0 };
+    bytes.push(begun | if packed.is_some() { PACKED } else { CELLS });
+    if sequence > 0 {
+        bytes.extend_from_slice(&sequence.to_le_bytes());
+    }
+    push_varint(bytes, count);
+    if let Some(size) = packed {
+        push_varint(bytes, size);
+    }
+}
+
+impl Small {
+    pub(crate) fn decode(bytes: &[u8], leaf_at: u64) -> Result<Self> {
+        let mut entries = Vec::new();
+        for cell in cells(bytes, leaf_at)? {
+            let cell = cell?;
+            entries.push(SmallEntry {
+                key: cell.key.to_vec(),
+                tag: cell.tag,
+                payload: cell.payload.to_vec(),
+            });
+        }
+        let sequence = sequence(bytes);
+        Ok(Self { entries, sequence })
+    }
+
+    /// Bytes of each key, if they are packed.
+    fn packed(&self) -> Option<usize> {
+        let size = self.entries.first()?.key.len();
+        let same = |entry: &SmallEntry| entry.key.len() == size && entry.tag == 0;
+        (self.entries.len() > 1 && self.entries.iter().all(same)).then_some(size)
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.encoded_len());
+        let packed = self.packed();
+        push_head(&mut bytes, packed, self.sequence, self.entries.len());
+        for entry in &self.entries {
+            if packed.is_none() {
+                push_varint(&mut bytes, entry.key.len());
+                push_varint(&mut bytes, entry.tag as usize);
+            }
+            bytes.extend_from_slice(&entry.key);
+            bytes.extend_from_slice(&entry.payload);
+        }
+        bytes
+    }
+
+    /// Bytes of `encode`.
+    pub(crate) fn encoded_len(&self) -> usize {
+        let cell = |entry: &SmallEntry| {
+            varint_len(entry.key.len() as u32)
+                + varint_len(entry.tag)
+                + entry.key.len()
+                + entry.payload.len()
+        };
+        let cells = match self.packed() {
+            Some(size) => varint_len(size as u32) + size * self.entries.len(),
+            None => self.entries.iter().map(cell).sum(),
+        };
+        let begun = if self.sequence > 0 { 8 } else { 0 };
+        1 + begun + varint_len(self.entries.len() as u32) + cells
+    }
+
+    pub(crate) fn place(&self, key: &[u8]) -> std::result::Result<usize, usize> {
+        self.entries
+            .binary_search_by(|entry| entry.key.as_slice().cmp(key))
+    }
+
+    /// Puts an entry in; returns the one that had its key.
+    pub(crate) fn put(&mut self, entry: SmallEntry) -> Option<SmallEntry> {
+        match self.place(&entry.key) {
+            Ok(at) => Some(std::mem::replace(&mut self.entries[at], entry)),
+            Err(at) => {
+                self.entries.insert(at, entry);
+                None
+            }
+        }
+    }
+}
+
+fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite_testkit::rng::Rng;
+
+    /// A key more by moving bytes, keys gathered one by one, and entries encoded anew: the same bytes, and as many as were told.
+    #[test]
+    fn every_way_of_writing_a_set_gives_the_same_bytes() {
+        for seed in 0..if cfg!(miri) { 3 } else { 300 } {
+            let mut rng = Rng::new(seed);
+            let lens = if rng.one_in(3) { 3 } else { 1 };
+            let mut small = Small {
+                sequence: rng.below(2) * 7,
+                ..Small::default()
+            };
+            let mut bytes = small.encode();
+            for _ in 0..1 + rng.below(200) {
+                let mut key = vec![0; 2 + rng.index(lens)];
+                rng.fill(&mut key);
+                let last = small.entries.last().is_none_or(|last| last.key < key);
+                let entry = SmallEntry {
+                    key: key.clone(),
+                    tag: 0,
+                    payload: Vec::new(),
+                };
+                let was = small.put(entry).is_some();
+                match with_key(&bytes, &key, 0).unwrap() {
+                    With::There => assert!(was, "seed {seed}"),
+                    With::New {
+                        bytes: new,
+                        last: told,
+                    } => {
+                        assert_eq!((was, told), (false, last), "seed {seed}");
+                        bytes = new;
+                    }
+                }
+                assert_eq!(bytes, small.encode(), "seed {seed}");
+                assert_eq!(bytes.len(), small.encoded_len());
+            }
+            small.sequence = 0;
+            let mut keys = Keys::default();
+            small.entries.iter().for_each(|entry| keys.push(&entry.key));
+            assert_eq!(keys.encode(), small.encode(), "seed {seed}");
+            assert_eq!(keys.encoded_len(), small.encoded_len());
+            assert_eq!(keys.last(), small.entries.last().map(|last| &last.key[..]));
+            assert!(
+                keys.iter()
+                    .eq(small.entries.iter().map(|entry| &entry.key[..]))
+            );
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_get_no_key_more() {
+        for bytes in [
+            &b""[..],
+            b"\x04\x00",
+            b"\x01\x02\x02bbaa",
+            b"\x01\x02\x02aabbc",
+            b"\x01\x03\x02aabb",
+        ] {
+            assert!(with_key(bytes, b"zz", 0).is_err(), "{bytes:?}");
+        }
+    }
+}

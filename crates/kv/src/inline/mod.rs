@@ -1,0 +1,5 @@
+//! A nested table, or a set of values, that lies in the row of its parent.
+
+pub(crate) mod fixed_width;
+pub(crate) mod inline_table;
+pub(crate) mod packed_set;

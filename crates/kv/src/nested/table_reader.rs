@@ -1,0 +1,338 @@
+//! A table for reading, wherever it lies: in pages of its own, or small inside its parent's leaf.
+
+use crate::cursor::select::cuts;
+use crate::cursor::tree_cursor::Cursor;
+use crate::error::{holds_a_table, unexpected};
+use crate::inline::inline_table;
+use crate::inline::packed_set::Packed;
+use crate::page::entries::{Entry, Group};
+use crate::page::key::Key;
+use crate::page::layout::{Payload, tag};
+use crate::page::overflow::Piece;
+use crate::page::row_count::count;
+use crate::table::tree::Tree;
+use crate::value::{self, Value};
+use std::sync::Arc;
+use tidalite_pager::PageWrite;
+use tidalite_pager::{PageRead, PageRef, Result};
+
+/// A table, nested or not.
+#[derive(Clone, Debug)]
+pub struct Sub<'r>(Lies<'r>);
+
+#[derive(Clone, Debug)]
+enum Lies<'r> {
+    Pages(Tree),
+    Leaf { bytes: Piece<'r>, id: u64, at: u64 },
+}
+
+impl<'r> Sub<'r> {
+    /// A table in pages.
+    #[must_use]
+    pub fn of(tree: Tree) -> Self {
+        Self(Lies::Pages(tree))
+    }
+
+    /// The root, when it has pages of its own.
+    #[must_use]
+    pub fn tree(&self) -> Option<&Tree> {
+        match &self.0 {
+            Lies::Pages(tree) => Some(tree),
+            Lies::Leaf { .. } => None,
+        }
+    }
+
+    /// The nested table that a payload at `range` of a leaf's page is.
+    pub(crate) fn of_payload<R: PageRead>(
+        r: &R,
+        page: &PageRef<'r>,
+        (tag, range): (u32, std::ops::Range<usize>),
+        id: u64,
+        at: u64,
+    ) -> Result<Self> {
+        match tag::kind(tag) {
+            tag::NESTED => Ok(Self(Lies::Leaf {
+                bytes: Piece::new(page.clone(), range),
+                id,
+                at,
+            })),
+            tag::ROOT => {
+                let tree = Tree::of_nested_root(&page[range], id, r.page_size(), at)?;
+                Ok(Self(Lies::Pages(tree)))
+            }
+            _ => Err(unexpected("a value", "a nested table")),
+        }
+    }
+
+    /// Rows. Reads nothing.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            Lies::Pages(tree) => tree.len(),
+            Lies::Leaf { bytes, .. } => count(bytes),
+        }
+    }
+
+    /// The next number of the table's sequence. Reads nothing.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        match &self.0 {
+            Lies::Pages(tree) => tree.sequence(),
+            Lies::Leaf { bytes, .. } => inline_table::sequence(bytes),
+        }
+    }
+
+    /// True without rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `IsTable` where a nested table is.
+    #[inline]
+    pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
+        let (bytes, at) = match &self.0 {
+            Lies::Pages(tree) => return tree.get_else(r, key, holds_a_table),
+            Lies::Leaf { bytes, at, .. } => (bytes, *at),
+        };
+        let Some(cell) = inline_table::find(bytes, key, at)? else {
+            return Ok(None);
+        };
+        if tag::kind(cell.tag) == tag::INLINE {
+            let range = cell.payload_at..cell.payload_at + cell.payload.len();
+            return Ok(Some(Value::part(bytes, range)));
+        }
+        match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
+            Some(reference) => Ok(Some(Value::referenced(r, reference))),
+            None => Err(holds_a_table(at, key)),
+        }
+    }
+
+    /// The values of many keys, in their order, given to `found` with the place of the key: see [`Tree::get_many`].
+    ///
+    /// # Errors
+    /// As for `get`; what `found` returns.
+    pub fn get_many<R: PageRead, K: AsRef<[u8]>>(
+        &self,
+        r: &'r R,
+        keys: &[K],
+        mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
+    ) -> Result<()> {
+        if let Lies::Pages(tree) = &self.0 {
+            return tree.get_many_else(r, keys, found, holds_a_table);
+        }
+        let mut keys = keys.iter().enumerate();
+        keys.try_for_each(|(place, key)| found(place, self.get(r, key.as_ref())?))
+    }
+
+    /// Keys that cut the rows from one rank up to another into `parts` of equal size: see [`Tree::split_range`].
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn split_range<R: PageRead>(
+        &self,
+        r: &R,
+        (from, to): (u64, u64),
+        parts: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        if let Lies::Pages(tree) = &self.0 {
+            return tree.split_range(r, (from, to), parts);
+        }
+        let mut cursor = self.cursor(r)?;
+        let mut keys = Vec::new();
+        for rank in cuts(from, to.min(self.len()), parts) {
+            if cursor.select(rank)? {
+                keys.push(cursor.key().to_vec());
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Whether `key` is there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
+        match &self.0 {
+            Lies::Pages(tree) => tree.contains(r, key),
+            Lies::Leaf { bytes, at, .. } => Ok(inline_table::find(bytes, key, *at)?.is_some()),
+        }
+    }
+
+    /// The nested table under `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `Unsupported` where a value is.
+    pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
+        match &self.0 {
+            Lies::Pages(tree) => {
+                let Some((page, at)) = tree.leaf_for(r, key)? else {
+                    return Ok(None);
+                };
+                let node = crate::page::node::Node::open(&page, 0, at)?;
+                let (index, found) = node.find(r, key)?;
+                if !found {
+                    return Ok(None);
+                }
+                let cell = node.cell(index)?;
+                let range = cell.payload_at..cell.payload_at + cell.payload.len();
+                Self::of_payload(r, &page, (cell.tag, range), tree.id, at).map(Some)
+            }
+            Lies::Leaf { bytes, id, at } => {
+                let Some(cell) = inline_table::find(bytes, key, *at)? else {
+                    return Ok(None);
+                };
+                let range = cell.payload_at..cell.payload_at + cell.payload.len();
+                let (page, range) = bytes.within(range);
+                Self::of_payload(r, page, (cell.tag, range), *id, *at).map(Some)
+            }
+        }
+    }
+
+    /// How many keys are below `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn rank<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<u64> {
+        let (bytes, at) = match &self.0 {
+            Lies::Pages(tree) => return tree.rank(r, key),
+            Lies::Leaf { bytes, at, .. } => (bytes, *at),
+        };
+        if let Some((_, keys)) = inline_table::packed(bytes, at)? {
+            return Ok(keys.below(key, false) as u64);
+        }
+        let mut rank = 0;
+        for cell in inline_table::cells(bytes, at)? {
+            rank += u64::from(cell?.key < key);
+        }
+        Ok(rank)
+    }
+
+    /// The set of values where they lie packed in their row.
+    pub(crate) fn packed(&self) -> Result<Option<Packed<'r>>> {
+        match &self.0 {
+            Lies::Leaf { bytes, at, .. } => Packed::of(bytes, *at),
+            Lies::Pages(_) => Ok(None),
+        }
+    }
+
+    /// Gives `take` the keys in order, until it returns false.
+    pub(crate) fn each_key<R: PageRead>(
+        &self,
+        r: &R,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) -> Result<()> {
+        match &self.0 {
+            Lies::Leaf { bytes, at, .. } => {
+                if let Some((_, keys)) = inline_table::packed(bytes, *at)? {
+                    let _all_wanted = keys.iter().all(take);
+                    return Ok(());
+                }
+                for cell in inline_table::cells(bytes, *at)? {
+                    if !take(cell?.key) {
+                        break;
+                    }
+                }
+            }
+            Lies::Pages(tree) => {
+                let mut cursor = tree.cursor(r);
+                let mut there = cursor.first()?;
+                while there && take(cursor.key()) {
+                    there = cursor.next()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A cursor before the first row. Of a small table it costs a page in memory.
+    ///
+    /// # Errors
+    /// `Corrupt` for a small table that is damaged.
+    pub fn cursor<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
+        match &self.0 {
+            Lies::Pages(tree) => Ok(tree.cursor(r)),
+            Lies::Leaf { bytes, id, at } => {
+                Ok(Cursor::over(Tree::new(*id), r, leaf_of(bytes, *at)?))
+            }
+        }
+    }
+}
+
+/// A leaf in memory with the rows of a small table. In the largest pages one has so many short rows that their slots take it beyond what
+/// offsets of two bytes reach.
+fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
+    let narrow = inline_table::PAGE_BYTES;
+    for page_size in [narrow, 2 * narrow] {
+        let mut group = Group::empty(true, page_size, false);
+        for cell in inline_table::cells(bytes, at)? {
+            let cell = cell?;
+            let payload = Payload {
+                tag: cell.tag,
+                bytes: cell.payload,
+            };
+            group
+                .entries
+                .push(Entry::new(Key::plain(cell.key), payload));
+        }
+        let count = group.entries.len();
+        if count == 0 {
+            return Ok(None);
+        }
+        let bytes = group.page_bytes(0..count);
+        if count > usize::from(u16::MAX) || page_size == narrow && bytes > narrow {
+            continue;
+        }
+        // The width of offsets is told by the size of the page.
+        let least = if page_size == narrow { 0 } else { narrow + 1 };
+        let mut page = vec![0; bytes.max(least)];
+        group.write(0..count, 0, &mut page);
+        return Ok(Some(PageRef::Owned(Arc::from(page))));
+    }
+    Err(unexpected(
+        "a nested table too large for its leaf",
+        "a small one",
+    ))
+}
+
+impl Tree {
+    /// The same of a key of the table at the end of a path of keys. A small table lies in a leaf of one above it; of one that
+    /// is not there it is asked where it would begin.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `Unsupported` where a key on the way holds a value.
+    pub fn is_dirty_at<W: PageWrite>(&self, w: &W, path: &[Vec<u8>], key: &[u8]) -> Result<bool> {
+        let mut sub = Sub::of(*self);
+        let (mut tree, mut held) = (*self, key);
+        for key in path {
+            if let Some(own) = sub.tree() {
+                (tree, held) = (*own, key);
+            }
+            match sub.nested(w, key)? {
+                Some(below) => sub = below,
+                None => return tree.is_dirty(w, held),
+            }
+        }
+        if let Some(own) = sub.tree() {
+            (tree, held) = (*own, key);
+        }
+        tree.is_dirty(w, held)
+    }
+}
+
+impl<'r, R: PageRead> Cursor<'r, R> {
+    /// The nested table at this row.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Unsupported` where a value is.
+    ///
+    /// # Panics
+    /// When the cursor is not at a row.
+    pub fn nested(&self) -> Result<Sub<'r>> {
+        let (page, payload, at) = self.payload_place();
+        Sub::of_payload(self.reader(), page, payload, self.owner(), at)
+    }
+}

@@ -1,0 +1,314 @@
+//! Entries taken out of pages: what they would take in a page of their own, where to split them, and
+//! writing them back. The slow half of every change; the fast half is `edit.rs`.
+//!
+//! Why two pages always suffice for what one page plus one entry holds: under the old page's prefix
+//! the entries take at most a page and half of what a page offers (invariant 6 of `layout.rs`), so filling
+//! the left page until the next entry does not fit leaves at most that much for the right one; each
+//! side's own prefix is at least as long as the old one. A new key that does not begin with the old
+//! prefix sorts before or after all others, and then the old page as it was is one of the two sides.
+
+use crate::page::edit::{self, put_cell, put_slot};
+use crate::page::key::{Key, KeyBuf, prefix_bytes_max, read_rest};
+use crate::page::layout::{
+    COUNT_AT, HEAP_AT, PREFIX_AT, Payload, cell_size, child_rows, head_of, slot_bytes, small,
+};
+use crate::page::node::Node;
+use crate::page::row_count::weight;
+use std::ops::Range;
+use tidalite_base::{put_u16, put_u32};
+use tidalite_pager::{PageRead, Result};
+
+/// Bytes by which a split may miss the middle when that gives a shorter separator: one part in
+/// this many of a page.
+const SPLIT_SLACK_DIV: usize = 8;
+
+/// An entry with its key in two parts, borrowed from a copy of its page.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) key: (&'a [u8], &'a [u8]),
+    /// The reference to the rest of a spilled key; empty for a plain one.
+    pub(crate) rest: &'a [u8],
+    pub(crate) payload: Payload<'a>,
+}
+
+/// How many bytes two slices share from their beginnings.
+pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+impl<'a> Entry<'a> {
+    /// A new entry.
+    pub(crate) fn new(key: Key<'a>, payload: Payload<'a>) -> Self {
+        Self {
+            key: (&[], key.inline),
+            rest: key.rest,
+            payload,
+        }
+    }
+
+    fn key_len(&self) -> usize {
+        self.key.0.len() + self.key.1.len()
+    }
+
+    fn common(&self, other: &Self) -> usize {
+        // Entries of one page share the very same prefix slice.
+        if std::ptr::eq(self.key.0, other.key.0) {
+            return self.key.0.len() + common(self.key.1, other.key.1);
+        }
+        let whole = |entry: &Self| entry.key.0.iter().chain(entry.key.1).copied();
+        std::iter::zip(whole(self), whole(other))
+            .take_while(|(a, b)| a == b)
+            .count()
+    }
+
+    /// The key without its first `skip` bytes.
+    fn key_after(&self, skip: usize) -> (&'a [u8], &'a [u8]) {
+        let (first, second) = self.key;
+        if skip <= first.len() {
+            (&first[skip..], second)
+        } else {
+            (&[], &second[skip - first.len()..])
+        }
+    }
+}
+
+/// Where a new entry came from, for the choice of a split point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bias {
+    /// Anywhere: both sides about equal.
+    Balance,
+    /// At the very end of the table: keys probably go on ascending, so the left side stays full.
+    Ascending,
+}
+
+/// Entries of one level in key order.
+pub(crate) struct Group<'a> {
+    pub(crate) entries: Vec<Entry<'a>>,
+    leaf: bool,
+    page_size: usize,
+    /// Entries of leaves count as many rows as their sets have values.
+    multi: bool,
+}
+
+impl<'a> Group<'a> {
+    /// No entries yet.
+    pub(crate) fn empty(leaf: bool, page_size: usize, multi: bool) -> Self {
+        Self {
+            entries: Vec::new(),
+            leaf,
+            page_size,
+            multi,
+        }
+    }
+
+    /// Adds all entries of a page behind the ones here. `first_key` is the key of a branch's first
+    /// entry, which its own page does not hold.
+    pub(crate) fn take_in(&mut self, node: &Node<'a>, first_key: Key<'a>) -> Result<()> {
+        self.entries.reserve(node.count() + 1);
+        for index in 0..node.count() {
+            let cell = node.cell(index)?;
+            let (key, rest): ((&[u8], &[u8]), &[u8]) = if self.leaf || index > 0 {
+                ((node.prefix(), cell.suffix), cell.rest)
+            } else {
+                ((&[], first_key.inline), first_key.rest)
+            };
+            self.entries.push(Entry {
+                key,
+                rest,
+                payload: Payload {
+                    tag: cell.tag,
+                    bytes: cell.payload,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Rows in or below these entries.
+    pub(crate) fn rows(&self, range: Range<usize>) -> u64 {
+        if self.leaf && !self.multi {
+            return range.len() as u64;
+        }
+        if self.leaf {
+            let entries = self.entries[range].iter();
+            return entries.map(|entry| weight(entry.payload)).sum();
+        }
+        let rows = |entry: &Entry<'_>| child_rows(entry.payload.bytes);
+        // A damaged count must not stop anything; `check` finds it.
+        self.entries[range]
+            .iter()
+            .map(rows)
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// The entries whose keys a page with this range would store: not the first of a branch.
+    fn keyed(&self, range: &Range<usize>) -> Range<usize> {
+        range.start + usize::from(!self.leaf)..range.end
+    }
+
+    /// What the keys of a page with this range have in common. One key alone has no prefix: it
+    /// would be its own and the next insert would rewrite the page.
+    fn prefix_len(&self, range: &Range<usize>) -> usize {
+        let keyed = self.keyed(range);
+        if keyed.len() < 2 {
+            return 0;
+        }
+        let ends = self.entries[keyed.start].common(&self.entries[keyed.end - 1]);
+        // Keys in order cannot be shorter than what the first and the last share; damaged ones can.
+        let shortest = self.entries[keyed].iter().map(Entry::key_len).min();
+        ends.min(shortest.unwrap_or(0))
+            .min(prefix_bytes_max(self.page_size))
+    }
+
+    /// Bytes of a page that held exactly this range.
+    pub(crate) fn page_bytes(&self, range: Range<usize>) -> usize {
+        let prefix = self.prefix_len(&range);
+        let keyed = self.keyed(&range).start;
+        let cells: usize = range
+            .map(|index| {
+                let entry = &self.entries[index];
+                let suffix = if index < keyed {
+                    (0, 0)
+                } else {
+                    (entry.key_len() - prefix, entry.rest.len())
+                };
+                cell_size(self.leaf, suffix, entry.payload) + slot_bytes(self.leaf, self.page_size)
+            })
+            .sum();
+        PREFIX_AT + prefix + cells
+    }
+
+    /// The first entry of the right page; `None` when no split gives two pages that hold their part
+    /// (damaged pages only).
+    pub(crate) fn split_point(&self, page_size: usize, bias: Bias) -> Option<usize> {
+        let count = self.entries.len();
+        let fits = |at: usize| {
+            self.page_bytes(0..at) <= page_size && self.page_bytes(at..count) <= page_size
+        };
+        if bias == Bias::Ascending {
+            // A branch keeps two children on the right, so that none has just one.
+            let right = if self.leaf { 1 } else { 2 };
+            if count > right && fits(count - right) {
+                return Some(count - right);
+            }
+        }
+        let estimate = self.estimate();
+        let total = *estimate.last()?;
+        let miss = |at: usize| (2 * estimate[at]).abs_diff(total);
+        let nearest = (1..count).min_by_key(|&at| miss(at))?;
+        let slack = miss(nearest) + page_size / SPLIT_SLACK_DIV;
+        let best = (1..count)
+            .filter(|&at| miss(at) <= slack)
+            .min_by_key(|&at| (self.separator_len(at), miss(at)))?;
+        [best, nearest]
+            .into_iter()
+            .chain(1..count)
+            .find(|&at| fits(at))
+    }
+
+    /// Running sum of what entries take, whole keys counted.
+    pub(crate) fn estimate(&self) -> Vec<usize> {
+        let mut sums = Vec::with_capacity(self.entries.len() + 1);
+        let mut sum = 0;
+        sums.push(sum);
+        let prefix = self.prefix_len(&(0..self.entries.len()));
+        for entry in &self.entries {
+            let suffix = entry.key_len().saturating_sub(prefix);
+            let suffix = (suffix, entry.rest.len());
+            sum +=
+                cell_size(self.leaf, suffix, entry.payload) + slot_bytes(self.leaf, self.page_size);
+            sums.push(sum);
+        }
+        sums
+    }
+
+    /// Bytes of the separator, about; one that may need an extent counts a page more.
+    fn separator_len(&self, at: usize) -> usize {
+        let entry = &self.entries[at];
+        if !self.leaf {
+            return entry.key_len() + entry.rest.len() * self.page_size;
+        }
+        match self.plain_separator_len(at) {
+            Some(len) => len,
+            None => self.page_size,
+        }
+    }
+
+    /// Leaf: bytes of the separator before `at`; `None` when only the rests of spilled keys tell.
+    fn plain_separator_len(&self, at: usize) -> Option<usize> {
+        let (before, entry) = (&self.entries[at - 1], &self.entries[at]);
+        let common = entry.common(before);
+        let decided = |entry: &Entry<'_>| entry.rest.is_empty() || common < entry.key_len();
+        (decided(before) && decided(entry)).then_some(common + 1)
+    }
+
+    /// The shortest key that is above everything before `at` and not above anything from `at` on. `None`: of two keys
+    /// whose difference lies in an extent, see `whole_key`.
+    pub(crate) fn separator(&self, at: usize) -> Option<KeyBuf> {
+        let entry = &self.entries[at];
+        let inline = [entry.key.0, entry.key.1].concat();
+        if !self.leaf {
+            let rest = entry.rest.to_vec();
+            return Some(KeyBuf { inline, rest });
+        }
+        let mut inline = inline;
+        inline.truncate(self.plain_separator_len(at)?);
+        Some(KeyBuf::plain(inline))
+    }
+
+    /// The key of an entry, its rest included.
+    pub(crate) fn whole_key(&self, r: &dyn PageRead, at: usize) -> Result<Vec<u8>> {
+        let entry = &self.entries[at];
+        let mut key = [entry.key.0, entry.key.1].concat();
+        if !entry.rest.is_empty() {
+            read_rest(r, entry.rest, 0, &mut key)?;
+        }
+        Ok(key)
+    }
+
+    /// Makes `page` hold exactly this range, which must fit.
+    pub(crate) fn write(&self, range: Range<usize>, level: u8, page: &mut [u8]) {
+        let prefix = self.prefix_len(&range);
+        let keyed = self.keyed(&range).start;
+        let heads_at = PREFIX_AT + prefix;
+        edit::init(page, level, prefix);
+        if prefix > 0 {
+            let (first, second) = self.entries[keyed].key;
+            let from_first = prefix.min(first.len());
+            let (to_first, to_second) = page[PREFIX_AT..heads_at].split_at_mut(from_first);
+            to_first.copy_from_slice(&first[..from_first]);
+            to_second.copy_from_slice(&second[..prefix - from_first]);
+        }
+        let count = range.len();
+        let slots_end = heads_at + count * slot_bytes(self.leaf, page.len());
+        let mut heap = page.len();
+        for (slot, index) in range.enumerate() {
+            let entry = &self.entries[index];
+            let (suffix, rest): ((&[u8], &[u8]), &[u8]) = if index < keyed {
+                ((&[], &[]), &[])
+            } else {
+                (entry.key_after(prefix), entry.rest)
+            };
+            let suffix_len = suffix.0.len() + suffix.1.len();
+            heap -= cell_size(self.leaf, (suffix_len, rest.len()), entry.payload);
+            put_cell(page, heap, self.leaf, suffix, rest, entry.payload);
+            let (head, child) = (head_of_two(suffix), entry.payload.bytes);
+            put_slot(page, heads_at, (slot, count), self.leaf, head, child, heap);
+        }
+        assert!(slots_end <= heap, "the caller asks what fits");
+        page[slots_end..heap].fill(0);
+        put_u32(page, HEAP_AT, small(heap));
+        put_u16(page, COUNT_AT, count as u16);
+    }
+}
+
+fn head_of_two((first, second): (&[u8], &[u8])) -> u32 {
+    if first.is_empty() {
+        return head_of(second);
+    }
+    let mut head = [0u8; 4];
+    for (to, from) in head.iter_mut().zip(first.iter().chain(second)) {
+        *to = *from;
+    }
+    head_of(&head)
+}

@@ -1,0 +1,71 @@
+//! The header fields of a page: looked at once, before anything else of it.
+
+use crate::error::damaged;
+use crate::page::layout::{
+    COUNT_AT, DEAD_AT, HEAP_AT, LEVEL_AT, PREFIX_AT, PREFIX_LEN_AT, slot_bytes,
+};
+use tidalite_base::{get_u16, get_u32};
+use tidalite_pager::{Error, Result};
+
+/// The header fields of a page, checked against its length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) count: usize,
+    pub(crate) level: u8,
+    /// Lowest byte of the cells.
+    pub(crate) heap: usize,
+    /// Where the heads begin: behind the prefix.
+    pub(crate) heads: usize,
+    /// Bytes among the cells that belong to none.
+    pub(crate) dead: usize,
+    /// Where the slots end and the free bytes begin.
+    pub(crate) slots_end: usize,
+}
+
+impl Shape {
+    /// The header fields of a page, which may hold no entry. `None`: they do not fit a page of this level and length.
+    #[inline(always)]
+    pub(crate) fn whole(bytes: &[u8], level: u8) -> Option<Self> {
+        let shape = Self::read(bytes, level)?;
+        let whole = shape.level == level
+            && shape.heap <= bytes.len()
+            && shape.slots_end <= shape.heap
+            && shape.dead <= bytes.len() - shape.heap;
+        whole.then_some(shape)
+    }
+
+    /// The header fields as they stand there.
+    #[inline(always)]
+    fn read(bytes: &[u8], level: u8) -> Option<Self> {
+        let page_size = bytes.len();
+        let bytes: &[u8; PREFIX_AT] = bytes.first_chunk()?;
+        let count = usize::from(get_u16(bytes, COUNT_AT));
+        let heads = PREFIX_AT + get_u32(bytes, PREFIX_LEN_AT) as usize;
+        Some(Self {
+            count,
+            level: bytes[LEVEL_AT],
+            heap: get_u32(bytes, HEAP_AT) as usize,
+            heads,
+            dead: get_u32(bytes, DEAD_AT) as usize,
+            slots_end: heads + count * slot_bytes(level == 0, page_size),
+        })
+    }
+
+    /// Reads and checks the header fields of the page at `at`, which may hold no entry.
+    #[inline(always)]
+    pub(crate) fn of(bytes: &[u8], level: u8, at: u64) -> Result<Self> {
+        match Self::whole(bytes, level) {
+            Some(shape) => Ok(shape),
+            None => Err(Self::damaged(bytes, level, at)),
+        }
+    }
+
+    #[cold]
+    fn damaged(bytes: &[u8], level: u8, at: u64) -> Error {
+        let expected = format!("level {level} and cells inside {} bytes", bytes.len());
+        match Self::read(bytes, level) {
+            Some(shape) => damaged("table page header", at, format!("{shape:?}"), expected),
+            None => damaged("table page", at, bytes.len(), "a whole page"),
+        }
+    }
+}

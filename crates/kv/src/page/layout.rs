@@ -1,0 +1,273 @@
+//! The layout of one page of an ordered table.
+//!
+//! ```text
+//! 0        32      34      35      36     40     44           48
+//! | header | count | level | flags | heap | dead | prefix len | prefix | slots ... free | cells       |
+//! |  32 B  |  u16  |  u8   |  u8   | u32  | u32  |    u32     |        |                | newest lowest |
+//!
+//! slots of a leaf:    | heads u32 * count |                        | offsets u16 * count |
+//! slots of a branch:  | heads u32 * count | children 26 B * count  | offsets u16 * count |
+//!                     (offsets are u32 in pages above 64 KiB)
+//!
+//! leaf cell    | key length varint | tag varint | key suffix | value, reference, nested table |
+//! branch cell  | key length varint | key suffix |
+//!              (of a key beyond `key_bytes_max` the length has its highest bit set, it is that of the first
+//!              bytes of the key, and behind them stands the reference to the rest)
+//! child        | page u48 | birth u48 | checksum u64 | rows u48 |
+//! ```
+//!
+//! The prefix lies beside the header, not among the cells: a search then touches one cache line less. The
+//! children lie beside the heads for the same reason: the way down needs no cell, unless heads are equal.
+//!
+//! Invariants of a stored page:
+//! 1. Level 0 is a leaf (`Kind::KvLeaf`), above it are branches (`Kind::KvBranch`); a child is exactly one
+//!    level below its parent, so that no damage can make a descent endless.
+//! 2. There is at least one entry. Keys ascend strictly. Every key is prefix + suffix.
+//! 3. The key of a branch's first entry is stored empty and stands for "below everything"; it does not
+//!    take part in the prefix.
+//! 4. `heads[i]` holds the first four bytes of suffix i, padded with zeros, as a big-endian number
+//!    (stored little-endian like every integer). Of a spilled key suffix i is what lies in the page, four
+//!    bytes at least: a prefix is never longer than `prefix_bytes_max`.
+//! 5. Cells lie in `heap .. page size`, do not overlap, and with `dead` bytes fill it.
+//! 6. No cell with its slot takes more than half of what a page offers (`cell_bytes_max`), so that
+//!    an overfull page can always be split in two.
+//! 7. A leaf with a nested table in it, inline or not, has `NESTED` among its flags: whoever seals,
+//!    frees or checks pages looks into the cells of such a leaf, and only of such.
+//! 8. The flags `WHOSE` are those of the table: each of its pages has them.
+//! 9. `ASCENDS`, of leaves, is a hint (`table/sequential.rs`), and nothing else hangs on it.
+
+use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
+use tidalite_base::{TxnId, get_u64, put_u64};
+use tidalite_pager::{HEADER_BYTES, Kind, PTR_BYTES, Ptr};
+
+pub(crate) const COUNT_AT: usize = HEADER_BYTES;
+pub(crate) const LEVEL_AT: usize = COUNT_AT + 2;
+pub(crate) const FLAGS_AT: usize = LEVEL_AT + 1;
+pub(crate) const HEAP_AT: usize = FLAGS_AT + 1;
+pub(crate) const DEAD_AT: usize = HEAP_AT + 4;
+pub(crate) const PREFIX_LEN_AT: usize = DEAD_AT + 4;
+pub(crate) const PREFIX_AT: usize = PREFIX_LEN_AT + 4;
+const _: () = assert!(PREFIX_AT == 48);
+
+/// Bytes of one head.
+pub(crate) const HEAD_BYTES: usize = 4;
+/// Bytes of a child: page, birth, checksum, rows.
+pub(crate) const CHILD_BYTES: usize = 6 + 6 + 8 + 6;
+/// Pages up to this size have offsets of two bytes.
+pub(super) const NARROW_PAGE_MAX: usize = 1 << 16;
+/// Flag of a leaf: a cell holds a nested table.
+pub(crate) const NESTED: u8 = 1;
+/// Flag of every page of a nested table: so that whoever finds one without its tree does not take its rows for those
+/// of the outermost table, whose number it carries.
+pub(crate) const INNER_PAGE: u8 = 2;
+/// Flag of every page of a table of multi-values, but not of the sets in it.
+pub(crate) const SETS: u8 = 4;
+/// Flag of a leaf: rows were put in one behind the other where it ends.
+pub(crate) const ASCENDS: u8 = 8;
+/// The flags that say whose page it is, whatever is in it.
+pub(crate) const WHOSE: u8 = INNER_PAGE | SETS;
+
+/// Bytes of one offset.
+#[inline(always)]
+pub(crate) const fn offset_bytes(page_size: usize) -> usize {
+    if page_size <= NARROW_PAGE_MAX { 2 } else { 4 }
+}
+
+/// Bytes of each part of a slot, in the order of the arrays; a leaf has no children.
+#[inline(always)]
+pub(crate) const fn slot_parts(leaf: bool, page_size: usize) -> [usize; 3] {
+    let child = if leaf { 0 } else { CHILD_BYTES };
+    [HEAD_BYTES, child, offset_bytes(page_size)]
+}
+
+/// Bytes that an entry takes outside its cell.
+#[inline(always)]
+pub(crate) const fn slot_bytes(leaf: bool, page_size: usize) -> usize {
+    let [head, child, offset] = slot_parts(leaf, page_size);
+    head + child + offset
+}
+
+/// 48 bits.
+pub(super) const U48: u64 = (1 << 48) - 1;
+
+/// The child that a branch stores: everything of the pointer that does not follow from its place.
+pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
+    let mut bytes = [0; CHILD_BYTES];
+    let page = ptr.addr / u64::from(ptr.len.max(1));
+    put_u64(&mut bytes, 0, page & U48 | ptr.birth.0 << 48);
+    put_u64(&mut bytes, 18, rows << 16);
+    // The birth's upper 32 bits lie in 8..12, the checksum behind them.
+    bytes[8..12].copy_from_slice(&((ptr.birth.0 >> 16) as u32).to_le_bytes());
+    put_u64(&mut bytes, 12, ptr.checksum);
+    bytes
+}
+
+/// Pointer and rows of a child of this level. `bytes` has a child's bytes at least.
+#[inline(always)]
+pub(crate) fn child_of(bytes: &[u8], level: u8, page_size: usize) -> (Ptr, u64) {
+    let ptr = Ptr {
+        addr: (get_u64(bytes, 0) & U48).saturating_mul(page_size as u64),
+        len: page_size as u32,
+        kind: kind_of(level),
+        checksum: get_u64(bytes, 12),
+        birth: TxnId(get_u64(bytes, 6) & U48),
+    };
+    (ptr, child_rows(&bytes[..CHILD_BYTES]))
+}
+
+/// Rows below a child.
+#[inline]
+pub(crate) fn child_rows(bytes: &[u8]) -> u64 {
+    get_u64(bytes, CHILD_BYTES - 8) >> 16
+}
+
+/// Bytes of the longest varint (32 bits).
+pub(crate) const VARINT_BYTES_MAX: usize = 5;
+
+// The smallest entry (two varints, a slot) cannot overflow the count.
+const _: () = assert!((PAGE_SIZE_MAX - PREFIX_AT) / (HEAD_BYTES + 4 + 2) < u16::MAX as usize);
+const _: () = assert!((NARROW_PAGE_MAX - PREFIX_AT) / (HEAD_BYTES + 2 + 2) < u16::MAX as usize);
+
+/// Set in a cell's length of key: the key is spilled.
+pub(crate) const SPILLED: u32 = 1 << 31;
+
+/// The longest key that lies in a page of this size: a third of a page, rounded up. A longer one has its rest in an
+/// extent of its own.
+#[must_use]
+pub const fn key_bytes_max(page_size: usize) -> usize {
+    page_size.div_ceil(3)
+}
+
+/// The most that one entry may take, slot included: half of what the page offers (invariant 6).
+pub(crate) const fn cell_bytes_max(page_size: usize) -> usize {
+    (page_size - PREFIX_AT) / 2
+}
+
+// The longest key, plain or spilled, fits beside a child pointer and beside a reference to a large value.
+const _: () = {
+    let key = key_bytes_max(PAGE_SIZE_MIN);
+    let varint = VARINT_BYTES_MAX;
+    assert!(slot_bytes(false, PAGE_SIZE_MIN) + varint + key <= cell_bytes_max(PAGE_SIZE_MIN));
+    let fixed = slot_bytes(true, PAGE_SIZE_MIN) + varint + 2;
+    assert!(fixed + REFERENCE_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
+    assert!(fixed + ROOT_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
+};
+
+/// Bytes that `number` takes as a varint: seven bits a byte, low first.
+pub(crate) const fn varint_len(number: u32) -> usize {
+    match number {
+        0..0x80 => 1,
+        0x80..0x4000 => 2,
+        0x4000..0x20_0000 => 3,
+        0x20_0000..0x1000_0000 => 4,
+        _ => VARINT_BYTES_MAX,
+    }
+}
+
+/// Reads a varint at `at`; the number and where it ends.
+#[inline]
+pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
+    let first = *bytes.get(at)?;
+    if first < 0x80 {
+        return Some((u32::from(first), at + 1));
+    }
+    let mut number = u64::from(first & 0x7f);
+    for step in 1..VARINT_BYTES_MAX {
+        let byte = *bytes.get(at + step)?;
+        number |= u64::from(byte & 0x7f) << (7 * step);
+        if byte < 0x80 {
+            return Some((u32::try_from(number).ok()?, at + step + 1));
+        }
+    }
+    None
+}
+
+/// The first four bytes of a suffix as a number that compares like them.
+#[inline]
+pub(crate) fn head_of(suffix: &[u8]) -> u32 {
+    if let Some(first) = suffix.first_chunk::<4>() {
+        return u32::from_be_bytes(*first);
+    }
+    let mut padded = [0u8; 4];
+    padded[..suffix.len()].copy_from_slice(suffix);
+    u32::from_be_bytes(padded)
+}
+
+/// The kind of a page at this level.
+pub(crate) fn kind_of(level: u8) -> Kind {
+    if level == 0 {
+        Kind::KvLeaf
+    } else {
+        Kind::KvBranch
+    }
+}
+
+/// Bytes of a reference to a value in an extent.
+pub(crate) const REFERENCE_BYTES: usize = PTR_BYTES + 8;
+
+/// Bytes of the root of a nested table whose sequence has not begun, and of one whose has.
+pub(crate) const ROOT_PLAIN_BYTES: usize = CHILD_BYTES + 2;
+pub(crate) const ROOT_BYTES: usize = ROOT_PLAIN_BYTES + 8;
+
+/// A number that is known to be smaller than a page.
+pub(crate) fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or_else(|_| unreachable!("pages are smaller than 4 GiB"))
+}
+
+/// What a leaf's payload is: the low bits of its tag.
+pub(crate) mod tag {
+    /// The value itself.
+    pub(crate) const INLINE: u32 = 0;
+    /// A reference to an extent.
+    pub(crate) const REFERENCE: u32 = 1;
+    /// A small nested table.
+    pub(crate) const NESTED: u32 = 2;
+    /// The root of a nested table.
+    pub(crate) const ROOT: u32 = 3;
+
+    /// The tag of a payload of this kind and length.
+    pub(crate) const fn of(kind: u32, len: usize) -> u32 {
+        (len as u32) << 2 | kind
+    }
+
+    pub(crate) const fn kind(tag: u32) -> u32 {
+        tag & 3
+    }
+
+    pub(crate) const fn len(tag: u32) -> usize {
+        (tag >> 2) as usize
+    }
+}
+
+/// What an entry holds beside its key: in a leaf with its tag, in a branch a child.
+#[derive(Clone, Copy)]
+pub(crate) struct Payload<'a> {
+    /// As in `Cell`.
+    pub(crate) tag: u32,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl Payload<'_> {
+    /// True for a nested table, inline or not.
+    pub(crate) fn nested(&self) -> bool {
+        tag::kind(self.tag) >= tag::NESTED
+    }
+}
+
+/// Bytes of a cell without its slot: of a key suffix, perhaps with the reference to a rest.
+pub(crate) fn cell_size(
+    leaf: bool,
+    (suffix_len, rest_len): (usize, usize),
+    payload: Payload<'_>,
+) -> usize {
+    let key = if rest_len == 0 {
+        varint_len(small(suffix_len)) + suffix_len
+    } else {
+        VARINT_BYTES_MAX + suffix_len + rest_len
+    };
+    if leaf {
+        key + varint_len(payload.tag) + payload.bytes.len()
+    } else {
+        key
+    }
+}

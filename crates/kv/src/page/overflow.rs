@@ -1,0 +1,359 @@
+//! Bytes in an extent of their own: large values, and the rests of long keys.
+//!
+//! A leaf cell holds a value itself (`value.rs`) while the whole entry takes at most half of what a page offers, else a
+//! reference of 40 bytes:
+//!
+//! ```text
+//! 0                    32      40
+//! | pointer to chunk 0 | length |
+//! |        32 B        |  u64   |
+//! ```
+//!
+//! The extent begins at chunk 0 and has the fewest pages that hold the value. It is cut, to its very end, into
+//! chunks of 64 KiB, the last one shorter; each is a block with header and checksum (`Kind::KvValue`):
+//!
+//! ```text
+//! 0        32              40      44  48
+//! | header | next checksum | index | 0 | data, then zeros |
+//! |  32 B  |      u64      |  u32  |u32|                  |
+//! ```
+//!
+//! `next checksum` is that of the following chunk (0 in the last), so that the pointer in the leaf vouches for
+//! all of them, one after the other; every other field of the next pointer follows from the first.
+
+use crate::error::damaged;
+use crate::page::layout::REFERENCE_BYTES;
+use std::cmp::Ordering;
+use std::ops::{Deref, Range};
+use tidalite_base::limits::CHECKSUM_SPAN_MAX;
+use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
+use tidalite_pager::{
+    Extent, HEADER_BYTES, Header, Kind, PTR_BYTES, PageRead, PageRef, PageWrite, Ptr, Result,
+    seal_block,
+};
+
+/// Bytes of a value at most: 4 GiB.
+pub const VALUE_BYTES_MAX: u64 = 4 << 30;
+
+/// Bytes of a chunk of a large value, header included: what one checksum covers at most.
+pub const VALUE_CHUNK_BYTES: usize = CHECKSUM_SPAN_MAX;
+
+const NEXT_AT: usize = HEADER_BYTES;
+const INDEX_AT: usize = NEXT_AT + 8;
+const ZERO_AT: usize = INDEX_AT + 4;
+const DATA_AT: usize = ZERO_AT + 4;
+const DATA_BYTES: usize = VALUE_CHUNK_BYTES - DATA_AT;
+
+const LENGTH_AT: usize = PTR_BYTES;
+const _: () = assert!(LENGTH_AT + 8 == REFERENCE_BYTES);
+
+/// Where a value lies in the file and how it is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// Chunk 0.
+    first: Ptr,
+    /// Bytes of the value.
+    pub(crate) len: u64,
+    /// Bytes of the extent.
+    extent_bytes: u64,
+    page_size: u64,
+}
+
+impl Reference {
+    fn extent_bytes(len: u64, page_size: u64) -> u64 {
+        let data = DATA_BYTES as u64;
+        let rest = match len % data {
+            0 => 0,
+            rest => rest + DATA_AT as u64,
+        };
+        (len / data * VALUE_CHUNK_BYTES as u64 + rest).next_multiple_of(page_size)
+    }
+
+    pub(crate) fn decode(bytes: &[u8], page_size: usize, leaf_at: u64) -> Result<Self> {
+        if bytes.len() != REFERENCE_BYTES {
+            let found = format!("{} bytes", bytes.len());
+            return Err(damaged(
+                "reference to a large value",
+                leaf_at,
+                found,
+                REFERENCE_BYTES,
+            ));
+        }
+        let first = Ptr::decode(bytes, 0);
+        let len = get_u64(bytes, LENGTH_AT);
+        let page_size = page_size as u64;
+        let plausible = (1..=VALUE_BYTES_MAX).contains(&len)
+            && first.kind == Kind::KvValue
+            && first.addr.checked_add(VALUE_BYTES_MAX * 2).is_some()
+            && !first.is_null();
+        let mut this = Self {
+            first,
+            len,
+            extent_bytes: 0,
+            page_size,
+        };
+        if plausible {
+            this.extent_bytes = Self::extent_bytes(len, page_size);
+        }
+        if !plausible || u64::from(first.len) != this.chunk_len(0) {
+            return Err(damaged(
+                "reference to a large value",
+                leaf_at,
+                format!("{len} bytes, {first:?}"),
+                "a value's length and its first chunk",
+            ));
+        }
+        Ok(this)
+    }
+
+    /// Bytes of chunk `index`; 0 beyond the last.
+    fn chunk_len(&self, index: u64) -> u64 {
+        let chunk = VALUE_CHUNK_BYTES as u64;
+        self.extent_bytes.saturating_sub(index * chunk).min(chunk)
+    }
+
+    fn count(&self) -> u64 {
+        self.extent_bytes.div_ceil(VALUE_CHUNK_BYTES as u64)
+    }
+
+    /// The part of the value that chunk `index` holds.
+    fn part(&self, index: u64) -> Range<u64> {
+        let from = (index * DATA_BYTES as u64).min(self.len);
+        from..(from + DATA_BYTES as u64).min(self.len)
+    }
+
+    fn chunk_ptr(&self, index: u64, checksum: u64) -> Ptr {
+        Ptr {
+            addr: self.first.addr + index * VALUE_CHUNK_BYTES as u64,
+            len: self.chunk_len(index) as u32,
+            checksum,
+            ..self.first
+        }
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            addr: self.first.addr,
+            pages: self.extent_bytes / self.page_size,
+            birth: self.first.birth,
+        }
+    }
+
+    /// Bytes of the value.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.len
+    }
+
+    /// The reference as a cell stores it.
+    pub(crate) fn encode(&self) -> [u8; REFERENCE_BYTES] {
+        let mut bytes = [0; REFERENCE_BYTES];
+        self.first.encode(&mut bytes, 0);
+        put_u64(&mut bytes, LENGTH_AT, self.len);
+        bytes
+    }
+
+    /// The value piece by piece.
+    pub(crate) fn chunks<'r>(&self, reader: &'r dyn PageRead) -> Chunks<'r> {
+        Chunks {
+            inline: None,
+            extent: Some(Walk::new(reader, *self)),
+        }
+    }
+
+    /// How the value compares with other bytes; no more is read than decides that.
+    pub(crate) fn compare(&self, reader: &dyn PageRead, other: &[u8]) -> Result<Ordering> {
+        let mut other = other;
+        for piece in self.chunks(reader) {
+            let piece = piece?;
+            let both = piece.len().min(other.len());
+            match piece[..both].cmp(&other[..both]) {
+                Ordering::Equal if piece.len() > both => return Ok(Ordering::Greater),
+                Ordering::Equal => other = &other[both..],
+                decided => return Ok(decided),
+            }
+        }
+        Ok(if other.is_empty() {
+            Ordering::Equal
+        } else {
+            Ordering::Less
+        })
+    }
+
+    /// Writes the value into a new extent, the last chunk first, because each names the next one's checksum.
+    pub(crate) fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
+        let len = value.len() as u64;
+        let page_size = w.page_size() as u64;
+        let extent_bytes = Self::extent_bytes(len, page_size);
+        let extent = w.alloc_value(extent_bytes / page_size, len)?;
+        let mut this = Self {
+            first: Ptr {
+                addr: extent.addr,
+                len: 0,
+                kind: Kind::KvValue,
+                checksum: 0,
+                birth: extent.birth,
+            },
+            len,
+            extent_bytes,
+            page_size,
+        };
+        let mut chunk = vec![0; this.chunk_len(0) as usize];
+        let mut next_checksum = 0;
+        for index in (0..this.count()).rev() {
+            let part = this.part(index);
+            let data = &value[part.start as usize..part.end as usize];
+            let bytes = &mut chunk[..this.chunk_len(index) as usize];
+            put_u64(bytes, NEXT_AT, next_checksum);
+            put_u32(bytes, INDEX_AT, index as u32);
+            put_u32(bytes, ZERO_AT, 0);
+            bytes[DATA_AT..DATA_AT + data.len()].copy_from_slice(data);
+            bytes[DATA_AT + data.len()..].fill(0);
+            let header = Header {
+                kind: Kind::KvValue,
+                flags: 0,
+                owner,
+                address: extent.addr + index * VALUE_CHUNK_BYTES as u64,
+                birth: extent.birth,
+            };
+            let ptr = seal_block(bytes, &header);
+            w.write_extent(ptr.addr, bytes)?;
+            next_checksum = ptr.checksum;
+            this.first = ptr;
+        }
+        Ok(this)
+    }
+}
+
+/// Consecutive bytes of a value.
+#[derive(Clone, Debug)]
+pub struct Piece<'r> {
+    page: PageRef<'r>,
+    range: Range<usize>,
+}
+
+impl<'r> Piece<'r> {
+    pub(crate) fn new(page: PageRef<'r>, range: Range<usize>) -> Self {
+        Self { page, range }
+    }
+
+    /// The page, and where a range of this piece lies in it.
+    pub(crate) fn within(&self, range: Range<usize>) -> (&PageRef<'r>, Range<usize>) {
+        let from = self.range.start;
+        (&self.page, from + range.start..from + range.end)
+    }
+}
+
+impl Deref for Piece<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.page[self.range.clone()]
+    }
+}
+
+/// The pieces of a value in order; after an error there are no more.
+pub struct Chunks<'r> {
+    inline: Option<Piece<'r>>,
+    extent: Option<Walk<'r>>,
+}
+
+impl<'r> Chunks<'r> {
+    /// The one piece of a value that lies in its leaf.
+    pub(crate) fn of_inline(piece: Piece<'r>) -> Self {
+        Self {
+            inline: Some(piece),
+            extent: None,
+        }
+    }
+}
+
+impl<'r> Iterator for Chunks<'r> {
+    type Item = Result<Piece<'r>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(piece) = self.inline.take() {
+            return Some(Ok(piece));
+        }
+        let walk = self.extent.as_mut()?;
+        if walk.reference.part(walk.index).is_empty() {
+            return None;
+        }
+        let piece = walk.step();
+        if piece.is_err() {
+            self.extent = None;
+        }
+        Some(piece)
+    }
+}
+
+/// Reads the chunks of an extent, each vouched for by the one before.
+struct Walk<'r> {
+    reader: &'r dyn PageRead,
+    reference: Reference,
+    index: u64,
+    checksum: u64,
+}
+
+impl<'r> Walk<'r> {
+    fn new(reader: &'r dyn PageRead, reference: Reference) -> Self {
+        Self {
+            reader,
+            reference,
+            index: 0,
+            checksum: reference.first.checksum,
+        }
+    }
+
+    fn step(&mut self) -> Result<Piece<'r>> {
+        let ptr = self.reference.chunk_ptr(self.index, self.checksum);
+        let page = self.reader.block(&ptr)?;
+        let part = self.reference.part(self.index);
+        let end = DATA_AT + (part.end - part.start) as usize;
+        let found = page
+            .get(INDEX_AT..end)
+            .map(|rest| u64::from(get_u32(rest, 0)));
+        if found != Some(self.index) {
+            return Err(damaged(
+                "chunk of a large value",
+                ptr.addr,
+                format!("chunk {found:?} in {} bytes", page.len()),
+                format!("chunk {}", self.index),
+            ));
+        }
+        self.index += 1;
+        self.checksum = get_u64(&page, NEXT_AT);
+        Ok(Piece {
+            page,
+            range: DATA_AT..end,
+        })
+    }
+}
+
+/// Reads every chunk of a value, also those that hold only zeros (pages above 64 KiB), and checks
+/// whose they are and when they were written.
+pub(crate) fn check_chunks(reader: &dyn PageRead, reference: Reference, owner: u64) -> Result<()> {
+    let mut walk = Walk::new(reader, reference);
+    while walk.index < reference.count() {
+        let at = walk.reference.chunk_ptr(walk.index, 0).addr;
+        let piece = walk.step()?;
+        let found = Header::decode(&piece.page);
+        let expected: (u64, TxnId) = (owner, reference.first.birth);
+        if (found.owner, found.birth) != expected {
+            return Err(damaged(
+                "chunk of a large value",
+                at,
+                format!("owner {}, {}", found.owner, found.birth),
+                format!("owner {owner}, {}", expected.1),
+            ));
+        }
+    }
+    if walk.checksum != 0 {
+        return Err(damaged(
+            "last chunk of a large value",
+            reference.first.addr,
+            format!("a next checksum of {:016x}", walk.checksum),
+            0,
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! The way of one key through a page, in as few steps as can be: for gets.
+//!
+//! What is answered here is what `Node` answers. A page is looked at where it lies, nothing of it is kept, and what is found comes back in
+//! registers: a `Node` that is handed to a function is written to memory first, and so is a `Result`, and a get that finds its page in the
+//! cache spent half of its time on that.
+//!
+//! Only what nearly all pages are is known here: keys that lie in the page, heads that tell them apart, offsets of two bytes. Anything else,
+//! damage too, is `None` or `Row::Unclear`: who asked takes the page apart as a `Node` then, which tells what it is.
+//!
+//! Of a row that is there nothing is computed from the lengths in its cell that the key tells as well. So the processor asks for the value,
+//! often in the next cache line, while it still waits for the cell.
+
+use crate::page::header::Shape;
+use crate::page::layout::{
+    CHILD_BYTES, HEAD_BYTES, NARROW_PAGE_MAX, PREFIX_AT, child_of, head_of, tag, varint,
+};
+use crate::page::prefetch::slots_ahead;
+use crate::page::search::first_head;
+use std::cmp::Ordering;
+use std::ops::Range;
+use tidalite_base::get_u16;
+use tidalite_pager::Ptr;
+
+/// What a leaf has of a key.
+pub(crate) enum Row {
+    /// Tag and place of its payload.
+    There(u32, Range<usize>),
+    NotThere,
+    /// To be asked for in another way.
+    Unclear,
+}
+
+/// Numbers below this take one byte.
+const SHORT: u8 = 0x80;
+/// Bytes of keys that are compared eight at a time.
+const WORD: usize = 8;
+/// Longer ones are compared by a call.
+const WORDS_BYTES_MAX: usize = 8 * WORD;
+
+/// Whether both are the same bytes.
+#[inline(always)]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    let len = one.len();
+    if len != other.len() {
+        return false;
+    }
+    if !(WORD..=WORDS_BYTES_MAX).contains(&len) {
+        return one == other;
+    }
+    let word = |bytes: &[u8], at: usize| {
+        bytes[at..]
+            .first_chunk()
+            .map(|word| u64::from_le_bytes(*word))
+    };
+    let mut at = 0;
+    while at + WORD < len {
+        if word(one, at) != word(other, at) {
+            return false;
+        }
+        at += WORD;
+    }
+    // The last word, which may overlap the one before.
+    word(one, len - WORD) == word(other, len - WORD)
+}
+
+/// What follows the prefix of a page. `None`: the key begins otherwise.
+#[inline(always)]
+fn suffix_of<'k>(page: &[u8], shape: &Shape, key: &'k [u8]) -> Option<&'k [u8]> {
+    let len = shape.heads - PREFIX_AT;
+    if len == 0 {
+        return Some(key);
+    }
+    let suffix = key.get(len..)?;
+    if len > WORD {
+        return (page.get(PREFIX_AT..shape.heads)? == &key[..len]).then_some(suffix);
+    }
+    let (Some(prefix), Some(first)) = (
+        page.get(PREFIX_AT..)?.first_chunk::<WORD>(),
+        key.first_chunk::<WORD>(),
+    ) else {
+        return None;
+    };
+    let differ = u64::from_be_bytes(*prefix) ^ u64::from_be_bytes(*first);
+    (differ >> (u64::BITS as usize - 8 * len) == 0).then_some(suffix)
+}
+
+#[inline(always)]
+fn heads_of<'p>(page: &'p [u8], shape: &Shape) -> Option<&'p [[u8; HEAD_BYTES]]> {
+    let heads = page.get(shape.heads..)?.get(..shape.count * HEAD_BYTES)?;
+    Some(heads.as_chunks().0)
+}
+
+/// Where the cell of an entry begins.
+#[inline(always)]
+fn offset_of(page: &[u8], shape: &Shape, index: usize) -> Option<usize> {
+    let slot = shape.slots_end - 2 * (shape.count - index);
+    let offset = usize::from(get_u16(page, slot));
+    (offset >= shape.heap).then_some(offset)
+}
+
+/// The suffix of an entry whose key lies in the page and is short.
+#[inline(always)]
+fn key_at<'p>(page: &'p [u8], shape: &Shape, index: usize) -> Option<&'p [u8]> {
+    let cell = page.get(offset_of(page, shape, index)?..)?;
+    let (&len, mut rest) = cell.split_first()?;
+    // A spilled key has the highest bit of its length set, which takes more than a byte.
+    if len >= SHORT {
+        return None;
+    }
+    if shape.level == 0 {
+        rest = &cell[varint(cell, 1)?.1..];
+    }
+    rest.get(..usize::from(len))
+}
+
+/// Among entries with the head of `suffix`, from `index` on: the first that is not below it, and whether it equals it.
+#[inline(never)]
+fn among_equals(
+    page: &[u8],
+    shape: &Shape,
+    heads: &[[u8; HEAD_BYTES]],
+    (index, suffix): (usize, &[u8]),
+) -> Option<(usize, bool)> {
+    let head = head_of(suffix);
+    let (mut low, mut high) = (
+        index,
+        index + first_head(&heads[index..], |found| found <= head),
+    );
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match key_at(page, shape, middle)?.cmp(suffix) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Equal => return Some((middle, true)),
+            Ordering::Greater => high = middle,
+        }
+    }
+    Some((low, false))
+}
+
+/// The child of a branch of this level that would have `key`.
+#[inline(always)]
+pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, usize)> {
+    let shape = Shape::whole(page, level)?;
+    if page.len() > NARROW_PAGE_MAX {
+        return None;
+    }
+    let suffix = suffix_of(page, &shape, key)?;
+    let heads = heads_of(page, &shape)?;
+    let head = head_of(suffix);
+    // The first key stands for "below everything" and takes no part.
+    let first = 1 + first_head(heads.get(1..)?, |found| found < head);
+    let mut index = first - 1;
+    if let Some(next) = heads.get(first)
+        && u32::from_le_bytes(*next) == head
+    {
+        let (place, there) = among_equals(page, &shape, heads, (first, suffix))?;
+        index = if there { place } else { place - 1 };
+    }
+    let at = shape.heads + shape.count * HEAD_BYTES + index * CHILD_BYTES;
+    let child: &[u8; CHILD_BYTES] = page.get(at..)?.first_chunk()?;
+    let (ptr, rows) = child_of(child, level.checked_sub(1)?, page.len());
+    (!ptr.is_null()).then_some((ptr, slots_ahead(level, rows)))
+}
+
+/// What a leaf has of `key`.
+#[inline(always)]
+pub(crate) fn row_of(page: &[u8], key: &[u8]) -> Row {
+    row(page, key).unwrap_or(Row::Unclear)
+}
+
+#[inline(always)]
+fn row(page: &[u8], key: &[u8]) -> Option<Row> {
+    let shape = Shape::whole(page, 0)?;
+    if shape.count == 0 || page.len() > NARROW_PAGE_MAX {
+        return None;
+    }
+    let suffix = suffix_of(page, &shape, key)?;
+    let heads = heads_of(page, &shape)?;
+    let head = head_of(suffix);
+    let mut index = first_head(heads, |found| found < head);
+    let has_head = |index: usize| {
+        let found = heads.get(index);
+        found.is_some_and(|found| u32::from_le_bytes(*found) == head)
+    };
+    if !has_head(index) {
+        return Some(Row::NotThere);
+    }
+    if has_head(index + 1) {
+        let (place, there) = among_equals(page, &shape, heads, (index, suffix))?;
+        if !there {
+            return Some(Row::NotThere);
+        }
+        index = place;
+    }
+    let offset = offset_of(page, &shape, index)?;
+    let cell = page.get(offset..)?;
+    let &[key_len, low, high, ..] = cell else {
+        return None;
+    };
+    let (tag, lengths) = match (low, high) {
+        (0..SHORT, _) => (u32::from(low), 2),
+        (_, 0..SHORT) => (u32::from(low & 0x7f) | u32::from(high) << 7, 3),
+        _ => return None,
+    };
+    if key_len >= SHORT || usize::from(key_len) != suffix.len() {
+        // Another key with this head, or a spilled one.
+        return None;
+    }
+    let payload_at = lengths + suffix.len();
+    let end = payload_at + tag::len(tag);
+    if end > cell.len() {
+        return None;
+    }
+    if !same(&cell[lengths..payload_at], suffix) {
+        return Some(Row::NotThere);
+    }
+    Some(Row::There(tag, offset + payload_at..offset + end))
+}

@@ -1,0 +1,123 @@
+//! A row of a leaf by its number, taken apart in as few steps as can be: for walks.
+
+use crate::page::header::Shape;
+use crate::page::layout::{offset_bytes, tag, varint};
+use crate::page::prefetch::CELL_AHEAD_BYTES;
+use std::ops::Range;
+use tidalite_base::{get_u16, get_u32, prefetch_at};
+
+/// Suffixes up to this length are copied as a block.
+pub(crate) const BLOCK_BYTES: usize = 32;
+
+/// Bytes of the longest beginning of a short row: two lengths, of which that of the payload may take two bytes, and a block.
+const SHORT_BYTES: usize = 1 + 2 + BLOCK_BYTES;
+
+/// A row whose key is short.
+pub(crate) struct ShortRow<'p> {
+    pub(crate) tag: u32,
+    /// The suffix and what lies behind it.
+    pub(crate) suffix: &'p [u8; BLOCK_BYTES],
+    pub(crate) suffix_len: usize,
+    /// Where the payload begins in the page.
+    pub(crate) payload_at: usize,
+    /// Bytes of the cell.
+    pub(crate) bytes: usize,
+}
+
+impl<'p> ShortRow<'p> {
+    /// The row of a leaf with cells from `heap` on whose offset, of two bytes, lies at `slot`. `None`: it is no short one, or lies within
+    /// the last bytes of the page, or the page is damaged. Checks what `plain_row` does.
+    #[inline(always)]
+    pub(crate) fn at(page: &'p [u8], heap: usize, slot: usize) -> Option<Self> {
+        let offset = page.get(slot..)?.first_chunk()?;
+        let offset = usize::from(u16::from_le_bytes(*offset));
+        if offset < heap {
+            return None;
+        }
+        let cell: &[u8; SHORT_BYTES] = page.get(offset..)?.first_chunk()?;
+        let (suffix_len, low, high) = (usize::from(cell[0]), cell[1], cell[2]);
+        let (tag, lengths, suffix) = if low < 0x80 {
+            (u32::from(low), 2, cell[2..].first_chunk()?)
+        } else if high < 0x80 {
+            let tag = u32::from(low & 0x7f) | u32::from(high) << 7;
+            (tag, 3, cell[3..].first_chunk()?)
+        } else {
+            return None;
+        };
+        let bytes = lengths + suffix_len + tag::len(tag);
+        if suffix_len > BLOCK_BYTES || offset + bytes > page.len() {
+            return None;
+        }
+        Some(Self {
+            tag,
+            suffix,
+            suffix_len,
+            payload_at: offset + lengths + suffix_len,
+            bytes,
+        })
+    }
+}
+
+impl Shape {
+    /// Where the cell of row `index` begins, if there is one; perhaps not among the cells.
+    #[inline(always)]
+    fn row_offset(&self, page: &[u8], index: usize) -> Option<usize> {
+        if index >= self.count {
+            return None;
+        }
+        let behind = self.count - index;
+        Some(if offset_bytes(page.len()) == 2 {
+            usize::from(get_u16(page, self.slots_end - 2 * behind))
+        } else {
+            get_u32(page, self.slots_end - 4 * behind) as usize
+        })
+    }
+
+    /// Tag, place of the suffix, and place of the payload of row `index` of a leaf. `None`: there is no such row, or its key is spilled,
+    /// or the page is damaged.
+    #[inline(always)]
+    pub(crate) fn plain_row(
+        &self,
+        page: &[u8],
+        index: usize,
+    ) -> Option<(u32, Range<usize>, usize)> {
+        let offset = self.row_offset(page, index)?;
+        if offset < self.heap {
+            return None;
+        }
+        let (tag, len, at) = match page.get(offset..)? {
+            // Both lengths in a byte each: the most common rows.
+            &[len, tag, ..] if (len | tag) < 0x80 => (u32::from(tag), usize::from(len), offset + 2),
+            _ => {
+                let (len, at) = varint(page, offset)?;
+                let (tag, at) = varint(page, at)?;
+                (tag, len as usize, at)
+            }
+        };
+        let payload_at = at + len;
+        (payload_at + tag::len(tag) <= page.len()).then_some((tag, at..payload_at, payload_at))
+    }
+
+    /// Asks the processor for the beginnings of cells: of each the line in which it begins, and that in which it ends if it is as long as
+    /// the others, or the next.
+    #[inline(always)]
+    pub(crate) fn ask_for_rows(&self, page: &[u8], rows: Range<usize>) {
+        let cells = page.len().saturating_sub(self.heap + self.dead);
+        let len = (cells / self.count.max(1)).min(CELL_AHEAD_BYTES);
+        for row in rows.start..rows.end.min(self.count) {
+            if let Some(offset) = self.row_offset(page, row) {
+                prefetch_at(page, offset);
+                prefetch_at(page, offset + len.saturating_sub(1));
+            }
+        }
+    }
+
+    /// Asks the processor for the beginning of a cell.
+    #[inline(always)]
+    pub(crate) fn ask_for(&self, page: &[u8], index: usize) {
+        if let Some(offset) = self.row_offset(page, index) {
+            let end = (offset + CELL_AHEAD_BYTES).min(page.len());
+            tidalite_base::prefetch(&page[offset.min(end)..end]);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Number of rows that an entry of a leaf counts as. A nested table stores its count in its first bytes, or beside its root.
+
+use crate::page::layout::{CHILD_BYTES, Payload, child_rows, tag, varint};
+
+/// Form of an inline table: entries with payloads.
+pub(crate) const CELLS: u8 = 0;
+/// Form of an inline table: keys of one length, without payloads.
+pub(crate) const PACKED: u8 = 1;
+/// Flag of either form: the sequence has begun.
+pub(crate) const BEGUN: u8 = 2;
+
+/// Rows of an entry of a table of multi-values.
+pub(crate) fn weight(payload: Payload<'_>) -> u64 {
+    match tag::kind(payload.tag) {
+        tag::NESTED => count(payload.bytes),
+        tag::ROOT => match payload.bytes.get(..CHILD_BYTES) {
+            Some(child) => child_rows(child),
+            None => 0,
+        },
+        _ => 1,
+    }
+}
+
+/// How many entries a small table says that it has.
+pub(crate) fn count(bytes: &[u8]) -> u64 {
+    let count = head(bytes).and_then(|(_, _, at)| varint(bytes, at));
+    count.map_or(0, |(count, _)| u64::from(count))
+}
+
+/// Whether the keys are packed, the sequence, and where the number of entries stands.
+pub(crate) fn head(bytes: &[u8]) -> Option<(bool, u64, usize)> {
+    let form = *bytes.first()?;
+    let (sequence, at) = match form & BEGUN {
+        0 => (0, 1),
+        _ => (u64::from_le_bytes(*bytes[1..].first_chunk()?), 9),
+    };
+    let known = form <= BEGUN | PACKED && (sequence > 0) == (form & BEGUN != 0);
+    known.then_some((form & PACKED != 0, sequence, at))
+}

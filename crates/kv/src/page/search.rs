@@ -1,0 +1,143 @@
+//! Looking for a key in one page: by heads first, by suffixes where heads are equal.
+
+use crate::page::key;
+use crate::page::layout::{HEAD_BYTES, head_of};
+use crate::page::node::Node;
+use std::cmp::Ordering;
+use tidalite_pager::{PageRead, Result};
+
+/// Heads that are counted rather than searched: those of a full page of 4 KiB.
+const HEADS_COUNTED: usize = 256;
+
+impl Node<'_> {
+    /// The first entry at or after `from` whose key is not below `key`, and whether it equals it.
+    /// Entries before `from` are taken to be below. `None`: a spilled key is in the way.
+    #[inline]
+    fn search(&self, key: &[u8], from: usize) -> Result<Option<(usize, bool)>> {
+        let prefix = self.prefix();
+        let Some(suffix) = key.strip_prefix(prefix) else {
+            let end = if key < prefix { from } else { self.count() };
+            return Ok(Some((end, false)));
+        };
+        let head = head_of(suffix);
+        let mut low = self.first_head(from, self.count(), |found| found < head);
+        if low == self.count() || self.head(low) != head {
+            return Ok(Some((low, false)));
+        }
+        // Heads seldom repeat; where they do, their stretch is searched by whole suffixes.
+        let mut high = low + 1;
+        if high < self.count() && self.head(high) == head {
+            high = self.first_head(high, self.count(), |found| found <= head);
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let Some(cell) = self.plain_cell(middle) else {
+                self.other_cell(middle)?;
+                return Ok(None);
+            };
+            match cell.suffix.cmp(suffix) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(Some((middle, true))),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Ok(Some((low, false)))
+    }
+
+    /// As `search`, reading the rests of spilled keys where their first bytes decide nothing.
+    #[cold]
+    fn search_spilled(&self, r: &dyn PageRead, key: &[u8], from: usize) -> Result<(usize, bool)> {
+        let (mut low, mut high) = (from, self.count());
+        let Some(suffix) = key.strip_prefix(self.prefix()) else {
+            let end = if key < self.prefix() { low } else { high };
+            return Ok((end, false));
+        };
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let cell = self.cell(middle)?;
+            let first = cell.suffix.len();
+            let order = if cell.rest.is_empty() {
+                cell.suffix.cmp(suffix)
+            } else if suffix.len() <= first {
+                // The cell's key is longer than what it shows here.
+                cell.suffix.cmp(suffix).then(Ordering::Greater)
+            } else {
+                match cell.suffix.cmp(&suffix[..first]) {
+                    Ordering::Equal => {
+                        let rest = key::reference(cell.rest, r.page_size(), self.at)?;
+                        rest.compare(r, &suffix[first..])?
+                    }
+                    decided => decided,
+                }
+            };
+            match order {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok((middle, true)),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Ok((low, false))
+    }
+
+    /// The first entry in `from..to` whose head is not `below`.
+    #[inline]
+    fn first_head(&self, from: usize, to: usize, below: impl Fn(u32) -> bool) -> usize {
+        let Some(heads) = self.heads.get(from..to) else {
+            return to;
+        };
+        from + first_head(heads, below)
+    }
+
+    /// Leaf: the first entry that is not below `key`, and whether it is `key`.
+    #[inline]
+    pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<(usize, bool)> {
+        match self.search(key, 0)? {
+            Some(found) => Ok(found),
+            None => self.search_spilled(r, key, 0),
+        }
+    }
+
+    /// As `find` without a reader; `None`: one is needed.
+    #[inline]
+    pub(crate) fn find_plain(&self, key: &[u8]) -> Result<Option<(usize, bool)>> {
+        self.search(key, 0)
+    }
+
+    /// Branch: the entry whose subtree would hold `key`.
+    #[inline]
+    pub(crate) fn find_child<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<usize> {
+        let (index, found) = match self.search(key, 1)? {
+            Some(found) => found,
+            None => self.search_spilled(r, key, 1)?,
+        };
+        Ok(if found { index } else { index - 1 })
+    }
+
+    /// As `find_child` without a reader; `None`: one is needed.
+    #[inline]
+    pub(crate) fn find_plain_child(&self, key: &[u8]) -> Result<Option<usize>> {
+        let found = self.search(key, 1)?;
+        Ok(found.map(|(index, found)| if found { index } else { index - 1 }))
+    }
+}
+
+/// The first head that is not `below`; those that are come first.
+#[inline(always)]
+pub(super) fn first_head(heads: &[[u8; HEAD_BYTES]], below: impl Fn(u32) -> bool) -> usize {
+    let mut base = 0;
+    let mut left = heads.len();
+    // The step depends on the data through a conditional move, not a branch.
+    while left > HEADS_COUNTED {
+        let half = left / 2;
+        let jump = below(u32::from_le_bytes(heads[base + half - 1]));
+        base += if jump { half } else { 0 };
+        left -= half;
+    }
+    // The rest is counted, in vector registers: no load waits for the one before, so a page that
+    // is not in the processor's cache costs one wait and not one for each step of a search.
+    let rest = &heads[base..base + left];
+    let counted = rest
+        .iter()
+        .map(|head| u32::from(below(u32::from_le_bytes(*head))));
+    base + counted.sum::<u32>() as usize
+}

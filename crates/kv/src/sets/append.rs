@@ -1,0 +1,217 @@
+//! Putting many pairs in at once; those that ascend behind the last one are laid out set by set and leaf by leaf.
+//!
+//! ```text
+//! pairs ──> the values of one key ──────> its row, behind the row before it (append)
+//!                │ more than a quarter of a page
+//!                └─> rows of a table of their own (append) ──> its root, in the row
+//! ```
+//!
+//! Invariants
+//! 1. The values that are held are those of `key`, ascending; nothing of them is in the table yet, nor in `set`, which has those before them.
+//! 2. What `place` and `set` hold back is in the table after `finish`.
+
+use crate::bulk::append::{Place, PutRow};
+use crate::inline::inline_table::Keys;
+use crate::nested::table_writer::{Form, Work, fits_row, root_payload, small_bytes_max, to_pages};
+use crate::page::key;
+use crate::page::layout::{Payload, tag};
+use crate::sets::set_table::{Order, Pairs, only};
+use crate::table::free::Old;
+use crate::table::tree::Tree;
+use tidalite_pager::{PageWrite, Result};
+
+/// Pairs on their way into a table.
+struct Gathering<'t> {
+    tree: &'t mut Tree,
+    /// Where the next key's row may go.
+    place: Place,
+    /// The key whose values are gathered.
+    key: Option<Vec<u8>>,
+    values: Keys,
+    set: Option<LargeSet>,
+}
+
+/// A set that is too large for a row.
+struct LargeSet {
+    tree: Tree,
+    place: Place,
+    /// Its key is above all others of the table.
+    new: bool,
+}
+
+impl Pairs<'_> {
+    /// Puts many pairs in; returns how many were new. The values of a key that come one after the other are put in together. Pairs that ascend
+    /// beyond the last one are packed tightly and quickly.
+    ///
+    /// # Errors
+    /// As for `insert`, but a `Limit` error comes after the pairs before it.
+    ///
+    /// # Cost
+    /// Ascending: a copy of each pair, no descent and no search; leaves are filled to the last row that fits, those of sets that have pages of
+    /// their own too. Else as many calls of `insert`, or fewer: the set of a key is changed once.
+    pub fn extend<W, K, V>(
+        &mut self,
+        w: &mut W,
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64>
+    where
+        W: PageWrite,
+        K: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        self.extend_lent(w, |put| {
+            pairs
+                .into_iter()
+                .try_for_each(|(key, value)| put(key.as_ref(), value.as_ref()))
+        })
+    }
+
+    /// As `extend`, of pairs that `feed` lends one after the other to what it is given; so they need no memory of their own.
+    ///
+    /// # Errors
+    /// As for `extend`, and what `feed` returns: the pairs before it are there.
+    pub fn extend_lent<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let before = self.tree.len();
+        let mut gathering = Gathering {
+            tree: self.tree,
+            place: Place::Unknown,
+            key: None,
+            values: Keys::default(),
+            set: None,
+        };
+        let fed = feed(&mut |key, value| gathering.push(w, key, value));
+        gathering.finish(w)?;
+        fed?;
+        Ok(self.tree.len().wrapping_sub(before))
+    }
+}
+
+impl Gathering<'_> {
+    fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<()> {
+        key::check_len(value)?;
+        if self.key.as_deref() != Some(key) {
+            key::check_len(key)?;
+            self.put_set(w)?;
+            self.begin(key);
+        }
+        if let Some(set) = &mut self.set {
+            return set.tree.append_row(w, &mut set.place, value, &[]);
+        }
+        match self.values.last().map(|last| last.cmp(value)) {
+            Some(std::cmp::Ordering::Equal) => return Ok(()),
+            Some(std::cmp::Ordering::Greater) => {
+                self.put_set(w)?;
+                self.begin(key);
+            }
+            _ => {}
+        }
+        self.values.push(value);
+        if self.values.encoded_len() > small_bytes_max(w.page_size()) {
+            self.enlarge(w)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, key: &[u8]) {
+        let own = self.key.get_or_insert_default();
+        own.clear();
+        own.extend_from_slice(key);
+    }
+
+    /// Moves the values that are held into a set with pages of its own.
+    fn enlarge<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        let Some(key) = &self.key else {
+            return Ok(());
+        };
+        let id = self.tree.id;
+        let new = self.place.is_below(key);
+        let old = match new {
+            true => None,
+            false => {
+                self.tree.settle(w, std::mem::take(&mut self.place))?;
+                self.tree.find_payload(w, key)?
+            }
+        };
+        let tree = match Work::of_set(old.as_ref(), id, w.page_size())?.form {
+            Form::Tree(tree) => tree,
+            Form::Small(small) => to_pages(w, id, &small)?,
+        };
+        let set = self.set.insert(LargeSet {
+            tree,
+            place: Place::Unknown,
+            new,
+        });
+        for value in self.values.iter() {
+            set.tree.append_row(w, &mut set.place, value, &[])?;
+        }
+        self.values.clear();
+        Ok(())
+    }
+
+    /// Puts the values that are held into the table, under their key.
+    fn put_set<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        let Some(key) = self.key.take() else {
+            return Ok(());
+        };
+        if self.set.is_none() && self.values.len() == 0 {
+            return Ok(());
+        }
+        let done = self.put_set_of(w, &key);
+        self.values.clear();
+        self.key = Some(key);
+        done
+    }
+
+    fn put_set_of<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()> {
+        if let Some(mut set) = self.set.take() {
+            set.tree.settle(w, set.place)?;
+            let (tag, bytes) = root_payload(&set.tree);
+            let payload = Payload { tag, bytes: &bytes };
+            if !set.new || !self.tree.append_set(w, &mut self.place, key, payload)? {
+                self.tree.put_payload(w, key, payload, Old::Keep)?;
+                self.place = self.tree.end(w)?;
+            }
+            return Ok(());
+        }
+        let one = self.values.last().filter(|_| self.values.len() == 1);
+        if self.place.is_below(key) {
+            let bytes;
+            let payload = match one {
+                Some(value) => only(w.page_size(), key.len(), value),
+                None => {
+                    bytes = self.values.encode();
+                    let tag = tag::of(tag::NESTED, bytes.len());
+                    let fits = fits_row(w.page_size(), key.len(), &bytes);
+                    fits.then_some(Payload { tag, bytes: &bytes })
+                }
+            };
+            if let Some(payload) = payload
+                && self.tree.append_set(w, &mut self.place, key, payload)?
+            {
+                return Ok(());
+            }
+        }
+        // The key is there already, or its row does not simply follow.
+        self.tree.settle(w, std::mem::take(&mut self.place))?;
+        let mut pairs = self.tree.pairs();
+        match one {
+            Some(value) => drop(pairs.put(w, key, value, Order::Any)?),
+            None => pairs.change(w, key, |w, set| {
+                let put = |value| set.insert(w, value, &[]).map(drop);
+                self.values.iter().try_for_each(put)
+            })?,
+        }
+        self.place = self.tree.end(w)?;
+        Ok(())
+    }
+
+    /// Leaves the table whole.
+    fn finish<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
+        self.put_set(w)?;
+        self.tree.settle(w, self.place)
+    }
+}

@@ -1,0 +1,7 @@
+//! Tables whose keys have sets of values.
+
+pub(crate) mod append;
+pub(crate) mod append_cursor;
+pub(crate) mod set_cursor;
+pub(crate) mod set_table;
+pub(crate) mod values;

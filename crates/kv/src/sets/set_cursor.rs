@@ -1,0 +1,524 @@
+//! A place among the pairs of a table of multi-values.
+//!
+//! Invariants
+//! 1. `inner` is the set of the key that `outer` is at, and stands at one of its values; or it is none, and `outer` is off the table or at a
+//!    key that a move among values went past.
+//! 2. A move to exactly one thing that is not there leaves the cursor where the move to what comes next (or, downwards, before) would: so a
+//!    step from there goes on without leaving a pair out.
+
+use crate::bulk::append::PutRow;
+use crate::cursor::tree_cursor::Cursor;
+use crate::error::unexpected;
+use crate::inline::packed_set::Packed;
+use crate::nested::table_reader::Sub;
+use crate::page::layout::tag;
+use crate::table::tree::Tree;
+use tidalite_pager::{PageRead, Result};
+
+impl Tree {
+    /// A cursor over the pairs of a table of multi-values, before the first.
+    pub fn pair_cursor<'r, R: PageRead>(&self, r: &'r R) -> PairCursor<'r, R> {
+        PairCursor {
+            outer: self.cursor(r),
+            inner: Inner::None,
+        }
+    }
+}
+
+enum Inner<'r, R> {
+    None,
+    /// The row's value.
+    One,
+    Packed(Packed<'r>),
+    Set(u64, Box<Cursor<'r, R>>),
+}
+
+/// Steps through the pairs of a table of multi-values.
+///
+/// Every move returns whether the cursor is at a pair afterwards. A move among the values of a key that finds none
+/// (`next_dup`, `previous_dup`) leaves the cursor where it was.
+pub struct PairCursor<'r, R> {
+    outer: Cursor<'r, R>,
+    inner: Inner<'r, R>,
+}
+
+/// Which value of a key to take.
+enum To<'v> {
+    First,
+    Last,
+    Ge(&'v [u8]),
+    Le(&'v [u8]),
+    /// The one that has this many of its set before it.
+    Nth(u64),
+}
+
+impl<R> Clone for PairCursor<'_, R> {
+    fn clone(&self) -> Self {
+        let inner = match &self.inner {
+            Inner::None => Inner::None,
+            Inner::One => Inner::One,
+            Inner::Packed(set) => Inner::Packed(set.clone()),
+            Inner::Set(count, cursor) => Inner::Set(*count, cursor.clone()),
+        };
+        Self {
+            outer: self.outer.clone(),
+            inner,
+        }
+    }
+}
+
+impl<'r, R: PageRead> PairCursor<'r, R> {
+    /// Back to before the first pair, of the same table as it is now or of another, in the same pages or in others.
+    pub fn renew(&mut self, tree: &Tree, r: &'r R) {
+        self.outer.renew(tree, r);
+        self.inner = Inner::None;
+    }
+
+    /// True when the cursor is at a pair.
+    #[must_use]
+    pub fn is_at_row(&self) -> bool {
+        !matches!(self.inner, Inner::None)
+    }
+
+    /// The key here.
+    ///
+    /// # Panics
+    /// When the cursor is not at a pair.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        self.outer.key()
+    }
+
+    /// The value here.
+    ///
+    /// # Panics
+    /// When the cursor is not at a pair.
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        match &self.inner {
+            Inner::One => self.outer.payload().map_or(&[], |(_, value)| value),
+            Inner::Packed(set) => set.value(),
+            Inner::Set(_, cursor) => cursor.key(),
+            Inner::None => panic!("the cursor is not at a pair"),
+        }
+    }
+
+    /// How many values the key here has. Reads nothing.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        match &self.inner {
+            Inner::None => 0,
+            Inner::One => 1,
+            Inner::Packed(set) => set.count(),
+            Inner::Set(count, _) => *count,
+        }
+    }
+
+    /// Takes the set of the key that `outer` is at; false where it has no such value.
+    fn enter(&mut self, there: bool, to: &To<'_>) -> Result<bool> {
+        self.inner = Inner::None;
+        let Some((tag, bytes)) = self.outer.payload().filter(|_| there) else {
+            return Ok(false);
+        };
+        match tag::kind(tag) {
+            tag::INLINE => {
+                let fits = match to {
+                    To::First | To::Last => true,
+                    To::Ge(value) => bytes >= *value,
+                    To::Le(value) => bytes <= *value,
+                    To::Nth(rank) => *rank == 0,
+                };
+                if fits {
+                    self.inner = Inner::One;
+                }
+                Ok(fits)
+            }
+            tag::REFERENCE => Err(unexpected("a value in an extent", "a set of values")),
+            _ => {
+                let set: Sub<'r> = self.outer.nested()?;
+                if let Some(mut packed) = set.packed()? {
+                    let found = match to {
+                        To::First => true,
+                        To::Last => packed.last(),
+                        To::Ge(value) => packed.seek_ge(value),
+                        To::Le(value) => packed.seek_le(value),
+                        To::Nth(rank) => packed.select(*rank),
+                    };
+                    if found {
+                        self.inner = Inner::Packed(packed);
+                    }
+                    return Ok(found);
+                }
+                let mut cursor = set.cursor(self.outer.reader())?;
+                let found = match to {
+                    To::First => cursor.first()?,
+                    To::Last => cursor.last()?,
+                    To::Ge(value) => cursor.seek_ge(value)?,
+                    To::Le(value) => cursor.seek_le(value)?,
+                    To::Nth(rank) => cursor.select(*rank)?,
+                };
+                if found {
+                    self.inner = Inner::Set(set.len(), Box::new(cursor));
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// To the first pair.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, here and below.
+    pub fn first(&mut self) -> Result<bool> {
+        let there = self.outer.first()?;
+        self.enter(there, &To::First)
+    }
+
+    /// To the last pair.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn last(&mut self) -> Result<bool> {
+        let there = self.outer.last()?;
+        self.enter(there, &To::Last)
+    }
+
+    /// To the next pair, of this key or the next.
+    ///
+    /// # Errors
+    /// As for `first`.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a cursor goes both ways and can fail"
+    )]
+    pub fn next(&mut self) -> Result<bool> {
+        Ok(self.next_dup()? || self.next_nodup()?)
+    }
+
+    /// To the pair before, of this key or the one before.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn previous(&mut self) -> Result<bool> {
+        Ok(self.previous_dup()? || self.previous_nodup()?)
+    }
+
+    /// To the next value of this key; false, and no move, at its last.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn next_dup(&mut self) -> Result<bool> {
+        match &mut self.inner {
+            Inner::Packed(set) => Ok(set.next()),
+            Inner::Set(_, cursor) if !cursor.on_last() => cursor.next(),
+            _ => Ok(false),
+        }
+    }
+
+    /// To the value before of this key; false, and no move, at its first.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn previous_dup(&mut self) -> Result<bool> {
+        match &mut self.inner {
+            Inner::Packed(set) => Ok(set.previous()),
+            Inner::Set(_, cursor) if !cursor.on_first() => cursor.previous(),
+            _ => Ok(false),
+        }
+    }
+
+    /// To the first value of the next key.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn next_nodup(&mut self) -> Result<bool> {
+        self.inner = Inner::None;
+        let there = self.outer.next()?;
+        self.enter(there, &To::First)
+    }
+
+    /// To the last value of the key before.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn previous_nodup(&mut self) -> Result<bool> {
+        self.inner = Inner::None;
+        let there = self.outer.previous()?;
+        self.enter(there, &To::Last)
+    }
+
+    /// To the first value of this key.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn first_dup(&mut self) -> Result<bool> {
+        let there = self.is_at_row();
+        self.enter(there, &To::First)
+    }
+
+    /// To the last value of this key.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn last_dup(&mut self) -> Result<bool> {
+        let there = self.is_at_row();
+        self.enter(there, &To::Last)
+    }
+
+    /// To the first value of exactly this key; without it the cursor stands where `seek_key_ge` leaves it, and the answer is false.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_key(&mut self, key: &[u8]) -> Result<bool> {
+        let there = self.outer.seek(key)?;
+        self.enter(self.outer.is_at_row(), &To::First)?;
+        Ok(there)
+    }
+
+    /// To the first value of the first key above `key`.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_key_gt(&mut self, key: &[u8]) -> Result<bool> {
+        let there = self.outer.seek_gt(key)?;
+        self.enter(there, &To::First)
+    }
+
+    /// To the last value of the last key that is not above `key`.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_key_le(&mut self, key: &[u8]) -> Result<bool> {
+        let there = self.outer.seek_le(key)?;
+        self.enter(there, &To::Last)
+    }
+
+    /// To the last value of the last key below `key`.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_key_lt(&mut self, key: &[u8]) -> Result<bool> {
+        let there = self.outer.seek_lt(key)?;
+        self.enter(there, &To::Last)
+    }
+
+    /// To the first value of the first key that is not below `key`.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_key_ge(&mut self, key: &[u8]) -> Result<bool> {
+        let there = self.outer.seek_ge(key)?;
+        self.enter(there, &To::First)
+    }
+
+    /// To exactly this pair; without it the cursor stands where `seek_ge` leaves it, and the answer is false.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        Ok(self.seek_ge(key, value)? && self.key() == key && self.value() == value)
+    }
+
+    /// Of exactly this key, to the first value that is not below `value`; without one the cursor stands where `seek_ge` leaves it, and the
+    /// answer is false. So it is with the three that follow, and the moves that they name.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_value_ge(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        Ok(self.seek_ge(key, value)? && self.key() == key)
+    }
+
+    /// Of exactly this key, to the first value above `value`; else as `seek_gt`.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_value_gt(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        Ok(self.seek_gt(key, value)? && self.key() == key)
+    }
+
+    /// Of exactly this key, to the last value that is not above `value`; else as `seek_le`.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_value_le(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        Ok(self.seek_le(key, value)? && self.key() == key)
+    }
+
+    /// Of exactly this key, to the last value below `value`; else as `seek_lt`.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_value_lt(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        Ok(self.seek_lt(key, value)? && self.key() == key)
+    }
+
+    /// To the first pair that is not below (key, value).
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_ge(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        if !self.outer.seek_ge(key)? {
+            return self.enter(false, &To::First);
+        }
+        if self.outer.key() != key {
+            return self.enter(true, &To::First);
+        }
+        Ok(self.enter(true, &To::Ge(value))? || self.next_nodup()?)
+    }
+
+    /// To the first pair above (key, value).
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_gt(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        if self.seek_ge(key, value)? && self.key() == key && self.value() == value {
+            return self.next();
+        }
+        Ok(self.is_at_row())
+    }
+
+    /// To the pair that has this many pairs before it.
+    ///
+    /// # Errors
+    /// As for `first`.
+    ///
+    /// # Cost
+    /// One page a level of the table, and of the key's set.
+    pub fn select(&mut self, rank: u64) -> Result<bool> {
+        match self.outer.select_within(rank)? {
+            Some(within) => self.enter(true, &To::Nth(within)),
+            None => self.enter(false, &To::First),
+        }
+    }
+
+    /// To the first value of the key that has the pair with this many pairs before it.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn select_key(&mut self, rank: u64) -> Result<bool> {
+        let there = self.outer.select(rank)?;
+        self.enter(there, &To::First)
+    }
+
+    /// Of exactly this key, to the value that has this many of its values before it; without one the cursor stands at the first pair behind,
+    /// and the answer is false.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn select_value(&mut self, key: &[u8], rank: u64) -> Result<bool> {
+        if !self.outer.seek(key)? {
+            self.enter(self.outer.is_at_row(), &To::First)?;
+            return Ok(false);
+        }
+        if self.enter(true, &To::Nth(rank))? {
+            return Ok(true);
+        }
+        self.next_nodup()?;
+        Ok(false)
+    }
+
+    /// To the last pair that is not above (key, value).
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_le(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        if !self.outer.seek_le(key)? {
+            return self.enter(false, &To::Last);
+        }
+        if self.outer.key() != key {
+            return self.enter(true, &To::Last);
+        }
+        Ok(self.enter(true, &To::Le(value))? || self.previous_nodup()?)
+    }
+
+    /// To the last pair below (key, value).
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn seek_lt(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+        if self.seek_le(key, value)? && self.key() == key && self.value() == value {
+            return self.previous();
+        }
+        Ok(self.is_at_row())
+    }
+
+    /// True at the first pair of the table.
+    #[must_use]
+    pub fn on_first(&self) -> bool {
+        self.outer.on_first() && self.on_first_dup()
+    }
+
+    /// True at the last pair of the table.
+    #[must_use]
+    pub fn on_last(&self) -> bool {
+        self.outer.on_last() && self.on_last_dup()
+    }
+
+    /// True at the first value of a key.
+    #[must_use]
+    pub fn on_first_dup(&self) -> bool {
+        match &self.inner {
+            Inner::None => false,
+            Inner::One => true,
+            Inner::Packed(set) => set.on_first(),
+            Inner::Set(_, cursor) => cursor.on_first(),
+        }
+    }
+
+    /// True at the last value of a key.
+    #[must_use]
+    pub fn on_last_dup(&self) -> bool {
+        match &self.inner {
+            Inner::None => false,
+            Inner::One => true,
+            Inner::Packed(set) => set.on_last(),
+            Inner::Set(_, cursor) => cursor.on_last(),
+        }
+    }
+
+    /// True when a step forward ran off the end.
+    #[must_use]
+    pub fn eof(&self) -> bool {
+        !self.is_at_row() && self.outer.eof()
+    }
+
+    /// Gives `take` the values of this key from here on, at most `most`; the cursor is at the last one given.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn get_multiple(&mut self, most: usize, mut take: impl FnMut(&[u8])) -> Result<usize> {
+        if !self.is_at_row() || most == 0 {
+            return Ok(0);
+        }
+        let mut given = 1;
+        take(self.value());
+        while given < most && self.next_dup()? {
+            take(self.value());
+            given += 1;
+        }
+        Ok(given)
+    }
+
+    /// Gives `take` every pair from here on; the cursor is behind the last one then. Where `take` fails it is at some pair of the key that was given.
+    ///
+    /// # Errors
+    /// As for `first`, and what `take` returns.
+    pub fn each(&mut self, take: &mut PutRow<'_>) -> Result<()> {
+        while self.is_at_row() {
+            match &self.inner {
+                Inner::Packed(set) => {
+                    let key = self.outer.key();
+                    for value in set.rest() {
+                        take(key, value)?;
+                    }
+                    self.next_nodup()?;
+                }
+                _ => {
+                    take(self.key(), self.value())?;
+                    self.next()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

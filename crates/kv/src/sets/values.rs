@@ -1,0 +1,175 @@
+//! The values of keys, read without a cursor: of many keys at once, and the places of pairs among all.
+
+use crate::cursor::select::cuts;
+use crate::error::unexpected;
+use crate::nested::table_reader::Sub;
+use crate::page::layout::tag;
+use crate::page::node::Node;
+use crate::page::overflow::Piece;
+use crate::table::get_many::FoundRow;
+use crate::table::tree::Tree;
+use tidalite_pager::{PageRead, Result};
+
+/// The values of one key of a table of multi-values, where they lie.
+pub struct Values<'r>(Lie<'r>);
+
+enum Lie<'r> {
+    One(Piece<'r>),
+    Set(Sub<'r>),
+}
+
+impl<'r> Values<'r> {
+    fn of<R: PageRead>(r: &R, row: FoundRow<'r>, id: u64) -> Result<Self> {
+        let FoundRow {
+            page,
+            tag,
+            range,
+            at,
+        } = row;
+        match tag::kind(tag) {
+            tag::INLINE => Ok(Self(Lie::One(Piece::new(page, range)))),
+            tag::REFERENCE => Err(unexpected("a value in an extent", "a set of values")),
+            _ => Ok(Self(Lie::Set(Sub::of_payload(
+                r,
+                &page,
+                (tag, range),
+                id,
+                at,
+            )?))),
+        }
+    }
+
+    /// How many there are. Reads nothing.
+    #[must_use]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a key without values is not there"
+    )]
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            Lie::One(_) => 1,
+            Lie::Set(set) => set.len(),
+        }
+    }
+
+    /// How many are below `value`. Costs one page a level of the set.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn rank<R: PageRead>(&self, r: &R, value: &[u8]) -> Result<u64> {
+        match &self.0 {
+            Lie::One(one) => Ok(u64::from(**one < *value)),
+            Lie::Set(set) => set.rank(r, value),
+        }
+    }
+
+    /// Gives `take` the values in order, until it returns false.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn each<R: PageRead>(&self, r: &R, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
+        match &self.0 {
+            Lie::One(one) => {
+                take(one);
+                Ok(())
+            }
+            Lie::Set(set) => set.each_key(r, take),
+        }
+    }
+}
+
+impl Tree {
+    /// The values of a key of a table of multi-values; `None` where it is not there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One page a level; a set that has pages of its own is not read.
+    pub fn values<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Values<'r>>> {
+        let Some((page, at)) = self.leaf_for(r, key)? else {
+            return Ok(None);
+        };
+        let node = Node::open(&page, 0, at)?;
+        let (index, found) = node.find(r, key)?;
+        if !found {
+            return Ok(None);
+        }
+        let cell = node.cell(index)?;
+        let (tag, range) = (
+            cell.tag,
+            cell.payload_at..cell.payload_at + cell.payload.len(),
+        );
+        let row = FoundRow {
+            page,
+            tag,
+            range,
+            at,
+        };
+        Values::of(r, row, self.id).map(Some)
+    }
+
+    /// The values of many keys of a table of multi-values, in the order of the keys, given to `found` with the place of the key. Cost:
+    /// as of `get_many`; a set that has pages of its own is not read.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; what `found` returns.
+    pub fn values_of_many<'r, R: PageRead, K: AsRef<[u8]>>(
+        &self,
+        r: &'r R,
+        keys: &[K],
+        mut found: impl FnMut(usize, Option<Values<'r>>) -> Result<()>,
+    ) -> Result<()> {
+        self.find_many(r, keys, |place, row| {
+            let values = row.map(|row| Values::of(r, row, self.id)).transpose()?;
+            found(place, values)
+        })
+    }
+
+    /// How many pairs of a table of multi-values are below (key, value).
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// Two descents, and one in the key's set.
+    pub fn rank_pair<R: PageRead>(&self, r: &R, key: &[u8], value: &[u8]) -> Result<u64> {
+        let below = self.rank(r, key)?;
+        let Some(values) = self.values(r, key)? else {
+            return Ok(below);
+        };
+        // Counts of a hostile file need not be addable.
+        Ok(below.wrapping_add(values.rank(r, value)?))
+    }
+
+    /// Pairs of a table of multi-values that cut those from one rank up to another into `parts` of equal size, within one pair: one less than parts,
+    /// fewer where there are not so many pairs. Each is the first of its part.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One descent a pair, and one in its key's set.
+    pub fn split_pairs<R: PageRead>(
+        &self,
+        r: &R,
+        (from, to): (u64, u64),
+        parts: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut cursor = self.pair_cursor(r);
+        for rank in cuts(from, to.min(self.len()), parts) {
+            if !cursor.select(rank)? {
+                continue;
+            }
+            let (key, value) = (cursor.key(), cursor.value());
+            let ascends = |(last_key, last_value): &(Vec<u8>, Vec<u8>)| {
+                (last_key.as_slice(), last_value.as_slice()) < (key, value)
+            };
+            if pairs.last().is_none_or(ascends) {
+                pairs.push((key.to_vec(), value.to_vec()));
+            }
+        }
+        Ok(pairs)
+    }
+}

@@ -1,0 +1,174 @@
+//! The way of one key down a table: through pages that are lent as long as it goes, else page by page.
+
+use crate::error::is_a_table;
+use crate::page::layout::tag;
+use crate::page::node::Node;
+use crate::page::point_get::{Row, child_towards, row_of};
+use crate::page::prefetch::{HEADS_AHEAD_BYTES, ask_for_slots};
+use crate::table::tree::Tree;
+use crate::value::{self, Value};
+use tidalite_pager::PageWrite;
+use tidalite_pager::{Error, PageRead, PageRef, Ptr, Result};
+
+impl Tree {
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    ///
+    /// # Cost
+    /// One page a level.
+    #[inline]
+    pub fn get<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
+        self.get_else(r, key, is_a_table)
+    }
+
+    /// As `get`; `nested` is what is wrong where a nested table is, in the leaf at this address.
+    #[inline]
+    pub(crate) fn get_else<'r, R: PageRead>(
+        &self,
+        r: &'r R,
+        key: &[u8],
+        nested: fn(u64, &[u8]) -> Error,
+    ) -> Result<Option<Value<'r>>> {
+        let Some((leaf, ahead)) = self.leaf_towards(r, key)? else {
+            return Ok(None);
+        };
+        Self::value_in(r, (&leaf, ahead), key, nested)
+    }
+
+    /// The value of `key` in the leaf that would have it.
+    #[inline(always)]
+    pub(crate) fn value_in<'r, R: PageRead>(
+        r: &'r R,
+        (leaf, ahead): (&Ptr, usize),
+        key: &[u8],
+        nested: fn(u64, &[u8]) -> Error,
+    ) -> Result<Option<Value<'r>>> {
+        let lent = lent_page(r, leaf, ahead);
+        if let Some(page) = lent {
+            match row_of(page, key) {
+                Row::There(tag, range) if tag::kind(tag) == tag::INLINE => {
+                    return Ok(Some(Value::inline(PageRef::Borrowed(page), range)));
+                }
+                Row::NotThere => return Ok(None),
+                Row::There(..) | Row::Unclear => {}
+            }
+        }
+        get_from(r, (leaf, lent), key, nested)
+    }
+
+    /// Whether `key` is there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
+        match self.leaf_for(r, key)? {
+            Some((page, at)) => Ok(Node::open(&page, 0, at)?.find(r, key)?.1),
+            None => Ok(false),
+        }
+    }
+
+    /// The leaf that would hold `key`, and its address.
+    #[inline]
+    pub(crate) fn leaf_for<'r, R: PageRead>(
+        &self,
+        r: &'r R,
+        key: &[u8],
+    ) -> Result<Option<(PageRef<'r>, u64)>> {
+        let Some((leaf, ahead)) = self.leaf_towards(r, key)? else {
+            return Ok(None);
+        };
+        r.prefetch(&leaf, ahead);
+        Ok(Some((r.page(&leaf)?, leaf.addr)))
+    }
+
+    /// The pointer to the leaf that would hold `key`.
+    #[inline(always)]
+    fn leaf_towards<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<(Ptr, usize)>> {
+        if self.root.is_null() {
+            return Ok(None);
+        }
+        let (mut ptr, mut ahead) = (self.root, HEADS_AHEAD_BYTES);
+        for level in (1..self.height).rev() {
+            let lent = lent_page(r, &ptr, ahead);
+            (ptr, ahead) = match lent.and_then(|page| child_towards(page, level, key)) {
+                Some(child) => child,
+                None => (child_from(r, (&ptr, lent), level, key)?, HEADS_AHEAD_BYTES),
+            };
+        }
+        Ok(Some((ptr, ahead)))
+    }
+
+    /// Whether the leaf that holds `key`, or would, was changed by the running transaction.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn is_dirty<W: PageWrite>(&self, w: &W, key: &[u8]) -> Result<bool> {
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            if ptr.birth != w.txn() {
+                return Ok(false);
+            }
+            let page = w.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            ptr = node.child(node.find_child(w, key)?)?.0;
+        }
+        Ok(!ptr.is_null() && ptr.birth == w.txn())
+    }
+}
+
+/// A page that was verified before, with what a search reads first on its way to the processor.
+#[inline(always)]
+fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [u8]> {
+    let page = r.lent_page(ptr)?;
+    ask_for_slots(page, ahead);
+    Some(page)
+}
+
+/// A page, and its bytes if they were lent.
+type Lent<'r, 'p> = (&'p Ptr, Option<&'r [u8]>);
+
+/// The same page in any case.
+#[inline]
+fn page_of<'r, R: PageRead>(r: &'r R, (ptr, lent): Lent<'r, '_>) -> Result<PageRef<'r>> {
+    lent.map_or_else(|| r.page(ptr), |page| Ok(PageRef::Borrowed(page)))
+}
+
+/// The child of a branch that would have `key`, for any page and key.
+#[inline(never)]
+fn child_from<'r, R: PageRead>(
+    r: &'r R,
+    branch: Lent<'r, '_>,
+    level: u8,
+    key: &[u8],
+) -> Result<Ptr> {
+    let (page, ptr) = (page_of(r, branch)?, branch.0);
+    let node = Node::open(&page, level, ptr.addr)?;
+    Ok(node.child(node.find_child(r, key)?)?.0)
+}
+
+/// The value of `key` in the leaf that would have it, for any page and key.
+#[inline(never)]
+fn get_from<'r, R: PageRead>(
+    r: &'r R,
+    leaf: Lent<'r, '_>,
+    key: &[u8],
+    nested: fn(u64, &[u8]) -> Error,
+) -> Result<Option<Value<'r>>> {
+    let (page, at) = (page_of(r, leaf)?, leaf.0.addr);
+    let node = Node::open(&page, 0, at)?;
+    let (index, found) = node.find(r, key)?;
+    if !found {
+        return Ok(None);
+    }
+    let cell = node.cell(index)?;
+    let range = cell.payload_at..cell.payload_at + cell.payload.len();
+    if tag::kind(cell.tag) == tag::INLINE {
+        return Ok(Some(Value::inline(page, range)));
+    }
+    match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
+        Some(reference) => Ok(Some(Value::referenced(r, reference))),
+        None => Err(nested(at, key)),
+    }
+}

@@ -1,0 +1,203 @@
+//! Inserting rows: a descent that makes its pages the transaction's own (`path.rs`), then an edit in place.
+//!
+//! A leaf without room is rewritten (a longer prefix, no dead bytes), shares with a neighbour (`redistribute.rs`),
+//! or is split (`split.rs`).
+
+use crate::error::holds_a_table;
+use crate::page::edit::{self, Placed};
+use crate::page::entries::Bias;
+use crate::page::header::Shape;
+use crate::page::key::{self, Key, Rest};
+use crate::page::layout::{PREFIX_AT, Payload, cell_size, slot_bytes, tag};
+use crate::page::node::Node;
+use crate::page::row_count::weight;
+use crate::table::free::{Freed, Old, leading_on};
+use crate::table::path::Path;
+use crate::table::sequential::{Likely, likely};
+use crate::table::tree::{LEADS_ON, Tree};
+use crate::value::{self, Stored};
+use tidalite_pager::{PageWrite, Result};
+
+impl Tree {
+    /// Puts a row in, or replaces the value of one; true when the key was there.
+    ///
+    /// # Errors
+    /// `Limit` for a key beyond `KEY_BYTES_MAX` or a value beyond `VALUE_BYTES_MAX`, `IsTable` for a key that holds a nested table: nothing
+    /// has changed then. After any other error the transaction must be rolled back.
+    ///
+    /// # Cost
+    /// One page copied a level when first touched in a transaction; a split writes one more.
+    pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
+        let stored = Stored::put(w, self.id, key, value)?;
+        let before = self.put_payload(w, key, stored.payload(), Old::Free);
+        Ok(stored.unless_refused(w, before)? > 0)
+    }
+
+    /// Puts a payload under `key`, whose length was checked. Returns the rows of the payload that was there, 0
+    /// for none.
+    pub(crate) fn put_payload<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<u64> {
+        Ok(self.put_payload_anywhere(w, key, payload, old)?.0)
+    }
+
+    /// As `put_payload`; tells besides whether it went behind every row.
+    pub(crate) fn put_payload_anywhere<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<(u64, bool)> {
+        if self.root.is_null() {
+            self.root = self.new_page(w, 0)?;
+            self.height = 1;
+        }
+        let path = self.own_path(w, key)?;
+        let at_end = path.at_end;
+        Ok((self.put_at(w, path, key, payload, old)?, at_end))
+    }
+
+    /// As `put_payload`, where the place is known.
+    pub(crate) fn put_at<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        path: Path,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<u64> {
+        if tag::kind(payload.tag) != tag::INLINE {
+            self.flags |= LEADS_ON;
+        }
+        let rows = if self.is_multi() { weight(payload) } else { 1 };
+        let mut before = 0;
+        let rest;
+        if path.found {
+            let (was, done);
+            (was, done, rest) = self.replace(w, &path, key, payload, old)?;
+            before = if self.is_multi() { was } else { 1 };
+            self.count_rows(w, &path.steps, rows.wrapping_sub(before).cast_signed())?;
+            if done {
+                return Ok(before);
+            }
+        } else {
+            self.count_rows(w, &path.steps, rows.cast_signed())?;
+            self.keys += u64::from(self.is_multi());
+            rest = key::spill(w, self.id, key)?;
+            if rest.is_some() {
+                self.flags |= LEADS_ON;
+            }
+        }
+        let bias = if path.at_end {
+            Bias::Ascending
+        } else {
+            Bias::Balance
+        };
+        let key = Key::of(key, rest.as_ref(), w.page_size());
+        self.put_in(w, path, key, payload, bias)?;
+        Ok(before)
+    }
+
+    /// Puts an entry in at the path's end: in place, by sharing with a neighbour, by a split.
+    pub(crate) fn put_in<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        path: Path,
+        key: Key<'_>,
+        payload: Payload<'_>,
+        bias: Bias,
+    ) -> Result<()> {
+        let (leaf, index) = (path.leaf, path.index);
+        let page = w.page_mut(&leaf)?;
+        if edit::try_insert(page, 0, leaf.addr, index, key, payload)? == Placed::Yes {
+            return Ok(());
+        }
+        let shape = Shape::of(page, 0, leaf.addr)?;
+        let shared = &page[PREFIX_AT..shape.heads];
+        let suffix = key.inline.strip_prefix(shared).unwrap_or(key.inline);
+        let suffix = (suffix.len(), key.rest.len());
+        let size = cell_size(true, suffix, payload) + slot_bytes(true, page.len());
+        let overfull = shape.slots_end + size > shape.heap + shape.dead;
+        if overfull && bias == Bias::Balance {
+            let likely = likely(w.own_page(&leaf)?, &leaf, index)?;
+            let placed = likely == Likely::Yes && self.put_ascending(w, &path, key, payload)?;
+            if placed || self.share(w, &path, key, payload, likely)? {
+                return Ok(());
+            }
+        }
+        let split = self.place(w, &leaf, 0, index, key, payload, bias)?;
+        self.carry(w, path.steps, leaf, 1, split, bias)
+    }
+
+    /// Overwrites the payload at the path's end when the new one fits its place; else takes the row out. Tells the
+    /// rows of the old one, whether the new one is there, and the rest of its key, which stays. `IsTable`, and nothing has changed, where
+    /// the payload of a nested table would be lost.
+    fn replace<W: PageWrite>(
+        &self,
+        w: &mut W,
+        path: &Path,
+        key: &[u8],
+        payload: Payload<'_>,
+        old: Old,
+    ) -> Result<(u64, bool, Option<Rest>)> {
+        let (leaf, at) = (&path.leaf, path.leaf.addr);
+        let page = w.page_mut(leaf)?;
+        let cell = Node::open(page, 0, at)?.cell(path.index)?;
+        if old == Old::Free && tag::kind(cell.tag) >= tag::NESTED {
+            return Err(holds_a_table(at, key));
+        }
+        let rows = if self.is_multi() {
+            weight(cell.payload())
+        } else {
+            1
+        };
+        let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        let rest = cell.rest.first_chunk().copied();
+        let done = edit::overwrite(page, at, path.index, payload)?;
+        if !done {
+            edit::remove(page, 0, at, path.index)?;
+        }
+        if old == Old::Free {
+            self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
+        }
+        Ok((rows, done, rest))
+    }
+
+    /// Puts a row of `len` bytes in and lets `fill` write them where they will lie (a large value: in memory first).
+    /// They are zeros before. True when the key was there.
+    ///
+    /// # Errors
+    /// As for `insert`.
+    pub fn insert_with<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
+        key::check_len(key)?;
+        value::check_len(len as u64)?;
+        let mut bytes = vec![0; len];
+        if len > w.page_size() / 4 {
+            fill(&mut bytes);
+            return self.insert(w, key, &bytes);
+        }
+        let was = self.insert(w, key, &bytes)?;
+        let path = self.own_path(w, key)?;
+        let page = w.page_mut(&path.leaf)?;
+        let cell = Node::open(page, 0, path.leaf.addr)?.cell(path.index)?;
+        let (from, kind) = (cell.payload_at, tag::kind(cell.tag));
+        if kind == tag::INLINE {
+            fill(&mut page[from..from + len]);
+        } else {
+            fill(&mut bytes);
+            self.insert(w, key, &bytes)?;
+        }
+        Ok(was)
+    }
+}

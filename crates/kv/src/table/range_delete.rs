@@ -1,0 +1,172 @@
+//! Removing a range by cutting branches off.
+//!
+//! ```text
+//!            from            to
+//!        ┌────┊───┬────┬─────┊──┐
+//!        [ab  ┊cd][  ] [  ][e┊f ]      pages between the two paths are freed, not read (unless rows may lead to
+//!         kept┊   freed      ┊kept     extents or nested tables); the two paths are rewritten and mended
+//! ```
+
+use crate::page::entries::Group;
+use crate::page::key::{Key, free_rest};
+use crate::page::node::Node;
+use crate::table::free::Freed;
+use crate::table::tree::{LEADS_ON, Tree};
+use tidalite_pager::{PageWrite, Ptr, Result};
+
+/// What a cut left of a page that the transaction owns.
+struct Cut {
+    removed: u64,
+    /// Nothing is left; the page is still there.
+    empty: bool,
+}
+
+impl Tree {
+    /// Takes out every row with `from <= key < to`; returns how many (pairs, of a table of multi-values).
+    ///
+    /// # Errors
+    /// As for `remove`.
+    ///
+    /// # Cost
+    /// Two paths rewritten, and every page in between freed. Leaves in between are read only where rows may lead
+    /// to extents or nested tables, and in a table of multi-values, whose keys are counted.
+    pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
+        if from >= to || self.root.is_null() {
+            return Ok(0);
+        }
+        let rows = self.rank(w, to)?.saturating_sub(self.rank(w, from)?);
+        if rows == 0 {
+            return Ok(0);
+        }
+        self.root = w.shadow(&self.root)?;
+        let (root, level) = (self.root, self.height - 1);
+        let bounds = (Some(from), Some(to));
+        let mut freed = Freed::default();
+        freed.keys = self.is_multi().then_some(0);
+        let cut = self.cut(w, &root, level, bounds, &mut freed)?;
+        self.rows = self.rows.wrapping_sub(cut.removed);
+        self.keys = self.keys.saturating_sub(freed.keys.unwrap_or(0));
+        if cut.empty {
+            w.free_page(&root);
+            *self = self.emptied();
+            return Ok(cut.removed);
+        }
+        self.lower(w)?;
+        for edge in [from, to] {
+            if self.height > 1 {
+                let path = self.own_path(w, edge)?;
+                self.mend_all(w, path.steps, path.leaf)?;
+            }
+        }
+        Ok(cut.removed)
+    }
+
+    /// Takes the keys `from <= key < to` out of what an owned page leads to; `None`: no bound.
+    fn cut<W: PageWrite>(
+        &self,
+        w: &mut W,
+        ptr: &Ptr,
+        level: u8,
+        (from, to): (Option<&[u8]>, Option<&[u8]>),
+        freed: &mut Freed,
+    ) -> Result<Cut> {
+        let copy = w.page_mut(ptr)?.to_vec();
+        let node = Node::open(&copy, level, ptr.addr)?;
+        let mut group = self.group(level == 0, copy.len());
+        group.take_in(&node, Key::plain(&[]))?;
+        let cut = if level == 0 {
+            self.cut_leaf(w, &node, &mut group, (from, to), freed)?
+        } else {
+            let mut children = Vec::with_capacity(node.count());
+            for index in 0..node.count() {
+                children.push(node.child(index)?);
+            }
+            let first = from.map_or(Ok(0), |key| node.find_child(w, key))?;
+            let last = to.map_or(Ok(node.count() - 1), |key| node.find_child(w, key))?;
+            let mut removed = 0u64;
+            let mut kept = vec![true; children.len()];
+            for index in first..=last.max(first) {
+                let (child, rows) = children[index];
+                let low = from.filter(|_| index == first);
+                let high = to.filter(|_| index == last);
+                if low.is_none() && high.is_none() {
+                    self.free_below(w, &child, level - 1, freed)?;
+                    removed = removed.wrapping_add(rows);
+                    kept[index] = false;
+                    continue;
+                }
+                let own = w.shadow(&child)?;
+                let cut = self.cut(w, &own, level - 1, (low, high), freed)?;
+                removed = removed.wrapping_add(cut.removed);
+                if cut.empty {
+                    w.free_page(&own);
+                    kept[index] = false;
+                }
+                children[index] = (own, rows.wrapping_sub(cut.removed));
+            }
+            let bytes: Vec<_> = children
+                .iter()
+                .map(|(ptr, rows)| crate::page::layout::child_bytes(ptr, *rows))
+                .collect();
+            let mut left = self.group(false, copy.len());
+            for (index, entry) in group.entries.iter().enumerate() {
+                if !kept[index] || left.entries.is_empty() {
+                    // A branch's first entry has no key, so that of the first one left is given up, too.
+                    free_rest(w, entry.rest, ptr.addr)?;
+                }
+                if kept[index] {
+                    let mut entry = *entry;
+                    entry.payload.bytes = &bytes[index];
+                    left.entries.push(entry);
+                }
+            }
+            return write_left(w, ptr, level, &left, removed);
+        };
+        write_left(w, ptr, level, &group, cut)
+    }
+
+    /// Takes rows out of a leaf's group; returns how many.
+    fn cut_leaf<W: PageWrite>(
+        &self,
+        w: &mut W,
+        node: &Node<'_>,
+        group: &mut Group<'_>,
+        (from, to): (Option<&[u8]>, Option<&[u8]>),
+        freed: &mut Freed,
+    ) -> Result<u64> {
+        let first = from.map_or(Ok((0, false)), |key| node.find(w, key))?.0;
+        let last = to
+            .map_or(Ok((node.count(), false)), |key| node.find(w, key))?
+            .0;
+        let last = last.max(first);
+        if self.flags & LEADS_ON != 0 {
+            for index in first..last {
+                let cell = node.cell(index)?;
+                free_rest(w, cell.rest, node.at())?;
+                self.free_payload(w, cell.tag, cell.payload, node.at(), freed)?;
+            }
+        }
+        group.entries.drain(first..last);
+        if let Some(keys) = &mut freed.keys {
+            *keys += (last - first) as u64;
+        }
+        self.leaf_rows(node, first..last)
+    }
+}
+
+fn write_left<W: PageWrite>(
+    w: &mut W,
+    ptr: &Ptr,
+    level: u8,
+    left: &Group<'_>,
+    removed: u64,
+) -> Result<Cut> {
+    let count = left.entries.len();
+    if count > 0 {
+        left.write(0..count, level, w.page_mut(ptr)?);
+    }
+    Ok(Cut {
+        removed,
+        empty: count == 0,
+    })
+}

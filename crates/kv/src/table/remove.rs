@@ -1,0 +1,288 @@
+//! Taking rows out: in-place edit, then mending upward.
+//!
+//! An empty page is freed and leaves its parent. A sparse one is merged with a neighbour when both fit
+//! in one page with room to spare, else the two share their entries evenly. A root branch with
+//! one child gives way to the child.
+
+use crate::error::damaged;
+use crate::page::edit;
+use crate::page::entries::{Bias, Group};
+use crate::page::key::{Key, KeyBuf, Rest, free_rest};
+use crate::page::node::Node;
+use crate::page::row_count::weight;
+use crate::table::free::{Freed, Old, leading_on};
+use crate::table::path::{Path, Step};
+use crate::table::split::Split;
+use crate::table::tree::Tree;
+use tidalite_pager::{Counters, PageWrite, Ptr, Result};
+
+/// A page that holds less than one part in this many is sparse.
+const SPARSE_DIV: usize = 4;
+
+/// Two pages are merged when the result leaves at least one part in this many free, so that the next
+/// insert does not split it again.
+const MERGE_ROOM_DIV: usize = 8;
+
+/// What became of a sparse page.
+enum Evened {
+    /// Nothing to gain.
+    Left,
+    /// Its parent has one entry less.
+    Merged,
+    /// Shared with its neighbour; the new separator may have split the parent.
+    Shared(Option<Split>),
+}
+
+/// A neighbour as its parent names it.
+struct Side {
+    ptr: Ptr,
+    bytes: Vec<u8>,
+}
+
+impl Tree {
+    /// Takes a row out; true when it was there.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, `DiskFull`: the transaction must be rolled back.
+    ///
+    /// # Cost
+    /// One page copied a level when first touched in a transaction; nothing when the key is absent.
+    pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
+        match self.trail(&*w, key, |_, _, _| Ok(()))? {
+            Some((trail, ())) if trail.found => {
+                let path = self.own_trail(w, trail, false)?;
+                self.remove_at(w, path, Old::Free)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Takes out a row that is there.
+    pub(crate) fn remove_payload<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        key: &[u8],
+        old: Old,
+    ) -> Result<()> {
+        let path = self.own_path(w, key)?;
+        self.remove_at(w, path, old)
+    }
+
+    /// Takes out the row at the path's end.
+    fn remove_at<W: PageWrite>(&mut self, w: &mut W, path: Path, old: Old) -> Result<()> {
+        let (leaf, at) = (path.leaf, path.leaf.addr);
+        let page = w.page_mut(&leaf)?;
+        let cell = Node::open(page, 0, at)?.cell(path.index)?;
+        let rows = if self.is_multi() {
+            weight(cell.payload())
+        } else {
+            1
+        };
+        let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        let rest: Option<Rest> = cell.rest.first_chunk().copied();
+        edit::remove(page, 0, at, path.index)?;
+        if let Some(rest) = rest {
+            free_rest(w, &rest, at)?;
+        }
+        if old == Old::Free {
+            self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
+        }
+        self.count_rows(w, &path.steps, rows.cast_signed().wrapping_neg())?;
+        self.keys = self.keys.saturating_sub(u64::from(self.is_multi()));
+        self.mend(w, path.steps, leaf)
+    }
+
+    /// Takes everything out and frees every page and extent.
+    ///
+    /// # Errors
+    /// As for `remove`.
+    ///
+    /// # Cost
+    /// Every page is read once.
+    pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        if !self.root.is_null() {
+            self.free_below(w, &self.root, self.height - 1, &mut Freed::default())?;
+        }
+        *self = self.emptied();
+        Ok(())
+    }
+
+    /// Restores what a removal from `page`, which lies below the last of `steps`, left behind.
+    fn mend<W: PageWrite>(&mut self, w: &mut W, steps: Vec<Step>, page: Ptr) -> Result<()> {
+        self.mend_path(w, steps, page, false)
+    }
+
+    /// The same after a cut, which may have left little in any page of the path.
+    pub(crate) fn mend_all<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        steps: Vec<Step>,
+        page: Ptr,
+    ) -> Result<()> {
+        self.mend_path(w, steps, page, true)
+    }
+
+    fn mend_path<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        mut steps: Vec<Step>,
+        mut page: Ptr,
+        all: bool,
+    ) -> Result<()> {
+        let mut level = 0;
+        loop {
+            let (count, live) = edit::fill(w.page_mut(&page)?, level, page.addr)?;
+            let Some(parent) = steps.pop() else {
+                return self.lower(w);
+            };
+            if count == 0 {
+                w.free_page(&page);
+                take_child(w, &parent.ptr, level + 1, parent.index)?;
+            } else if live * SPARSE_DIV < w.page_size() {
+                match self.even_out(w, &parent, level)? {
+                    Evened::Left if !all => return Ok(()),
+                    Evened::Left => {}
+                    Evened::Merged => {}
+                    Evened::Shared(split) => {
+                        return self.carry(w, steps, parent.ptr, level + 2, split, Bias::Balance);
+                    }
+                }
+            } else if !all {
+                return Ok(());
+            }
+            page = parent.ptr;
+            level += 1;
+        }
+    }
+
+    /// Removes levels from the top that no longer choose between anything.
+    pub(crate) fn lower<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+        while self.height > 0 {
+            let (level, root) = (self.height - 1, self.root);
+            let only = only_child(w, &root, level)?;
+            match only {
+                Below::Nothing => *self = self.emptied(),
+                Below::One(child) => {
+                    self.root = child;
+                    self.height = level;
+                }
+                Below::More => return Ok(()),
+            }
+            w.free_page(&root);
+        }
+        Ok(())
+    }
+
+    /// Merges the sparse page at `parent` (of `level`) with a neighbour, or shares entries with it.
+    fn even_out<W: PageWrite>(&mut self, w: &mut W, parent: &Step, level: u8) -> Result<Evened> {
+        let (above, at) = (level + 1, parent.ptr.addr);
+        let left_index = parent.index.saturating_sub(1);
+        let right_index = left_index + 1;
+        let (left_ptr, right_ptr, separator) = {
+            let page = w.page(&parent.ptr)?;
+            let node = Node::open(&page, above, at)?;
+            if node.count() <= right_index {
+                return Ok(Evened::Left);
+            }
+            let left = node.child(left_index)?.0;
+            let right = node.child(right_index)?.0;
+            if left.addr == right.addr {
+                return Err(damaged("table branch", at, "a child twice", "once"));
+            }
+            (left, right, node.stored_key(right_index)?)
+        };
+        let left = side(w, left_ptr)?;
+        let right = side(w, right_ptr)?;
+
+        let mut group = self.group(level == 0, w.page_size());
+        let first = Node::open(&left.bytes, level, left.ptr.addr)?;
+        group.take_in(&first, Key::plain(&[]))?;
+        let left_count = group.entries.len();
+        group.take_in(
+            &Node::open(&right.bytes, level, right.ptr.addr)?,
+            separator.key(),
+        )?;
+        let count = group.entries.len();
+
+        let page_size = w.page_size();
+        let own_left = |this: &mut W| -> Result<Ptr> { this.shadow(&left.ptr) };
+        if group.page_bytes(0..count) <= page_size - page_size / MERGE_ROOM_DIV {
+            let own = own_left(w)?;
+            group.write(0..count, level, w.page_mut(&own)?);
+            w.free_page(&right.ptr);
+            let rows = group.rows(0..count);
+            let bytes = w.page_mut(&parent.ptr)?;
+            edit::set_child(bytes, above, at, left_index, &own, rows)?;
+            edit::remove(bytes, above, at, right_index)?;
+            if level == 0 {
+                free_rest(w, &separator.rest, at)?;
+            }
+            Counters::bump(&w.counters().pages_merged);
+            return Ok(Evened::Merged);
+        }
+        if group.split_point(page_size, Bias::Balance) == Some(left_count) {
+            return Ok(Evened::Left);
+        }
+        let own = own_left(w)?;
+        let own_right = w.shadow(&right.ptr)?;
+        let split = self.split(w, &own, Some(own_right), level, &group, Bias::Balance)?;
+        let bytes = w.page_mut(&parent.ptr)?;
+        edit::set_child(bytes, above, at, left_index, &own, split.left_rows)?;
+        edit::remove(bytes, above, at, right_index)?;
+        if level == 0 {
+            free_rest(w, &separator.rest, at)?;
+        }
+        let step = Step {
+            ptr: parent.ptr,
+            index: left_index,
+        };
+        let further = self.place_child(w, &step, above, &split, Bias::Balance)?;
+        Ok(Evened::Shared(further))
+    }
+}
+
+fn side<W: PageWrite>(w: &W, ptr: Ptr) -> Result<Side> {
+    let bytes = w.page(&ptr)?.to_vec();
+    Ok(Side { ptr, bytes })
+}
+
+/// Takes a child's entry out of its branch.
+fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) -> Result<()> {
+    let page = w.page_mut(branch)?;
+    let (count, _) = edit::fill(page, level, branch.addr)?;
+    // Of the first entry the second takes the place, and loses its key.
+    let given_up = if count > 1 {
+        let node = Node::open(page, level, branch.addr)?;
+        node.stored_key(index.max(1))?
+    } else {
+        KeyBuf::default()
+    };
+    if index > 0 || count == 1 {
+        edit::remove(page, level, branch.addr, index)?;
+    } else {
+        let copy = page.to_vec();
+        let mut group = Group::empty(false, copy.len(), false);
+        let node = Node::open(&copy, level, branch.addr)?;
+        group.take_in(&node, Key::plain(&[]))?;
+        group.write(1..count, level, page);
+    }
+    free_rest(w, &given_up.rest, branch.addr)
+}
+
+/// What a root leads to.
+enum Below {
+    Nothing,
+    One(Ptr),
+    More,
+}
+
+fn only_child<W: PageWrite>(w: &W, root: &Ptr, level: u8) -> Result<Below> {
+    let page = w.page(root)?;
+    let (count, _) = edit::fill(&page, level, root.addr)?;
+    match (count, level) {
+        (0, _) => Ok(Below::Nothing),
+        (1, 1..) => Ok(Below::One(Node::open(&page, level, root.addr)?.child(0)?.0)),
+        _ => Ok(Below::More),
+    }
+}

@@ -1,0 +1,537 @@
+//! Every rule of a table's pages, checked; every page and extent reached, claimed.
+
+use crate::error::damaged;
+use crate::inline::inline_table;
+use crate::page::key;
+use crate::page::layout::{
+    ASCENDS, FLAGS_AT, NESTED, Payload, ROOT_BYTES, head_of, slot_bytes, tag,
+};
+use crate::page::node::{Cell, Node};
+use crate::page::overflow::check_chunks;
+use crate::page::read_ahead::ask_for_children;
+use crate::table::tree::{DEPTH_MAX, LEADS_ON, Tree};
+use crate::value;
+use std::collections::HashSet;
+use tidalite_base::{Corrupt, TxnId};
+use tidalite_pager::{Error, Header, Kind, PageRead, Ptr, Result};
+
+/// A range of the file that a table reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Byte offset in the file.
+    pub addr: u64,
+    /// Pages.
+    pub pages: u64,
+    /// What is there: "table branch", "table leaf", "large value", "long key".
+    pub what: &'static str,
+}
+
+/// Damage, and the keys that it takes along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The first key that may be hit.
+    pub from: Vec<u8>,
+    /// The first key behind those; `None`: up to the last.
+    pub to: Option<Vec<u8>>,
+    /// What is damaged.
+    pub corrupt: Corrupt,
+}
+
+/// The keys that a page may hold: `from <= key < to`.
+#[derive(Clone, Copy)]
+struct Span<'k> {
+    from: &'k [u8],
+    to: Option<&'k [u8]>,
+}
+
+/// Who hears what a check finds.
+struct Heard<'h> {
+    claim: &'h mut dyn FnMut(Claim),
+    damage: &'h mut dyn FnMut(Damage),
+    /// How deep the table is nested in others.
+    depth: usize,
+    /// Roots of nested tables that were reached: a hostile file may name one twice.
+    roots: &'h mut HashSet<u64>,
+    /// What is not younger than this is passed over.
+    since: Option<TxnId>,
+    /// Distinct keys seen.
+    keys: u64,
+}
+
+impl Heard<'_> {
+    fn passes_over(&self, birth: TxnId) -> bool {
+        self.since.is_some_and(|since| birth <= since)
+    }
+}
+
+impl Span<'_> {
+    /// Tells of damage; passes on what is not damage.
+    fn tell<T>(&self, result: Result<T>, damage: &mut dyn FnMut(Damage)) -> Result<Option<T>> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::Corrupt(corrupt)) => {
+                damage(Damage {
+                    from: self.from.to_vec(),
+                    to: self.to.map(<[u8]>::to_vec),
+                    corrupt,
+                });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn holds(&self, key: &[u8]) -> bool {
+        self.from <= key && self.to.is_none_or(|to| key < to)
+    }
+}
+
+impl Tree {
+    /// Reads the whole table, large values included, and checks it: kinds, owners, levels, order, heads,
+    /// prefixes, separators, counts, cells that fill their page without overlap, and chunks. Each
+    /// page and extent is claimed once; it is for the caller to find what is claimed twice or by nobody.
+    ///
+    /// # Errors
+    /// `Corrupt` names the first damage found; `Io`.
+    ///
+    /// # Cost
+    /// Every page and chunk once.
+    pub fn check<R: PageRead>(&self, r: &R, claim: &mut dyn FnMut(Claim)) -> Result<()> {
+        let mut first = None;
+        self.check_each(r, claim, &mut |damage| {
+            first.get_or_insert(damage.corrupt);
+        })?;
+        first.map_or(Ok(()), |corrupt| Err(Error::Corrupt(corrupt)))
+    }
+
+    /// As [`check`](Self::check), but goes on behind damage: each is told with the keys that it takes along, and
+    /// everything else is checked.
+    ///
+    /// # Errors
+    /// `Io`, and what else is no damage.
+    ///
+    /// # Cost
+    /// As `check`.
+    pub fn check_each<R: PageRead>(
+        &self,
+        r: &R,
+        claim: &mut dyn FnMut(Claim),
+        damage: &mut dyn FnMut(Damage),
+    ) -> Result<()> {
+        self.check_from(r, None, claim, damage)
+    }
+
+    /// As [`check`](Self::check) of what was written after a transaction: a page, value or nested table whose pointer is not younger is passed
+    /// over with everything below it. Rows and keys are counted only where nothing was passed over.
+    ///
+    /// # Errors
+    /// As for `check`.
+    ///
+    /// # Cost
+    /// Every younger page and chunk once, and the long keys in those pages.
+    pub fn check_since<R: PageRead>(&self, r: &R, since: TxnId) -> Result<()> {
+        let mut first = None;
+        self.check_from(r, Some(since), &mut |_| {}, &mut |damage| {
+            first.get_or_insert(damage.corrupt);
+        })?;
+        first.map_or(Ok(()), |corrupt| Err(Error::Corrupt(corrupt)))
+    }
+
+    fn check_from<R: PageRead>(
+        &self,
+        r: &R,
+        since: Option<TxnId>,
+        claim: &mut dyn FnMut(Claim),
+        damage: &mut dyn FnMut(Damage),
+    ) -> Result<()> {
+        let mut roots = HashSet::new();
+        let mut heard = Heard {
+            claim,
+            damage,
+            depth: 0,
+            roots: &mut roots,
+            since,
+            keys: 0,
+        };
+        self.check_all(r, &mut heard)
+    }
+
+    fn check_all<R: PageRead>(&self, r: &R, heard: &mut Heard<'_>) -> Result<()> {
+        let everything = Span {
+            from: &[],
+            to: None,
+        };
+        let rows = match self.height {
+            0 => Some(0),
+            height => self.check_below(r, &self.root, height - 1, everything, heard)?,
+        };
+        let damage = &mut *heard.damage;
+        if rows.is_some() && self.is_multi() && heard.keys != self.keys {
+            let error = damaged("keys of a table", self.root.addr, self.keys, heard.keys);
+            everything.tell(Err::<(), _>(error), damage)?;
+        }
+        if let Some(rows) = rows
+            && rows != self.rows
+        {
+            let error = damaged("table root", self.root.addr, self.rows, rows);
+            everything.tell(Err::<(), _>(error), damage)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a page and all below; returns its rows, where nothing is damaged or passed over. A page that was reached before
+    /// fails on its keys: they cannot lie in two spans.
+    fn check_below<R: PageRead>(
+        &self,
+        r: &R,
+        ptr: &Ptr,
+        level: u8,
+        span: Span<'_>,
+        heard: &mut Heard<'_>,
+    ) -> Result<Option<u64>> {
+        if heard.passes_over(ptr.birth) {
+            return Ok(None);
+        }
+        (heard.claim)(Claim {
+            addr: ptr.addr,
+            pages: 1,
+            what: if level == 0 {
+                "table leaf"
+            } else {
+                "table branch"
+            },
+        });
+        let page = r.page(ptr);
+        let Some(page) = span.tell(page, heard.damage)? else {
+            return Ok(None);
+        };
+        let opened = self.open_checked(r, &page, ptr, level, span);
+        let Some(node) = span.tell(opened, heard.damage)? else {
+            return Ok(None);
+        };
+        if self.flags & LEADS_ON != 0 {
+            span.tell(self.check_rests(r, &node, heard), heard.damage)?;
+        }
+        if level == 0 {
+            for index in 0..node.count() {
+                let nests = page[FLAGS_AT] & NESTED != 0;
+                let checked = self.check_entry(r, &node, index, nests, heard);
+                if checked.is_ok() {
+                    continue;
+                }
+                let key = node.key(r, index)?;
+                let next = [&key, &[0][..]].concat();
+                let only = Span {
+                    from: &key,
+                    to: Some(&next),
+                };
+                only.tell(checked, heard.damage)?;
+            }
+            heard.keys += node.count() as u64;
+            return span.tell(self.leaf_rows(&node, 0..node.count()), heard.damage);
+        }
+        if level == 1 {
+            ask_for_children(r, &node);
+        }
+        let mut rows = Some(0u64);
+        let mut from = span.from.to_vec();
+        for index in 0..node.count() {
+            let next = if index + 1 < node.count() {
+                Some(node.key(r, index + 1)?)
+            } else {
+                None
+            };
+            let part = Span {
+                from: &from,
+                to: next.as_deref().or(span.to),
+            };
+            let child = part.tell(node.child(index), heard.damage)?;
+            let found = match &child {
+                Some((child, _)) => self.check_below(r, child, level - 1, part, heard)?,
+                None => None,
+            };
+            match (child, found) {
+                (Some((_, counted)), Some(found)) => {
+                    if found != counted {
+                        let error = damaged("rows of a table branch", ptr.addr, counted, found);
+                        part.tell(Err::<(), _>(error), heard.damage)?;
+                    }
+                    rows = rows.map(|rows| rows + found);
+                }
+                _ => rows = None,
+            }
+            from = next.unwrap_or_default();
+        }
+        Ok(rows)
+    }
+
+    /// Everything that can be said of a page without reading another one, but for the rests of its keys.
+    fn open_checked<'p, R: PageRead>(
+        &self,
+        r: &R,
+        page: &'p [u8],
+        ptr: &Ptr,
+        level: u8,
+        span: Span<'_>,
+    ) -> Result<Node<'p>> {
+        let node = Node::open(page, level, ptr.addr)?;
+        self.check_header(page, ptr)?;
+        check_cells(&node, page.len())?;
+        self.check_keys(r, &node, page.len(), span)?;
+        Ok(node)
+    }
+
+    /// The extents of a page's spilled keys.
+    fn check_rests<R: PageRead>(
+        &self,
+        r: &R,
+        node: &Node<'_>,
+        heard: &mut Heard<'_>,
+    ) -> Result<()> {
+        for rest in node.rests()? {
+            let reference = key::reference(&rest, r.page_size(), node.at())?;
+            let extent = reference.extent();
+            if heard.passes_over(extent.birth) {
+                continue;
+            }
+            (heard.claim)(Claim {
+                addr: extent.addr,
+                pages: extent.pages,
+                what: "long key",
+            });
+            check_chunks(r, reference, self.id)?;
+        }
+        Ok(())
+    }
+
+    /// What an entry of a leaf leads to.
+    fn check_entry<R: PageRead>(
+        &self,
+        r: &R,
+        node: &Node<'_>,
+        index: usize,
+        nests: bool,
+        heard: &mut Heard<'_>,
+    ) -> Result<()> {
+        let cell = node.cell(index)?;
+        let unsaid = cell.payload().nested() && !nests
+            || tag::kind(cell.tag) != tag::INLINE && self.flags & LEADS_ON == 0;
+        if unsaid {
+            let found = "an extent or a nested table";
+            return Err(damaged(
+                "flags of a table",
+                node.at(),
+                found,
+                "plain values",
+            ));
+        }
+        let begun = match tag::kind(cell.tag) {
+            tag::NESTED => inline_table::sequence(cell.payload) > 0,
+            tag::ROOT => cell.payload.len() == ROOT_BYTES,
+            _ => false,
+        };
+        if self.is_multi() && begun {
+            return Err(damaged(
+                "set of values",
+                node.at(),
+                "one with a sequence",
+                "none",
+            ));
+        }
+        self.check_payload(r, cell.payload(), node.at(), heard)
+    }
+
+    fn check_payload<R: PageRead>(
+        &self,
+        r: &R,
+        payload: Payload<'_>,
+        leaf_at: u64,
+        heard: &mut Heard<'_>,
+    ) -> Result<()> {
+        match tag::kind(payload.tag) {
+            tag::INLINE => Ok(()),
+            tag::REFERENCE => {
+                let found = value::reference(payload.tag, payload.bytes, r.page_size(), leaf_at)?;
+                let Some(reference) = found else {
+                    return Ok(());
+                };
+                let extent = reference.extent();
+                if heard.passes_over(extent.birth) {
+                    return Ok(());
+                }
+                (heard.claim)(Claim {
+                    addr: extent.addr,
+                    pages: extent.pages,
+                    what: "large value",
+                });
+                check_chunks(r, reference, self.id)
+            }
+            tag::NESTED => {
+                if heard.depth >= DEPTH_MAX {
+                    return Err(damaged("nested table", leaf_at, heard.depth, DEPTH_MAX));
+                }
+                heard.depth += 1;
+                let checked = inline_table::cells(payload.bytes, leaf_at)?.try_for_each(|cell| {
+                    let cell = cell?;
+                    let payload = Payload {
+                        tag: cell.tag,
+                        bytes: cell.payload,
+                    };
+                    self.check_payload(r, payload, leaf_at, heard)
+                });
+                heard.depth -= 1;
+                checked
+            }
+            _ => {
+                let tree = Self::of_nested_root(payload.bytes, self.id, r.page_size(), leaf_at)?;
+                if heard.depth >= DEPTH_MAX || !heard.roots.insert(tree.root.addr) {
+                    let found = format!("nested table at {}, again or too deep", tree.root.addr);
+                    return Err(damaged(
+                        "table leaf",
+                        leaf_at,
+                        found,
+                        "each nested table once",
+                    ));
+                }
+                let mut first = None;
+                let mut below = Heard {
+                    claim: &mut *heard.claim,
+                    damage: &mut |damage| {
+                        first.get_or_insert(damage.corrupt);
+                    },
+                    depth: heard.depth + 1,
+                    roots: &mut *heard.roots,
+                    since: heard.since,
+                    keys: 0,
+                };
+                tree.check_all(r, &mut below)?;
+                first.map_or(Ok(()), |corrupt| Err(Error::Corrupt(corrupt)))
+            }
+        }
+    }
+
+    /// The page is this table's. A page of a running transaction has no header until it is sealed.
+    fn check_header(&self, page: &[u8], ptr: &Ptr) -> Result<()> {
+        let header = Header::decode(page);
+        if header.address == ptr.addr && header.birth == ptr.birth && header.owner != self.id {
+            return Err(damaged(
+                "table page",
+                ptr.addr,
+                format!("a page of table {}", header.owner),
+                format!("table {}", self.id),
+            ));
+        }
+        let free = match ptr.kind {
+            Kind::KvLeaf => NESTED | ASCENDS,
+            _ => 0,
+        };
+        let flags = self.page_flags();
+        if page[FLAGS_AT] & !free != flags {
+            return Err(damaged(
+                "flags of a table page",
+                ptr.addr,
+                page[FLAGS_AT],
+                flags,
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Cells do not overlap, and with the dead bytes they fill the page from the heap on; none is larger than a split
+/// can handle.
+fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
+    let cells = (0..node.count()).map(|index| node.cell(index));
+    let mut cells: Vec<Cell<'_>> = cells.collect::<Result<_>>()?;
+    cells.sort_unstable_by_key(|cell| cell.offset);
+    let shape = node.shape();
+    let mut end = shape.heap;
+    let mut gaps = 0;
+    for cell in &cells {
+        if cell.offset < end {
+            let found = format!("cells that overlap at {}", cell.offset);
+            return Err(damaged(
+                "table page",
+                node.at(),
+                found,
+                "one after the other",
+            ));
+        }
+        gaps += cell.offset - end;
+        end = cell.offset + cell.size;
+        let most = crate::page::layout::cell_bytes_max(page_size);
+        if cell.size + slot_bytes(node.is_leaf(), page_size) > most {
+            return Err(damaged("table cell", node.at(), cell.size, most));
+        }
+    }
+    gaps += page_size - end;
+    if gaps != shape.dead {
+        return Err(damaged(
+            "dead bytes of a table page",
+            node.at(),
+            shape.dead,
+            gaps,
+        ));
+    }
+    Ok(())
+}
+
+impl Tree {
+    /// Keys ascend inside the span, their heads are right, and those that are spilled must be.
+    fn check_keys<R: PageRead>(
+        &self,
+        r: &R,
+        node: &Node<'_>,
+        page_size: usize,
+        span: Span<'_>,
+    ) -> Result<()> {
+        let most = key::prefix_bytes_max(page_size);
+        if node.prefix().len() > most {
+            return Err(damaged(
+                "prefix of a table page",
+                node.at(),
+                node.prefix().len(),
+                most,
+            ));
+        }
+        let mut last: Option<Vec<u8>> = None;
+        for index in 0..node.count() {
+            let cell = node.cell(index)?;
+            let (suffix, implied) = (cell.suffix, !node.is_leaf() && index == 0);
+            if node.head(index) != head_of(suffix) {
+                let found = format!("{:08x}", node.head(index));
+                let expected = format!("{:08x}", head_of(suffix));
+                return Err(damaged("head of a table key", node.at(), found, expected));
+            }
+            if implied {
+                if suffix.is_empty() && cell.rest.is_empty() {
+                    continue;
+                }
+                let found = format!("{} bytes", suffix.len());
+                return Err(damaged(
+                    "first key of a table branch",
+                    node.at(),
+                    found,
+                    "none",
+                ));
+            }
+            let stored = (node.prefix().len() + suffix.len(), cell.rest.len());
+            let key = node.key(r, index)?;
+            let spilled_or_not = key::stored_bytes(page_size, key.len()) == stored
+                && (cell.rest.is_empty() || self.flags & LEADS_ON != 0);
+            if !spilled_or_not {
+                let found = format!("a key of {} bytes with {stored:?} in its cell", key.len());
+                let expected = "short keys whole and long ones spilled";
+                return Err(damaged("table page", node.at(), found, expected));
+            }
+            let ascends = last.as_ref().is_none_or(|last| *last < key);
+            if !(ascends && span.holds(&key)) {
+                let found = format!("entry {index}, a key of {} bytes", key.len());
+                let expected = "keys that ascend inside their parent's separators";
+                return Err(damaged("order of a table page", node.at(), found, expected));
+            }
+            last = Some(key);
+        }
+        Ok(())
+    }
+}

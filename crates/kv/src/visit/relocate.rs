@@ -1,0 +1,340 @@
+//! Moving a table's pages to lower addresses, so that the file's end becomes free: what lies at or beyond a boundary is
+//! copied, and the path above it. One step moves a bounded number of pages and says where the next one begins.
+//!
+//! 1. Content, order and counts stay as they are; only addresses change.
+//! 2. Branches are read, leaves only when they lie beyond the boundary or may lead to extents or nested tables.
+//! 3. A page is gone through once, whatever a hostile file leads to; nested tables as deep as they may be.
+
+use crate::inline::inline_table;
+use crate::page::layout::{Payload, tag};
+use crate::page::node::Node;
+use crate::page::overflow::Reference;
+use crate::page::{edit, key};
+use crate::table::free::Freed;
+use crate::table::tree::{LEADS_ON, Tree, check_depth};
+use crate::value;
+use tidalite_pager::{Extent, PageWrite, Ptr, Result, in_second_file};
+
+/// What one step may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocation {
+    /// Byte address from which on things move.
+    pub boundary: u64,
+    /// The same in the second file, where a value moves only if that brings it lower; `u64::MAX`: nothing moves there.
+    pub second_boundary: u64,
+    /// Pages that may still be moved. A step goes a little further than that.
+    pub pages: u64,
+    /// Pages that may still be read to look for them.
+    pub looks: u64,
+}
+
+impl Relocation {
+    /// True when this step is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.pages == 0 || self.looks == 0
+    }
+
+    /// Notes that so many pages were moved.
+    pub fn moved(&mut self, pages: u64) {
+        self.pages = self.pages.saturating_sub(pages);
+    }
+
+    fn looked(&mut self) {
+        self.looks = self.looks.saturating_sub(1);
+    }
+}
+
+struct Below<'a> {
+    tree: Tree,
+    step: &'a mut Relocation,
+    /// Where the step before ended.
+    from: &'a [u8],
+    /// Keys of values whose extents are to move.
+    large: Vec<(Vec<u8>, Extent)>,
+    passed: &'a mut Freed,
+}
+
+impl Tree {
+    /// Moves pages at and beyond the boundary, those of keys from `from` on. Returns the key with which to go on; `None`
+    /// when all is done.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.
+    ///
+    /// # Cost
+    /// The pages moved and the branches above them; the branches in between are read. A value in an extent is in memory while it
+    /// moves.
+    pub fn relocate<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        self.relocate_once(w, step, from, &mut Freed::default())
+    }
+
+    fn relocate_once<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+        passed: &mut Freed,
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(level) = self.height.checked_sub(1) else {
+            return Ok(None);
+        };
+        let mut below = Below {
+            tree: *self,
+            step,
+            from,
+            large: Vec::new(),
+            passed,
+        };
+        let (root, stop) = below.page(w, &self.root, level, &[])?;
+        let large = std::mem::take(&mut below.large);
+        self.root = root;
+        for (key, extent) in large {
+            // The values before it may have taken the room.
+            if in_second_file(extent.addr) && !w.value_gets_lower(&extent) {
+                continue;
+            }
+            let value = match self.get(w, &key)? {
+                Some(value) => value.to_vec()?,
+                None => continue,
+            };
+            self.insert(w, &key, &value)?;
+        }
+        Ok(stop)
+    }
+}
+
+impl Below<'_> {
+    fn beyond(&self, addr: u64) -> bool {
+        addr >= self.step.boundary && !in_second_file(addr)
+    }
+
+    /// Whether an extent of a value or of a key is to move.
+    fn extent_beyond<W: PageWrite>(&self, w: &mut W, extent: &Extent) -> bool {
+        if in_second_file(extent.addr) {
+            return extent.addr >= self.step.second_boundary && w.value_gets_lower(extent);
+        }
+        self.reaches_beyond(w, extent)
+    }
+
+    /// Whether an extent of the first file ends behind the boundary.
+    fn reaches_beyond<W: PageWrite>(&self, w: &W, extent: &Extent) -> bool {
+        let end = extent
+            .addr
+            .saturating_add(extent.pages.saturating_mul(w.page_size() as u64));
+        end > self.step.boundary
+    }
+
+    /// A page with everything below it; `lower` is the least key that it can hold.
+    fn page<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        ptr: &Ptr,
+        level: u8,
+        lower: &[u8],
+    ) -> Result<(Ptr, Option<Vec<u8>>)> {
+        if self.step.is_over() {
+            return Ok((*ptr, Some(lower.to_vec())));
+        }
+        if level > 0 {
+            self.passed.first_time(ptr)?;
+        }
+        let mut own = *ptr;
+        if self.beyond(ptr.addr) {
+            own = w.shadow(ptr)?;
+            self.step.moved(1);
+        }
+        if level == 0 {
+            return self.leaf(w, own, lower);
+        }
+        self.step.looked();
+        own = self.rests(w, own, level)?;
+        // A leaf is reached each time, whatever the rests of the keys took: else the next step would come no further.
+        self.step.pages = self.step.pages.max(1);
+        let children = {
+            let page = w.page(&own)?;
+            let node = Node::open(&page, level, own.addr)?;
+            (0..node.count())
+                .map(|i| Ok((node.key(w, i)?, node.child(i)?.0)))
+                .collect::<Result<Vec<_>>>()?
+        };
+        for (index, (key, child)) in children.iter().enumerate() {
+            let next = children.get(index + 1);
+            if next.is_some_and(|(key, _)| key.as_slice() <= self.from) {
+                continue;
+            }
+            let lower = if index == 0 { lower } else { key };
+            let (moved, stop) = self.page(w, child, level - 1, lower)?;
+            if moved != *child {
+                own = w.shadow(&own)?;
+                let at = own.addr;
+                edit::set_child_ptr(w.page_mut(&own)?, level, at, index, &moved)?;
+            }
+            if stop.is_some() {
+                return Ok((own, stop));
+            }
+        }
+        Ok((own, None))
+    }
+
+    /// Moves the rests of spilled keys of a page.
+    fn rests<W: PageWrite>(&mut self, w: &mut W, mut own: Ptr, level: u8) -> Result<Ptr> {
+        if self.tree.flags & LEADS_ON == 0 {
+            return Ok(own);
+        }
+        let rests = {
+            let page = w.page(&own)?;
+            Node::open(&page, level, own.addr)?.rests()?
+        };
+        for rest in rests {
+            let old = key::reference(&rest, w.page_size(), own.addr)?;
+            if !self.extent_beyond(w, &old.extent()) {
+                continue;
+            }
+            own = w.shadow(&own)?;
+            let mut bytes = Vec::new();
+            key::read_rest(w, &rest, own.addr, &mut bytes)?;
+            let new = Reference::write(w, self.tree.id, &bytes)?.encode();
+            edit::replace_rest(w.page_mut(&own)?, level, own.addr, (&rest, &new))?;
+            w.free_extent(&old.extent());
+            self.step.moved(old.extent().pages);
+        }
+        Ok(own)
+    }
+
+    /// What a leaf leads to.
+    fn leaf<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        mut own: Ptr,
+        lower: &[u8],
+    ) -> Result<(Ptr, Option<Vec<u8>>)> {
+        if self.tree.flags & LEADS_ON == 0 {
+            return Ok((own, None));
+        }
+        self.step.looked();
+        own = self.rests(w, own, 0)?;
+        let (mut nested, mut large) = (Vec::new(), Vec::new());
+        {
+            let page = w.page(&own)?;
+            let node = Node::open(&page, 0, own.addr)?;
+            for index in 0..node.count() {
+                let cell = node.cell(index)?;
+                let reference = value::reference(cell.tag, cell.payload, page.len(), own.addr)?;
+                if let Some(reference) = reference {
+                    let extent = reference.extent();
+                    let beyond = match in_second_file(extent.addr) {
+                        true => extent.addr >= self.step.second_boundary,
+                        false => self.reaches_beyond(w, &extent),
+                    };
+                    if beyond && !self.tree.is_multi() {
+                        large.push((node.key(w, index)?, extent));
+                    }
+                } else if tag::kind(cell.tag) >= tag::NESTED {
+                    nested.push((index, cell.tag, cell.payload.to_vec()));
+                }
+            }
+        }
+        let mut any = false;
+        for (key, extent) in large {
+            // The step before has moved those before it as far as they go.
+            if key.as_slice() >= self.from && self.extent_beyond(w, &extent) {
+                // One at least, whatever the rests of the keys took: else the next step would come no further.
+                if self.step.pages == 0 && any {
+                    return Ok((own, Some(key)));
+                }
+                any = true;
+                self.step.moved(extent.pages);
+                self.large.push((key, extent));
+            }
+        }
+        for (index, tag, mut bytes) in nested {
+            let (moved, stop) = self.nested(w, tag, &mut bytes, own.addr)?;
+            if moved {
+                own = w.shadow(&own)?;
+                let (at, bytes) = (own.addr, &bytes[..]);
+                edit::overwrite(w.page_mut(&own)?, at, index, Payload { tag, bytes })?;
+            }
+            if stop {
+                return Ok((own, Some(lower.to_vec())));
+            }
+        }
+        Ok((own, None))
+    }
+
+    /// A nested table, of which a leaf at `leaf_at` has these bytes: pages that it leads to move, roots in the bytes change. Whether one
+    /// did, and whether the step ends here.
+    fn nested<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        tag: u32,
+        bytes: &mut [u8],
+        leaf_at: u64,
+    ) -> Result<(bool, bool)> {
+        check_depth(self.passed.depth)?;
+        self.passed.depth += 1;
+        let done = if tag::kind(tag) == tag::ROOT {
+            self.nested_root(w, bytes, leaf_at)?
+        } else {
+            self.nested_small(w, bytes, leaf_at)?
+        };
+        self.passed.depth -= 1;
+        Ok(done)
+    }
+
+    fn nested_root<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        bytes: &mut [u8],
+        leaf_at: u64,
+    ) -> Result<(bool, bool)> {
+        let mut tree = Tree::of_nested_root(bytes, self.tree.id, w.page_size(), leaf_at)?;
+        let before = tree.root;
+        if tree.height == 1 {
+            self.passed.first_time(&before)?;
+        }
+        // It begins anew each time, so only what is moved may end the step.
+        let mut step = Relocation {
+            looks: u64::MAX,
+            ..*self.step
+        };
+        let stop = tree.relocate_once(w, &mut step, &[], self.passed)?;
+        self.step.pages = step.pages;
+        bytes.copy_from_slice(&tree.nested_root());
+        Ok((tree.root != before, stop.is_some()))
+    }
+
+    /// Values in extents that a small table leads to stay: where one does not get lower, the step would begin with it each time.
+    fn nested_small<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        bytes: &mut [u8],
+        leaf_at: u64,
+    ) -> Result<(bool, bool)> {
+        if inline_table::is_packed(bytes) {
+            return Ok((false, false));
+        }
+        let mut below = Vec::new();
+        for cell in inline_table::cells(bytes, leaf_at)? {
+            let cell = cell?;
+            if tag::kind(cell.tag) >= tag::NESTED {
+                let end = cell.payload_at + cell.payload.len();
+                below.push((cell.tag, cell.payload_at..end));
+            }
+        }
+        let mut any = false;
+        for (tag, range) in below {
+            let (moved, stop) = self.nested(w, tag, &mut bytes[range], leaf_at)?;
+            any |= moved;
+            if stop {
+                return Ok((any, true));
+            }
+        }
+        Ok((any, false))
+    }
+}

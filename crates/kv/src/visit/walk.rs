@@ -1,0 +1,452 @@
+//! Walking over a table's pages by their pointers: a caller decides from pointer, level and keys whether to go
+//! further down, and damage costs what is below it and nothing else. This is how two versions are compared (by
+//! birth) and how a damaged table is saved.
+
+use crate::error::damaged;
+use crate::inline::inline_table;
+use crate::page::key;
+use crate::page::layout::{FLAGS_AT, INNER_PAGE, SETS, tag};
+use crate::page::node::Node;
+use crate::table::tree::{DEPTH_MAX, INNER, LEADS_ON, MULTI, Tree};
+use crate::value;
+use std::collections::HashSet;
+use tidalite_base::{Corrupt, TxnId};
+use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
+
+/// A page of a table, seen from above.
+#[derive(Clone, Copy, Debug)]
+pub struct PageAt<'k> {
+    /// Where it is and when it was written.
+    pub ptr: Ptr,
+    /// 0 for a leaf.
+    pub level: u8,
+    /// Rows below.
+    pub rows: u64,
+    /// No key below is less.
+    pub from: &'k [u8],
+    /// Every key below is less; `None`: no bound.
+    pub to: Option<&'k [u8]>,
+    /// The keys under which the table is nested, the outermost first; none for the outermost table itself.
+    pub path: &'k [Vec<u8>],
+}
+
+/// Who is told of a range of keys: the first one, and the first one behind it.
+pub type OnRange<'f> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<()> + 'f;
+
+/// Who walks.
+pub trait Walk {
+    /// A page is reached, not yet read. True to read it and what is below.
+    ///
+    /// # Errors
+    /// Ends the walk.
+    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool>;
+
+    /// A value in an extent of its own, in a leaf that was entered: the keys on the way to it, the last one its own.
+    ///
+    /// # Errors
+    /// Ends the walk.
+    fn large_value(&mut self, path: &[Vec<u8>], extent: &Extent) -> Result<()> {
+        let _ = (path, extent);
+        Ok(())
+    }
+
+    /// The rest of a key that is too long for a page, in an extent of its own, or of a separator of a branch.
+    ///
+    /// # Errors
+    /// Ends the walk.
+    fn long_key(&mut self, extent: &Extent) -> Result<()> {
+        let _ = extent;
+        Ok(())
+    }
+
+    /// The page that was entered cannot be used: everything below is skipped.
+    ///
+    /// # Errors
+    /// Ends the walk.
+    fn damaged(&mut self, page: &PageAt<'_>, corrupt: Corrupt) -> Result<()>;
+}
+
+impl Tree {
+    /// Walks over the table's pages, top-down, in the order of keys, and over those of the tables nested in it.
+    ///
+    /// # Errors
+    /// `Io`, and what the visitor returns.
+    ///
+    /// # Cost
+    /// The pages that were entered.
+    pub fn walk<R: PageRead>(&self, r: &R, visitor: &mut dyn Walk) -> Result<()> {
+        let Some(level) = self.height.checked_sub(1) else {
+            return Ok(());
+        };
+        let mut way = Way {
+            r,
+            id: self.id,
+            visitor,
+            path: Vec::new(),
+            seen: HashSet::new(),
+        };
+        way.below(&self.root, (level, self.rows), (&[], None))
+    }
+
+    /// Calls `f` with each leaf that was written after a transaction, as a table of its own, in the order of keys.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, and what `f` returns.
+    ///
+    /// # Cost
+    /// The younger pages.
+    pub fn leaves_since<R: PageRead>(
+        &self,
+        r: &R,
+        since: TxnId,
+        f: &mut dyn FnMut(&Self) -> Result<()>,
+    ) -> Result<()> {
+        let mut leaves = LeavesSince { r, since, f };
+        self.walk(r, &mut leaves)
+    }
+
+    /// A leaf without a tree above it, as a table of its own: for saving what a lost branch led to.
+    ///
+    /// # Errors
+    /// `Corrupt` when the pointer leads to no leaf of a table; `Io`.
+    pub fn of_leaf<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Self> {
+        if ptr.kind != Kind::KvLeaf {
+            let found = format!("a pointer to {:?}", ptr.kind);
+            return Err(damaged("table leaf", ptr.addr, found, "a leaf"));
+        }
+        let page = r.page(ptr)?;
+        let node = Node::open(&page, 0, ptr.addr)?;
+        for index in 0..node.count() {
+            node.cell(index)?;
+        }
+        let said = page[FLAGS_AT];
+        let flag = |of_page: u8, of_tree: u8| if said & of_page != 0 { of_tree } else { 0 };
+        let tree = Self {
+            root: *ptr,
+            height: 1,
+            flags: LEADS_ON | flag(INNER_PAGE, INNER) | flag(SETS, MULTI),
+            ..Self::new(Header::decode(&page).owner)
+        };
+        let rows = tree.leaf_rows(&node, 0..node.count())?;
+        Ok(Self { rows, ..tree })
+    }
+}
+
+/// Shows the younger leaves; goes into no leaf.
+struct LeavesSince<'a, R> {
+    r: &'a R,
+    since: TxnId,
+    f: &'a mut dyn FnMut(&Tree) -> Result<()>,
+}
+
+impl<R: PageRead> Walk for LeavesSince<'_, R> {
+    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+        if page.ptr.birth <= self.since {
+            return Ok(false);
+        }
+        if page.level > 0 {
+            return Ok(true);
+        }
+        (self.f)(&Tree::of_leaf(self.r, &page.ptr)?)?;
+        Ok(false)
+    }
+
+    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+        Err(corrupt.into())
+    }
+}
+
+/// What a leaf leads to.
+enum Led {
+    Value(Vec<u8>, Extent),
+    /// A nested table: its key, its payload.
+    Table(Vec<u8>, (u32, Vec<u8>)),
+}
+
+/// A walk under way.
+struct Way<'a, R> {
+    r: &'a R,
+    id: u64,
+    visitor: &'a mut dyn Walk,
+    /// Keys to the nested table at hand.
+    path: Vec<Vec<u8>>,
+    /// Roots of nested tables: a hostile file may name one twice.
+    seen: HashSet<u64>,
+}
+
+impl<R: PageRead> Way<'_, R> {
+    /// Recursion is as deep as the tree is high, and as tables are nested.
+    fn below(
+        &mut self,
+        ptr: &Ptr,
+        (level, rows): (u8, u64),
+        (from, to): (&[u8], Option<&[u8]>),
+    ) -> Result<()> {
+        let at = PageAt {
+            ptr: *ptr,
+            level,
+            rows,
+            from,
+            to,
+            path: &self.path,
+        };
+        if !self.visitor.enter(&at)? {
+            return Ok(());
+        }
+        let parts = self.r.page(ptr).and_then(|page| {
+            let node = Node::open(&page, level, ptr.addr)?;
+            let rests = node.rests()?.into_iter();
+            let rests = rests.map(|rest| key::reference(&rest, page.len(), ptr.addr));
+            let rests: Vec<_> = rests.collect::<Result<_>>()?;
+            Ok(if level == 0 {
+                (rests, led(self.r, &node)?, Vec::new())
+            } else {
+                (rests, Vec::new(), children(self.r, &node, from, to)?)
+            })
+        });
+        let (rests, led, children) = match parts {
+            Ok(parts) => parts,
+            Err(Error::Corrupt(corrupt)) => return self.visitor.damaged(&at, corrupt),
+            Err(error) => return Err(error),
+        };
+        for rest in rests {
+            self.visitor.long_key(&rest.extent())?;
+        }
+        for entry in led {
+            let (key, below) = match entry {
+                Led::Value(key, extent) => (key, Err(extent)),
+                Led::Table(key, payload) => (key, Ok(payload)),
+            };
+            self.path.push(key);
+            let done = match below {
+                Err(extent) => self.visitor.large_value(&self.path, &extent),
+                Ok((tag, payload)) => self.table(tag, &payload, ptr),
+            };
+            match done {
+                Err(Error::Corrupt(corrupt)) => {
+                    let key = self.path.pop().unwrap_or_default();
+                    let next = [&key[..], &[0]].concat();
+                    let at = PageAt {
+                        ptr: *ptr,
+                        level,
+                        rows,
+                        from: &key,
+                        to: Some(&next),
+                        path: &self.path,
+                    };
+                    self.visitor.damaged(&at, corrupt)?;
+                }
+                done => {
+                    self.path.pop();
+                    done?;
+                }
+            }
+        }
+        for (index, (key, child, rows)) in children.iter().enumerate() {
+            let from = if index == 0 { from } else { key };
+            let to = children.get(index + 1).map(|next| &next.0[..]).or(to);
+            self.below(child, (level - 1, *rows), (from, to))?;
+        }
+        Ok(())
+    }
+
+    /// A nested table: one with pages is walked, one inside its leaf is looked through.
+    fn table(&mut self, tag: u32, payload: &[u8], leaf: &Ptr) -> Result<()> {
+        if self.path.len() > DEPTH_MAX {
+            return Err(damaged(
+                "nested table",
+                leaf.addr,
+                self.path.len(),
+                DEPTH_MAX,
+            ));
+        }
+        if tag::kind(tag) == tag::ROOT {
+            let tree = Tree::of_nested_root(payload, self.id, self.r.page_size(), leaf.addr)?;
+            if !self.seen.insert(tree.root.addr) {
+                let found = "a root that was met before";
+                return Err(damaged("nested table", leaf.addr, found, "each once"));
+            }
+            return self.below(&tree.root, (tree.height - 1, tree.rows), (&[], None));
+        }
+        for cell in inline_table::cells(payload, leaf.addr)? {
+            let cell = cell?;
+            if tag::kind(cell.tag) == tag::INLINE {
+                continue;
+            }
+            self.path.push(cell.key.to_vec());
+            let page_size = self.r.page_size();
+            let done = match value::reference(cell.tag, cell.payload, page_size, leaf.addr) {
+                Ok(Some(found)) => self.visitor.large_value(&self.path, &found.extent()),
+                Ok(None) => self.table(cell.tag, cell.payload, leaf),
+                Err(error) => Err(error),
+            };
+            self.path.pop();
+            done?;
+        }
+        Ok(())
+    }
+}
+
+fn led<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<Led>> {
+    let mut found = Vec::new();
+    for index in 0..node.count() {
+        let cell = node.cell(index)?;
+        if tag::kind(cell.tag) == tag::INLINE {
+            continue;
+        }
+        let reference = value::reference(cell.tag, cell.payload, r.page_size(), node.at())?;
+        found.push(match reference {
+            Some(reference) => Led::Value(node.key(r, index)?, reference.extent()),
+            None => Led::Table(node.key(r, index)?, (cell.tag, cell.payload.to_vec())),
+        });
+    }
+    Ok(found)
+}
+
+/// The children of a branch: key, pointer, rows. Separators ascend inside the parent's: so no page with more than
+/// one child is walked twice, whatever a hostile file says.
+fn children<R: PageRead>(
+    r: &R,
+    node: &Node<'_>,
+    from: &[u8],
+    to: Option<&[u8]>,
+) -> Result<Vec<(Vec<u8>, Ptr, u64)>> {
+    let mut found: Vec<(Vec<u8>, Ptr, u64)> = Vec::with_capacity(node.count());
+    for index in 0..node.count() {
+        let (ptr, rows) = node.child(index)?;
+        let key = node.key(r, index)?;
+        let after = if index == 1 {
+            from
+        } else {
+            found.last().map_or(&[][..], |last| &last.0)
+        };
+        let inside = key.as_slice() > after && to.is_none_or(|to| key.as_slice() < to);
+        if index > 0 && !inside {
+            let what = format!("entry {index}");
+            let expected = "keys that ascend inside their parent's separators";
+            return Err(damaged("order of a table page", node.at(), what, expected));
+        }
+        found.push((key, ptr, rows));
+    }
+    Ok(found)
+}
+
+/// A page of one of two versions, on the way down.
+#[derive(Clone, Debug)]
+struct Open {
+    ptr: Ptr,
+    level: u8,
+    from: Vec<u8>,
+    to: Option<Vec<u8>>,
+}
+
+impl Open {
+    /// Whether everything in it is below everything in `other`.
+    fn before(&self, other: &Self) -> bool {
+        self.to.as_ref().is_some_and(|to| *to <= other.from)
+    }
+
+    /// Whether it ends where `other` does, or before.
+    fn ends_first(&self, other: &Self) -> bool {
+        match (&self.to, &other.to) {
+            (Some(a), Some(b)) => a <= b,
+            (_, None) => true,
+            (None, Some(_)) => false,
+        }
+    }
+}
+
+impl Tree {
+    fn open_root(&self) -> Vec<Open> {
+        let level = self.height.checked_sub(1);
+        let root = level.map(|level| Open {
+            ptr: self.root,
+            level,
+            from: Vec::new(),
+            to: None,
+        });
+        root.into_iter().collect()
+    }
+
+    /// The keys between which this version and `base` may differ: ranges `from <= key < to` that contain every row
+    /// that was added, changed or removed, ascending and disjoint, as `f(from, to)`; they may contain others. A page
+    /// that both versions have is not read.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`, and what `f` returns.
+    ///
+    /// # Cost
+    /// The branches that only one of the two versions has.
+    pub fn changed_since<R: PageRead, B: PageRead>(
+        &self,
+        r: &R,
+        base: &Self,
+        base_r: &B,
+        f: &mut OnRange<'_>,
+    ) -> Result<()> {
+        let (mut new, mut old) = (self.open_root(), base.open_root());
+        let mut range: Option<(Vec<u8>, Option<Vec<u8>>)> = None;
+        loop {
+            let take_new = match (new.last(), old.last()) {
+                (None, None) => break,
+                (Some(a), Some(b)) if a.ptr == b.ptr => {
+                    new.pop();
+                    old.pop();
+                    continue;
+                }
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (Some(a), Some(b)) if a.before(b) => true,
+                (Some(a), Some(b)) if b.before(a) => false,
+                (Some(a), Some(b)) if a.level != b.level => a.level > b.level,
+                (Some(a), Some(b)) => a.ends_first(b),
+            };
+            let stack = if take_new { &mut new } else { &mut old };
+            let Some(open) = stack.pop() else { break };
+            if open.level > 0 {
+                let below = if take_new {
+                    expand(r, &open)?
+                } else {
+                    expand(base_r, &open)?
+                };
+                stack.extend(below.into_iter().rev());
+                continue;
+            }
+            range = match range.take() {
+                Some((from, to)) if to.as_ref().is_none_or(|to| open.from <= *to) => {
+                    let to = to.zip(open.to).map(|(a, b)| a.max(b));
+                    Some((from.min(open.from), to))
+                }
+                Some((from, to)) => {
+                    f(&from, to.as_deref())?;
+                    Some((open.from, open.to))
+                }
+                None => Some((open.from, open.to)),
+            };
+        }
+        match range {
+            Some((from, to)) => f(&from, to.as_deref()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn expand<R: PageRead>(r: &R, open: &Open) -> Result<Vec<Open>> {
+    let page = r.page(&open.ptr)?;
+    let node = Node::open(&page, open.level, open.ptr.addr)?;
+    let found = children(r, &node, &open.from, open.to.as_deref())?;
+    let below = |(index, (key, ptr, _)): (usize, &(Vec<u8>, Ptr, u64))| Open {
+        ptr: *ptr,
+        level: open.level - 1,
+        from: if index == 0 {
+            open.from.clone()
+        } else {
+            key.clone()
+        },
+        to: found
+            .get(index + 1)
+            .map(|next| next.0.clone())
+            .or_else(|| open.to.clone()),
+    };
+    Ok(found.iter().enumerate().map(below).collect())
+}

@@ -1,0 +1,225 @@
+//! Series that are fed a row each in turn, again and again: what comes next is known then, and no row needs a note of whose it is.
+//!
+//! ```text
+//! log     ... 4 9 9 | a b c d | a b c d | a b c d | a b ...     a round has a row of each series, in the order of their ids
+//!  stretches ^      ^-- first                         ^-- expected: c
+//! ```
+//!
+//! Invariants:
+//! 1. Rounds are on while `expected` is a slot. The rows from `first` to the end of the log are then those of the slots of
+//!    `slots`, one each in turn; that of `expected` is the next one. No slot of a round has an overlay.
+//! 2. In a round the series ascend, each is there once.
+//! 3. A row of any other slot ends the rounds: their rows are noted as stretches of one row, as if they had been so all along.
+//!    A row of a slot with an overlay does not go to the log, and ends nothing.
+//! 4. Rows of rounds cost what such stretches do, as far as the budget is concerned.
+
+use crate::buffer::log::Log;
+use crate::buffer::rounds::SEEK_ROWS_MIN;
+use crate::buffer::slot::{NO_SLOT, Stretch};
+use std::ops::Range;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::VECTOR_ROWS;
+
+/// Fewer series are noted by stretches.
+const SLOTS_MIN: usize = 16;
+
+/// Rounds after which it is a rule.
+const ROUNDS_MIN: usize = 3;
+
+/// Bytes of the least rows that are handed over before the budget is used up: few, so that they come from a cache.
+const DUE_BYTES_MIN: usize = 4 << 20;
+
+impl Log {
+    /// The rows that came in rounds.
+    #[inline]
+    pub(super) fn round_rows(&self) -> Range<usize> {
+        match self.rounds.are_on() {
+            true => self.rounds.first..self.rows,
+            false => self.rows..self.rows,
+        }
+    }
+
+    /// Whether rows of a slot are among those of the rounds.
+    pub(super) fn rounds_have(&self, slot: u32) -> bool {
+        let rows = self.round_rows().len();
+        let slots = &self.rounds.slots;
+        rows > 0 && slots[..rows.min(slots.len())].contains(&slot)
+    }
+
+    /// Of each slot of the rounds how many rows it has.
+    pub(super) fn each_in_rounds(&self, mut f: impl FnMut(u32, usize)) {
+        let rows = self.round_rows().len();
+        if rows > 0 {
+            let slots = &self.rounds.slots;
+            let (whole, rest) = (rows / slots.len(), rows % slots.len());
+            for (place, &slot) in slots.iter().enumerate() {
+                f(slot, whole + usize::from(place < rest));
+            }
+        }
+    }
+
+    /// The slots of the log's rows, if these are all of one round, whole or not.
+    pub(super) fn lone_round(&self) -> Option<&[u32]> {
+        let rows = self.round_rows();
+        let lone = rows.start == 0 && rows.len() <= self.rounds.slots.len() && !rows.is_empty();
+        lone.then(|| &self.rounds.slots[..rows.len()])
+    }
+
+    /// Appends a row of the expected slot.
+    pub(super) fn push_expected(&mut self, time: i64, words: &[u64]) {
+        self.push(time, words);
+        self.rounds.turn();
+    }
+
+    /// Looks whether rows have begun to come in rounds.
+    pub(super) fn seek_rounds(&mut self) {
+        if self.rounds.are_on() || self.rows < self.rounds.seek_at {
+            return;
+        }
+        self.seek_later();
+        if let Some((first, count)) = self.find_rounds() {
+            let slots = (first..first + count).map(|at| self.slot_at(at));
+            let slots: Vec<u32> = slots.collect();
+            let at = (self.stretches.len() + 1 - first) % count;
+            let start = self.stretches[first].start as usize;
+            self.stretches.truncate(first);
+            self.begin_rounds(slots, start);
+            self.rounds.at = at;
+            self.rounds.expected = self.rounds.slots[at];
+        }
+    }
+
+    fn seek_later(&mut self) {
+        self.rounds.seek_at = (2 * self.rows).max(SEEK_ROWS_MIN);
+    }
+
+    /// Goes on in rounds after a hand-over: the next row is that of the first slot.
+    pub(super) fn resume_rounds(&mut self, slots: Vec<u32>) {
+        self.close_stretch();
+        let rows = self.rows;
+        self.begin_rounds(slots, rows);
+    }
+
+    /// The slots, if all rows are one round: each of them has one row, and no stretch is open.
+    pub(super) fn one_round(&self) -> Option<Vec<u32>> {
+        let of = |stretch: &Stretch| {
+            self.slots
+                .get(stretch.slot as usize)
+                .map(|slot| slot.series)
+        };
+        let one_each = self.stretches.len() == self.rows
+            && self.rows >= SLOTS_MIN
+            && self.stretches.is_sorted_by(|a, b| of(a) < of(b))
+            && self.stretches.iter().all(|stretch| stretch.slot != NO_SLOT);
+        one_each.then(|| self.stretches.iter().map(|stretch| stretch.slot).collect())
+    }
+
+    fn begin_rounds(&mut self, slots: Vec<u32>, first: usize) {
+        self.open = NO_SLOT;
+        self.open_start = first;
+        self.rounds.first = first;
+        self.rounds.at = 0;
+        self.rounds.expected = slots[0];
+        self.rounds.slots = slots;
+        self.rounds.due = self.due();
+    }
+
+    /// When these rounds are to be handed over. Each series has whole vectors then, if all have as many rows before the rounds
+    /// as they have on average. Where most series are fed otherwise, or rows are late, the budget decides: what is held
+    /// back of the others would be copied again and again, and late rows had better meet the others here than in leaves.
+    pub(super) fn due(&self) -> usize {
+        let count = self.rounds.slots.len();
+        if self.late || self.slots.len() > 2 * count {
+            return usize::MAX;
+        }
+        let before = self.rounds.first / count;
+        let rows_min = DUE_BYTES_MIN / (8 * self.types.len().max(2));
+        let whole = (rows_min / count).next_multiple_of(VECTOR_ROWS);
+        self.rounds.first + (whole.max(VECTOR_ROWS) - before % VECTOR_ROWS) * count
+    }
+
+    /// Whether the rounds are to be handed over.
+    pub(super) fn is_due(&self) -> bool {
+        self.rounds.are_on() && self.rows >= self.rounds.due
+    }
+
+    /// Rows were late: from now on the budget decides when they are handed over.
+    pub(super) fn note_late(&mut self) {
+        self.late = true;
+        self.rounds.due = usize::MAX;
+    }
+
+    /// The rounds end: a stretch for each of their rows.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn spell_out(&mut self) {
+        let rows = self.round_rows();
+        let slots = std::mem::take(&mut self.rounds.slots);
+        self.stretches.reserve(rows.len());
+        let mut row = rows.start;
+        for round in self.times[rows].chunks(slots.len()) {
+            for (&slot, &time) in slots.iter().zip(round) {
+                let start = row as u32;
+                self.stretches.push(Stretch { slot, start });
+                let state = &mut self.slots[slot as usize];
+                state.time_max = state.time_max.max(time);
+                state.staged = true;
+                row += 1;
+            }
+        }
+        self.rounds.expected = NO_SLOT;
+        self.open_start = self.rows;
+        self.seek_later();
+    }
+
+    /// The slot of a stretch, the open one included.
+    fn slot_at(&self, at: usize) -> u32 {
+        self.stretches.get(at).map_or(self.open, |own| own.slot)
+    }
+
+    /// Finds rounds that go on to the end of the log: their first stretch, and how many series are in a round.
+    ///
+    /// Cost: a few looks at the slot of each of their stretches; at two thirds of the stretches at most where there are none.
+    fn find_rounds(&self) -> Option<(usize, usize)> {
+        let open = self.stretches.len();
+        if self.open == NO_SLOT || self.rows != self.open_start + 1 {
+            return None;
+        }
+        let series = |at: usize| -> Option<SeriesId> {
+            let slot = self.slots.get(self.slot_at(at) as usize)?;
+            Some(slot.series)
+        };
+        // From `single` on all stretches have one row: each has at least one.
+        let (mut single, mut after) = (0, open);
+        while single < after {
+            let middle = usize::midpoint(single, after);
+            if self.stretches[middle].start as usize + open - middle == self.open_start {
+                after = middle;
+            } else {
+                single = middle + 1;
+            }
+        }
+        let most = (open + 1 - single) / ROUNDS_MIN;
+        let round_of = |end: usize| {
+            let mut at = end;
+            while at > single && series(at - 1)? < series(at)? {
+                at -= 1;
+                if end - at > most {
+                    return None;
+                }
+            }
+            Some(at)
+        };
+        let last = round_of(open)?;
+        let before = round_of(last.checked_sub(1).filter(|&at| at >= single)?)?;
+        let count = last - before;
+        let mut first = open.checked_sub(count)? + 1;
+        while first > single && self.slot_at(first - 1) == self.slot_at(first - 1 + count) {
+            first -= 1;
+        }
+        let whole = before.checked_sub(first)? / count;
+        first = before - whole * count;
+        let rounds = (open + 1 - first) / count;
+        (count >= SLOTS_MIN && rounds >= ROUNDS_MIN).then_some((first, count))
+    }
+}

@@ -1,0 +1,497 @@
+//! Merging in bounded steps.
+//!
+//! A merge takes the oldest runs of a tier and makes them the newest run of the next, a step at a time: each run that a
+//! commit writes brings the open merges forward. The record holds how far one came; any later writer goes on from there.
+//!
+//! A tier must be done with its merge before the tier below brings so many runs that it is full. How far that has come is known:
+//! it is what the tier below has merged of what it is to merge. So each tier goes on by as great a part of what is left as
+//! the one below has used up of the time until then, and no commit does much more than another (decision 0420).
+//!
+//! Within a step, series by series: rows of all inputs are gathered in the order of time, of each time those of
+//! the newest input that has it, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
+//! Many series of a few rows each are merged together (`batch.rs`). What the inputs held before the watermark is freed as the
+//! merge goes on (`reclaim.rs`).
+
+use crate::compaction::batch::Batch;
+use crate::compaction::memory::Merging;
+use crate::compaction::reclaim::free_passed;
+use crate::counters::Work;
+use crate::front::Front;
+use crate::key::Key;
+use crate::limits::{LEAF_ROWS, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX, TIERS_MAX};
+use crate::link::obstacles::{Obstacles, Part};
+use crate::link::sink::Sink;
+use crate::link::threshold::whole_vectors;
+use crate::record::{Merge, Tier};
+use crate::run::block::row_bytes;
+use crate::run::cursor::RunCursor;
+use crate::run::descriptor::Run;
+use crate::run::writer::RunWriter;
+use std::ops::Range;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::{Corrupt, SeriesId};
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// A merge that so many of the least steps end is not made to wait.
+const STEPS_FEW: u64 = 16;
+
+impl Front {
+    /// Adds a run as the newest of a tier.
+    pub(crate) fn push_run<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        memory: &mut Merging,
+        tier: usize,
+        run: Run,
+    ) -> Result<()> {
+        while self.record.tiers.len() <= tier {
+            self.record.tiers.push(Tier::default());
+        }
+        if self.record.tiers[tier].runs.len() >= TIER_RUNS_MAX {
+            self.open_merge(tier);
+            self.work.merges_forced += 1;
+            let (ended, _) = self.step(w, sink, memory, tier, u64::MAX)?;
+            assert!(ended, "a merge without limit ends");
+        }
+        let runs = &mut self.record.tiers[tier].runs;
+        runs.push(run);
+        assert!(
+            runs.len() <= TIER_RUNS_MAX,
+            "live runs of a tier are bounded"
+        );
+        Ok(())
+    }
+
+    /// Brings every tier's merge forward after a run came.
+    pub(crate) fn advance<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        memory: &mut Merging,
+    ) -> Result<()> {
+        // What came to the tier, in parts of a run, and how much of the next run is there.
+        let (mut came, mut begun) = (1.0, 0.0);
+        let mut tier = 0;
+        while tier < self.record.tiers.len() {
+            self.open_merge(tier);
+            let at = &self.record.tiers[tier];
+            let Some(merge) = at.merge else {
+                (came, begun) = (0.0, 0.0);
+                tier += 1;
+                continue;
+            };
+            let all = merge.input_bytes.max(1);
+            let left = all.saturating_sub(merge.merged_bytes);
+            let room = (TIER_RUNS_MAX + 1).saturating_sub(at.runs.len()) as f64 - begun;
+            let share = if came < room { came / room } else { 1.0 };
+            let share_bytes = (left as f64 * share).ceil() as u64;
+            // A merge to which nothing came has time, and small steps cost more for the same.
+            let waits = came == 0.0 && left > MERGE_STEP_BYTES * STEPS_FEW;
+            let (ended, bytes) = if waits {
+                (false, 0)
+            } else {
+                let budget_bytes = share_bytes.max(MERGE_STEP_BYTES);
+                self.step(w, sink, memory, tier, budget_bytes)?
+            };
+            let merged_bytes = merge.merged_bytes.saturating_add(bytes);
+            came = bytes.min(all) as f64 / all as f64;
+            begun = if ended {
+                0.0
+            } else {
+                merged_bytes.min(all) as f64 / all as f64
+            };
+            tier += 1;
+        }
+        Ok(())
+    }
+
+    /// Opens a merge where enough runs wait and none is open.
+    fn open_merge(&mut self, tier: usize) {
+        let tier = &mut self.record.tiers[tier];
+        let fan_in = crate::step_sizes::fan_in();
+        if tier.merge.is_none() && tier.runs.len() >= fan_in {
+            let inputs = tier.runs[..fan_in].iter();
+            tier.merge = Some(Merge {
+                inputs: fan_in,
+                output: None,
+                watermark: None,
+                merged_bytes: 0,
+                input_bytes: inputs.fold(0, |all, run| all.saturating_add(run.bytes)),
+            });
+            self.changed = true;
+        }
+    }
+
+    /// Goes on with the open merge of a tier by `budget_bytes` of input; answers whether it ended, and how many it were.
+    fn step<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        memory: &mut Merging,
+        tier: usize,
+        budget_bytes: u64,
+    ) -> Result<(bool, u64)> {
+        let Some(merge) = self.record.tiers[tier].merge else {
+            return Ok((true, 0));
+        };
+        self.changed = true;
+        let inputs: Vec<Run> = self.record.tiers[tier].runs[..merge.inputs].to_vec();
+        let target = (tier + 1).min(TIERS_MAX - 1);
+        // Within the last tier the inputs are the oldest runs of all.
+        let older = if target == tier { TIERS_MAX } else { target };
+        let output = merge.output.unwrap_or_else(|| {
+            let txns = inputs.iter().map(|run| (run.txn_oldest, run.txn_newest));
+            let (oldest, newest): (Vec<_>, Vec<_>) = txns.unzip();
+            let oldest = oldest.into_iter().min().unwrap_or_default();
+            let newest = newest.into_iter().max().unwrap_or_default();
+            Run::new(self.next_run(), oldest, newest)
+        });
+        let layouts = self.layouts.clone();
+        let from = match merge.watermark {
+            None => Some(Key::MIN),
+            Some(watermark) => watermark.next(),
+        };
+        let mut cursors = Vec::new();
+        if let Some(from) = from {
+            for run in &inputs {
+                let block = memory.blocks.pop().unwrap_or_default();
+                cursors.push(RunCursor::seek_with(w, run, &layouts, &from, block)?);
+            }
+        }
+        let mut step = Step {
+            cursors,
+            layouts: &layouts,
+            obstacles: Obstacles::new(self, older, false),
+            writer: RunWriter::new(output, &layouts, memory.take_kit(1 + tier)),
+            watermark: merge.watermark,
+            merged_bytes: 0,
+            parts: Vec::new(),
+            batch: std::mem::take(&mut memory.batch),
+            gathered: std::mem::take(&mut memory.gathered),
+            work: self.work,
+        };
+        let ended = step.run(w, sink, budget_bytes)?;
+        let Step {
+            cursors,
+            writer,
+            watermark,
+            merged_bytes,
+            batch,
+            gathered,
+            mut work,
+            ..
+        } = step;
+        let (output, kit) = writer.finish(w, &mut work)?;
+        memory.give_kit(1 + tier, kit);
+        memory.batch = batch;
+        memory.gathered = gathered;
+        let blocks = cursors.into_iter().map(|cursor| cursor.block);
+        memory.blocks.extend(blocks);
+        work.merges_ended += u64::from(ended);
+        self.work = work;
+        if !ended {
+            if let Some(watermark) = &watermark {
+                let runs = &mut self.record.tiers[tier].runs[..merge.inputs];
+                let of = (watermark, merged_bytes);
+                free_passed(w, &mut self.work, runs, &layouts, of)?;
+            }
+            self.record.tiers[tier].merge = Some(Merge {
+                // Deletes may have emptied it, but its extents are still its own.
+                output: (!output.directory.is_empty()).then_some(output),
+                watermark,
+                merged_bytes: merge.merged_bytes.saturating_add(merged_bytes),
+                ..merge
+            });
+            return Ok((false, merged_bytes));
+        }
+        let done = &mut self.record.tiers[tier];
+        done.merge = None;
+        done.runs.drain(..inputs.len());
+        for run in inputs {
+            run.free(w)?;
+        }
+        if output.rows == 0 {
+            output.free(w)?;
+        } else if target == tier {
+            self.record.tiers[tier].runs.insert(0, output);
+        } else {
+            self.push_run(w, sink, memory, target, output)?;
+        }
+        Ok((true, merged_bytes))
+    }
+
+    /// A new run becomes the newest of tier 0, and the merges go on.
+    pub(crate) fn add_run<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        memory: &mut Merging,
+        run: Run,
+    ) -> Result<()> {
+        if self.record.tiers.is_empty() {
+            self.record.tiers.push(Tier::default());
+        }
+        self.changed = true;
+        self.work.runs_written += 1;
+        self.push_run(w, sink, memory, 0, run)?;
+        self.advance(w, sink, memory)
+    }
+}
+
+/// One step of a merge.
+struct Step<'l> {
+    /// Oldest run first.
+    cursors: Vec<RunCursor>,
+    layouts: &'l [Box<[ColumnType]>],
+    obstacles: Obstacles,
+    writer: RunWriter<'l>,
+    watermark: Option<Key>,
+    merged_bytes: u64,
+    parts: Vec<Part>,
+    batch: Batch,
+    /// The rows of a series, while it is merged.
+    gathered: Rows,
+    work: Work,
+}
+
+impl Step<'_> {
+    fn run<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        budget_bytes: u64,
+    ) -> Result<bool> {
+        loop {
+            for cursor in &mut self.cursors {
+                cursor.load_next(w, self.layouts)?;
+            }
+            let Some(place) = self.next_place() else {
+                return Ok(true);
+            };
+            if !self.batch(w, sink, place, budget_bytes)? {
+                if !self.series(w, sink, place, budget_bytes)? {
+                    return Ok(false);
+                }
+                self.watermark = Some(Key::new(place.0, place.1, i64::MAX));
+            }
+            // What is left of a block would be decoded once more.
+            let far = self.merged_bytes >= budget_bytes.saturating_mul(2);
+            let amid = self.cursors.iter().any(RunCursor::is_amid);
+            if self.merged_bytes >= budget_bytes && (far || !amid) {
+                return Ok(!self.cursors.iter().any(RunCursor::may_have_rows));
+            }
+        }
+    }
+
+    /// Merges as many short stretches as are at hand together; false when there are none, and nothing is done.
+    fn batch<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        budget_bytes: u64,
+    ) -> Result<bool> {
+        let class = place.0;
+        let columns = self.layouts[class as usize].len();
+        let left_bytes = budget_bytes.saturating_sub(self.merged_bytes);
+        let rows_max = (left_bytes.saturating_mul(2) / row_bytes(columns)).max(1);
+        let rows_max = usize::try_from(rows_max).unwrap_or(usize::MAX / 2);
+        let mut batch = std::mem::take(&mut self.batch);
+        if !batch.fill(&self.cursors, class, columns, rows_max) {
+            self.batch = batch;
+            return Ok(false);
+        }
+        let mut written = 0;
+        for (series, rows) in batch.each_series() {
+            let ascending = batch.rows.times[rows.clone()].is_sorted_by(|a, b| a < b);
+            if ascending && rows.len() < VECTOR_ROWS {
+                continue;
+            }
+            self.write_batch(w, class, &batch, written..rows.start)?;
+            written = rows.end;
+            let mut rows = batch.rows.slice(rows).to_rows();
+            if !ascending {
+                rows.sort_newest_of(&batch.begins(&self.cursors, series));
+            }
+            let taken = self.place_vectors(w, sink, (class, series), &rows)?;
+            let left = rows.slice(taken..rows.len());
+            self.writer.push(w, &mut self.work, (class, series), left)?;
+        }
+        let total = batch.series.len();
+        self.write_batch(w, class, &batch, written..total)?;
+        for i in 0..self.cursors.len() {
+            let taken = batch.taken(&self.cursors, i);
+            self.cursors[i].pass(taken);
+        }
+        self.watermark = batch
+            .series
+            .last()
+            .map(|&last| Key::new(class, SeriesId(last), i64::MAX));
+        self.merged_bytes += total as u64 * row_bytes(columns);
+        self.work.rows_merged += total as u64;
+        self.batch = batch;
+        Ok(true)
+    }
+
+    fn write_batch<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        class: u32,
+        batch: &Batch,
+        rows: Range<usize>,
+    ) -> Result<()> {
+        let (series, rows) = (&batch.series[rows.clone()], batch.rows.slice(rows));
+        self.writer
+            .push_many(w, &mut self.work, class, series, rows)
+    }
+
+    fn next_place(&self) -> Option<(u32, SeriesId)> {
+        self.cursors.iter().filter_map(RunCursor::place).min()
+    }
+
+    /// Merges a series; false when it was left in the middle, with the watermark set to the last row that is finished.
+    fn series<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        budget_bytes: u64,
+    ) -> Result<bool> {
+        let mut rows = std::mem::take(&mut self.gathered);
+        rows.clear();
+        rows.columns
+            .resize_with(self.layouts[place.0 as usize].len(), Vec::new);
+        let ended = self.merge_series(w, sink, place, budget_bytes, &mut rows);
+        self.gathered = rows;
+        ended
+    }
+
+    fn merge_series<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        budget_bytes: u64,
+        rows: &mut Rows,
+    ) -> Result<bool> {
+        let stop_bytes = budget_bytes.saturating_add(MERGE_OVERSHOOT_BYTES);
+        while self.gather(w, place, rows)? {
+            let stop = self.merged_bytes >= stop_bytes;
+            if rows.len() < LEAF_ROWS && !stop {
+                continue;
+            }
+            let mut taken = self.place_vectors(w, sink, place, rows)?;
+            if taken == 0 {
+                self.writer.push(w, &mut self.work, place, rows.view())?;
+                taken = rows.len();
+            }
+            if stop && taken > 0 {
+                // What was gathered beyond is gathered again when the merge goes on.
+                self.watermark = Some(Key::new(place.0, place.1, rows.times[taken - 1]));
+                return Ok(false);
+            }
+            rows.remove(0..taken);
+        }
+        let taken = self.place_vectors(w, sink, place, rows)?;
+        let left = rows.slice(taken..rows.len());
+        self.writer.push(w, &mut self.work, place, left)?;
+        Ok(true)
+    }
+
+    /// Links the whole vectors of these rows, or writes those to the output that something older is in the way of;
+    /// answers how many rows.
+    fn place_vectors<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        sink: &mut S,
+        place: (u32, SeriesId),
+        rows: &Rows,
+    ) -> Result<usize> {
+        let mut parts = std::mem::take(&mut self.parts);
+        let whole = whole_vectors(rows.view());
+        self.obstacles
+            .plan(w, place, rows.view(), whole, &mut parts)?;
+        for part in &parts {
+            let rows = rows.slice(part.rows.clone());
+            if part.link {
+                sink.link(w, place.1, &self.layouts[place.0 as usize], rows)?;
+                self.work.rows_linked_by_merges += rows.len() as u64;
+            } else {
+                self.writer.push(w, &mut self.work, place, rows)?;
+            }
+        }
+        let taken = parts.last().map_or(0, |part| part.rows.end);
+        self.parts = parts;
+        Ok(taken)
+    }
+
+    /// Appends the next rows of a series to `rows`; false when there are none left. Takes rows up to the time at which
+    /// the first of the decoded blocks ends, so that they come in order from all runs.
+    fn gather<R: PageRead>(
+        &mut self,
+        r: &R,
+        place: (u32, SeriesId),
+        rows: &mut Rows,
+    ) -> Result<bool> {
+        let mut cut = i64::MAX;
+        let mut sources = 0;
+        for cursor in &self.cursors {
+            if cursor.place() == Some(place) {
+                sources += 1;
+                let end = cursor.block.series_end(cursor.row, place.1);
+                if end == cursor.block.len() && end > cursor.row {
+                    cut = cut.min(cursor.block.rows.times[end - 1]);
+                }
+            }
+        }
+        if sources == 0 {
+            return Ok(false);
+        }
+        let begin = rows.len();
+        let mut begins = Vec::new();
+        for i in 0..self.cursors.len() {
+            let cursor = &mut self.cursors[i];
+            if cursor.place() != Some(place) {
+                continue;
+            }
+            let end = cursor.block.series_end(cursor.row, place.1);
+            let times = &cursor.block.rows.times[cursor.row..end];
+            // At least one row of a damaged block, whose times may not ascend: never stand still.
+            let taken = times.partition_point(|&time| time <= cut);
+            let taken = if sources == 1 { taken.max(1) } else { taken };
+            begins.push(rows.len() - begin);
+            rows.extend(cursor.block.rows.slice(cursor.row..cursor.row + taken));
+            let bytes = taken as u64 * row_bytes(rows.columns.len());
+            self.merged_bytes += bytes;
+            self.work.rows_merged += taken as u64;
+            if taken > 0 {
+                cursor.advance(r, self.layouts, taken)?;
+            }
+        }
+        sort_from(rows, begin, &begins);
+        let forward = match (rows.times[..begin].last(), rows.times.get(begin)) {
+            (_, None) => false,
+            (Some(before), Some(next)) => before < next,
+            (None, Some(_)) => true,
+        };
+        if !forward {
+            let found = format!("times of {} out of order", place.1);
+            return Err(Corrupt::new("run block", 0, found, "ascending times").into());
+        }
+        Ok(true)
+    }
+}
+
+/// Sorts the rows from `begin` on, which are those of several runs, each beginning where `begins` says; of equal times those of
+/// the last run stay.
+fn sort_from(rows: &mut Rows, begin: usize, begins: &[usize]) {
+    if rows.times[begin..].is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    let mut part = rows.slice(begin..rows.len()).to_rows();
+    part.sort_newest_of(begins);
+    rows.truncate(begin);
+    rows.extend(part.view());
+}

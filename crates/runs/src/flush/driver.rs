@@ -1,0 +1,369 @@
+//! From staging onwards: whole vectors to the sink, the rest to the tail or to a run.
+
+use crate::buffer::group::{Group, Grouped};
+use crate::buffer::staging::{Ready, Staging};
+use crate::compaction::memory::Merging;
+use crate::counters::Work;
+use crate::front::{Front, Layouts};
+use crate::link::obstacles::Obstacles;
+use crate::link::sink::Sink;
+use crate::link::threshold::{BULK_REST_ROWS_MIN, linkable, whole_vectors};
+use crate::record::FrontRoot;
+use crate::run::block::row_bytes;
+use crate::run::descriptor::Run;
+use crate::run::tail::{self, Piece, expect_series};
+use crate::run::writer::{Kit, RunWriter};
+use tidalite_base::SeriesId;
+use tidalite_codec::{Rows, RowsRef};
+use tidalite_pager::{Error, PageWrite, Ptr, Result};
+
+/// How much is handed over.
+#[derive(Clone, Copy, Debug)]
+enum Amount {
+    /// Whole vectors of a layout; what a series has beyond stays staged.
+    Whole(usize),
+    /// Whole vectors of all layouts.
+    AllWhole,
+    /// Everything; so many bytes of it may go to the tail page.
+    All(usize),
+}
+
+/// Where the rows go that are not linked: held back while they fit into the tail page, else a run that
+/// takes in the tail as well (the tail is older than they are and must not stay in front of them).
+struct Rest<'l> {
+    layouts: &'l Layouts,
+    held: Vec<Piece>,
+    room_bytes: usize,
+    writer: Option<RunWriter<'l>>,
+    /// The writer's, until there is one.
+    kit: Kit,
+    run: Run,
+    tail_page: Ptr,
+    /// The tail's rows that are not yet in the run, last first; read when the run begins.
+    tail: Vec<Piece>,
+}
+
+impl Rest<'_> {
+    /// Rows of several series, as `put` does those of one; `series` has that of each row.
+    fn put_few<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        class: u32,
+        series: &[u64],
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let bytes = rows.len() * row_bytes(rows.column_count()) as usize;
+        if self.writer.is_none() && bytes > self.room_bytes {
+            self.begin(w, work)?;
+        }
+        match &mut self.writer {
+            // The tail has nothing that goes between them.
+            Some(writer) if self.tail.is_empty() => writer.push_many(w, work, class, series, rows),
+            _ => {
+                let mut from = 0;
+                for same in series.chunk_by(|a, b| a == b) {
+                    let own = rows.slice(from..from + same.len());
+                    self.put(w, work, (class, SeriesId(same[0])), own)?;
+                    from += same.len();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins the run, with what was held.
+    fn begin<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
+        self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
+        self.tail.reverse();
+        let kit = std::mem::take(&mut self.kit);
+        self.writer = Some(RunWriter::new(self.run, self.layouts, kit));
+        for piece in std::mem::take(&mut self.held) {
+            self.write(w, work, piece.place(), piece.rows.view())?;
+        }
+        Ok(())
+    }
+
+    fn put<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        if self.writer.is_none() {
+            let bytes = rows.len() * row_bytes(rows.column_count()) as usize;
+            if bytes <= self.room_bytes {
+                self.room_bytes -= bytes;
+                self.held.push(Piece {
+                    class: place.0,
+                    series: place.1,
+                    rows: rows.to_rows(),
+                });
+                return Ok(());
+            }
+            self.begin(w, work)?;
+        }
+        self.write(w, work, place, rows)
+    }
+
+    /// Writes to the run, with what the tail has before these rows and among them.
+    fn write<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let Some(writer) = &mut self.writer else {
+            unreachable!("opened by the caller");
+        };
+        let mut merged: Option<Rows> = None;
+        while let Some(mut piece) = self.tail.pop_if(|piece| piece.place() <= place) {
+            if piece.place() < place {
+                writer.push(w, work, piece.place(), piece.rows.view())?;
+                continue;
+            }
+            // More rows of the series may follow these (another part, behind a linked one): what the tail
+            // has after them waits, or the run would not be in order.
+            let upto = rows.times().last().map_or(0, |&last| {
+                piece.rows.times.partition_point(|&time| time <= last)
+            });
+            merged = Some(Rows::merge_newest(piece.rows.slice(0..upto), rows));
+            piece.rows.remove(0..upto);
+            if !piece.rows.is_empty() {
+                self.tail.push(piece);
+            }
+            break;
+        }
+        let rows = merged.as_ref().map_or(rows, Rows::view);
+        writer.push(w, work, place, rows)
+    }
+
+    /// The run, when there is one; else what is to be appended to the tail.
+    fn finish<W: PageWrite>(
+        mut self,
+        w: &mut W,
+        work: &mut Work,
+    ) -> Result<(Result<Run, Vec<Piece>>, Kit)> {
+        let Some(mut writer) = self.writer.take() else {
+            return Ok((Err(self.held), self.kit));
+        };
+        while let Some(piece) = self.tail.pop() {
+            writer.push(w, work, piece.place(), piece.rows.view())?;
+        }
+        let (run, kit) = writer.finish(w, work)?;
+        Ok((Ok(run), kit))
+    }
+}
+
+impl Front {
+    /// Hands over what is ready, after a push or append asked for it: a leaf's worth of one series, or, when
+    /// the budget is reached, all whole vectors. Does nothing when nothing is ready.
+    ///
+    /// # Errors
+    /// Those of the sink and the pager; the transaction must then be rolled back.
+    pub fn flush<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+    ) -> Result<()> {
+        loop {
+            match staging.ready() {
+                Ready::Nothing => return Ok(()),
+                Ready::Leaf(layout) => self.hand_over_leaf(w, staging, layout, sink)?,
+                Ready::Rounds(layout) => self.hand_over(w, staging, sink, Amount::Whole(layout))?,
+                Ready::Budget => {
+                    let left = staging.remainder();
+                    let keep = left.staged_bytes <= staging.budget_bytes() / 2;
+                    let amount = if keep {
+                        Amount::AllWhole
+                    } else {
+                        Amount::All(0)
+                    };
+                    self.hand_over(w, staging, sink, amount)?;
+                }
+            }
+        }
+    }
+
+    /// Hands over everything that is staged and writes what changed. What it returns goes into the commit.
+    ///
+    /// # Errors
+    /// As for `flush`.
+    ///
+    /// # Cost
+    /// Rows that fit into the tail page beside those that are there: that page, nothing else. Otherwise a run, and of each tier's
+    /// open merge as great a part of what is left as was used up of the time until the tier is full, or `MERGE_STEP_BYTES`;
+    /// to twice that where a block would be left half used.
+    pub fn commit<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+    ) -> Result<FrontRoot> {
+        self.store(w, staging, sink)?;
+        self.linked.clear();
+        self.seal(w)
+    }
+
+    /// Hands over everything that is staged.
+    ///
+    /// # Errors
+    /// As for `flush`.
+    pub fn store<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+    ) -> Result<()> {
+        if staging.is_empty() {
+            return Ok(());
+        }
+        let left = staging.remainder();
+        let room = tail::tail_capacity(w.page_size()) - tail::used(w, &self.tail)?;
+        let fits = left.row_bytes <= room;
+        self.hand_over(w, staging, sink, Amount::All(if fits { room } else { 0 }))
+    }
+
+    fn hand_over_leaf<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        layout: usize,
+        sink: &mut S,
+    ) -> Result<()> {
+        let linked = staging.with_leaf(layout, |series, types, rows| {
+            // Of a layout that was never stored here there is nothing that could be in the way.
+            if let Some(class) = self.class_of(types) {
+                let place = (class, series);
+                let mut obstacles = Obstacles::new(self, 0, true);
+                let (first, last) = (rows.times()[0], rows.times()[rows.len() - 1]);
+                if obstacles.within(w, place, first, last)? {
+                    return Ok(false);
+                }
+            }
+            let bytes = rows.len() as u64 * row_bytes(rows.column_count());
+            self.work.rows_given += rows.len() as u64;
+            self.work.bytes_given += bytes;
+            let whole = whole_vectors(rows);
+            debug_assert_eq!(whole, rows.len(), "a leaf is whole vectors");
+            self.work.rows_linked += whole as u64;
+            self.linked.insert(series);
+            sink.link(w, series, types, rows)?;
+            Ok::<_, Error>(true)
+        })?;
+        if linked {
+            staging.leaf_linked(layout);
+        } else {
+            staging.leaf_refused(layout);
+        }
+        Ok(())
+    }
+
+    fn hand_over<W: PageWrite, S: Sink<W>>(
+        &mut self,
+        w: &mut W,
+        staging: &mut Staging,
+        sink: &mut S,
+        amount: Amount,
+    ) -> Result<()> {
+        let (only, keep, room_bytes) = match amount {
+            Amount::Whole(layout) => (Some(layout), true, 0),
+            Amount::AllWhole => (None, true, 0),
+            Amount::All(room_bytes) => (None, false, room_bytes),
+        };
+        let mut order = Vec::new();
+        let layouts: Vec<_> = staging
+            .layouts()
+            .filter(|&(layout, _)| only.is_none_or(|only| only == layout))
+            .map(|(layout, types)| (layout, types.to_vec()))
+            .collect();
+        for (layout, types) in layouts {
+            order.push((self.add_class(&types)?, layout));
+        }
+        order.sort_unstable();
+        let mut obstacles = Obstacles::new(self, 0, true);
+        let seq = self.next_run();
+        let layouts = self.layouts.clone();
+        let txn_oldest = self.tail_oldest(w);
+        let mut rest = Rest {
+            layouts: &layouts,
+            held: Vec::new(),
+            room_bytes,
+            writer: None,
+            kit: staging.merging().take_kit(Merging::NEW),
+            run: Run::new(seq, txn_oldest, w.txn()),
+            tail_page: self.tail,
+            tail: Vec::new(),
+        };
+        let mut work = self.work;
+        let mut linked = std::mem::take(&mut self.linked);
+        let mut parts = Vec::new();
+        for (class, layout) in order {
+            let mut follow = true;
+            // So few rows of a series are never linked.
+            let few = if keep { 0 } else { BULK_REST_ROWS_MIN - 1 };
+            staging.group_few(layout, few, |grouped| {
+                let (series, rows) = match grouped {
+                    Grouped::One(Group { series, rows }) => (series, rows),
+                    Grouped::Few { series, rows } => {
+                        series
+                            .last()
+                            .map_or(Ok(()), |&last| expect_series(SeriesId(last)))?;
+                        rest.put_few(w, &mut work, class, series, rows)?;
+                        work.rows_given += rows.len() as u64;
+                        work.bytes_given += rows.len() as u64 * row_bytes(rows.column_count());
+                        return Ok(rows.len());
+                    }
+                };
+                expect_series(series)?;
+                let place = (class, series);
+                let whole = if keep {
+                    whole_vectors(rows)
+                } else {
+                    linkable(rows, linked.contains(&series))
+                };
+                obstacles.plan(w, place, rows, whole, &mut parts)?;
+                for part in &parts {
+                    let rows = rows.slice(part.rows.clone());
+                    if part.link {
+                        follow &= sink.link(w, series, &layouts[class as usize], rows)?;
+                        work.rows_linked += rows.len() as u64;
+                        linked.insert(series);
+                    } else {
+                        follow = false;
+                        rest.put(w, &mut work, place, rows)?;
+                    }
+                }
+                let taken = if keep { whole } else { rows.len() };
+                if taken > whole {
+                    rest.put(w, &mut work, place, rows.slice(whole..taken))?;
+                }
+                work.rows_given += taken as u64;
+                work.bytes_given += taken as u64 * row_bytes(rows.column_count());
+                Ok(taken)
+            })?;
+            if !follow {
+                staging.note_late(layout);
+            }
+        }
+        staging.grouped();
+        self.linked = linked;
+        let (outcome, kit) = rest.finish(w, &mut work)?;
+        staging.merging().give_kit(Merging::NEW, kit);
+        self.work = work;
+        match outcome {
+            Err(held) if held.is_empty() => Ok(()),
+            Err(held) => {
+                (self.tail, self.tail_rows) = tail::append(w, &self.tail, &held)?;
+                Ok(())
+            }
+            Ok(run) => {
+                self.free_tail(w);
+                self.add_run(w, sink, staging.merging(), run)
+            }
+        }
+    }
+}

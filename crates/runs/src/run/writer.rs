@@ -1,0 +1,298 @@
+//! Writing a run: rows in the order of their keys become blocks, blocks become extents.
+
+use crate::bugs::{Bug, active};
+use crate::counters::Work;
+use crate::key::Key;
+use crate::limits::BLOCK_BYTES_MAX;
+use crate::run::block::{BLOCK_ALIGN, block_rows_max, encode_block};
+use crate::run::descriptor::Run;
+use crate::run::directory::{self, Entry};
+use crate::step_sizes::extent_bytes;
+use tidalite_base::{Corrupt, SeriesId};
+use tidalite_codec::{ColumnType, Hint, Rows, RowsRef, time_span};
+use tidalite_pager::{Error, Extent, Header, Kind, PageWrite, Result, seal_block};
+
+/// Collects encoded blocks and writes them as extents of a run.
+#[derive(Debug, Default)]
+pub(crate) struct BlockStore {
+    buffer: Vec<u8>,
+    /// Where each block lies in the buffer, and its entry; the pointer is still null.
+    blocks: Vec<(usize, usize, Entry)>,
+}
+
+impl BlockStore {
+    pub(crate) fn add<W: PageWrite>(
+        &mut self,
+        run: &mut Run,
+        w: &mut W,
+        work: &mut Work,
+        entry: Entry,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
+        let start = self.buffer.len().next_multiple_of(BLOCK_ALIGN);
+        self.buffer.resize(start, 0);
+        encode(&mut self.buffer);
+        self.blocks.push((start, self.buffer.len() - start, entry));
+        if self.buffer.len() + BLOCK_BYTES_MAX > extent_bytes() {
+            self.flush(run, w, work)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was collected as one extent.
+    pub(crate) fn flush<W: PageWrite>(
+        &mut self,
+        run: &mut Run,
+        w: &mut W,
+        work: &mut Work,
+    ) -> Result<()> {
+        if self.blocks.is_empty() {
+            return Ok(());
+        }
+        let pages = self.buffer.len().div_ceil(w.page_size()) as u64;
+        self.buffer.resize(pages as usize * w.page_size(), 0);
+        let extent: Extent = w.alloc_extent(pages)?;
+        for (start, len, entry) in &mut self.blocks {
+            let header = Header {
+                kind: Kind::RunBlock,
+                flags: 0,
+                owner: run.directory.id(),
+                address: extent.addr + *start as u64,
+                birth: w.txn(),
+            };
+            entry.ptr = seal_block(&mut self.buffer[*start..*start + *len], &header);
+        }
+        w.write_extent(extent.addr, &self.buffer)?;
+        for (_, _, entry) in &self.blocks {
+            directory::put_entry(&mut run.directory, w, entry)?;
+        }
+        directory::put_extent(&mut run.directory, w, &extent, self.blocks.len() as u64)?;
+        work.blocks_written += self.blocks.len() as u64;
+        work.extent_pages_written += pages;
+        self.blocks.clear();
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// The memory of a writer, and what it has learned of the rows: for the next one that writes rows of this kind.
+#[derive(Debug, Default)]
+pub(crate) struct Kit {
+    store: BlockStore,
+    /// The layout that `rows` and `hints` are of.
+    types: Box<[ColumnType]>,
+    series: Vec<u64>,
+    rows: Rows,
+    hints: Vec<Hint>,
+}
+
+impl Kit {
+    /// What was learned of rows of this layout.
+    pub(crate) fn hints_of(&self, types: &[ColumnType]) -> &[Hint] {
+        match *self.types == *types {
+            true => &self.hints,
+            false => &[],
+        }
+    }
+
+    /// Remembers what was learned of rows of a layout.
+    pub(crate) fn learn(&mut self, types: &[ColumnType], hints: Vec<Hint>) {
+        self.turn_to(types);
+        self.hints = hints;
+    }
+
+    /// Remembers what another writer has learned.
+    pub(crate) fn learn_from(&mut self, other: &Self) {
+        self.learn(&other.types, other.hints.clone());
+    }
+
+    fn turn_to(&mut self, types: &[ColumnType]) {
+        if *self.types != *types {
+            self.types = types.into();
+            self.rows = Rows::new(types.len());
+            self.hints.clear();
+        }
+    }
+}
+
+/// Appends rows, in the order of their keys, to a run.
+#[derive(Debug)]
+pub(crate) struct RunWriter<'l> {
+    run: Run,
+    layouts: &'l [Box<[ColumnType]>],
+    class: u32,
+    kit: Kit,
+}
+
+impl<'l> RunWriter<'l> {
+    /// Goes on with a run, or begins one.
+    pub(crate) fn new(run: Run, layouts: &'l [Box<[ColumnType]>], kit: Kit) -> Self {
+        debug_assert!(kit.rows.is_empty(), "its last rows were written");
+        Self {
+            run,
+            layouts,
+            class: u32::MAX,
+            kit,
+        }
+    }
+
+    /// Appends rows of one series, which lie after everything before.
+    pub(crate) fn push<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let (Some(&least), Some(&greatest)) = (rows.times().first(), rows.times().last()) else {
+            return Ok(());
+        };
+        let (class, series) = place;
+        let first = Key::new(class, series, least);
+        self.begin(w, work, class, first)?;
+        let columns = self.kit.rows.columns.len();
+        let max = block_rows_max(columns);
+        let mut from = 0;
+        while from < rows.len() {
+            // Rows of one time are in one block: readers look for the first of them by its key.
+            let rest = rows.slice(from..rows.len());
+            let taken = rest.cut(max - self.kit.rows.len());
+            if taken == 0 && self.kit.rows.is_empty() {
+                return Err(Error::Limit {
+                    what: "rows of one time",
+                    found: rest.between(rest.times()[0], rest.times()[0]).len() as u64,
+                    limit: max as u64,
+                });
+            }
+            self.kit.rows.extend(rest.slice(0..taken));
+            self.kit.series.resize(self.kit.rows.len(), series.0);
+            from += taken;
+            if self.kit.rows.len() == max || taken < rest.len() {
+                self.cut(w, work)?;
+            }
+        }
+        let last = Key::new(class, series, greatest);
+        self.count(rows.len(), (first, last), (least, greatest));
+        Ok(())
+    }
+
+    /// Appends rows of many series, in the order of their keys, which lie after everything before: `series` has that of each row.
+    pub(crate) fn push_many<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        class: u32,
+        series: &[u64],
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        debug_assert_eq!(series.len(), rows.len(), "a series a row");
+        let times = rows.times();
+        let Some(last) = rows.len().checked_sub(1) else {
+            return Ok(());
+        };
+        let key = |row: usize| Key::new(class, SeriesId(series[row]), times[row]);
+        self.begin(w, work, class, key(0))?;
+        let max = block_rows_max(self.kit.rows.columns.len());
+        let joins = |row: usize| series[row - 1] == series[row] && times[row - 1] == times[row];
+        let mut from = 0;
+        while from < rows.len() {
+            // Rows of one time are in one block: readers look for the first of them by its key.
+            let mut to = rows.len().min(from + max - self.kit.rows.len());
+            while from < to && to < rows.len() && joins(to) {
+                to -= 1;
+            }
+            if to == from && self.kit.rows.is_empty() {
+                return Err(Error::Limit {
+                    what: "rows of one time",
+                    found: max as u64 + 1,
+                    limit: max as u64,
+                });
+            }
+            let is_whole = self.kit.rows.is_empty() && (to - from == max || to < rows.len());
+            if is_whole {
+                self.write_block(w, work, &series[from..to], rows.slice(from..to))?;
+                from = to;
+                continue;
+            }
+            self.kit.rows.extend(rows.slice(from..to));
+            self.kit.series.extend_from_slice(&series[from..to]);
+            from = to;
+            if self.kit.rows.len() == max || from < rows.len() {
+                self.cut(w, work)?;
+            }
+        }
+        self.count(rows.len(), (key(0), key(last)), time_span(times));
+        Ok(())
+    }
+
+    /// Sees that a run's rows are in order, and that those of another layout begin a block.
+    fn begin<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        class: u32,
+        first: Key,
+    ) -> Result<()> {
+        // Rows come in order unless the runs that they are from are damaged.
+        if self.run.rows > 0 && first <= self.run.last && !active(Bug::MergeForgetsWatermark) {
+            let (found, expected) = (format!("{first:?}"), format!("after {:?}", self.run.last));
+            return Err(Corrupt::new("rows for a run", 0, found, expected).into());
+        }
+        if class != self.class {
+            self.cut(w, work)?;
+            self.class = class;
+            self.kit.turn_to(&self.layouts[class as usize]);
+        }
+        Ok(())
+    }
+
+    /// Counts rows that were appended.
+    fn count(&mut self, rows: usize, span: (Key, Key), times: (i64, i64)) {
+        let columns = self.kit.rows.columns.len();
+        self.run.count((rows as u64, columns), span, times);
+    }
+
+    /// Makes the rows that were collected a block.
+    fn cut<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
+        let (series, rows) = (
+            std::mem::take(&mut self.kit.series),
+            std::mem::take(&mut self.kit.rows),
+        );
+        let written = self.write_block(w, work, &series, rows.view());
+        (self.kit.series, self.kit.rows) = (series, rows);
+        self.kit.series.clear();
+        self.kit.rows.clear();
+        written
+    }
+
+    fn write_block<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        work: &mut Work,
+        series: &[u64],
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let Some(last) = rows.len().checked_sub(1) else {
+            return Ok(());
+        };
+        let key = |row: usize| Key::new(self.class, SeriesId(series[row]), rows.times()[row]);
+        let entry = Entry {
+            first: key(0),
+            last: key(last),
+            ptr: tidalite_pager::Ptr::NULL,
+            rows: rows.len() as u32,
+        };
+        let types = &self.layouts[self.class as usize];
+        let hints = &mut self.kit.hints;
+        self.kit.store.add(&mut self.run, w, work, entry, |out| {
+            encode_block(self.class, types, series, rows, hints, out);
+        })
+    }
+
+    /// Writes what is left and returns the run.
+    pub(crate) fn finish<W: PageWrite>(mut self, w: &mut W, work: &mut Work) -> Result<(Run, Kit)> {
+        self.cut(w, work)?;
+        self.kit.store.flush(&mut self.run, w, work)?;
+        Ok((self.run, self.kit))
+    }
+}

@@ -1,0 +1,45 @@
+//! Encoded vectors of an open leaf; their payloads lie in the buffer of the leaf.
+
+use crate::leaf::layout::payload_checksum;
+use tidalite_codec::Chunk;
+
+/// A model among the payloads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Model {
+    pub(super) offset: u32,
+    pub(super) bytes: u32,
+    pub(super) checksum: u64,
+}
+
+/// The times or the words of a vector, and `what` is known of them.
+#[derive(Clone, Debug)]
+pub(super) struct OpenVector<T> {
+    pub(super) chunk: Chunk,
+    /// Where its payload is among those of the leaf.
+    pub(super) offset: u32,
+    pub(super) checksum: u64,
+    pub(super) what: T,
+}
+
+impl<T> OpenVector<T> {
+    /// What was just appended to `payloads` behind `offset`.
+    pub(super) fn last(chunk: Chunk, payloads: &[u8], offset: usize, what: T) -> Self {
+        Self {
+            chunk,
+            offset: offset as u32,
+            checksum: payload_checksum(&payloads[offset..]),
+            what,
+        }
+    }
+
+    /// Of a vector whose chunk says it all.
+    pub(super) fn none(chunk: Chunk, what: T) -> Self {
+        debug_assert!(chunk.is_empty(), "no bytes");
+        Self {
+            chunk,
+            offset: 0,
+            checksum: 0,
+            what,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Vectors that are encoded before their leaf is known, by another thread than the one that writes.
+//!
+//! ```text
+//! Sealed::begin(tree)      by the writer: what the series' encoder has learned
+//! Sealed::seal(rows)       by any thread: all the work that needs no page
+//! SeriesTree::link_sealed  by the writer: bytes and entries are copied into the open leaf
+//! ```
+//!
+//! A leaf that is made so has the bytes that it would have got from `SeriesTree::link`.
+
+use crate::leaf::layout::payload_checksum;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{Chunk, ColumnType, Hint, RowsRef, Stats, encode_column, encode_times};
+
+/// Encoded vectors of one series, and what the encoder has learned. Its memory is used again.
+#[derive(Clone, Debug, Default)]
+pub struct Sealed {
+    /// One a column, and that of the times.
+    pub(crate) hints: Vec<Hint>,
+    /// First and last time, rows.
+    pub(crate) spans: Vec<(i64, i64, usize)>,
+    /// Of each vector the times, then its columns.
+    parts: Vec<Part>,
+    payloads: Vec<u8>,
+}
+
+/// A vector's times, or one column of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) chunk: Chunk,
+    /// Among the payloads.
+    from: usize,
+    to: usize,
+    pub(crate) checksum: u64,
+    /// Of a column; of times nothing.
+    pub(crate) stats: Stats,
+}
+
+impl Sealed {
+    /// Encodes rows, which are sorted, no timestamp twice (what is to be sealed elsewhere comes from series that replace), of columns of these types: those that `begin` was given.
+    ///
+    /// # Panics
+    /// When the columns are others.
+    pub fn seal(&mut self, types: &[ColumnType], rows: RowsRef<'_>) {
+        assert_eq!(self.hints.len(), types.len() + 1, "the columns of the tree");
+        self.spans.clear();
+        self.parts.clear();
+        self.payloads.clear();
+        let mut at = 0;
+        while at < rows.len() {
+            let vector = rows.slice(at..rows.len().min(at + VECTOR_ROWS));
+            at += vector.len();
+            let times = vector.times();
+            self.spans
+                .push((times[0], times[times.len() - 1], times.len()));
+            let from = self.payloads.len();
+            let chunk = encode_times(times, &mut self.hints[types.len()], &mut self.payloads);
+            self.enter(chunk, from, Stats::empty(ColumnType::I64));
+            for (c, &ty) in types.iter().enumerate() {
+                let words = vector.column(c);
+                let from = self.payloads.len();
+                let chunk = encode_column(ty, words, &mut self.hints[c], &mut self.payloads);
+                self.enter(chunk, from, Stats::of(ty, times, words));
+            }
+        }
+    }
+
+    fn enter(&mut self, chunk: Chunk, from: usize, stats: Stats) {
+        self.parts.push(Part {
+            chunk,
+            from,
+            to: self.payloads.len(),
+            checksum: payload_checksum(&self.payloads[from..]),
+            stats,
+        });
+    }
+
+    /// Rows of the vectors from `vector` on.
+    pub(crate) fn rows_from(&self, vector: usize) -> usize {
+        self.spans[vector..].iter().map(|(_, _, rows)| rows).sum()
+    }
+
+    pub(crate) fn span(&self, vector: usize) -> (i64, i64, usize) {
+        self.spans[vector]
+    }
+
+    pub(crate) fn parts(&self, vector: usize, columns: usize) -> &[Part] {
+        &self.parts[vector * (1 + columns)..][..1 + columns]
+    }
+
+    pub(crate) fn bytes(&self, part: &Part) -> &[u8] {
+        &self.payloads[part.from..part.to]
+    }
+}

@@ -1,0 +1,67 @@
+//! The row blocks that scans hand out: up to 1024 neighbouring rows.
+
+use std::ops::Range;
+use tidalite_codec::{as_floats, as_integers};
+
+/// Up to 1024 neighbouring rows, borrowed.
+pub struct Vector<'v> {
+    pub(super) times: &'v [i64],
+    pub(super) range: Range<usize>,
+    pub(super) words: &'v dyn Words,
+}
+
+/// The next rows of an interval.
+pub enum Stretch<'v> {
+    /// In memory.
+    Vector(Vector<'v>),
+    /// Made by the `Lines` that were given.
+    Lines,
+}
+
+/// Where the words of a vector lie.
+pub(super) trait Words {
+    fn words(&self, column: usize) -> &[u64];
+}
+
+impl<'v> Vector<'v> {
+    /// The rows `range` of `times` and `words`.
+    pub(super) fn of(times: &'v [i64], range: Range<usize>, words: &'v dyn Words) -> Self {
+        Self {
+            times: &times[range.clone()],
+            range,
+            words,
+        }
+    }
+
+    /// How many rows; never zero.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a vector handed out has rows")]
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The timestamps, ascending.
+    #[must_use]
+    pub fn times(&self) -> &'v [i64] {
+        self.times
+    }
+
+    /// The words of a column that was asked for; empty for another one.
+    #[must_use]
+    pub fn words(&self, column: usize) -> &'v [u64] {
+        let words = self.words.words(column);
+        words.get(self.range.clone()).unwrap_or(&[])
+    }
+
+    /// The values of an f64 column that was asked for.
+    #[must_use]
+    pub fn floats(&self, column: usize) -> &'v [f64] {
+        as_floats(self.words(column))
+    }
+
+    /// The values of an i64 column that was asked for.
+    #[must_use]
+    pub fn integers(&self, column: usize) -> &'v [i64] {
+        as_integers(self.words(column))
+    }
+}

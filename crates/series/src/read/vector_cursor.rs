@@ -1,0 +1,294 @@
+//! Steps over the vectors of a tree. A leaf is opened when something of a vector is asked that its link
+//! does not say.
+
+use crate::leaf::reader::Leaf;
+use crate::link::Link;
+use crate::read::lines::Lines;
+use crate::tree::leaf_cursor::LeafCursor;
+use crate::tree::series_tree::SeriesTree;
+use std::cell::Cell;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{as_integers, times_mut};
+use tidalite_pager::{Counters, PageRead, Result};
+
+/// "The last vector", of a leaf that is not opened yet.
+const LAST: usize = usize::MAX;
+
+/// A position among the vectors of a tree, and the decoded words of one vector.
+pub(crate) struct VectorCursor<'a, R> {
+    r: &'a R,
+    tree: &'a SeriesTree,
+    leaves: LeafCursor<'a, R>,
+    /// The link that `leaves` stands on.
+    link: Option<Link>,
+    leaf: Option<Leaf<'a>>,
+    vector: usize,
+    words: Lent,
+}
+
+/// Where the times or a column of a vector are decoded to. A whole register is stored at a time, and one that lies across
+/// two cache lines cannot be read back before it has left the processor: the caller would wait for it.
+#[repr(align(64))]
+struct Buffer([u64; VECTOR_ROWS]);
+
+impl Buffer {
+    const ZERO: Self = Self([0; VECTOR_ROWS]);
+}
+
+/// Buffers of one vector, and what is in them.
+struct Decoded {
+    /// Address of the leaf and number of the vector; address 0 when nothing is decoded.
+    of: (u64, usize),
+    /// Of the times, then of the columns.
+    buffers: Vec<Buffer>,
+    /// Whether a column holds the vector `of`.
+    filled: Vec<bool>,
+    /// The word that fills all places of a column's buffer.
+    constant: Vec<Option<u64>>,
+}
+
+thread_local! {
+    /// The buffers of the last cursor that this thread dropped. Thousands of short series are read one after the
+    /// other; fresh memory for each, filled with zeros and then with the same flags, cost as much as the reader.
+    static SPARE: Cell<Decoded> = const { Cell::new(Decoded::EMPTY) };
+}
+
+impl Decoded {
+    const EMPTY: Self = Self {
+        of: (0, 0),
+        buffers: Vec::new(),
+        filled: Vec::new(),
+        constant: Vec::new(),
+    };
+
+    /// Buffers with nothing decoded in them; what fills a whole column may stay from before.
+    fn with_columns(columns: usize) -> Self {
+        let mut words = SPARE.replace(Self::EMPTY);
+        words.of = (0, 0);
+        words.buffers.resize_with(1 + columns, || Buffer::ZERO);
+        words.constant.resize(columns, None);
+        words.filled.clear();
+        words.filled.resize(columns, false);
+        words
+    }
+}
+
+/// Buffers that go back to the thread's spare place.
+struct Lent(Decoded);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let words = std::mem::replace(&mut self.0, Decoded::EMPTY);
+        // A thread that is ending has no place for them any more.
+        let _ = SPARE.try_with(|spare| spare.set(words));
+    }
+}
+
+impl<'a, R: PageRead> VectorCursor<'a, R> {
+    /// In front of the first vector.
+    pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
+        let columns = tree.types.len();
+        Self {
+            r,
+            tree,
+            leaves: LeafCursor::new(r, tree),
+            link: None,
+            leaf: None,
+            vector: 0,
+            words: Lent(Decoded::with_columns(columns)),
+        }
+    }
+
+    /// The first timestamp of the vector stood on.
+    pub(crate) fn begin(&mut self) -> Result<Option<i64>> {
+        match &self.link {
+            None => Ok(None),
+            Some(link) if self.vector == 0 => Ok(Some(link.begin)),
+            Some(_) => Ok(Some(self.span()?.0)),
+        }
+    }
+
+    /// The last timestamp of the vector stood on.
+    pub(crate) fn end(&mut self) -> Result<Option<i64>> {
+        match &self.link {
+            None => Ok(None),
+            Some(link) if self.vector == LAST => Ok(Some(link.end)),
+            Some(_) => Ok(Some(self.span()?.1)),
+        }
+    }
+
+    /// First and last timestamp of the vector stood on.
+    pub(crate) fn span(&mut self) -> Result<(i64, i64)> {
+        let vector = self.open()?;
+        let leaf = self.leaf.as_ref();
+        Ok(leaf.map_or((0, 0), |leaf| leaf.span(vector)))
+    }
+
+    /// Opens the leaf stood on and resolves `LAST`.
+    fn open(&mut self) -> Result<usize> {
+        if self.leaf.is_none()
+            && let Some(link) = &self.link
+        {
+            let leaf = Leaf::open(self.r, link, &self.tree.types)?;
+            if self.vector == LAST {
+                self.vector = leaf.vectors() - 1;
+            }
+            self.leaf = Some(leaf);
+        }
+        Ok(self.vector)
+    }
+
+    pub(crate) fn is_before(&self) -> bool {
+        self.leaves.is_before()
+    }
+
+    /// Goes to the last vector that begins at or before `t`, else in front of the first.
+    pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
+        let moved = self.leaves.seek(t);
+        self.land(0);
+        moved?;
+        self.open()?;
+        if let Some(leaf) = &self.leaf {
+            self.vector = leaf.vector_at(t);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next(&mut self) -> Result<()> {
+        if self.link.is_some() {
+            let vector = self.open()?;
+            if let Some(leaf) = &self.leaf
+                && vector + 1 < leaf.vectors()
+            {
+                self.vector = vector + 1;
+                return Ok(());
+            }
+        }
+        let moved = self.leaves.next();
+        self.land(0);
+        moved
+    }
+
+    pub(crate) fn previous(&mut self) -> Result<()> {
+        if self.link.is_some() {
+            let vector = self.open()?;
+            if vector > 0 {
+                self.vector = vector - 1;
+                return Ok(());
+            }
+        }
+        let moved = self.leaves.previous();
+        self.land(LAST);
+        moved
+    }
+
+    pub(crate) fn go_before(&mut self) {
+        self.leaves = LeafCursor::new(self.r, self.tree);
+        self.land(0);
+    }
+
+    pub(crate) fn go_behind(&mut self) {
+        self.leaves.go_behind();
+        self.land(0);
+    }
+
+    /// `leaves` has moved.
+    fn land(&mut self, vector: usize) {
+        self.link = self.leaves.link();
+        (self.leaf, self.vector) = (None, vector);
+    }
+
+    /// Decodes the times and the `wanted` columns of the vector stood on; what is decoded already
+    /// stays. Returns its rows.
+    pub(crate) fn load(&mut self, wanted: &[bool]) -> Result<usize> {
+        let v = self.open()?;
+        let Some(leaf) = &self.leaf else {
+            return Ok(0);
+        };
+        let rows = leaf.rows_of(v);
+        let of = (self.link.as_ref().map_or(0, |link| link.ptr.addr), v);
+        let words = &mut self.words.0;
+        if words.of != of {
+            Counters::bump(&self.r.counters().vectors_decoded);
+            words.of = (0, 0); // until the times are there: an error leaves nothing half decoded
+            words.filled.fill(false);
+            leaf.times(self.r, v, times_mut(&mut words.buffers[0].0[..rows]))?;
+            words.of = of;
+        }
+        for (c, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            if words.filled[c] {
+                continue;
+            }
+            let column = &mut words.buffers[1 + c].0;
+            match leaf.constant(c) {
+                Some(word) if words.constant[c] == Some(word) => {}
+                Some(word) => {
+                    column.fill(word);
+                    words.constant[c] = Some(word);
+                }
+                None => {
+                    words.constant[c] = None;
+                    leaf.column(self.r, v, c, &mut column[..rows])?;
+                }
+            }
+            words.filled[c] = true;
+        }
+        Ok(rows)
+    }
+
+    /// Whether the times and all columns of the vector stood on are lines: then they stand in `lines`. Goes on to the last
+    /// vector of the leaf up to which they go on and that ends at or before `to`; returns when that ends.
+    pub(crate) fn load_lines(&mut self, lines: &mut Lines, to: i64) -> Result<Option<i64>> {
+        let v = self.open()?;
+        let Some(leaf) = &self.leaf else {
+            return Ok(None);
+        };
+        lines.clear();
+        let Some(times) = leaf.time_line(self.r, v)? else {
+            return Ok(None);
+        };
+        let Some(words) = times.words() else {
+            return Ok(None);
+        };
+        lines.push(words);
+        for c in 0..self.tree.types.len() {
+            let line = leaf.line(self.r, v, c)?;
+            let Some(words) = line.and_then(|line| line.words()) else {
+                return Ok(None);
+            };
+            lines.push(words);
+        }
+        Counters::bump(&self.r.counters().vectors_decoded);
+        let mut rows = leaf.rows_of(v);
+        let (_, mut end) = leaf.span(v);
+        for next in v + 1..leaf.vectors() {
+            let (begin, next_end) = leaf.span(next);
+            if next_end > to || !leaf.lines_go_on(next) {
+                break;
+            }
+            // The directory says so once more.
+            let own = leaf.rows_of(next);
+            let [first, last] = [0, own - 1].map(|row| times.word(rows + row) as i64);
+            if (first, last) != (begin, next_end) {
+                break;
+            }
+            self.vector = next;
+            rows += own;
+            end = next_end;
+        }
+        lines.begin(rows);
+        Ok(Some(end))
+    }
+
+    /// The decoded times.
+    #[inline]
+    pub(crate) fn times(&self, rows: usize) -> &[i64] {
+        as_integers(&self.words.0.buffers[0].0[..rows])
+    }
+
+    /// The decoded words of a column that was wanted.
+    #[inline]
+    pub(crate) fn words(&self, c: usize, rows: usize) -> &[u64] {
+        &self.words.0.buffers[1 + c].0[..rows]
+    }
+}

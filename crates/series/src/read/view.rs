@@ -1,0 +1,244 @@
+//! A series as a reader sees it: the tree and the late rows as one.
+//!
+//! Late rows are those of the front: sorted. They are newer than the tree: of a time that they have, they are all there is. So the
+//! rows of one time, where there are several, come from one place.
+
+use crate::read::candles::{Candle, CandleSize, Candles};
+use crate::read::collect::{Grid, Window};
+use crate::read::fold::{self, Asked, Fold};
+use crate::read::segments;
+use crate::row::Row;
+use crate::tree::series_tree::SeriesTree;
+use tidalite_codec::{Parts, RowsRef, Stats};
+use tidalite_pager::{PageRead, Result};
+
+/// A series as a reader sees it.
+pub struct View<'a, R> {
+    pub(super) r: &'a R,
+    pub(super) tree: &'a SeriesTree,
+    pub(super) late: RowsRef<'a>,
+}
+
+// Not derived: a view of pages that cannot be copied can be copied all the same.
+impl<R> Clone for View<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for View<'_, R> {}
+
+fn row_of(rows: RowsRef<'_>, row: usize) -> Row {
+    let words = (0..rows.column_count()).map(|c| rows.column(c)[row]);
+    Row {
+        time: rows.times()[row],
+        words: words.collect(),
+    }
+}
+
+impl<'a, R: PageRead> View<'a, R> {
+    /// Reads `tree` through `r`, with `late` rows over it.
+    ///
+    /// A writer that reads its own changes calls `SeriesTree::close_leaf` and `Packer::flush` first.
+    ///
+    /// # Panics
+    /// When the late rows have not the columns of the series.
+    #[must_use]
+    pub fn new(r: &'a R, tree: &'a SeriesTree, late: RowsRef<'a>) -> Self {
+        assert_eq!(
+            late.column_count(),
+            tree.types.len(),
+            "the columns of the series"
+        );
+        debug_assert!(late.is_sorted(), "late rows are sorted");
+        debug_assert!(tree.open.is_none(), "its newest rows can be read");
+        Self { r, tree, late }
+    }
+
+    /// First and last timestamp.
+    #[must_use]
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let late = self
+            .late
+            .times()
+            .first()
+            .copied()
+            .zip(self.late.times().last().copied());
+        match (self.tree.span(), late) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        }
+    }
+
+    pub(super) fn segments(&self, columns: &[usize]) -> segments::Segments<'a, R> {
+        let mut wanted = vec![false; self.tree.types.len()];
+        for &c in columns {
+            wanted[c] = true;
+        }
+        segments::Segments::new(self.r, self.tree, self.late, wanted)
+    }
+
+    /// The time of the row that `n` rows come before, and how many of those have the same time; `None` when there are no more than `n`. Leaves
+    /// that lie before it are counted, not read, but for those that late rows fall into.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn nth(&self, n: u64) -> Result<Option<(i64, usize)>> {
+        fold::nth(self.r, self.tree, self.late, n)
+    }
+
+    /// The first row. Reads nothing.
+    #[must_use]
+    pub fn first(&self) -> Option<Row> {
+        let late = (!self.late.is_empty()).then(|| row_of(self.late, 0));
+        match (self.tree.first_row(), late) {
+            // Of equal times, the late rows are all there is.
+            (Some(old), Some(late)) if old.time < late.time => Some(old),
+            (old, late) => late.or(old),
+        }
+    }
+
+    /// The last row; of several at its time the last to arrive. Reads nothing.
+    #[must_use]
+    pub fn last(&self) -> Option<Row> {
+        let late = self.late.len().checked_sub(1);
+        let late = late.map(|last| row_of(self.late, last));
+        match (self.tree.last_row(), late) {
+            (Some(old), Some(late)) if old.time > late.time => Some(old),
+            (old, late) => late.or(old),
+        }
+    }
+
+    /// Rows from `from` up to and including `to`. Decodes the times of at most two vectors, and of those
+    /// that late rows fall into.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn count(&self, from: i64, to: i64) -> Result<u64> {
+        fold::count(self.r, self.tree, self.late, (from, to), &[])
+    }
+
+    /// Statistics of a column over the rows `from ..= to`. Reads at most two nodes a level and decodes
+    /// at most two vectors, and those that late rows fall into.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn aggregate(&self, from: i64, to: i64, column: usize) -> Result<Stats> {
+        let whole = self.summary(from, to, column, Parts::ALL)?;
+        Ok(whole.map_or(Stats::empty(self.tree.types[column]), |whole| whole.stats))
+    }
+
+    /// As `aggregate`, of some figures only, with the times of first and last row; `None` without rows.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn summary(
+        &self,
+        from: i64,
+        to: i64,
+        column: usize,
+        parts: Parts,
+    ) -> Result<Option<Candle>> {
+        let asked = Asked {
+            interval: (from, to),
+            grid: None,
+            columns: &[column],
+            parts,
+            ranges: &[],
+        };
+        let mut whole = None;
+        fold::fold(self.r, self.tree, self.late, asked, |_, window| {
+            whole = Some(Candle {
+                first_time: window.first_time,
+                last_time: window.last_time,
+                stats: window.stats,
+            });
+        })?;
+        Ok(whole)
+    }
+
+    /// Statistics of a column over the pieces that the tree has of the rows `from ..= to`, ascending.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn candles(
+        &self,
+        from: i64,
+        to: i64,
+        column: usize,
+        size: CandleSize,
+        f: impl FnMut(Candle),
+    ) -> Result<()> {
+        let candles = Candles::new(self.tree.types[column], size, f);
+        let columns = [column];
+        let words = fold::chosen(self.late, &columns);
+        let late = RowsRef::new(self.late.times(), &words);
+        let mut fold = Fold::new(
+            self.r,
+            self.tree,
+            late,
+            (from, to),
+            (&columns, &[]),
+            candles,
+        );
+        fold.run()?;
+        fold.collect.close();
+        Ok(())
+    }
+
+    /// Statistics of a column for each window that holds rows of `from ..= to`, in ascending order.
+    /// Window k holds the times from `origin + k width` up to, not including, `origin + (k + 1) width`.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`; `Limit` when the width is not positive.
+    ///
+    /// # Panics
+    /// When the column does not exist.
+    pub fn windows(
+        &self,
+        from: i64,
+        to: i64,
+        width: i64,
+        origin: i64,
+        column: usize,
+        mut f: impl FnMut(Window),
+    ) -> Result<()> {
+        let columns = (&[column][..], Parts::ALL);
+        self.windows_of((from, to), width, origin, columns, |_, window| f(window))
+    }
+
+    /// As `windows`, of some figures of several columns in one walk: `f` is called for each column with a window, and with which one of
+    /// `columns` it is of.
+    ///
+    /// # Errors
+    /// As `windows`.
+    ///
+    /// # Panics
+    /// When a column does not exist.
+    pub fn windows_of(
+        &self,
+        interval: (i64, i64),
+        width: i64,
+        origin: i64,
+        (columns, parts): (&[usize], Parts),
+        f: impl FnMut(usize, Window),
+    ) -> Result<()> {
+        let asked = Asked {
+            interval,
+            grid: Some(Grid::new(width, origin)?),
+            columns,
+            parts,
+            ranges: &[],
+        };
+        fold::fold(self.r, self.tree, self.late, asked, f)
+    }
+}

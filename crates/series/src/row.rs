@@ -1,0 +1,10 @@
+//! One row of a series, owned.
+
+/// A row, copied out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its timestamp.
+    pub time: i64,
+    /// One word a column.
+    pub words: Vec<u64>,
+}

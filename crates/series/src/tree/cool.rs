@@ -1,0 +1,231 @@
+//! Old leaves in cold form: leaves that lie before a time are read, joined to full ones, and written with models (leaf/cold.rs).
+//!
+//! 1. A leaf in cold form has a kind of its own, so what is to do is found by the links alone; no leaf is read twice for it.
+//! 2. Rows stay as they are. What changes a leaf in cold form later writes it as any other; only moving it keeps the form.
+
+use crate::leaf::capacity::vectors_max;
+use crate::link::{Entry, Link};
+use crate::node::{self, Spine};
+use crate::packer::Packer;
+use crate::tree::edit::{Edit, Split};
+use crate::tree::series_tree::{SeriesTree, raise};
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{COLD, Rows, RowsRef};
+use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
+
+/// A part of the work of making leaves cold, and what it came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cooling {
+    /// Rows that may still be rewritten; the last leaf may go beyond.
+    pub rows_left: u64,
+    /// Rows rewritten.
+    pub rows: u64,
+    /// Leaves that they were in.
+    pub leaves: u64,
+    /// Bytes of these.
+    pub bytes_before: u64,
+    /// Bytes of what stands in their place.
+    pub bytes_after: u64,
+}
+
+/// Whether a link leads to a leaf that is to become cold.
+fn is_due(link: &Link, before: i64, from: i64) -> bool {
+    link.ptr.kind != Kind::SeriesCold && link.end < before && link.end >= from
+}
+
+impl SeriesTree {
+    /// Gives the leaves all of whose rows are before `before` the cold form, those from time `from` on. Returns the time with which to go
+    /// on when `step` has no rows left, `None` when all is done. The tree has changed when the step has rewritten rows.
+    ///
+    /// # Errors
+    /// As `link`; `Unsupported` in a build without the feature `cold`.
+    pub fn cool<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        before: i64,
+        step: &mut Cooling,
+        from: i64,
+    ) -> Result<Option<i64>> {
+        if !COLD {
+            return Err(Error::Unsupported {
+                found: "leaves in cold form were asked for".to_owned(),
+                expected: "a build with the feature `cold`: turn it on and build again".to_owned(),
+            });
+        }
+        self.close_leaf(w, packer)?;
+        let mut walk = Walk {
+            before,
+            from,
+            step,
+            stop: None,
+        };
+        let (mut edit, root, height, pending) = self.edit(w, packer);
+        if let Some(entry) = root.take() {
+            let links = edit.cool(*height, vec![entry], &mut walk)?;
+            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+        }
+        if walk.stop.is_none() {
+            let links = std::mem::take(pending);
+            *pending = edit.cool(0, links, &mut walk)?;
+        }
+        Ok(walk.stop)
+    }
+
+    /// Whether the tree has leaves that `cool` would rewrite. Reads spines of nodes, no statistics and no leaf.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn has_warm_leaves<R: PageRead>(&self, r: &R, before: i64) -> Result<bool> {
+        let columns = self.types.len();
+        if let Some(root) = &self.root
+            && is_due_below(r, self.height, &root.link, columns, (before, i64::MIN))?
+        {
+            return Ok(true);
+        }
+        let mut pending = self.pending.iter();
+        Ok(pending.any(|entry| is_due(&entry.link, before, i64::MIN)))
+    }
+}
+
+/// Whether something below a link is due.
+fn is_due_below<R: PageRead>(
+    r: &R,
+    level: u8,
+    link: &Link,
+    columns: usize,
+    (before, from): (i64, i64),
+) -> Result<bool> {
+    if link.begin >= before || link.end < from {
+        return Ok(false);
+    }
+    if level == 0 {
+        return Ok(is_due(link, before, from));
+    }
+    let spine = Spine::open(r, link, level, columns)?;
+    for i in 0..spine.len() {
+        if is_due_below(r, level - 1, &spine.link(i), columns, (before, from))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Where a step goes and how far it has come.
+struct Walk<'s> {
+    before: i64,
+    from: i64,
+    step: &'s mut Cooling,
+    stop: Option<i64>,
+}
+
+impl<W: PageWrite> Edit<'_, W> {
+    fn cool(&mut self, level: u8, links: Vec<Entry>, walk: &mut Walk<'_>) -> Result<Vec<Entry>> {
+        if level == 0 {
+            return self.cool_leaves(links, walk);
+        }
+        let mut out = Vec::with_capacity(links.len());
+        for entry in links {
+            let columns = self.types.len();
+            let range = (walk.before, walk.from);
+            if walk.stop.is_some() || !is_due_below(self.w, level, &entry.link, columns, range)? {
+                out.push(entry);
+                continue;
+            }
+            let node = node::read(self.w, &entry.link, level, self.types)?;
+            self.w.free_extent(&node.extent);
+            let children = self.cool(level - 1, node.entries, walk)?;
+            out.extend(self.pack(level, &children, Split::Even)?);
+        }
+        Ok(out)
+    }
+
+    /// Joins neighbours that are due to leaves as full as they can be.
+    fn cool_leaves(&mut self, links: Vec<Entry>, walk: &mut Walk<'_>) -> Result<Vec<Entry>> {
+        let full = (vectors_max(self.types.len()) * VECTOR_ROWS) as u64;
+        let mut out = Vec::with_capacity(links.len());
+        let (mut group, mut rows) = (Vec::new(), 0);
+        for entry in links {
+            let due = is_due(&entry.link, walk.before, walk.from);
+            if !due || rows + entry.link.count > full {
+                self.cool_group(&mut group, walk.step, &mut out)?;
+                rows = 0;
+            }
+            if due && walk.stop.is_none() && walk.step.rows_left == 0 {
+                walk.stop = Some(entry.link.begin);
+            }
+            if !due || walk.stop.is_some() {
+                out.push(entry);
+                continue;
+            }
+            rows += entry.link.count;
+            group.push(entry);
+        }
+        self.cool_group(&mut group, walk.step, &mut out)?;
+        Ok(out)
+    }
+
+    fn cool_group(
+        &mut self,
+        group: &mut Vec<Entry>,
+        step: &mut Cooling,
+        out: &mut Vec<Entry>,
+    ) -> Result<()> {
+        let mut rows = Rows::new(self.types.len());
+        let (mut ends, mut bytes) = (Vec::new(), 0u64);
+        for entry in group.drain(..) {
+            rows.extend(self.read_leaf(&entry)?.view());
+            ends.push(rows.len());
+            self.bury(&entry)?;
+            bytes = bytes.saturating_add(entry.link.bytes);
+        }
+        if ends.is_empty() {
+            return Ok(());
+        }
+        step.leaves += ends.len() as u64;
+        step.bytes_before = step.bytes_before.saturating_add(bytes);
+        step.rows += rows.len() as u64;
+        step.rows_left = step.rows_left.saturating_sub(rows.len() as u64);
+        // What made short leaves small, a step that holds up to their end, is lost in the middle of a long one's vector.
+        if ends.len() > 1 && self.cold_bytes(rows.view()) >= bytes {
+            let mut begin = 0;
+            for end in ends {
+                out.extend(self.cold_leaves(rows.slice(begin..end), step)?);
+                begin = end;
+            }
+        } else {
+            out.extend(self.cold_leaves(rows.view(), step)?);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the rows, which fit one leaf, in cold form.
+    fn cold_bytes(&mut self, rows: RowsRef<'_>) -> u64 {
+        let mut leaf = self.packer.take_leaf();
+        leaf.fill_with_cold(self.types, self.hints, rows);
+        let bytes = leaf.stored_bytes();
+        leaf.empty();
+        self.packer.give_leaf(leaf);
+        bytes
+    }
+
+    /// Writes rows as leaves in cold form.
+    pub(crate) fn cold_leaves(
+        &mut self,
+        rows: RowsRef<'_>,
+        step: &mut Cooling,
+    ) -> Result<Vec<Entry>> {
+        let mut leaf = self.packer.take_leaf();
+        let mut leaves = Vec::new();
+        let mut at = 0;
+        while at < rows.len() {
+            let rest = rows.slice(at..rows.len());
+            at += leaf.fill_with_cold(self.types, self.hints, rest);
+            let entry = self.packer.write_leaf(self.w, &mut leaf, self.id.0)?;
+            step.bytes_after = step.bytes_after.saturating_add(entry.link.bytes);
+            leaves.push(entry);
+        }
+        self.packer.give_leaf(leaf);
+        Ok(leaves)
+    }
+}

@@ -1,0 +1,250 @@
+//! Changing a tree: copy-on-write from the touched leaves up to the root.
+//!
+//! Every function here takes links of one level and returns the links that stand in their place, none
+//! or one or several; the level above packs them into nodes again. `level` is that of what a link leads
+//! to: 0 for a leaf.
+//!
+//! 1. Links stay ascending and their spans stay disjoint, also where there are several rows of one time; begin, end, count and statistics of a link
+//!    are those of the rows below at all times.
+//! 2. What a replaced link led to is freed (nodes) or buried (leaves) in the same step.
+//! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.
+
+use crate::leaf::reader::Leaf;
+use crate::link::{Entry, Link};
+use crate::node::{self, Node, Spine};
+use crate::packer::Packer;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
+use tidalite_pager::{PageWrite, Result};
+
+/// Rows between two leaves make a leaf of their own from this many on; fewer join a neighbour.
+pub(crate) const STANDALONE_ROWS: usize = VECTOR_ROWS / 2;
+
+/// How links that do not fit one node are divided.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// All but the last node full: at the right edge.
+    Full,
+    /// Evenly: in the middle.
+    Even,
+}
+
+/// One change to one tree.
+pub(crate) struct Edit<'a, W> {
+    pub(crate) w: &'a mut W,
+    pub(crate) packer: &'a mut Packer,
+    pub(crate) id: SeriesId,
+    pub(crate) types: &'a [ColumnType],
+    /// One a column, and that of the times.
+    pub(crate) hints: &'a mut [Hint],
+    pub(crate) fanout: usize,
+}
+
+impl<W: PageWrite> Edit<'_, W> {
+    /// Writes rows as leaves: full ones, or of equal size when they replace a leaf that grew too large.
+    pub(crate) fn leaves(&mut self, rows: RowsRef<'_>, split: Split) -> Result<Vec<Entry>> {
+        let full = self.packer.leaf_vectors(self.types.len()) * VECTOR_ROWS;
+        let mut leaf = self.packer.take_leaf();
+        let mut leaves = Vec::new();
+        let mut at = 0;
+        while at < rows.len() {
+            let rest = rows.len() - at;
+            let take = match split {
+                Split::Full => rest.min(full),
+                Split::Even => {
+                    let even = rest.div_ceil(rest.div_ceil(full));
+                    even.next_multiple_of(VECTOR_ROWS).min(rest)
+                }
+            };
+            // Rows of one time stay together.
+            let take = match rows.slice(at..rows.len()).cut(take) {
+                0 => take,
+                cut => cut,
+            };
+            at += leaf.fill(self.types, self.hints, rows.slice(at..at + take));
+            leaves.push(self.packer.write_leaf(self.w, &mut leaf, self.id.0)?);
+        }
+        self.packer.give_leaf(leaf);
+        Ok(leaves)
+    }
+
+    pub(crate) fn read_leaf(&mut self, entry: &Entry) -> Result<Rows> {
+        self.packer.settle(self.w, entry.link.ptr.addr)?;
+        let leaf = Leaf::open(self.w, &entry.link, self.types)?;
+        let mut rows = Rows::with_capacity(self.types.len(), leaf.count());
+        leaf.read_all(self.w, &mut rows)?;
+        Ok(rows)
+    }
+
+    fn read_node(&mut self, entry: &Entry, level: u8) -> Result<Node> {
+        node::read(self.w, &entry.link, level, self.types)
+    }
+
+    pub(crate) fn bury(&mut self, entry: &Entry) -> Result<()> {
+        self.packer
+            .bury(self.w, entry.link.ptr.addr, entry.link.bytes)
+    }
+
+    /// Packs links into nodes of `level`.
+    pub(crate) fn pack(&mut self, level: u8, links: &[Entry], split: Split) -> Result<Vec<Entry>> {
+        if links.is_empty() {
+            return Ok(Vec::new());
+        }
+        let nodes = links.len().div_ceil(self.fanout);
+        let size = match split {
+            Split::Full => self.fanout,
+            Split::Even => links.len().div_ceil(nodes),
+        };
+        links
+            .chunks(size)
+            .map(|chunk| node::write(self.w, self.id.0, level, chunk))
+            .collect()
+    }
+
+    /// Puts rows under a list of links: each takes the rows from its begin up to the next one's begin,
+    /// the first also those before it.
+    pub(crate) fn insert(
+        &mut self,
+        level: u8,
+        links: Vec<Entry>,
+        rows: RowsRef<'_>,
+    ) -> Result<Vec<Entry>> {
+        let mut out = Vec::with_capacity(links.len() + 1);
+        let mut links = links.into_iter().peekable();
+        let mut at = 0;
+        while let Some(entry) = links.next() {
+            let stop = match links.peek() {
+                Some(next) => rows.lower_bound(next.link.begin).max(at),
+                None => rows.len(),
+            };
+            let part = rows.slice(at..stop);
+            at = stop;
+            if part.is_empty() {
+                out.push(entry);
+            } else if level == 0 {
+                out.extend(self.insert_leaf(entry, part)?);
+            } else {
+                let node = self.read_node(&entry, level)?;
+                self.w.free_extent(&node.extent);
+                let children = self.insert(level - 1, node.entries, part)?;
+                out.extend(self.pack(level, &children, Split::Even)?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Rows outside the leaf's span stand alone when they are many; the others are merged with it.
+    fn insert_leaf(&mut self, entry: Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
+        let alone = |n: usize| if n >= STANDALONE_ROWS { n } else { 0 };
+        let head = alone(rows.lower_bound(entry.link.begin));
+        let behind = rows.times().partition_point(|&t| t <= entry.link.end);
+        let tail = rows.len() - alone(rows.len() - behind);
+        let mut out = self.leaves(rows.slice(0..head), Split::Full)?;
+        if head == tail {
+            out.push(entry);
+        } else {
+            out.extend(self.merge_leaf(&entry, rows.slice(head..tail))?);
+        }
+        out.extend(self.leaves(rows.slice(tail..rows.len()), Split::Full)?);
+        Ok(out)
+    }
+
+    /// Rewrites a leaf with more rows; of a time that both have, the new ones stay.
+    pub(crate) fn merge_leaf(&mut self, entry: &Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
+        let old = self.read_leaf(entry)?;
+        self.bury(entry)?;
+        let merged = Rows::merge_newest(old.view(), rows);
+        self.leaves(merged.view(), Split::Even)
+    }
+
+    /// Appends links to leaves behind everything below `entry`, a node of `level`.
+    pub(crate) fn append(
+        &mut self,
+        level: u8,
+        entry: &Entry,
+        leaves: Vec<Entry>,
+    ) -> Result<Vec<Entry>> {
+        let node = self.read_node(entry, level)?;
+        self.w.free_extent(&node.extent);
+        let mut children = node.entries;
+        if level == 1 {
+            children.extend(leaves);
+        } else if let Some(last) = children.pop() {
+            children.extend(self.append(level - 1, &last, leaves)?);
+        }
+        self.pack(level, &children, Split::Full)
+    }
+
+    /// Removes the rows `from ..= to` under a list of links.
+    pub(crate) fn cut(
+        &mut self,
+        level: u8,
+        links: Vec<Entry>,
+        from: i64,
+        to: i64,
+    ) -> Result<Vec<Entry>> {
+        let mut out = Vec::with_capacity(links.len());
+        for entry in links {
+            if entry.link.outside(from, to) {
+                out.push(entry);
+            } else if entry.link.inside(from, to) {
+                self.fell(level, &entry.link)?;
+            } else if level == 0 {
+                out.extend(self.cut_leaf(entry, from, to)?);
+            } else {
+                let node = self.read_node(&entry, level)?;
+                let children = self.cut(level - 1, node.entries, from, to)?;
+                if rows_below(&children) == entry.link.count {
+                    out.push(entry); // the range lies in a gap: nothing below has changed
+                } else {
+                    self.w.free_extent(&node.extent);
+                    out.extend(self.pack(level, &children, Split::Even)?);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn cut_leaf(&mut self, entry: Entry, from: i64, to: i64) -> Result<Vec<Entry>> {
+        let mut rows = self.read_leaf(&entry)?;
+        let begin = rows.view().lower_bound(from);
+        let cut = rows.view().between(from, to).len();
+        if cut == 0 {
+            return Ok(vec![entry]);
+        }
+        self.bury(&entry)?;
+        rows.remove(begin..begin + cut);
+        self.leaves(rows.view(), Split::Even)
+    }
+
+    /// Frees everything below a link: of nodes the spines are read, leaves are buried unread.
+    fn fell(&mut self, level: u8, link: &Link) -> Result<()> {
+        if level == 0 {
+            return self.packer.bury(self.w, link.ptr.addr, link.bytes);
+        }
+        let spine = Spine::open(self.w, link, level, self.types.len())?;
+        let extent = spine.extent(&link.ptr, self.w.page_size());
+        let children: Vec<Link> = (0..spine.len()).map(|i| spine.link(i)).collect();
+        for child in &children {
+            self.fell(level - 1, child)?;
+        }
+        self.w.free_extent(&extent);
+        Ok(())
+    }
+
+    /// The only child of a node, when it has just one; the node is freed then.
+    pub(crate) fn only_child(&mut self, level: u8, entry: &Entry) -> Result<Option<Entry>> {
+        let mut node = self.read_node(entry, level)?;
+        if node.entries.len() != 1 {
+            return Ok(None);
+        }
+        self.w.free_extent(&node.extent);
+        Ok(node.entries.pop())
+    }
+}
+
+fn rows_below(entries: &[Entry]) -> u64 {
+    let counts = entries.iter().map(|entry| entry.link.count);
+    counts.fold(0, u64::saturating_add)
+}

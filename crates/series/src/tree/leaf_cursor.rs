@@ -1,0 +1,183 @@
+//! Steps over the links to leaves: those below the root, then those that wait in the record.
+
+use crate::link::Link;
+use crate::node::Spine;
+use crate::tree::series_tree::SeriesTree;
+use tidalite_pager::{PageRead, Result};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Before,
+    /// `stack` leads to a link of a lowest node.
+    Tree,
+    Pending(usize),
+    After,
+}
+
+/// A position among the leaves of a tree. Steps read a node only when they leave one.
+pub(crate) struct LeafCursor<'a, R> {
+    r: &'a R,
+    tree: &'a SeriesTree,
+    /// From the root downwards: a node and the link taken in it. Empty, or `height` long.
+    stack: Vec<(Spine<'a>, usize)>,
+    at: At,
+}
+
+impl<'a, R: PageRead> LeafCursor<'a, R> {
+    /// In front of the first leaf.
+    pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
+        Self {
+            r,
+            tree,
+            stack: Vec::new(),
+            at: At::Before,
+        }
+    }
+
+    /// The link stood on.
+    pub(crate) fn link(&self) -> Option<Link> {
+        match self.at {
+            At::Before | At::After => None,
+            At::Tree => self.stack.last().map(|(spine, i)| spine.link(*i)),
+            At::Pending(i) => Some(self.tree.pending[i].link),
+        }
+    }
+
+    pub(crate) fn is_before(&self) -> bool {
+        self.at == At::Before
+    }
+
+    /// Goes to the last leaf that begins at or before `t`, else in front of the first.
+    pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
+        let waiting = self
+            .tree
+            .pending
+            .partition_point(|entry| entry.link.begin <= t);
+        if waiting > 0 {
+            self.at = At::Pending(waiting - 1);
+        } else if self
+            .tree
+            .root
+            .as_ref()
+            .is_some_and(|root| root.link.begin <= t)
+        {
+            self.descend_from_root(|spine| spine.link_at(t))?;
+        } else {
+            self.at = At::Before;
+        }
+        Ok(())
+    }
+
+    fn descend_from_root(&mut self, choose: impl Fn(&Spine<'a>) -> usize) -> Result<()> {
+        self.stack.clear();
+        if let Some(root) = &self.tree.root {
+            self.descend(root.link, choose)?;
+            self.at = At::Tree;
+        }
+        Ok(())
+    }
+
+    /// Goes down from `link` to a lowest node.
+    fn descend(&mut self, mut link: Link, choose: impl Fn(&Spine<'a>) -> usize) -> Result<()> {
+        while self.stack.len() < usize::from(self.tree.height) {
+            let level = self.tree.height - self.stack.len() as u8;
+            let spine = Spine::open(self.r, &link, level, self.tree.types.len())?;
+            let i = choose(&spine);
+            link = spine.link(i);
+            self.stack.push((spine, i));
+        }
+        Ok(())
+    }
+
+    /// To the next leaf; behind the last when there is none.
+    pub(crate) fn next(&mut self) -> Result<()> {
+        let waiting = self.tree.pending.len();
+        match self.at {
+            At::Before if self.tree.root.is_some() => return self.descend_from_root(|_| 0),
+            At::Tree => {
+                while let Some((spine, i)) = self.stack.last_mut() {
+                    if *i + 1 < spine.len() {
+                        *i += 1;
+                        let link = spine.link(*i);
+                        return self.descend(link, |_| 0);
+                    }
+                    self.stack.pop();
+                }
+                self.at = if waiting > 0 {
+                    At::Pending(0)
+                } else {
+                    At::After
+                };
+            }
+            At::Before if waiting > 0 => self.at = At::Pending(0),
+            At::Pending(i) if i + 1 < waiting => self.at = At::Pending(i + 1),
+            At::Before | At::Pending(_) | At::After => self.at = At::After,
+        }
+        Ok(())
+    }
+
+    /// To the previous leaf; in front of the first when there is none.
+    pub(crate) fn previous(&mut self) -> Result<()> {
+        let waiting = self.tree.pending.len();
+        match self.at {
+            At::After if waiting > 0 => self.at = At::Pending(waiting - 1),
+            At::Pending(i) if i > 0 => self.at = At::Pending(i - 1),
+            At::After | At::Pending(_) if self.tree.root.is_some() => {
+                return self.descend_from_root(|spine| spine.len() - 1);
+            }
+            At::Tree => {
+                while let Some((spine, i)) = self.stack.last_mut() {
+                    if *i > 0 {
+                        *i -= 1;
+                        let link = spine.link(*i);
+                        return self.descend(link, |spine| spine.len() - 1);
+                    }
+                    self.stack.pop();
+                }
+                self.at = At::Before;
+            }
+            At::Before | At::Pending(_) | At::After => self.at = At::Before,
+        }
+        Ok(())
+    }
+
+    /// Behind the last leaf.
+    pub(crate) fn go_behind(&mut self) {
+        self.at = At::After;
+    }
+}
+
+impl SeriesTree {
+    /// Calls `f` with the link of every leaf, in ascending order. Reads nodes only.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn for_each_leaf<R: PageRead>(&self, r: &R, mut f: impl FnMut(&Link)) -> Result<()> {
+        let mut leaves = LeafCursor::new(r, self);
+        leaves.next()?;
+        while let Some(link) = leaves.link() {
+            f(&link);
+            leaves.next()?;
+        }
+        Ok(())
+    }
+
+    /// Calls `f` with the link of every leaf, in ascending order, as long as it answers true. Reads nodes only.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn for_each_leaf_while<R: PageRead>(
+        &self,
+        r: &R,
+        mut f: impl FnMut(&Link) -> bool,
+    ) -> Result<()> {
+        let mut leaves = LeafCursor::new(r, self);
+        leaves.next()?;
+        while let Some(link) = leaves.link()
+            && f(&link)
+        {
+            leaves.next()?;
+        }
+        Ok(())
+    }
+}

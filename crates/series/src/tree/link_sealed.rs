@@ -1,0 +1,61 @@
+//! Linking vectors that another thread has encoded (`leaf/sealed.rs`).
+
+use crate::leaf::sealed::Sealed;
+use crate::packer::Packer;
+use crate::tree::edit::STANDALONE_ROWS;
+use crate::tree::series_tree::SeriesTree;
+use tidalite_pager::{PageWrite, Result};
+
+impl Sealed {
+    /// Begins with what the encoder of a tree has learned.
+    pub fn begin(&mut self, tree: &SeriesTree) {
+        self.hints.clone_from(&tree.hints);
+    }
+}
+
+impl SeriesTree {
+    /// As [`link`](Self::link) of rows that `sealed` has encoded. False, and nothing is done, where they do not simply follow
+    /// those that are there: `link` it must be.
+    ///
+    /// # Errors
+    /// As `link`.
+    pub fn link_sealed<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        sealed: &Sealed,
+    ) -> Result<bool> {
+        let Some(&(first, ..)) = sealed.spans.first() else {
+            return Ok(true);
+        };
+        if !self.is_followed_by(first) {
+            return Ok(false);
+        }
+        self.hints.clone_from(&sealed.hints);
+        let mut at = 0;
+        while at < sealed.spans.len() {
+            let before = self.open_bytes();
+            let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
+            at += leaf.fill_sealed(&self.types, &mut self.hints, sealed, at);
+            packer.note_open(before, leaf.bytes());
+            let full = leaf.is_full();
+            self.open = Some(leaf);
+            if full || at < sealed.spans.len() {
+                self.close_leaf(w, packer)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether rows from this time on go to the open leaf, or to a new one behind all others.
+    fn is_followed_by(&self, first: i64) -> bool {
+        if !self.ends_before(first) {
+            return false;
+        }
+        match (&self.open, self.pending.last()) {
+            (Some(open), _) => open.is_even(),
+            (None, Some(last)) => last.link.count >= STANDALONE_ROWS as u64,
+            (None, None) => true,
+        }
+    }
+}

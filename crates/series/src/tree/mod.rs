@@ -1,0 +1,8 @@
+//! The tree of one series: the record, and the changes to what lies below it.
+
+pub(crate) mod cool;
+pub(crate) mod edit;
+pub(crate) mod leaf_cursor;
+pub(crate) mod link_sealed;
+pub(crate) mod record;
+pub(crate) mod series_tree;

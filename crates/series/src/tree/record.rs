@@ -1,0 +1,340 @@
+//! The series record: what is stored for a series and decoded before anything else is read of it.
+//!
+//! ```text
+//! 0         1        2        3         4  8
+//! | version | columns| height | waiting | 0 | types | hints | root | waiting links |
+//! |   u8    |   u8   |   u8   |   u8    |u32|
+//! types   one u8 a column, zeros up to a multiple of 8
+//! hints   8 B a column: what the encoder learned; a writer may leave zeros
+//! root    when height > 0: an entry
+//! entry   | link 72 B | statistics, for each column a form and what it needs |
+//!           form 0: | 0 u8 | lengths 6 B | numbers |   as in an entry of a leaf (leaf/entry.rs), with times since the link's begin
+//!           form 1: | 1 u8 |          every word is zero and begin, end, count are those of the link
+//!           form 2: | 2 u8 |          every word is null, likewise; only where the column has nulls
+//! ```
+//!
+//! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 103 c) bytes.
+
+use crate::leaf::layout::is_leaf;
+use crate::link::{Entry, LINK_BYTES, Link};
+use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
+use crate::row::Row;
+use crate::tree::series_tree::{PENDING_MAX, SeriesTree};
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_base::{Corrupt, SeriesId, TxnId};
+use tidalite_codec::short;
+use tidalite_codec::{
+    Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, WordForm, last_word,
+};
+use tidalite_pager::{Kind, Result};
+
+const VERSION: u8 = 2;
+const VERSION_AT: usize = 0;
+const COLUMNS_AT: usize = VERSION_AT + 1;
+const HEIGHT_AT: usize = COLUMNS_AT + 1;
+const PENDING_AT: usize = HEIGHT_AT + 1;
+const TYPES_AT: usize = PENDING_AT + 5;
+
+/// Bytes of the lengths of the numbers that statistics are.
+const LENGTHS_BYTES: usize = STATS_FIELDS / 2;
+
+const FORM_WHOLE: u8 = 0;
+const FORM_ZERO: u8 = 1;
+const FORM_NULL: u8 = 2;
+
+fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
+    let at = out.len();
+    out.resize(at + LINK_BYTES, 0);
+    entry.link.encode(out, at);
+    for stats in &entry.stats {
+        let (ty, link) = (stats.column_type(), &entry.link);
+        // The flags of most series.
+        if stats.to_bytes() == Stats::of_zeros(ty, link.begin, link.count).to_bytes() {
+            out.push(FORM_ZERO);
+        } else if ty.null().is_some() && stats.null_count() == link.count {
+            out.push(FORM_NULL);
+        } else {
+            out.push(FORM_WHOLE);
+            let numbers = stats.to_fields(&Clock::units(link.begin, link.end), WordForm::OF_TYPE);
+            let lengths = short::lengths(&numbers).to_le_bytes();
+            out.extend_from_slice(&lengths[..LENGTHS_BYTES]);
+            short::put(&numbers, out);
+        }
+    }
+}
+
+struct Head {
+    types: Vec<ColumnType>,
+    height: u8,
+    pending: usize,
+}
+
+/// Reads fields one after another; a field beyond the end is damage.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    id: SeriesId,
+}
+
+impl<'a> Fields<'a> {
+    fn bad(&self, found: String, expected: &str) -> tidalite_pager::Error {
+        let what = format!("record of {}", self.id);
+        Corrupt::new(what, self.at as u64, found, expected).into()
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let Some(field) = self.bytes.get(self.at..self.at + len) else {
+            return Err(self.bad(format!("{} bytes", self.bytes.len()), "a longer record"));
+        };
+        self.at += len;
+        Ok(field)
+    }
+
+    /// What stands in front of the entries, and how many of them follow.
+    fn head(&mut self) -> Result<Head> {
+        let head = self.take(TYPES_AT)?;
+        let (columns, height) = (usize::from(head[COLUMNS_AT]), head[HEIGHT_AT]);
+        let pending = usize::from(head[PENDING_AT]);
+        if head[VERSION_AT] != VERSION || head[PENDING_AT + 1..].iter().any(|&byte| byte != 0) {
+            return Err(self.bad(format!("version {}", head[VERSION_AT]), "version 2"));
+        }
+        if columns > COLUMNS_MAX || height > HEIGHT_MAX || pending > PENDING_MAX {
+            let found = format!("{columns} columns, height {height}, {pending} links");
+            return Err(self.bad(found, "numbers within the limits"));
+        }
+        let codes = self.take(columns.next_multiple_of(8))?;
+        let types = codes[..columns]
+            .iter()
+            .map(|&code| ColumnType::from_code(code));
+        let types = types.collect::<Result<Vec<_>, _>>()?;
+        Ok(Head {
+            types,
+            height,
+            pending,
+        })
+    }
+
+    fn expect_end(&self) -> Result<()> {
+        if self.at == self.bytes.len() {
+            return Ok(());
+        }
+        Err(self.bad(format!("{} bytes", self.bytes.len()), "a shorter record"))
+    }
+
+    /// Passes by an entry.
+    fn skip_entry(&mut self, columns: usize) -> Result<()> {
+        self.take(LINK_BYTES)?;
+        for _ in 0..columns {
+            if self.take(1)?[0] == FORM_WHOLE {
+                let lengths = self.lengths()?;
+                self.take(short::sum(lengths))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lengths(&mut self) -> Result<u64> {
+        let mut lengths = [0; 8];
+        lengths[..LENGTHS_BYTES].copy_from_slice(self.take(LENGTHS_BYTES)?);
+        Ok(u64::from_le_bytes(lengths))
+    }
+
+    /// The first numbers of statistics in the form of their own.
+    fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
+        let lengths = self.lengths()?;
+        let at = self.at;
+        self.take(short::sum(lengths))?;
+        let numbers = short::get(self.bytes, at, lengths);
+        numbers.ok_or_else(|| self.bad(format!("lengths {lengths:x}"), "0 to 8 bytes a number"))
+    }
+
+    /// Statistics of the rows below a link, in the form of their own.
+    fn stats(&mut self, ty: ColumnType, link: &Link) -> Result<Stats> {
+        let numbers = self.numbers()?;
+        let clock = Clock::units(link.begin, link.end);
+        Ok(Stats::from_fields(ty, link.count, &numbers, &clock)?)
+    }
+
+    fn link(&mut self, of_kind: fn(Kind) -> bool, after: Option<i64>) -> Result<Link> {
+        let link = Link::decode(self.take(LINK_BYTES)?, 0);
+        let behind = after.is_none_or(|after| after < link.begin);
+        if !of_kind(link.ptr.kind) || !behind || link.count == 0 || link.end < link.begin {
+            return Err(self.bad(format!("{link:?}"), "a link behind those before it"));
+        }
+        Ok(link)
+    }
+
+    /// The last row below the next link, which is the last one.
+    fn last_row(&mut self, types: &[ColumnType], of_kind: fn(Kind) -> bool) -> Result<Row> {
+        let link = self.link(of_kind, None)?;
+        let mut words = Vec::with_capacity(types.len());
+        for &ty in types {
+            words.push(match self.take(1)?[0] {
+                FORM_WHOLE => last_word(ty, self.numbers()?),
+                FORM_ZERO => 0,
+                FORM_NULL if ty.null().is_some() => ty.fill(),
+                other => return Err(self.bad(format!("form {other}"), "0, 1 or 2")),
+            });
+        }
+        Ok(Row {
+            time: link.end,
+            words,
+        })
+    }
+
+    fn entry(
+        &mut self,
+        types: &[ColumnType],
+        of_kind: fn(Kind) -> bool,
+        after: Option<i64>,
+    ) -> Result<Entry> {
+        let link = self.link(of_kind, after)?;
+        let mut stats = Vec::with_capacity(types.len());
+        for &ty in types {
+            let own = match self.take(1)?[0] {
+                FORM_WHOLE => self.stats(ty, &link)?,
+                FORM_ZERO => Stats::of_zeros(ty, link.begin, link.count),
+                FORM_NULL if ty.null().is_some() => Stats::of_fill(ty, link.begin, link.count),
+                other => return Err(self.bad(format!("form {other}"), "0, 1 or 2")),
+            };
+            stats.push(own);
+        }
+        Ok(Entry { link, stats })
+    }
+}
+
+impl SeriesTree {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        assert!(
+            self.pending.len() <= PENDING_MAX,
+            "flushed before it is encoded"
+        );
+        let mut out = vec![0; TYPES_AT + self.types.len().next_multiple_of(8)];
+        out[VERSION_AT] = VERSION;
+        out[COLUMNS_AT] = self.types.len() as u8;
+        out[HEIGHT_AT] = self.height;
+        out[PENDING_AT] = self.pending.len() as u8;
+        for (c, ty) in self.types.iter().enumerate() {
+            out[TYPES_AT + c] = ty.code();
+        }
+        // What was learned of the times is not stored: one search finds it again.
+        for hint in &self.hints[..self.types.len()] {
+            out.extend_from_slice(&hint.to_bytes());
+        }
+        for entry in self.tops() {
+            encode_entry(entry, &mut out);
+        }
+        out
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a record; the address in it is the offset inside the record.
+    pub fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
+        let mut fields = Fields { bytes, at: 0, id };
+        let head = fields.head()?;
+        let (types, height) = (head.types, head.height);
+        let mut hints = Vec::with_capacity(types.len() + 1);
+        for _ in 0..types.len() {
+            let mut hint = [0; HINT_BYTES];
+            hint.copy_from_slice(fields.take(HINT_BYTES)?);
+            hints.push(Hint::from_bytes(hint));
+        }
+        hints.push(Hint::default());
+        let mut after = None;
+        let mut root = None;
+        if height > 0 {
+            let entry = fields.entry(&types, |kind| kind == Kind::SeriesNode, after)?;
+            after = Some(entry.link.end);
+            root = Some(entry);
+        }
+        let mut pending = Vec::with_capacity(head.pending);
+        for _ in 0..head.pending {
+            let entry = fields.entry(&types, is_leaf, after)?;
+            after = Some(entry.link.end);
+            pending.push(entry);
+        }
+        fields.expect_end()?;
+        Ok(Self {
+            id,
+            types,
+            hints,
+            height,
+            root,
+            pending,
+            open: None,
+            fanout: NODE_LINKS_MAX,
+        })
+    }
+
+    /// The last row of the tree whose record this is, and none without rows: what [`last_row`](Self::last_row) gives after `decode`, with
+    /// words for the columns `types`, of which the last may have been added later. Only the words are decoded, and of the last entry only.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a record, or one of other columns.
+    pub fn last_row_of(id: SeriesId, bytes: &[u8], types: &[ColumnType]) -> Result<Option<Row>> {
+        let mut fields = Fields { bytes, at: 0, id };
+        let head = fields.head()?;
+        let Some(added) = types.strip_prefix(&head.types[..]) else {
+            return Err(fields.bad(format!("{:?}", head.types), "the columns of the series"));
+        };
+        fields.take(head.types.len() * HINT_BYTES)?;
+        let tops = usize::from(head.height > 0) + head.pending;
+        if tops == 0 {
+            fields.expect_end()?;
+            return Ok(None);
+        }
+        for _ in 1..tops {
+            fields.skip_entry(head.types.len())?;
+        }
+        let of_kind = match head.pending {
+            0 => |kind| kind == Kind::SeriesNode,
+            _ => is_leaf,
+        };
+        let mut row = fields.last_row(&head.types, of_kind)?;
+        fields.expect_end()?;
+        row.words.extend(added.iter().map(|ty| ty.fill()));
+        Ok(Some(row))
+    }
+
+    /// The tree with columns that were added behind its own: in the rows that it has they hold null, or zero in a column
+    /// without nulls.
+    ///
+    /// # Errors
+    /// `Limit` with more than 64 columns.
+    pub fn with_added(mut self, types: &[ColumnType]) -> Result<Self> {
+        debug_assert!(self.open.is_none(), "columns are added after `close_leaf`");
+        let columns = self.types.len() + types.len();
+        if columns > COLUMNS_MAX {
+            return Err(tidalite_pager::Error::Limit {
+                what: "columns of a series",
+                found: columns as u64,
+                limit: COLUMNS_MAX as u64,
+            });
+        }
+        for &ty in types {
+            // The hint of the times stays the last one.
+            self.hints.insert(self.types.len(), Hint::default());
+            self.types.push(ty);
+            for entry in self.root.iter_mut().chain(&mut self.pending) {
+                let link = &entry.link;
+                entry.stats.push(Stats::of_fill(ty, link.begin, link.count));
+            }
+        }
+        Ok(self)
+    }
+
+    /// True when no row is in the tree.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.root.is_none() && self.pending.is_empty() && self.open.is_none()
+    }
+
+    /// The newest transaction that wrote something the record points to.
+    #[must_use]
+    pub fn birth(&self) -> TxnId {
+        let births = self.tops().map(|entry| entry.link.ptr.birth);
+        births.max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,444 @@
+//! A series' tree as an operation sees it: the decoded record, and the changes to it.
+//!
+//! 1. `root` is there exactly when `height > 0`; it leads to a node of level `height`.
+//! 2. `pending` are links to leaves that lie behind everything below `root`, ascending and disjoint. A
+//!    record holds at most [`PENDING_MAX`] of them; while a transaction is under way up to
+//!    `PENDING_OPEN_MAX` wait, so that a bulk load writes a node once when it is full.
+//! 3. Rows below are sorted; those of one time are in one vector, in the order in which they arrived. Nothing of this depends
+//!    on the front.
+//! 4. `open` is the leaf that the transaction's newest rows go to; it lies behind everything else. Nothing can be read of
+//!    it before it is closed, which every other change does first.
+
+use crate::leaf::writer::OpenLeaf;
+use crate::link::{Entry, Link};
+use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX, Spine};
+use crate::packer::Packer;
+use crate::row::Row;
+use crate::tree::edit::{Edit, STANDALONE_ROWS, Split};
+use tidalite_base::SeriesId;
+use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
+use tidalite_codec::{ColumnType, Hint, RowsRef, Stats};
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
+
+/// Links that wait in a record, at most.
+pub const PENDING_MAX: usize = 8;
+/// Links that wait in memory while a transaction is under way.
+const PENDING_OPEN_MAX: usize = 64;
+
+/// What a tree consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Leaves.
+    pub leaves: u64,
+    /// Their bytes, alignment included.
+    pub leaf_bytes: u64,
+    /// Nodes.
+    pub nodes: u64,
+    /// Their pages.
+    pub node_pages: u64,
+}
+
+/// The tree of one series.
+#[derive(Clone, Debug)]
+pub struct SeriesTree {
+    pub(crate) id: SeriesId,
+    pub(crate) types: Vec<ColumnType>,
+    /// One a column, and that of the times.
+    pub(crate) hints: Vec<Hint>,
+    pub(crate) height: u8,
+    pub(crate) root: Option<Entry>,
+    pub(crate) pending: Vec<Entry>,
+    pub(crate) open: Option<Box<OpenLeaf>>,
+    pub(crate) fanout: usize,
+}
+
+impl SeriesTree {
+    /// An empty tree.
+    ///
+    /// # Errors
+    /// `Limit` with more than 64 columns.
+    pub fn new(id: SeriesId, types: &[ColumnType]) -> Result<Self> {
+        if types.len() > COLUMNS_MAX {
+            return Err(Error::Limit {
+                what: "columns of a series",
+                found: types.len() as u64,
+                limit: COLUMNS_MAX as u64,
+            });
+        }
+        Ok(Self {
+            id,
+            types: types.to_vec(),
+            hints: vec![Hint::default(); types.len() + 1],
+            height: 0,
+            root: None,
+            pending: Vec::new(),
+            open: None,
+            fanout: NODE_LINKS_MAX,
+        })
+    }
+
+    /// Lets tests build high trees from few rows: a node takes `fanout` links.
+    ///
+    /// # Panics
+    /// When `fanout` is not between 2 and 64.
+    #[must_use]
+    pub fn with_fanout(mut self, fanout: usize) -> Self {
+        assert!((2..=NODE_LINKS_MAX).contains(&fanout), "links of a node");
+        self.fanout = fanout;
+        self
+    }
+
+    /// Whose tree it is.
+    #[must_use]
+    pub fn id(&self) -> SeriesId {
+        self.id
+    }
+
+    /// The columns' types.
+    #[must_use]
+    pub fn types(&self) -> &[ColumnType] {
+        &self.types
+    }
+
+    /// Levels of nodes above the leaves; 0 while all leaves wait in the record.
+    #[must_use]
+    pub fn height(&self) -> u8 {
+        self.height
+    }
+
+    pub(crate) fn tops(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        debug_assert!(self.open.is_none(), "rows are read after `close_leaf`");
+        self.root.iter().chain(&self.pending)
+    }
+
+    /// Rows in the tree.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.tops()
+            .fold(0, |sum, entry| sum.saturating_add(entry.link.count))
+    }
+
+    /// First and last timestamp in the tree.
+    #[must_use]
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let first = self.tops().next()?;
+        let last = self.tops().next_back()?;
+        Some((first.link.begin, last.link.end))
+    }
+
+    /// Whether all its rows are before a time, those of the leaf that is open included.
+    #[must_use]
+    pub fn ends_before(&self, time: i64) -> bool {
+        if let Some(open) = &self.open {
+            return open.span().1 < time;
+        }
+        let last = self.pending.last().or(self.root.as_ref());
+        last.is_none_or(|last| last.link.end < time)
+    }
+
+    /// The first row, by the statistics. Of several at its time the first one.
+    #[must_use]
+    pub fn first_row(&self) -> Option<Row> {
+        let entry = self.tops().next()?;
+        let words = entry.stats.iter().map(Stats::first);
+        Some(Row {
+            time: entry.link.begin,
+            words: words.collect::<Option<_>>()?,
+        })
+    }
+
+    /// The last row, by the statistics. Of several at its time the last one.
+    #[must_use]
+    pub fn last_row(&self) -> Option<Row> {
+        self.tops().next_back()?.last_row()
+    }
+
+    /// What the decoded record takes in memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let column = size_of::<Hint>() + size_of::<ColumnType>();
+        let entry = size_of::<Entry>() + self.types.len() * size_of::<Stats>();
+        size_of::<Self>() + self.types.len() * column + self.tops().count() * entry
+    }
+
+    /// Bytes of the leaves, alignment included. Nodes are not counted.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        self.tops()
+            .fold(0, |sum, entry| sum.saturating_add(entry.link.bytes))
+    }
+
+    /// Statistics of a whole column, without reading anything.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    #[must_use]
+    pub fn column_stats(&self, column: usize) -> Stats {
+        let mut all = Stats::empty(self.types[column]);
+        for entry in self.tops() {
+            all.merge_after(&entry.stats[column]);
+        }
+        all
+    }
+
+    /// The newest transaction of the rows in the tree.
+    #[must_use]
+    pub fn data_txn(&self) -> tidalite_base::TxnId {
+        let txns = self.tops().map(|entry| entry.link.data_txn);
+        txns.max().unwrap_or_default()
+    }
+
+    /// How many leaves and nodes there are and what they take. Reads the spines of all nodes.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`.
+    pub fn shape<R: PageRead>(&self, r: &R) -> Result<Shape> {
+        let mut shape = Shape {
+            leaves: self.pending.len() as u64,
+            leaf_bytes: self.stored_bytes(),
+            ..Shape::default()
+        };
+        let mut open: Vec<(u8, Link)> = Vec::new();
+        open.extend(self.root.iter().map(|root| (self.height, root.link)));
+        while let Some((level, link)) = open.pop() {
+            let spine = Spine::open(r, &link, level, self.types.len())?;
+            shape.nodes += 1;
+            shape.node_pages += spine.node_bytes().div_ceil(r.page_size()) as u64;
+            if level == 1 {
+                shape.leaves += spine.len() as u64;
+            } else {
+                open.extend((0..spine.len()).map(|i| (level - 1, spine.link(i))));
+            }
+        }
+        Ok(shape)
+    }
+
+    pub(crate) fn edit<'a, W: PageWrite>(
+        &'a mut self,
+        w: &'a mut W,
+        packer: &'a mut Packer,
+    ) -> (
+        Edit<'a, W>,
+        &'a mut Option<Entry>,
+        &'a mut u8,
+        &'a mut Vec<Entry>,
+    ) {
+        let edit = Edit {
+            w,
+            packer,
+            id: self.id,
+            types: &self.types,
+            hints: &mut self.hints,
+            fanout: self.fanout,
+        };
+        (edit, &mut self.root, &mut self.height, &mut self.pending)
+    }
+
+    /// Links rows: sorted, at most 1024 of one time. They take the place of all rows at the same times.
+    ///
+    /// Rows behind all others go to a leaf that stays open for more; `close_leaf` before they are read, or `save`.
+    ///
+    /// Cost: appended rows are encoded once; rows that fall between others rewrite the leaves that they
+    /// touch and the nodes above those.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`; `Corrupt` when a leaf that must be merged is damaged. The transaction must then
+    /// be rolled back.
+    ///
+    /// # Panics
+    /// When the number of columns is not that of the series.
+    pub fn link<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        assert_eq!(
+            rows.column_count(),
+            self.types.len(),
+            "the columns of the series"
+        );
+        debug_assert!(rows.is_sorted(), "rows to link are sorted");
+        let Some(&first) = rows.times().first() else {
+            return Ok(());
+        };
+        if let Some(open) = &self.open {
+            if open.span().1 < first {
+                return self.append(w, packer, rows);
+            }
+            self.close_leaf(w, packer)?;
+        }
+        // What lies below the root, what belongs to the waiting links, what is new at the end.
+        let below = match (&self.root, self.pending.first()) {
+            (None, _) => 0,
+            (Some(_), Some(first)) => rows.lower_bound(first.link.begin),
+            (Some(root), None) => rows.times().partition_point(|&t| t <= root.link.end),
+        };
+        let waiting = match self.pending.last() {
+            Some(last) => rows
+                .times()
+                .partition_point(|&t| t <= last.link.end)
+                .max(below),
+            None => below,
+        };
+        let (mut edit, root, height, pending) = self.edit(w, packer);
+        if below > 0
+            && let Some(entry) = root.take()
+        {
+            let links = edit.insert(*height, vec![entry], rows.slice(0..below))?;
+            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+        }
+        if waiting > below {
+            let links = std::mem::take(pending);
+            *pending = edit.insert(0, links, rows.slice(below..waiting))?;
+        }
+        let mut new = rows.slice(waiting..rows.len());
+        if !new.is_empty()
+            && let Some(last) = pending.pop_if(|last| last.link.count < STANDALONE_ROWS as u64)
+        {
+            // A leaf of few rows takes in the beginning of what follows it, up to a whole vector.
+            let mut few = edit.read_leaf(&last)?;
+            edit.bury(&last)?;
+            let part = new.slice(0..new.cut(VECTOR_ROWS - few.len()));
+            few.extend(part);
+            new = new.slice(part.len()..new.len());
+            self.append(w, packer, few.view())?;
+        }
+        self.append(w, packer, new)
+    }
+
+    /// Puts rows behind everything else, into the open leaf.
+    fn append<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        rows: RowsRef<'_>,
+    ) -> Result<()> {
+        let mut at = 0;
+        while at < rows.len() {
+            let before = self.open.as_ref().map_or(0, |leaf| leaf.bytes());
+            let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
+            at += leaf.fill(&self.types, &mut self.hints, rows.slice(at..rows.len()));
+            packer.note_open(before, leaf.bytes());
+            let full = leaf.is_full();
+            self.open = Some(leaf);
+            if full || at < rows.len() {
+                self.close_leaf(w, packer)?;
+            }
+        }
+        self.flush_pending(w, packer, PENDING_OPEN_MAX)
+    }
+
+    /// Memory of the leaf that newest rows wait in; 0 when there is none.
+    #[must_use]
+    pub fn open_bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, |leaf| leaf.bytes())
+    }
+
+    /// Hands the leaf that newest rows wait in to the packer: after `Packer::flush` they can be read.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`; `Corrupt` when a node that takes the link is damaged.
+    pub fn close_leaf<W: PageWrite>(&mut self, w: &mut W, packer: &mut Packer) -> Result<()> {
+        let Some(mut leaf) = self.open.take() else {
+            return Ok(());
+        };
+        packer.note_open(leaf.bytes(), 0);
+        self.pending
+            .push(packer.write_leaf(w, &mut leaf, self.id.0)?);
+        packer.give_leaf(leaf);
+        self.flush_pending(w, packer, PENDING_OPEN_MAX)
+    }
+
+    /// Moves waiting links into the tree when there are more than `most`; the last one stays, because
+    /// the next rows may join it.
+    fn flush_pending<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        most: usize,
+    ) -> Result<()> {
+        if self.pending.len() <= most {
+            return Ok(());
+        }
+        let (mut edit, root, height, pending) = self.edit(w, packer);
+        let last = pending.split_off(pending.len() - 1);
+        let leaves = std::mem::replace(pending, last);
+        let (level, links) = match root.take() {
+            Some(entry) => (*height, edit.append(*height, &entry, leaves)?),
+            None => (0, leaves),
+        };
+        (*root, *height) = raise(&mut edit, level, links, Split::Full)?;
+        Ok(())
+    }
+
+    /// Removes the rows `from ..= to` and returns how many there were. Whole subtrees go unread down to
+    /// their lowest nodes; at most the two leaves at the edges are rewritten.
+    ///
+    /// # Errors
+    /// As `link`.
+    pub fn delete<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        packer: &mut Packer,
+        from: i64,
+        to: i64,
+    ) -> Result<u64> {
+        if from > to {
+            return Ok(0);
+        }
+        self.close_leaf(w, packer)?;
+        let before = self.count();
+        let (mut edit, root, height, pending) = self.edit(w, packer);
+        let links = std::mem::take(pending);
+        *pending = edit.cut(0, links, from, to)?;
+        if let Some(entry) = root.take() {
+            let links = edit.cut(*height, vec![entry], from, to)?;
+            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+            while *height > 1
+                && let Some(entry) = &root
+                && let Some(child) = edit.only_child(*height, entry)?
+            {
+                *root = Some(child);
+                *height -= 1;
+            }
+        }
+        Ok(before.saturating_sub(self.count()))
+    }
+
+    /// Ends this transaction's changes: brings the waiting links down to [`PENDING_MAX`] and returns the
+    /// record's bytes.
+    ///
+    /// # Errors
+    /// As `link`.
+    pub fn save<W: PageWrite>(&mut self, w: &mut W, packer: &mut Packer) -> Result<Vec<u8>> {
+        self.close_leaf(w, packer)?;
+        self.flush_pending(w, packer, PENDING_MAX)?;
+        Ok(self.encode())
+    }
+}
+
+/// Builds nodes above `links` of `level` until one is left; returns it and its level. Links to leaves
+/// always get a node.
+pub(crate) fn raise<W: PageWrite>(
+    edit: &mut Edit<'_, W>,
+    mut level: u8,
+    mut links: Vec<Entry>,
+    split: Split,
+) -> Result<(Option<Entry>, u8)> {
+    if links.is_empty() {
+        return Ok((None, 0));
+    }
+    while links.len() > 1 || level == 0 {
+        if level >= HEIGHT_MAX {
+            return Err(Error::Limit {
+                what: "levels of a series tree",
+                found: u64::from(level) + 1,
+                limit: u64::from(HEIGHT_MAX),
+            });
+        }
+        level += 1;
+        links = edit.pack(level, &links, split)?;
+    }
+    Ok((links.pop(), level))
+}

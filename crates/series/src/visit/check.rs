@@ -1,0 +1,512 @@
+//! Everything that can be wrong with series, looked for.
+//!
+//! 1. Every node, directory and payload is what the checksum above it says.
+//! 2. Links ascend; span, count, bytes and data txn of a link are those of what is below.
+//! 3. Statistics are those of the rows: recomputed and compared, the exact ones bit by bit.
+//! 4. Leaves lie inside the extents of the table, without overlap; their bytes are its live bytes.
+//! 5. Directories have the one form that a writer gives them.
+//! 6. What else is in an extent are leaves that died, still whole, and zeros.
+//!
+//! Damage is collected, not returned: a damaged leaf costs only itself.
+
+use crate::extents::{self, ExtentRecord};
+use crate::leaf::layout::{LEAF_ALIGN, aligned, is_leaf};
+use crate::leaf::reader::Leaf;
+use crate::link::Link;
+use crate::node::{self, Spine};
+use crate::tree::series_tree::SeriesTree;
+use tidalite_base::{Corrupt, SeriesId, TxnId};
+use tidalite_codec::{Rows, Stats};
+use tidalite_kv::{Claim, Tree};
+use tidalite_pager::{
+    Error, HEADER_BYTES, Header, PageRead, Ptr, Result, expect_zeros, verify_block,
+};
+
+/// Something wrong with rows of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Which series; `None`: the extents table, which all share.
+    pub series: Option<SeriesId>,
+    /// Which column, where it is a single one.
+    pub column: Option<usize>,
+    /// First and last time of the rows that it takes along; `None` where no rows do.
+    pub span: Option<(i64, i64)>,
+    /// Where in the file, 0 where that means nothing.
+    pub addr: u64,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// What a check of series found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What is wrong, one sentence each.
+    pub problems: Vec<String>,
+    /// The same, with the rows that each takes along.
+    pub damages: Vec<Damage>,
+    /// Nodes walked.
+    pub nodes: u64,
+    /// Leaves reached.
+    pub leaves: u64,
+    /// Vectors decoded.
+    pub vectors: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Packed extents.
+    pub extents: u64,
+    /// Bytes of leaves reached, alignment included.
+    pub live_bytes: u64,
+}
+
+/// Which rows are looked at.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    series: Option<SeriesId>,
+    column: Option<usize>,
+    span: Option<(i64, i64)>,
+}
+
+impl Place {
+    fn of(tree: &SeriesTree, link: &Link) -> Self {
+        Self {
+            series: Some(tree.id()),
+            column: None,
+            span: Some((link.begin, link.end)),
+        }
+    }
+}
+
+struct LeafClaim {
+    addr: u64,
+    bytes: u64,
+    end: i64,
+    birth: TxnId,
+}
+
+/// A check under way: first every tree, then the extents table.
+#[derive(Default)]
+pub struct Check {
+    /// Whether several rows may have one time.
+    several: bool,
+    /// What is not younger than this is passed over, and rows are not decoded.
+    since: Option<TxnId>,
+    report: Report,
+    leaves: Vec<LeafClaim>,
+}
+
+impl Check {
+    /// Nothing checked yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Checks what was written after a transaction: whether all of it is there, by the checksums, without decoding rows. A link, and an extent,
+    /// that is not younger is passed over.
+    #[must_use]
+    pub fn since(since: TxnId) -> Self {
+        Self {
+            since: Some(since),
+            ..Self::default()
+        }
+    }
+
+    fn passes_over(&self, birth: TxnId) -> bool {
+        self.since.is_some_and(|since| birth <= since)
+    }
+
+    /// What was found to be wrong first.
+    #[must_use]
+    pub fn first_damage(&self) -> Option<&Damage> {
+        self.report.damages.first()
+    }
+
+    /// Whether the trees that are walked next may have several rows of one time.
+    pub fn allow_several(&mut self, several: bool) {
+        self.several = several;
+    }
+
+    /// Notes damage; passes on what is not damage.
+    fn note(&mut self, place: &Place, result: Result<()>) -> Result<()> {
+        match result {
+            Err(Error::Corrupt(corrupt)) => {
+                self.damage(place, corrupt.at, corrupt.to_string());
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn damage(&mut self, place: &Place, addr: u64, problem: String) {
+        let whose = place
+            .series
+            .map_or("extents table".to_owned(), |id| id.to_string());
+        self.report.problems.push(format!("{whose}: {problem}"));
+        self.report.damages.push(Damage {
+            series: place.series,
+            column: place.column,
+            span: place.span,
+            addr,
+            problem,
+        });
+    }
+
+    /// Walks a tree. Every page range that a node takes is claimed; leaves are claimed by `extents`.
+    ///
+    /// # Errors
+    /// `Io`; damage is in the report.
+    pub fn tree<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &SeriesTree,
+        claim: &mut dyn FnMut(Claim),
+    ) -> Result<()> {
+        let mut before = None;
+        for entry in tree.tops() {
+            if before.is_some_and(|before| entry.link.begin <= before) {
+                let problem = format!("link at {} is out of order", entry.link.begin);
+                self.damage(&Place::of(tree, &entry.link), entry.link.ptr.addr, problem);
+            }
+            before = Some(entry.link.end);
+        }
+        if let Some(root) = &tree.root {
+            self.below(r, tree, tree.height, &root.link, &root.stats, claim)?;
+        }
+        for entry in &tree.pending {
+            self.below(r, tree, 0, &entry.link, &entry.stats, claim)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what a link leads to; damage in it is noted and left behind.
+    fn below<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &SeriesTree,
+        level: u8,
+        link: &Link,
+        stats: &[Stats],
+        claim: &mut dyn FnMut(Claim),
+    ) -> Result<()> {
+        if self.passes_over(link.ptr.birth) {
+            return Ok(());
+        }
+        let result = if level == 0 {
+            self.leaf(r, tree, link, stats)
+        } else {
+            self.node(r, tree, level, link, stats, claim)
+        };
+        self.note(&Place::of(tree, link), result)
+    }
+
+    fn node<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &SeriesTree,
+        level: u8,
+        link: &Link,
+        stats: &[Stats],
+        claim: &mut dyn FnMut(Claim),
+    ) -> Result<()> {
+        let spine = Spine::open(r, link, level, tree.types.len())?;
+        let extent = spine.extent(&link.ptr, r.page_size());
+        claim(Claim {
+            addr: extent.addr,
+            pages: extent.pages,
+            what: "series node",
+        });
+        self.report.nodes += 1;
+        let padding = extent.pages as usize * r.page_size() - spine.node_bytes();
+        expect_zeros(r, link.ptr.addr + spine.node_bytes() as u64, padding)?;
+        expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
+
+        let entries = match node::read(r, link, level, &tree.types) {
+            // The links are sound: what is lost are statistics, not rows.
+            Err(Error::Corrupt(corrupt)) => {
+                for i in 0..spine.len() {
+                    self.below(r, tree, level - 1, &spine.link(i), &[], claim)?;
+                }
+                return Err(corrupt.into());
+            }
+            other => other?.entries,
+        };
+        let (mut data_txn, mut bytes) = (TxnId(0), 0u64);
+        let mut all: Vec<Stats> = tree.types.iter().map(|&ty| Stats::empty(ty)).collect();
+        for entry in &entries {
+            self.below(r, tree, level - 1, &entry.link, &entry.stats, claim)?;
+            data_txn = data_txn.max(entry.link.data_txn);
+            bytes = bytes.saturating_add(entry.link.bytes);
+            for (all, own) in all.iter_mut().zip(&entry.stats) {
+                all.merge_after(own);
+            }
+        }
+        if (data_txn, bytes) != (link.data_txn, link.bytes) {
+            let found = format!("{} and {} bytes", link.data_txn, link.bytes);
+            let expected = format!("{data_txn} and {bytes} bytes");
+            return Err(
+                Corrupt::new("link to a series node", link.ptr.addr, found, expected).into(),
+            );
+        }
+        expect_stats("series node", link, stats, &all)
+    }
+
+    fn leaf<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &SeriesTree,
+        link: &Link,
+        stats: &[Stats],
+    ) -> Result<()> {
+        self.report.leaves += 1;
+        self.report.live_bytes = self.report.live_bytes.saturating_add(link.bytes);
+        self.leaves.push(LeafClaim {
+            addr: link.ptr.addr,
+            bytes: link.bytes,
+            end: link.end,
+            birth: link.ptr.birth,
+        });
+        let leaf = Leaf::open(r, link, &tree.types)?;
+        expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
+        leaf.verify_directory()?;
+        expect_zeros(r, link.ptr.addr + leaf.used_bytes() as u64, leaf.padding())?;
+        if self.since.is_some() {
+            return leaf.verify_payloads(r);
+        }
+        let mut rows = Rows::with_capacity(tree.types.len(), leaf.count());
+        if let Err(error) = leaf.read_all(r, &mut rows) {
+            return self.vectors(r, tree, &leaf, error);
+        }
+        if !self.several && !rows.view().is_sorted_unique() {
+            let (found, expected) = ("several rows of one time", "each time once");
+            return Err(Corrupt::new("series leaf", link.ptr.addr, found, expected).into());
+        }
+        self.report.vectors += leaf.vectors() as u64;
+        self.report.rows += rows.len() as u64;
+        let mut all: Vec<Stats> = tree.types.iter().map(|&ty| Stats::empty(ty)).collect();
+        let mut at = 0;
+        for v in 0..leaf.vectors() {
+            let vector = rows.slice(at..at + leaf.rows_of(v));
+            at += vector.len();
+            for (c, &ty) in tree.types.iter().enumerate() {
+                let own = Stats::of(ty, vector.times(), vector.column(c));
+                expect_stats("vector", link, &[leaf.stats(v, c, ty)?], &[own])?;
+                all[c].merge_after(&own);
+            }
+        }
+        if link.data_txn < link.ptr.birth {
+            let found = format!("data of {}", link.data_txn);
+            return Err(Corrupt::new("series leaf", link.ptr.addr, found, link.ptr.birth).into());
+        }
+        expect_stats("series leaf", link, stats, &all)
+    }
+
+    /// A leaf whose rows cannot all be read: says which column of which vector.
+    fn vectors<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &SeriesTree,
+        leaf: &Leaf<'_>,
+        error: Error,
+    ) -> Result<()> {
+        let mut named = false;
+        for v in 0..leaf.vectors() {
+            let mut place = Place {
+                series: Some(tree.id()),
+                column: None,
+                span: Some(leaf.span(v)),
+            };
+            let (mut times, mut words) = (vec![0; leaf.rows_of(v)], vec![0; leaf.rows_of(v)]);
+            let found = leaf.times(r, v, &mut times);
+            named |= found.is_err();
+            self.note(&place, found)?;
+            for c in 0..tree.types.len() {
+                place.column = Some(c);
+                let found = leaf.column(r, v, c, &mut words);
+                named |= found.is_err();
+                self.note(&place, found)?;
+            }
+        }
+        if named { Ok(()) } else { Err(error) }
+    }
+
+    /// Checks the extents table against the leaves of all trees, and the bytes between the leaves. The
+    /// table's own pages are the caller's to check.
+    ///
+    /// # Errors
+    /// `Io`; damage is in the report.
+    pub fn extents<R: PageRead>(
+        mut self,
+        r: &R,
+        table: &Tree,
+        claim: &mut dyn FnMut(Claim),
+    ) -> Result<Report> {
+        let mut leaves = std::mem::take(&mut self.leaves);
+        leaves.sort_unstable_by_key(|leaf| leaf.addr);
+        let mut next = 0;
+        let mut found = Vec::new();
+        let listed = match self.since {
+            None => extents::each(table, r, |start, record| {
+                found.push((start, record));
+                Ok(())
+            }),
+            Some(since) => table.leaves_since(r, since, &mut |leaf| {
+                extents::each(leaf, r, |start, record| {
+                    if record.birth > since {
+                        found.push((start, record));
+                    }
+                    Ok(())
+                })
+            }),
+        };
+        self.note(&Place::default(), listed)?;
+        for (start, record) in found {
+            self.report.extents += 1;
+            claim(Claim {
+                addr: start,
+                pages: record.pages,
+                what: "packed leaves",
+            });
+            while next < leaves.len() && leaves[next].addr < start {
+                self.damage(&Place::default(), leaves[next].addr, outside(&leaves[next]));
+                next += 1;
+            }
+            let end = start.saturating_add(record.used);
+            let inside = leaves[next..].partition_point(|leaf| leaf.addr < end);
+            let result = self.extent(r, start, &record, &leaves[next..next + inside]);
+            self.note(&Place::default(), result)?;
+            next += inside;
+        }
+        for leaf in &leaves[next..] {
+            self.damage(&Place::default(), leaf.addr, outside(leaf));
+        }
+        Ok(self.report)
+    }
+
+    fn extent<R: PageRead>(
+        &mut self,
+        r: &R,
+        start: u64,
+        record: &ExtentRecord,
+        leaves: &[LeafClaim],
+    ) -> Result<()> {
+        let bad = |found: String, expected: String| {
+            Err(Corrupt::new("packed extent", start, found, expected).into())
+        };
+        let capacity = record.pages.saturating_mul(r.page_size() as u64);
+        let room = capacity.checked_sub(record.used);
+        let trimmed = room.is_some_and(|room| room < r.page_size() as u64);
+        if !trimmed || !record.used.is_multiple_of(LEAF_ALIGN as u64) {
+            let found = format!("{} bytes used of {} pages", record.used, record.pages);
+            return bad(found, "leaves up to the last page".into());
+        }
+        let live = leaves
+            .iter()
+            .fold(0u64, |sum, leaf| sum.saturating_add(leaf.bytes));
+        if live != record.live || live == 0 {
+            return bad(format!("{} live bytes", record.live), format!("{live}"));
+        }
+        let mut at = start;
+        for leaf in leaves {
+            while at < leaf.addr {
+                at += dead_leaf(r, at, leaf.addr - at)?;
+            }
+            if at != leaf.addr || leaf.birth != record.birth || leaf.end > record.last_time {
+                let found = format!(
+                    "a leaf of {} at {}, up to {}",
+                    leaf.birth, leaf.addr, leaf.end
+                );
+                let expected = format!("{} at {at}, up to {}", record.birth, record.last_time);
+                return bad(found, expected);
+            }
+            at = at.saturating_add(leaf.bytes);
+        }
+        let end = start.saturating_add(record.used);
+        while at < end {
+            at += dead_leaf(r, at, end - at)?;
+        }
+        if at != end {
+            return bad(format!("leaves up to {at}"), format!("up to {end}"));
+        }
+        expect_zeros(r, end, (capacity - record.used) as usize)
+    }
+}
+
+fn outside(leaf: &LeafClaim) -> String {
+    format!("the leaf at byte {} lies in no packed extent", leaf.addr)
+}
+
+/// Verifies a leaf that nothing leads to any more; returns the bytes it takes.
+fn dead_leaf<R: PageRead>(r: &R, addr: u64, room: u64) -> Result<u64> {
+    let head_len = Leaf::HEAD_BYTES;
+    let bad = |found: String| Err(Corrupt::new("dead leaf", addr, found, "a whole leaf").into());
+    if room < head_len as u64 {
+        return bad(format!("{room} bytes"));
+    }
+    let head = r.bytes(addr, head_len)?;
+    let (directory, data) = Leaf::lengths(&head);
+    let whole = aligned(directory + data) as u64;
+    if directory < head_len || whole > room {
+        return bad(format!(
+            "a directory of {directory} bytes, {data} bytes of payloads"
+        ));
+    }
+    let header = Header::decode(&head);
+    if !is_leaf(header.kind) {
+        return bad(format!("{:?}", header.kind));
+    }
+    let ptr = Ptr {
+        addr,
+        len: directory as u32,
+        kind: header.kind,
+        checksum: tidalite_base::get_u64(&head, 0),
+        birth: header.birth,
+    };
+    let block = r.bytes(addr, directory)?;
+    verify_block(&block, &ptr)?;
+    let leaf = Leaf::parse(block, ptr)?;
+    leaf.verify_payloads(r)?;
+    expect_zeros(r, addr + leaf.used_bytes() as u64, leaf.padding())?;
+    Ok(whole)
+}
+
+fn expect_owner(block: &[u8], ptr: &Ptr, tree: &SeriesTree) -> Result<()> {
+    let header = Header::decode(&block[..HEADER_BYTES]);
+    if header.owner == tree.id().0 {
+        return Ok(());
+    }
+    let found = format!("a block of series {}", header.owner);
+    Err(Corrupt::new(format!("{:?}", ptr.kind), ptr.addr, found, tree.id()).into())
+}
+
+fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Result<()> {
+    if stored.is_empty() && !rows.is_empty() {
+        // They could not be read, which is told elsewhere.
+        return Ok(());
+    }
+    let equal = stored.len() == rows.len() && stored.iter().zip(rows).all(|(a, b)| alike(a, b));
+    if equal {
+        return Ok(());
+    }
+    let (found, expected) = (format!("{stored:?}"), format!("{rows:?}"));
+    let what = format!("statistics of a {what}");
+    Err(Corrupt::new(what, link.ptr.addr, found, expected).into())
+}
+
+/// Equal bit by bit, or but for the sign of a NaN sum, which processors choose differently.
+fn alike(a: &Stats, b: &Stats) -> bool {
+    let exact = |s: &Stats| {
+        (
+            s.count(),
+            (s.nan_count(), s.null_count()),
+            s.min(),
+            s.max(),
+            s.first(),
+            s.last(),
+            s.int_sum(),
+        )
+    };
+    let sums = |s: &Stats| [s.sum(), s.square_sum()];
+    let same = |(x, y): (f64, f64)| x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan());
+    a.to_bytes() == b.to_bytes()
+        || (exact(a) == exact(b) && sums(a).into_iter().zip(sums(b)).all(same))
+}

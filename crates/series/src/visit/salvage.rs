@@ -1,0 +1,88 @@
+//! Leaves without a tree above them: what a directory says of itself, and whatever rows can still be read.
+
+use crate::leaf::layout::is_leaf;
+use crate::leaf::reader::Leaf;
+use tidalite_base::{Corrupt, SeriesId};
+use tidalite_codec::{ColumnType, Rows};
+use tidalite_pager::{Candidate, Error, PageRead, Ptr, Result};
+
+/// A leaf that was found by its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoneLeaf {
+    /// Its directory.
+    pub ptr: Ptr,
+    /// Whose rows they are.
+    pub series: SeriesId,
+    /// First time.
+    pub begin: i64,
+    /// Last time.
+    pub end: i64,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+}
+
+/// The leaf that a header announces; its directory is verified.
+///
+/// # Errors
+/// `Corrupt` when there is none; `Io`.
+pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
+    let head = r.bytes(found.header.address, Leaf::HEAD_BYTES)?;
+    let (directory, _) = Leaf::lengths(&head);
+    let columns = Leaf::columns(&head);
+    let mut ptr = found.ptr(directory);
+    ptr.kind = found.header.kind;
+    if !is_leaf(ptr.kind) {
+        let found = format!("{:?}", ptr.kind);
+        return Err(Corrupt::new("series leaf", ptr.addr, found, "a leaf").into());
+    }
+    let leaf = Leaf::parse(r.block(&ptr)?, ptr)?;
+    Ok(LoneLeaf {
+        ptr,
+        series: SeriesId(found.header.owner),
+        begin: leaf.span(0).0,
+        end: leaf.end(),
+        rows: leaf.count(),
+        columns,
+    })
+}
+
+/// The types of a leaf's columns.
+///
+/// # Errors
+/// `Corrupt`, `Io`.
+pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<ColumnType>> {
+    let parsed = Leaf::parse(r.block(&leaf.ptr)?, leaf.ptr)?;
+    let types = (0..leaf.columns).map_while(|c| parsed.column_type(c));
+    Ok(types.collect())
+}
+
+/// The rows of the leaf at `ptr`, without the vectors that are damaged, and the times of those. A leaf that was written
+/// before columns were added has the fewer columns.
+///
+/// # Errors
+/// `Corrupt` when the directory is damaged; `Io`; `Unsupported` for cold leaves in a build without them.
+pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>)> {
+    let leaf = Leaf::parse(r.block(ptr)?, *ptr)?;
+    let columns = leaf.own_columns();
+    let mut rows = Rows::with_capacity(columns, leaf.count());
+    let mut lost = Vec::new();
+    for v in 0..leaf.vectors() {
+        let before = rows.len();
+        let at = rows.grow(leaf.rows_of(v));
+        let mut read = leaf.times(r, v, &mut rows.times[at.clone()]);
+        for c in 0..columns {
+            read = read.and_then(|()| leaf.column(r, v, c, &mut rows.columns[c][at.clone()]));
+        }
+        // Not lost, but not for this build.
+        if let Err(error @ Error::Unsupported { .. }) = read {
+            return Err(error);
+        }
+        if read.is_err() || !rows.slice(at).is_sorted() {
+            rows.truncate(before);
+            lost.push(leaf.span(v));
+        }
+    }
+    Ok((rows, lost))
+}
