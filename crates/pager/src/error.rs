@@ -1,6 +1,6 @@
 //! What can go wrong at the file.
 
-use crate::lost::LostCommits;
+use crate::commit::lost_commits::LostCommits;
 use std::io;
 use std::path::PathBuf;
 use tidalite_base::Corrupt;
@@ -474,7 +474,7 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lost::LossCause;
+    use crate::commit::lost_commits::LossCause;
 
     /// A word of the next step in the text of each error.
     #[test]

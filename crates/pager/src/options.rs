@@ -1,10 +1,12 @@
 //! How a file is opened.
 
-use crate::clock::ClockSource;
-use crate::event::Logger;
-use crate::ptr::Ptr;
-use crate::readers::{OnLaggard, OnWait};
-use crate::unrecorded::Verifier;
+pub(crate) mod event;
+
+use crate::format::ptr::Ptr;
+use crate::lock::readers::{OnLaggard, OnWait};
+use crate::open::weak_state::Verifier;
+use crate::system::clock::ClockSource;
+use event::Logger;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;

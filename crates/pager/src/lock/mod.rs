@@ -24,8 +24,10 @@ mod map;
 mod ofd;
 pub(crate) mod protocol;
 mod queue;
+pub(crate) mod readers;
 pub(crate) mod slots;
 mod sync;
+pub(crate) mod writer_lock;
 
 pub(crate) use area::{Area, Identity};
 pub use area::{HANDLES_MAX, READERS_MAX};
@@ -253,7 +255,10 @@ impl Seat {
         let generation = area.generations().fetch_add(1, Ordering::SeqCst) + 1;
         let line = area.handle(handle);
         line[1].store(u64::from(std::process::id()), Ordering::Relaxed);
-        line[2].store(crate::clock::wall_ns().cast_unsigned(), Ordering::Relaxed);
+        line[2].store(
+            crate::system::clock::wall_ns().cast_unsigned(),
+            Ordering::Relaxed,
+        );
         line[3].store(u64::from(read_only), Ordering::Relaxed);
         line[0].store(generation, Ordering::SeqCst);
         let lock = Lock {

@@ -27,9 +27,9 @@
 
 use super::Lock;
 use super::bytes::{DOOR, Mode, TICKETS, TICKETS_LEN};
+use super::readers::WriterSeen;
 use super::slots::{clock_ns, thread_id};
 use crate::error::{Error, Result};
-use crate::readers::WriterSeen;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -16,11 +16,11 @@ use super::large::Large;
 use super::zone::{Use, Zone};
 use super::{ReadPage, Space, lists};
 use crate::error::{Error, Result};
-use crate::header::Kind;
-use crate::layout::{BITMAP_AT, first_page, zone_pages};
-use crate::meta::Meta;
-use crate::pages::PageRef;
-use crate::ptr::{PTR_BYTES, Ptr};
+use crate::format::header::Kind;
+use crate::format::layout::{BITMAP_AT, first_page, zone_pages};
+use crate::format::meta::Meta;
+use crate::format::pages::PageRef;
+use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::{Corrupt, get_u32, get_u64};
 
 pub(super) const ROOT_PAGES_AT: usize = 32;
@@ -143,7 +143,7 @@ pub(crate) fn load(
         pages = pages.saturating_add(large.pages());
         space.large = Some(Box::new(large));
     }
-    let mut seen = super::RangeSet::default();
+    let mut seen = super::ranges::RangeSet::default();
     for &dead in &meta.pendings {
         let sound = space.in_file(dead.page, dead.pages)
             && !space.any_free(dead.page, dead.pages)

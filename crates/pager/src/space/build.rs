@@ -9,10 +9,10 @@ use super::plan::{BitmapPlan, Plan};
 use super::ranges::Changes;
 use super::{ReadPage, Space};
 use crate::error::Result;
-use crate::header::{Header, Kind, seal_block};
-use crate::layout::first_page;
-use crate::meta::{Change, Dead};
-use crate::ptr::{PTR_BYTES, Ptr};
+use crate::format::header::{Header, Kind, seal_block};
+use crate::format::layout::first_page;
+use crate::format::meta::{Change, Dead};
+use crate::format::ptr::{PTR_BYTES, Ptr};
 use std::collections::BTreeSet;
 use tidalite_base::{TxnId, put_u32, put_u64};
 

@@ -19,9 +19,9 @@
 use super::ReadPage;
 use super::zone::Zone;
 use crate::error::{Error, Result};
-use crate::header::{HEADER_BYTES, Header, Kind};
-use crate::layout::{BITMAP_AT, LARGE_AT, first_page, zone_pages};
-use crate::ptr::{PTR_BYTES, Ptr};
+use crate::format::header::{HEADER_BYTES, Header, Kind};
+use crate::format::layout::{BITMAP_AT, LARGE_AT, first_page, zone_pages};
+use crate::format::ptr::{PTR_BYTES, Ptr};
 use crate::space::ranges::RangeSet;
 use std::collections::BTreeSet;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
@@ -121,7 +121,11 @@ fn id_of(page: &[u8], root: &Ptr) -> Result<LargeId> {
     }
 }
 
-fn read_kind<'a>(read: ReadPage<'a>, ptr: &Ptr, flags: u8) -> Result<crate::pages::PageRef<'a>> {
+fn read_kind<'a>(
+    read: ReadPage<'a>,
+    ptr: &Ptr,
+    flags: u8,
+) -> Result<crate::format::pages::PageRef<'a>> {
     let page = super::base::read_kind(read, ptr, Kind::LargeSpace)?;
     let found = Header::decode(&page).flags;
     if found == flags {

@@ -17,9 +17,9 @@
 
 use super::ranges::RangeSet;
 use crate::error::{Error, Result};
-use crate::header::{Header, Kind};
-use crate::meta::{Dead, PENDING_BYTES};
-use crate::ptr::{PTR_BYTES, Ptr};
+use crate::format::header::{Header, Kind};
+use crate::format::meta::{Dead, PENDING_BYTES};
+use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 
 const NEXT_AT: usize = 32;

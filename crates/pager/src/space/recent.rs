@@ -4,7 +4,7 @@
 //! 1. A range here was free when it was noted; each page is looked at again before it is taken.
 
 use super::Space;
-use crate::layout::is_large_page;
+use crate::format::layout::is_large_page;
 use std::collections::VecDeque;
 
 /// Ranges that are remembered; older ones are taken like any other free page.

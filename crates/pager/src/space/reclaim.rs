@@ -6,8 +6,8 @@
 use super::lists::{List, Stack};
 use super::{ReadPage, Space};
 use crate::error::Result;
-use crate::header::Kind;
-use crate::meta::Dead;
+use crate::format::header::Kind;
+use crate::format::meta::Dead;
 
 /// Lists that one write transaction takes from the stacks of holders that are gone: at most 16 x 125 ranges, or
 /// 16 x 32,000 pages where they are close together.
@@ -119,7 +119,7 @@ pub(super) fn read_list(stack: &Stack, read: ReadPage<'_>) -> Result<List> {
 pub(crate) fn walk(
     stack: &Stack,
     read: ReadPage<'_>,
-    f: &mut dyn FnMut(&crate::ptr::Ptr, &List) -> bool,
+    f: &mut dyn FnMut(&crate::format::ptr::Ptr, &List) -> bool,
 ) -> Result<()> {
     let mut at = stack.clone();
     while at.lists > 0 {
@@ -139,9 +139,9 @@ mod tests {
     use super::super::base::Base;
     use super::super::lists::Stack;
     use crate::error::{Error, Result};
-    use crate::meta::Dead;
-    use crate::pages::PageRef;
-    use crate::ptr::Ptr;
+    use crate::format::meta::Dead;
+    use crate::format::pages::PageRef;
+    use crate::format::ptr::Ptr;
 
     fn unreadable(ptr: &Ptr) -> Result<PageRef<'static>> {
         Err(Error::Unsupported {

@@ -150,7 +150,7 @@ impl Space {
 mod tests {
     use super::super::base::Base;
     use super::super::{Space, TxnSpace};
-    use crate::layout::first_page;
+    use crate::format::layout::first_page;
     use std::collections::VecDeque;
 
     const PAGE: usize = 4096;

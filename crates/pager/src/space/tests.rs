@@ -7,11 +7,11 @@ use super::ranges::{Changes, RangeSet};
 use super::reclaim::walk;
 use super::{LISTS_PER_COMMIT, Space, TxnSpace};
 use crate::error::Error;
-use crate::layout::first_page;
-use crate::meta::{Dead, Meta, fit};
-use crate::pages::PageRef;
-use crate::ptr::Ptr;
-use crate::verify_block;
+use crate::format::header::verify_block;
+use crate::format::layout::first_page;
+use crate::format::meta::{Dead, Meta, fit};
+use crate::format::pages::PageRef;
+use crate::format::ptr::Ptr;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -433,7 +433,7 @@ fn ranges_agree_with_sets() {
             .collect();
         assert_eq!(all, states);
         assert_eq!(listed.len(), changes.len());
-        let touching = |pair: &[crate::meta::Change]| {
+        let touching = |pair: &[crate::format::meta::Change]| {
             pair[0].page + pair[0].pages == pair[1].page && pair[0].used == pair[1].used
         };
         assert!(!listed.windows(2).any(touching), "neighbours are joined");

@@ -8,7 +8,7 @@
 //!    creation is refused like anything else that it might hold.
 
 use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, HEAD_BYTES, superblock_at};
+use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, superblock_at};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};

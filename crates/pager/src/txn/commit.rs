@@ -1,22 +1,22 @@
 //! Commit: pages to the file, a record to the pipeline. docs/durability.md argues it case by case.
 
 use super::dirty::{Handing, write};
+use super::inner::State;
 use super::{Ticket, WriteTxn};
+use crate::commit::metrics::{Metrics, Phase};
+use crate::commit::pipeline::flush::write_record;
+use crate::commit::pipeline::{LogUse, Recorded, Until};
+use crate::commit::redo::Entry;
+use crate::commit::unwritten_pages::Waiting;
 use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, meta_at};
-use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
-use crate::metrics::{Metrics, Phase};
+use crate::format::layout::{BLOCK_BYTES, meta_at};
+use crate::format::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
+use crate::format::ptr::Ptr;
 use crate::options::Verify;
-use crate::pager::State;
-use crate::pipeline::flush::write_record;
-use crate::pipeline::{LogUse, Recorded, Until};
-use crate::ptr::Ptr;
-use crate::redo::Entry;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::space::large::LargeWhat;
 use crate::storage::Committed;
-use crate::unwritten::Waiting;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

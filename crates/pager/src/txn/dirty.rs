@@ -12,13 +12,13 @@ mod hand;
 mod in_place;
 mod whole;
 
+use crate::commit::unwritten_pages::Waiting;
 use crate::error::{Error, Result};
-use crate::header::{Header, Kind, seal_block};
-use crate::page_map::PageMap;
-use crate::pages::PageRef;
-use crate::ptr::Ptr;
+use crate::format::header::{Header, Kind, seal_block};
+use crate::format::page_map::PageMap;
+use crate::format::pages::PageRef;
+use crate::format::ptr::Ptr;
 use crate::storage::Storage;
-use crate::unwritten::Waiting;
 pub(crate) use buffers::{filled, read_back, zeroed};
 use early::Early;
 use hand::write_pages;

@@ -1,15 +1,15 @@
 //! The part of a commit that is about the log: making it, leaving it, and what it gets of the commit.
 
 use super::{Durability, WriteTxn, dirty};
-use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, is_large_page};
-use crate::meta::Meta;
-use crate::pages::PageRef;
-use crate::pipeline::LogUse;
-use crate::redo::{
+use crate::commit::pipeline::LogUse;
+use crate::commit::redo::{
     BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, Entry, PART_OF_FILE, PageOf,
     Recorder, Redo,
 };
+use crate::error::{Error, Result};
+use crate::format::layout::{BLOCK_BYTES, is_large_page};
+use crate::format::meta::Meta;
+use crate::format::pages::PageRef;
 use std::sync::Arc;
 use tidalite_base::TxnId;
 

@@ -2,8 +2,8 @@
 
 use super::WriteTxn;
 use crate::error::Result;
-use crate::pages::{Counters, PageRead, PageRef};
-use crate::ptr::Ptr;
+use crate::format::pages::{Counters, PageRead, PageRef};
+use crate::format::ptr::Ptr;
 
 impl PageRead for WriteTxn {
     #[inline]

@@ -1,13 +1,13 @@
 //! Waiting for a commit to become durable.
 
+use super::inner::Inner;
 use super::{CommitInfo, Durability, WriteTxn};
+use crate::commit::metrics::Phase;
+use crate::commit::pipeline::{Until, Waited};
 use crate::error::{Error, Result};
-use crate::event::Event;
 use crate::lock::Patience;
-use crate::metrics::Phase;
-use crate::pager::Inner;
-use crate::pipeline::{Until, Waited};
-use crate::turns::{Came, Turn};
+use crate::lock::writer_lock::{Came, Turn};
+use crate::options::event::Event;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};

@@ -8,13 +8,13 @@
 //!    own gives `Error::Ended`: bytes are copied first, and the end is looked for afterwards.
 
 use super::dirty::{Kept, KeptPages, read_back};
-use super::epochs::Token;
+use super::inner::{Inner, State};
+use super::savepoints::Token;
 use crate::error::{Error, Result};
-use crate::header::verify_block;
+use crate::format::header::verify_block;
+use crate::format::pages::{Counters, PageRead, PageRef};
+use crate::format::ptr::Ptr;
 use crate::lock::protocol;
-use crate::pager::{Inner, State};
-use crate::pages::{Counters, PageRead, PageRef};
-use crate::ptr::Ptr;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 

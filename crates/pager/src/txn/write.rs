@@ -2,10 +2,10 @@
 
 use super::{WriteTxn, dirty};
 use crate::error::Result;
-use crate::header::{Header, Kind};
-use crate::layout::LARGE_AT;
-use crate::pages::{Counters, Extent, PageWrite};
-use crate::ptr::Ptr;
+use crate::format::header::{Header, Kind};
+use crate::format::layout::LARGE_AT;
+use crate::format::pages::{Counters, Extent, PageWrite};
+use crate::format::ptr::Ptr;
 use tidalite_base::TxnId;
 
 impl WriteTxn {

@@ -19,7 +19,7 @@
 use super::beside::Beside;
 use super::{Dirty, FLAGS_AT, Handing, write_pages};
 use crate::error::Result;
-use crate::header::{Header, Kind, seal_block};
+use crate::format::header::{Header, Kind, seal_block};
 use crate::storage::Storage;
 use std::collections::VecDeque;
 use std::fmt;

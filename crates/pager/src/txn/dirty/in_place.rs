@@ -11,8 +11,8 @@
 
 use super::{Dirty, filled};
 use crate::error::{Error, Result};
-use crate::header::Kind;
-use crate::ptr::Ptr;
+use crate::format::header::Kind;
+use crate::format::ptr::Ptr;
 use crate::storage::{Places, Storage};
 use std::sync::Arc;
 

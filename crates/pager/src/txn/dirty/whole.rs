@@ -9,8 +9,8 @@
 
 use super::{Dirty, DirtyPage, FLAGS_AT, Handing, filled, write_pages};
 use crate::error::Result;
-use crate::header::{Header, Kind, seal_block};
-use crate::ptr::Ptr;
+use crate::format::header::{Header, Kind, seal_block};
+use crate::format::ptr::Ptr;
 use crate::storage::{Storage, WriteBack};
 use std::sync::Arc;
 

@@ -1,0 +1,178 @@
+//! Evidence, at opening, that durable commits are missing.
+//!
+//! Three things can show it, and an ordinary crash leaves none of them:
+//!
+//! 1. The log has a hole: a flush is missing, and a block of a later one is there. A flush begins only after the barrier of the one
+//!    before has succeeded, so the missing one was durable.
+//! 2. The log holds blocks that stand on a newer record than the newest one found. A log begins only when its record is durable.
+//! 3. A page that the newest durable record found points to was written over by a later commit. Pages of the newest durable record are
+//!    not reused, so there was a newer one.
+//!
+//! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes. docs/durability.md,
+//! "Damage", argues each case against power cuts, killed processes and failed syncs.
+
+use super::found::Found;
+use super::redo::Logged;
+use crate::error::{Error, Result};
+use crate::format::header::verify_block;
+use crate::format::header::{HEADER_BYTES, Header};
+use crate::format::meta::Meta;
+use crate::format::meta_blocks::MetaBlocks;
+use crate::format::ptr::Ptr;
+use crate::format::superblock::{Superblock, verify_own};
+use crate::lock::Lock;
+use crate::options::{Options, RootsOf};
+use crate::storage::Storage;
+use std::fmt;
+use std::sync::atomic::Ordering;
+use tidalite_base::TxnId;
+
+/// A longer block is not looked at for evidence: the pointer to it is damaged, or it would delay opening.
+const BLOCK_BYTES_MAX: usize = 1 << 20;
+
+/// Durable commits that cannot be found any more, because more of the file is damaged than its copies make up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostCommits {
+    /// The newest commit that was found. What is shown is its state.
+    pub found: TxnId,
+    /// The newest commit that the file has a trace of.
+    pub newest: TxnId,
+    /// Which part of the file is damaged.
+    pub cause: LossCause,
+}
+
+/// The part of the file whose damage made commits disappear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossCause {
+    /// A block of the log, in all its copies. (A block of [`OneFlush`](crate::Durability::OneFlush) commits has one copy.)
+    Log,
+    /// Both copies of the newest durable record.
+    Record,
+}
+
+impl LostCommits {
+    /// Number of transactions between the newest commit found and the newest one known. Numbers of commits that were never durable are
+    /// among them.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.newest.0.saturating_sub(self.found.0)
+    }
+}
+
+impl fmt::Display for LostCommits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let damaged = match self.cause {
+            LossCause::Log => "a block of the log is damaged in all its copies",
+            LossCause::Record => "both copies of the newest commit record are lost",
+        };
+        let (missing, found, newest) = (self.missing(), self.found, self.newest);
+        let noun = if missing == 1 { "commit" } else { "commits" };
+        write!(
+            f,
+            "durable commits are missing: {damaged}; the newest commit found is {found}, the newest one known is {newest}, {missing} {noun} later"
+        )
+    }
+}
+
+/// The durable commits that are missing behind what was found: the newest durable record, its log, and a state of which `known` is the
+/// transaction.
+pub(crate) fn find(
+    storage: &dyn Storage,
+    (page_size, roots): (usize, Option<RootsOf>),
+    (durable, known): (&Meta, u64),
+    logged: &Logged,
+) -> Option<LostCommits> {
+    let shown = logged.replayed.as_ref().map_or(0, |all| all.meta.txn);
+    let shown = shown.max(known);
+    let is_missing = |newest: &TxnId| newest.0 > shown;
+    let stale = || {
+        logged
+            .newer
+            .or_else(|| later(storage, page_size, durable, roots))
+    };
+    let record = stale().filter(is_missing);
+    let record = record.map(|newest| (newest, LossCause::Record));
+    let hole = logged.lost.filter(is_missing);
+    let hole = hole.map(|newest| (newest, LossCause::Log));
+    let (newest, cause) = record.or(hole)?;
+    Some(LostCommits {
+        found: TxnId(shown),
+        newest,
+        cause,
+    })
+}
+
+/// The same for a handle that joins others. Once a writer has made something durable there is nothing to look for: it found the file whole,
+/// or accepted the loss, and a log under a record that somebody is writing to is never read. One may begin just now, so what was seen
+/// counts only if the record is still the newest one afterwards.
+pub(crate) fn find_beside(
+    storage: &dyn Storage,
+    superblock: &Superblock,
+    lock: &Lock,
+    found: &Found,
+    options: &Options,
+) -> Option<LostCommits> {
+    if lock.area.durable().load(Ordering::SeqCst) != 0 {
+        return None;
+    }
+    let page_size = superblock.page_size;
+    // An error is reported by the first read that needs these bytes.
+    let logged = found.logged(storage, page_size).ok()?;
+    let lost = found.lost(storage, page_size, options, &logged)?;
+    let (newest, _) = MetaBlocks::load(storage, &superblock.uuid).newest().ok()?;
+    (newest.sequence == found.durable.sequence).then_some(lost)
+}
+
+/// Only a handle for reading opens a file that lacks durable commits, unless the options accept the loss: the next durable commit
+/// writes over the evidence.
+///
+/// # Errors
+/// `CommitsLost`.
+pub(crate) fn refuse(lost: Option<LostCommits>, options: &Options) -> Result<()> {
+    match lost {
+        Some(lost) if !options.read_only && !options.accept_lost_commits => {
+            Err(Error::CommitsLost(lost))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The newest commit that has written over a page which this durable record points to. It may be an older one, where the page that the
+/// record means was lost.
+fn later(
+    storage: &dyn Storage,
+    page_size: usize,
+    durable: &Meta,
+    roots: Option<RootsOf>,
+) -> Option<TxnId> {
+    let own = [
+        durable.free_root,
+        durable.dead_directory,
+        durable.pins,
+        durable.clock,
+        durable.large,
+    ];
+    let app = roots.map_or_else(Vec::new, |roots| roots(&durable.app));
+    let pages = own.iter().chain(&app);
+    let births = pages.filter_map(|ptr| birth_of_another(storage, page_size, ptr));
+    births.max()
+}
+
+/// The commit that wrote the page at this place, when it is a sound page, but not the one that the pointer means.
+fn birth_of_another(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Option<TxnId> {
+    let len = ptr.len as usize;
+    if ptr.is_null() || !(HEADER_BYTES..=BLOCK_BYTES_MAX).contains(&len) {
+        return None;
+    }
+    let mut bytes = vec![0; len.max(page_size)];
+    storage.read_at(ptr.addr, &mut bytes).ok()?;
+    if verify_block(&bytes[..len], ptr).is_ok() {
+        return None;
+    }
+    let page = &bytes[..page_size];
+    let header = Header::decode(page);
+    verify_own(page, header.kind, ptr.addr).ok()?;
+    Some(header.birth)
+}

@@ -1,0 +1,7 @@
+//! Opening and closing a file, and the handle that programs have.
+
+pub(crate) mod flusher;
+pub(crate) mod handle;
+pub(crate) mod inspect;
+pub(crate) mod open_pager;
+pub(crate) mod weak_state;
