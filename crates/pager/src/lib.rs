@@ -43,9 +43,9 @@ pub mod storage;
 mod system;
 mod txn;
 
-pub use commit::lost_commits::{LossCause, LostCommits};
 pub use commit::metrics::{MetricsReport, PHASES, Phase, Times};
 pub use commit::redo::Recovery;
+pub use error::lost_commits::{LossCause, LostCommits};
 pub use error::{Error, Result};
 pub use format::header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
 pub use format::layout::in_second_file;
@@ -53,9 +53,7 @@ pub use format::meta::{APP_BYTES_MAX, USER_BYTES_MAX};
 pub use format::pages::{Counters, Extent, PageRead, PageRef, PageWrite, expect_zeros};
 pub use format::pins::{PIN_NAME_BYTES_MAX, PINS_MAX, Pin};
 pub use format::ptr::{PTR_BYTES, Ptr};
-pub use lock::readers::{
-    Laggard, LaggardAction, OnLaggard, OnWait, Reader, ReaderKind, WriterSeen,
-};
+pub use lock::readers::{Reader, ReaderKind, WriterSeen};
 pub use lock::{HANDLES_MAX, LockMemory, READERS_MAX};
 pub use maintenance::backup::{BackupInfo, OnMoved, restore};
 pub use maintenance::check::{Check, CheckReport};
@@ -64,7 +62,9 @@ pub use open::handle::{Pager, Stat};
 pub use open::inspect::{Look, Place, Record, look};
 pub use open::weak_state::{Unrecorded, Verifier};
 pub use options::event::{Event, Logger};
-pub use options::{OpenMode, Options, ReadAhead, RootsOf, Verify};
+pub use options::laggard::{Laggard, LaggardAction, OnLaggard, OnWait};
+pub use options::{OpenMode, Options, RootsOf, Verify};
+pub use storage::file::ReadAhead;
 pub use storage::{FileStorage, MemoryStorage, Storage};
 pub use system::clock::{ClockSource, Clocks};
 pub use txn::snapshot::{Parked, Shown, Snapshot};

@@ -1,12 +1,14 @@
 //! How a file is opened.
 
 pub(crate) mod event;
+pub(crate) mod laggard;
 
 use crate::format::ptr::Ptr;
-use crate::lock::readers::{OnLaggard, OnWait};
 use crate::open::weak_state::Verifier;
+use crate::storage::file::ReadAhead;
 use crate::system::clock::ClockSource;
 use event::Logger;
+use laggard::{OnLaggard, OnWait};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
@@ -24,19 +26,6 @@ pub enum Verify {
     Always,
     /// Not at all.
     Never,
-}
-
-/// How much the system reads around a page of the map that is not in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadAhead {
-    /// As it sees fit while the file is no larger than a quarter of the memory that the process may use (of the machine, or what control groups
-    /// allow); beyond, single pages are read alone, and walks over tables ask for the leaves ahead of them.
-    #[default]
-    Auto,
-    /// As it sees fit.
-    On,
-    /// Pages, and blocks of series and values, are read alone.
-    Off,
 }
 
 /// Whether the file must, may or must not exist.

@@ -1,18 +1,18 @@
 //! What is found in the file and the lock area: which record is the newest.
 
 use super::lost_commits;
-use super::lost_commits::LostCommits;
 use super::pipeline::{Weak, checksum_of};
 use super::redo;
 use super::redo::{Logged, Recovery, Replayed};
 use super::second_file;
 use super::second_file::LargePlace;
+use crate::error::lost_commits::LostCommits;
 use crate::error::{Error, Result};
 use crate::format::layout::first_page;
 use crate::format::meta::Meta;
 use crate::format::meta_blocks::{Confirmation, MetaBlocks};
 use crate::format::superblock::{Superblock, read_failed};
-use crate::lock::Lock;
+use crate::lock::handle::Lock;
 use crate::open::open_pager::check_length;
 use crate::open::weak_state;
 use crate::options::Options;

@@ -22,9 +22,8 @@ use super::header::{HEADER_BYTES, Header, Kind, seal_block};
 use super::layout::BLOCK_BYTES;
 use super::ptr::{PTR_BYTES, Ptr};
 use super::superblock::verify_own;
-use crate::commit::redo::Redo;
 use crate::error::{Error, Result};
-use crate::open::open_pager::uuid_text;
+use crate::system::uuid::uuid_text;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u16, get_u64, put_i64, put_u16, put_u64};
 
@@ -327,11 +326,19 @@ impl Meta {
     }
 }
 
+/// The pages of the file in which the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Redo {
+    pub(crate) page: u64,
+    pub(crate) pages: u64,
+    pub(crate) birth: u64,
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::commit::redo::Redo;
     use crate::format::header::{Header, Kind, seal_block};
     use crate::format::layout::BLOCK_BYTES;
+    use crate::format::meta::Redo;
     use crate::format::meta::{APP_BYTES_MAX, Change, Dead, Meta, Standing, USER_BYTES_MAX};
     use crate::format::ptr::Ptr;
     use tidalite_base::{TxnId, get_u16, get_u64, put_u16};

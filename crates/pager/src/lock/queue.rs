@@ -25,11 +25,13 @@
 //! 4. `waiting` counts at least every locked number. It is raised before the byte is locked and lowered before it is
 //!    unlocked; what the dead leave in it is taken back under the door's lock, when no number is locked.
 
-use super::Lock;
-use super::bytes::{DOOR, Mode, TICKETS, TICKETS_LEN};
+use super::bytes::{DOOR, TICKETS, TICKETS_LEN};
+use super::handle::Lock;
+use super::ofd::Mode;
 use super::readers::WriterSeen;
-use super::slots::{clock_ns, thread_id};
+use super::slots::thread_id;
 use crate::error::{Error, Result};
+use crate::system::clock::now_ns;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -242,7 +244,7 @@ impl Lock {
     fn note_writer(&self) {
         let writer = |field| self.area.writer(field);
         writer(2).store(thread_id(), Ordering::Relaxed);
-        writer(3).store(clock_ns(), Ordering::Relaxed);
+        writer(3).store(now_ns(), Ordering::Relaxed);
         writer(1).store(self.owner_word(), Ordering::Release);
     }
 
@@ -301,7 +303,7 @@ impl Lock {
         Some(WriterSeen {
             process: line[1].load(Ordering::Relaxed) as u32,
             thread: writer(2) as u32,
-            since: Duration::from_nanos(clock_ns().saturating_sub(writer(3))),
+            since: Duration::from_nanos(now_ns().saturating_sub(writer(3))),
         })
     }
 }

@@ -19,8 +19,9 @@
 //! 6. One in line who waits for a flush rather than for the turn (`listens`) is woken by everything that may be enough for that: a turn that leads, a
 //!    commit with a record, the end of a flush. What these change is stored before `listeners` is read, and counted there before it is looked at.
 
+use super::handle::Lock;
+use super::{Patience, Ticket};
 use crate::error::Result;
-use crate::lock::{Lock, Patience, Ticket};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,11 +2,11 @@
 //! enough to find it again (kind, owner, its own address, birth, checksum).
 
 use crate::commit::lost_commits;
-use crate::commit::lost_commits::LostCommits;
 use crate::commit::redo;
 use crate::commit::redo::Logged;
 use crate::commit::second_file;
 use crate::commit::second_file::{LargeFile, LargePlace};
+use crate::error::lost_commits::LostCommits;
 use crate::error::{Error, Result};
 use crate::format::header::{HEADER_BYTES, Header, Kind, verify_block};
 use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, LARGE_AT, meta_at, page_size_ok};

@@ -5,6 +5,7 @@ use crate::commit::pipeline::Until;
 use crate::commit::redo::Recovery;
 use crate::error::{Error, Result};
 use crate::format::pins::Pin;
+use crate::lock::readers::{Reader, WriterSeen};
 use crate::lock::{Patience, protocol};
 use crate::options::Options;
 use crate::options::event::Event;
@@ -420,5 +421,26 @@ impl Pager {
             commit_time_ns: snapshot.commit_time_ns(),
             uuid: self.inner.superblock.uuid,
         }
+    }
+
+    /// The snapshots that are held now, in all processes, by slot. Reads the reader table: some nanoseconds a slot
+    /// that was ever used, and a system call a process.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn readers(&self) -> Result<Vec<Reader>> {
+        self.inner.lock.check_process()?;
+        let mut readers = Vec::new();
+        let inner = &self.inner;
+        inner
+            .lock
+            .for_each_reader(|seen| readers.push(inner.reader(seen)));
+        Ok(readers)
+    }
+
+    /// Who is writing now, in whatever process. Waits for nobody.
+    #[must_use]
+    pub fn writer(&self) -> Option<WriterSeen> {
+        self.inner.lock.writer_now()
     }
 }

@@ -1,5 +1,6 @@
 //! Opening and closing a file, and the handle that programs have.
 
+pub(crate) mod data_file;
 pub(crate) mod flusher;
 pub(crate) mod handle;
 pub(crate) mod inspect;

@@ -1,5 +1,6 @@
 //! Opening: find the newest durable state, heal what a crash or one fault left, and make a record of what the log holds.
 
+use super::data_file;
 use super::flusher;
 use super::handle::Pager;
 use crate::commit::found::Found;
@@ -14,33 +15,19 @@ use crate::format::meta::{FIRST_TXN, Meta};
 use crate::format::meta_blocks::{Confirmation, MetaBlocks};
 use crate::format::superblock;
 use crate::format::superblock::{Superblock, read_failed};
-use crate::lock::{self, Identity, LockMemory, Seat, protocol};
+use crate::lock;
+use crate::lock::seat::Seat;
+use crate::lock::{Identity, LockMemory, protocol};
 use crate::options::event::Event;
 use crate::options::{OpenMode, Options};
 use crate::storage::{self, FileId, FileStorage, Growth, Named, Overlay, Storage};
+use crate::system::clock::boot_id;
+use crate::system::uuid::new_uuid;
 use crate::txn::inner::Inner;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_base::limits::PAGE_SIZE_MAX;
 use tidalite_base::{Corrupt, TxnId};
-
-pub(crate) fn new_uuid() -> Result<[u8; 16]> {
-    let mut uuid = [0u8; 16];
-    let flags = rustix::rand::GetRandomFlags::empty();
-    match rustix::rand::getrandom(&mut uuid, flags) {
-        Ok(_) => Ok(uuid),
-        Err(error) => Err(Error::Io {
-            what: "random bytes for the file's identity".into(),
-            at: 0,
-            source: error.into(),
-        }),
-    }
-}
-
-/// The identity of a file, as people compare it.
-pub(crate) fn uuid_text(uuid: &[u8]) -> String {
-    uuid.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// What a new file holds: its head, and nothing else.
 fn initial_image(page_size: usize, time_ns: i64) -> Result<Vec<u8>> {
@@ -75,7 +62,7 @@ impl Pager {
     /// `Open` (with the system's reason), `OpenElsewhere`, `FileReplaced`, `NetworkFileSystem`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let path = path.as_ref();
-        let opened = storage::open(path, options, &|| {
+        let opened = data_file::open(path, options, &|| {
             initial_image(options.page_size, options.clock.wall_ns())
         })?;
         let storage = FileStorage::new(opened.file, options.map).map_err(|source| Error::Open {
@@ -92,7 +79,7 @@ impl Pager {
             storage: Arc::new(storage),
             large: LargePlace::Beside(path),
             path,
-            boot: lock::file::boot_id(),
+            boot: boot_id(),
         };
         match opened.seat {
             Some(seat) => Self::open_seated(place, options, seat),
@@ -400,8 +387,8 @@ pub(crate) fn heal_metas(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commit::redo::Redo;
     use crate::format::meta::COUNT_MAX;
+    use crate::format::meta::Redo;
     use crate::storage::MemoryStorage;
     use crate::{Durability, PageWrite, Verifier};
 

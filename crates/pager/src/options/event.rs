@@ -1,7 +1,7 @@
 //! What happens to an open file that somebody may want to log.
 
-use crate::commit::lost_commits::LostCommits;
-use crate::lock::readers::Laggard;
+use super::laggard::Laggard;
+use crate::error::lost_commits::LostCommits;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

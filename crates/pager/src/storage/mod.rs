@@ -2,15 +2,15 @@
 //! simulated disk of the test kit.
 
 mod create;
-mod device;
-mod file;
+pub(crate) mod device;
+pub(crate) mod file;
 mod interface;
 mod length;
 mod machine;
 mod map;
 mod memory;
 mod named;
-mod network;
+pub(crate) mod network;
 mod overlay;
 mod places;
 mod stretches;
@@ -19,7 +19,7 @@ mod watch;
 mod write_back;
 mod write_map;
 
-pub(crate) use create::{create_file, finish_creation, give_name, open, real_path, sync_directory};
+pub(crate) use create::{create_file, finish_creation, give_name, real_path, sync_directory};
 pub use file::FileStorage;
 pub use interface::{Committed, Growth, Observer, Storage};
 pub use memory::MemoryStorage;

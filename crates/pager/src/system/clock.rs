@@ -3,9 +3,9 @@
 //! The wall clock may be set, ahead or back, at any time. The time since the start only goes on, also while the system sleeps, but it means
 //! nothing to another start of the system: the boot tells which one it belongs to. Tests put a clock of their own in their place.
 
-use crate::lock::file::boot_id;
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
+use std::fs;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_base::get_u64;
@@ -85,6 +85,33 @@ fn since_boot_ns() -> u64 {
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// Nanoseconds since the system started, to a few milliseconds; the same in all its processes.
+pub(crate) fn now_ns() -> u64 {
+    #[cfg(miri)]
+    return 0;
+    #[cfg(not(miri))]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+        now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+    }
+}
+
+/// Which start of the system this is.
+pub(crate) fn boot_id() -> [u8; 16] {
+    let mut id = [0; 16];
+    let Ok(text) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else {
+        return id;
+    };
+    let digits: Vec<u8> = text
+        .chars()
+        .filter_map(|c| c.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    id
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use super::{Durability, WriteTxn, dirty};
 use crate::commit::pipeline::LogUse;
 use crate::commit::redo::{
     BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, Entry, PART_OF_FILE, PageOf,
-    Recorder, Redo,
+    Recorder,
 };
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, is_large_page};
 use crate::format::meta::Meta;
+use crate::format::meta::Redo;
 use crate::format::pages::PageRef;
 use std::sync::Arc;
 use tidalite_base::TxnId;

@@ -7,6 +7,7 @@
 //! 2. `length_unsynced` while the file's length may be lost by a power cut; the next durable commit then
 //!    syncs the length too, before any meta record relies on it.
 
+mod evict;
 mod freed;
 mod large;
 pub(crate) mod last;

@@ -34,7 +34,7 @@ pub(crate) use block::{Place, Stand};
 pub(crate) use record::{PageOf, Recorder};
 pub(crate) use replay::{Logged, Replayed, read, settle};
 
-use super::lost_commits::LostCommits;
+use crate::error::lost_commits::LostCommits;
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use std::sync::Arc;
@@ -261,12 +261,4 @@ pub struct Recovery {
     pub dropped_unrecorded: Option<TxnId>,
     /// Bytes read to verify what the lock file named.
     pub verified_bytes: u64,
-}
-
-/// The pages of the file in which the log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Redo {
-    pub(crate) page: u64,
-    pub(crate) pages: u64,
-    pub(crate) birth: u64,
 }

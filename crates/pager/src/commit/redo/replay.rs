@@ -185,10 +185,11 @@ pub(crate) fn settle(
 
 #[cfg(test)]
 mod tests {
+    use crate::commit::redo::Area;
     use crate::commit::redo::block::{Place, Stand, encode};
     use crate::commit::redo::record::{PageOf, Recorder};
     use crate::commit::redo::replay::{read, *};
-    use crate::commit::redo::{Area, Redo};
+    use crate::format::meta::Redo;
     use crate::storage::MemoryStorage;
     use std::sync::Arc;
 
