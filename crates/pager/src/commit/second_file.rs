@@ -15,8 +15,9 @@
 
 use crate::PageRef;
 use crate::error::{Error, Result};
+use crate::format::header::HEADER_BYTES;
 use crate::format::header::verify_block;
-use crate::format::header::{HEADER_BYTES, Kind};
+use crate::format::kind::Kind;
 use crate::format::layout::{BLOCK_BYTES, LARGE_AT, first_page, superblock_at};
 use crate::format::meta::Meta;
 use crate::format::ptr::Ptr;

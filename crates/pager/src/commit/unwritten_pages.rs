@@ -9,7 +9,7 @@
 //! 4. With the pages that are dead and still seen by a reader these are at most `Options::unwritten_bytes_max` bytes,
 //!    and those of one transaction.
 
-use crate::format::header::Kind;
+use crate::format::kind::Kind;
 use crate::format::page_map::PageMap;
 use crate::format::ptr::Ptr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

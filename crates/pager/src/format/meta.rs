@@ -18,7 +18,8 @@
 //! which a weak record in the lock file stands; zero in the data file. The pointer to the free space of the second file (32 B) is at 1920,
 //! behind the app area; then, at 1952, `(page, pages, birth)` of the log, or zeros; zeros follow to 2048.
 
-use super::header::{HEADER_BYTES, Header, Kind, seal_block};
+use super::header::{HEADER_BYTES, Header, seal_block};
+use super::kind::Kind;
 use super::layout::BLOCK_BYTES;
 use super::ptr::{PTR_BYTES, Ptr};
 use super::superblock::verify_own;
@@ -336,7 +337,8 @@ pub(crate) struct Redo {
 
 #[cfg(test)]
 mod tests {
-    use crate::format::header::{Header, Kind, seal_block};
+    use crate::format::header::{Header, seal_block};
+    use crate::format::kind::Kind;
     use crate::format::layout::BLOCK_BYTES;
     use crate::format::meta::Redo;
     use crate::format::meta::{APP_BYTES_MAX, Change, Dead, Meta, Standing, USER_BYTES_MAX};

@@ -1,6 +1,7 @@
 //! Bytes of the file: where things are, blocks with a checksum, pointers to them, and the records in the head.
 
 pub(crate) mod header;
+pub(crate) mod kind;
 pub(crate) mod layout;
 pub(crate) mod meta;
 pub(crate) mod meta_blocks;

@@ -7,7 +7,7 @@
 //! its own pages bottom-up: for every child whose birth is this transaction, seal the child, store the
 //! returned `Ptr` in the parent, then seal the parent.
 
-use super::header::Kind;
+use super::kind::Kind;
 use super::ptr::Ptr;
 use crate::error::Result;
 use std::ops::Deref;

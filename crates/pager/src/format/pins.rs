@@ -19,7 +19,8 @@
 //! 2. A pin that was taken away counts until no durable record names it that is not written over.
 //! 3. The clock's entries ascend in both columns; it is thinned where it is old, so its length is bounded.
 
-use super::header::{HEADER_BYTES, Header, Kind, seal_block};
+use super::header::{HEADER_BYTES, Header, seal_block};
+use super::kind::Kind;
 use super::layout::BLOCK_BYTES;
 use super::meta::Meta;
 use super::pages::{Extent, PageRef};

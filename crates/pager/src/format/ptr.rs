@@ -11,7 +11,7 @@
 //! physically wrote them: reclaim, backup and checking use it without reading the bytes.
 //! A null pointer is all zero.
 
-use super::header::Kind;
+use super::kind::Kind;
 use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
 
 /// Bytes of an encoded pointer.

@@ -11,7 +11,8 @@
 //! end of each page (0 now). Features are bit sets: compatible ones may be ignored, read-only ones must
 //! be known to write, incompatible ones must be known to read.
 
-use super::header::{HEADER_BYTES, Header, Kind, seal_block, verify_block};
+use super::header::{HEADER_BYTES, Header, seal_block, verify_block};
+use super::kind::Kind;
 use super::layout::{BLOCK_BYTES, page_size_ok, superblock_at};
 use super::ptr::Ptr;
 use crate::error::{Error, Result};

@@ -33,9 +33,7 @@ pub(crate) mod slots;
 mod sync;
 pub(crate) mod writer_lock;
 
-pub(crate) use area::{Area, Identity};
-pub(crate) use handle::Lock;
+pub(crate) use area::Identity;
 pub use layout::{HANDLES_MAX, READERS_MAX};
 pub(crate) use queue::{Patience, Ticket};
 pub use seat::LockMemory;
-pub(crate) use seat::Seat;

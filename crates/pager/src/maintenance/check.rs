@@ -20,9 +20,9 @@ use crate::format::ptr::Ptr;
 use crate::format::superblock;
 use crate::lock::writer_lock::Turn;
 use crate::open::handle::Pager;
-use crate::space::base;
 use crate::space::large::Large;
 use crate::space::lists::Stack;
+use crate::space::load;
 use crate::space::reclaim::walk;
 use crate::txn::make_durable;
 use crate::txn::published::published;
@@ -506,7 +506,7 @@ impl Check {
     fn stored(&self) -> Result<Stored> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
         let Captured { meta, before, .. } = &self.captured;
-        let mut stored = base::load(self.page_size as usize, meta, *before, &read)?;
+        let mut stored = load::load(self.page_size as usize, meta, *before, &read)?;
         stored.grow(self.pages.max(stored.pages()));
         let mut free = PageSet::new(stored.pages());
         stored.for_each_free(|page| {

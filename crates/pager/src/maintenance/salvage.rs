@@ -8,7 +8,8 @@ use crate::commit::second_file;
 use crate::commit::second_file::{LargeFile, LargePlace};
 use crate::error::lost_commits::LostCommits;
 use crate::error::{Error, Result};
-use crate::format::header::{HEADER_BYTES, Header, Kind, verify_block};
+use crate::format::header::{HEADER_BYTES, Header, verify_block};
+use crate::format::kind::Kind;
 use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, LARGE_AT, meta_at, page_size_ok};
 use crate::format::meta::Meta;
 use crate::format::pages::{Counters, PageRead, PageRef};
@@ -16,7 +17,7 @@ use crate::format::ptr::Ptr;
 use crate::format::superblock;
 use crate::format::superblock::{read_block, read_failed};
 use crate::options::Options;
-use crate::space::base;
+use crate::space::load;
 use crate::storage::{FileStorage, Overlay, Storage};
 use std::collections::HashMap;
 use std::fs::File;
@@ -209,7 +210,7 @@ impl RawFile {
         }
         let read = |ptr: &Ptr| self.page(ptr);
         let before = meta.txn.saturating_sub(1);
-        let mut space = base::load(self.page_size, meta, before, &read).ok()?;
+        let mut space = load::load(self.page_size, meta, before, &read).ok()?;
         let mut free = vec![false; pages as usize];
         space.for_each_free(|page| free[page as usize] = true);
         Some(free)

@@ -8,7 +8,7 @@ use crate::lock::seat::beside;
 use crate::options::{OpenMode, Options};
 use crate::storage::{create_file, device, network, real_path};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// An open data file and its part in the lock file.

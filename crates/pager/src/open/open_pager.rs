@@ -15,7 +15,6 @@ use crate::format::meta::{FIRST_TXN, Meta};
 use crate::format::meta_blocks::{Confirmation, MetaBlocks};
 use crate::format::superblock;
 use crate::format::superblock::{Superblock, read_failed};
-use crate::lock;
 use crate::lock::seat::Seat;
 use crate::lock::{Identity, LockMemory, protocol};
 use crate::options::event::Event;

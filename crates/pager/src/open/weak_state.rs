@@ -15,8 +15,8 @@
 use crate::commit::second_file;
 use crate::commit::second_file::{LargeFile, LargePlace};
 use crate::error::{Error, Result};
-use crate::format::header::Kind;
 use crate::format::header::verify_block;
+use crate::format::kind::Kind;
 use crate::format::layout::{HEAD_BYTES, LARGE_AT, first_page};
 use crate::format::meta::Meta;
 use crate::format::pages::{Counters, PageRead, PageRef, expect_zeros};
@@ -25,7 +25,7 @@ use crate::format::pins::Alone;
 use crate::format::ptr::Ptr;
 use crate::format::superblock::{Superblock, read_failed};
 use crate::options::Options;
-use crate::space::base;
+use crate::space::load;
 use crate::space::reclaim::walk;
 use crate::storage::Storage;
 use std::fmt;
@@ -221,7 +221,7 @@ impl Unrecorded<'_> {
             self.page(ptr)
         };
         let before = record.txn.saturating_sub(1);
-        let space = base::load(page_size, record, before, &read)?;
+        let space = load::load(page_size, record, before, &read)?;
         for stack in space
             .stacks()
             .iter()

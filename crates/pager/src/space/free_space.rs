@@ -14,27 +14,26 @@
 //! Work per commit: what the transaction itself freed, and at most `LISTS_PER_COMMIT` lists of holders that are gone; more only
 //! instead of making the file longer.
 
-use super::TxnSpace;
 use super::base::Base;
 use super::large::Large;
 use super::lists::Stack;
+use super::placement::Recent;
+use super::placement::Stretch;
 use super::ranges::{Changes, RangeSet};
-use super::recent::Recent;
-use super::reclaim::LISTS_PER_COMMIT;
-use super::stretch::Stretch;
+use super::txn::TxnSpace;
 use super::zone::{Use, Zone};
 use crate::error::Result;
 use crate::format::layout::{first_page, is_large_page, zone_pages};
 use crate::format::meta::Dead;
-use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Lists that one write transaction takes from the stacks of holders that are gone: at most 16 x 125 ranges, or
+/// 16 x 32,000 pages where they are close together.
+pub(crate) const LISTS_PER_COMMIT: usize = 16;
+
 /// More changes than this cannot fit a meta record: they are no longer kept.
 const CHANGES_MAX: usize = 256;
-
-/// Reads a page by its pointer, verified.
-pub(crate) type ReadPage<'a> = &'a dyn Fn(&Ptr) -> Result<PageRef<'a>>;
 
 #[derive(Debug)]
 pub(crate) struct Space {

@@ -16,10 +16,11 @@
 //! 3. Free pages at the file's end may be cut off (`cut`), and free stretches inside punched. The pages that described what is gone
 //!    (`gone`) are in use until a record was written that does not lead to them.
 
-use super::ReadPage;
+use super::read::ReadPage;
 use super::zone::Zone;
 use crate::error::{Error, Result};
-use crate::format::header::{HEADER_BYTES, Header, Kind};
+use crate::format::header::{HEADER_BYTES, Header};
+use crate::format::kind::Kind;
 use crate::format::layout::{BITMAP_AT, LARGE_AT, first_page, zone_pages};
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use crate::space::ranges::RangeSet;
@@ -126,7 +127,7 @@ fn read_kind<'a>(
     ptr: &Ptr,
     flags: u8,
 ) -> Result<crate::format::pages::PageRef<'a>> {
-    let page = super::base::read_kind(read, ptr, Kind::LargeSpace)?;
+    let page = super::read::read_kind(read, ptr, Kind::LargeSpace)?;
     let found = Header::decode(&page).flags;
     if found == flags {
         Ok(page)
@@ -215,7 +216,7 @@ impl Large {
         let number = self.bitmaps.len();
         self.bitmaps.push(*ptr);
         let here = (self.pages - number as u64 * self.zone_pages).min(self.zone_pages);
-        let page = super::base::read_kind(read, ptr, Kind::FreeBitmap)?;
+        let page = super::read::read_kind(read, ptr, Kind::FreeBitmap)?;
         let zone = &mut self.zones[number];
         let words = zone.words().len();
         for i in 0..words {

@@ -2,20 +2,23 @@
 
 pub(crate) mod base;
 pub(crate) mod build;
-mod free_space;
+pub(super) mod free_space;
 pub(crate) mod large;
 pub(crate) mod lists;
+pub(crate) mod load;
+mod placement;
 pub(crate) mod plan;
 pub(crate) mod ranges;
-mod recent;
+mod read;
 pub(crate) mod reclaim;
-mod stretch;
+mod take_beside;
+mod take_recent;
 mod txn;
 pub(crate) mod zone;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use free_space::{ReadPage, Space};
-pub(crate) use reclaim::LISTS_PER_COMMIT;
+pub(crate) use free_space::LISTS_PER_COMMIT;
+pub(crate) use read::ReadPage;
 pub(crate) use txn::TxnSpace;

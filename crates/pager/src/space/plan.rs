@@ -5,9 +5,10 @@
 //! are taken once, and taking them changes nothing that is written: one pass.
 
 use super::base::{directories_per_root, zones_per_directory};
+use super::free_space::Space;
 use super::lists::{self, List, Stack, entries_per_directory, ranges_per_list, same_life};
+use super::read::ReadPage;
 use super::reclaim::read_list;
-use super::{ReadPage, Space};
 use crate::format::layout::{BITMAP_AT, first_page};
 use crate::format::meta::{Dead, fit};
 use crate::format::ptr::Ptr;

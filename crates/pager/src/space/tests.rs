@@ -1,11 +1,12 @@
 //! The allocator against sets: what is free, used and held, page by page.
 
-use super::base::{self, Base};
+use super::base::Base;
 use super::build::Built;
+use super::free_space::Space;
 use super::lists::{List, cut, ranges_per_list};
 use super::ranges::{Changes, RangeSet};
 use super::reclaim::walk;
-use super::{LISTS_PER_COMMIT, Space, TxnSpace};
+use super::{LISTS_PER_COMMIT, TxnSpace};
 use crate::error::Error;
 use crate::format::header::verify_block;
 use crate::format::layout::first_page;
@@ -320,7 +321,7 @@ impl World {
 
     fn load(&self) -> Result<Space, Error> {
         let read = |ptr: &Ptr| Self::read(&self.file, ptr);
-        base::load(PAGE, &self.meta, self.space.durable[1], &read)
+        crate::space::load::load(PAGE, &self.meta, self.space.durable[1], &read)
     }
 
     /// The process ends and another one opens the file. Readers of other processes go on.

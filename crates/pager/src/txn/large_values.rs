@@ -3,7 +3,7 @@
 
 use super::WriteTxn;
 use crate::error::Result;
-use crate::format::header::Kind;
+use crate::format::kind::Kind;
 use crate::format::pages::{Extent, PageWrite};
 use crate::format::ptr::Ptr;
 use crate::space::large::LargeWhat;

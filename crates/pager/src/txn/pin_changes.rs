@@ -3,7 +3,7 @@
 use super::WriteTxn;
 use super::dirty::write;
 use crate::error::{Error, Result};
-use crate::format::header::Kind;
+use crate::format::kind::Kind;
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use crate::format::pages::{Extent, PageWrite};

@@ -2,7 +2,8 @@
 
 use super::{WriteTxn, dirty};
 use crate::error::Result;
-use crate::format::header::{Header, Kind};
+use crate::format::header::Header;
+use crate::format::kind::Kind;
 use crate::format::layout::LARGE_AT;
 use crate::format::pages::{Counters, Extent, PageWrite};
 use crate::format::ptr::Ptr;

@@ -12,7 +12,7 @@ use super::savepoints::{Epochs, Kept, Savepoint};
 use super::uncommitted::UncommittedRead;
 use super::writer::Writer;
 use crate::error::{Error, Result};
-use crate::format::header::Kind;
+use crate::format::kind::Kind;
 use crate::format::layout::is_large_page;
 use crate::format::meta::Redo;
 use crate::format::meta::USER_BYTES_MAX;

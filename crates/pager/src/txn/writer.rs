@@ -27,8 +27,9 @@ use crate::format::superblock::read_failed;
 use crate::options::event::Event;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
+use crate::space::free_space::Space;
 use crate::space::large::Large;
-use crate::space::{LISTS_PER_COMMIT, Space, TxnSpace, base};
+use crate::space::{LISTS_PER_COMMIT, TxnSpace, load};
 use crate::storage::Growth;
 use crate::txn::dirty::Spare;
 use freed::Freed;
@@ -129,7 +130,7 @@ impl Writer {
             ..
         } = &found;
         let end = meta.pages * inner.page_size as u64;
-        let mut space = base::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
+        let mut space = load::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
         let mut pins = Pins::load(meta, &|ptr| inner.block(ptr, end))?;
         if durable.txn < meta.txn {
             let end = durable.pages * inner.page_size as u64;

@@ -12,7 +12,8 @@
 //! same flush. `used`: bytes of payload. The payloads of a flush, joined, are records of commits.
 
 use super::Area;
-use crate::format::header::{HEADER_BYTES, Header, Kind, seal_block};
+use crate::format::header::{HEADER_BYTES, Header, seal_block};
+use crate::format::kind::Kind;
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::superblock::verify_own;
 use tidalite_base::{TxnId, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};

@@ -4,9 +4,9 @@
 //!    process that is killed leaves that other name, and a second file that belongs to no database.
 //! 2. Both have an identity of their own: the second one belongs to the new first one, and to no other.
 
-use super::file_head;
-use super::{
+use super::format::{
     BackupInfo, HEAD_LEN, LARGE_PAGES_AT, MAGIC, OnMoved, PART_BYTES, RECORD_AT, SUM_AT, VERSION,
+    file_head,
 };
 use crate::commit::second_file;
 use crate::error::{Error, Result};

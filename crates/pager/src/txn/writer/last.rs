@@ -1,6 +1,6 @@
 //! What the last commit of a handle was: the next one is likely to be of its kind. Nothing but speed hangs on that.
 
-use crate::txn::dirty::early::Habit;
+use crate::txn::dirty::write_behind::Habit;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Last {

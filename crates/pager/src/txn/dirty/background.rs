@@ -14,7 +14,7 @@
 //! 3. It ends with its transaction: dropping it waits for the pages that it has in hand and leaves the rest, and nothing is left
 //!    where the transaction has settled. It holds the file, and with it the lock that says who has it open.
 
-use super::hand::{Handing, write_pages};
+use super::write_out::{Handing, write_pages};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use std::io;
@@ -65,8 +65,9 @@ impl Shared {
         pages.sort_unstable_by_key(|(number, _)| *number);
         let (mut calls, mut failed) = (0, None);
         for piece in pages.chunks((PIECE_BYTES / page_size).max(1)) {
+            let ask = |at, len| storage.write_back(at, len);
             let lent = piece.iter().map(|(number, bytes)| (*number, &**bytes));
-            match write_pages((storage, None), page_size, lent.collect(), Handing::Plain) {
+            match write_pages(storage, ask, page_size, lent.collect(), Handing::Plain) {
                 Ok(made) => calls += made,
                 Err(error) => failed = failed.or(Some(error)),
             }

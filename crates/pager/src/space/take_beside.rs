@@ -9,7 +9,8 @@
 //! Invariants
 //! 1. `next..end` lies in one zone. Its pages were free when it was found; each is looked at again when it is taken.
 
-use super::Space;
+use super::free_space::Space;
+use super::placement::Stretch;
 use super::zone::Use;
 
 /// A longer stretch than this is not looked for.
@@ -19,34 +20,6 @@ const STRETCH_PAGES_MIN: u64 = 8;
 /// So much of the free end of the file is left to extents: a transaction that frees space on a full disk may have to copy a leaf,
 /// and that needs pages side by side.
 const TAIL_PAGES: u64 = 64;
-
-/// The stretch of free pages in use.
-#[derive(Debug)]
-pub(super) struct Stretch {
-    next: u64,
-    end: u64,
-    /// Pages that this transaction took so.
-    taken: u64,
-    /// Pages that the one before took.
-    before: u64,
-    /// There is none left that this transaction could use.
-    over: bool,
-    /// No stretch of so many pages was found, and none has come up since.
-    missing: u64,
-}
-
-impl Default for Stretch {
-    fn default() -> Self {
-        Self {
-            next: 0,
-            end: 0,
-            taken: 0,
-            before: 0,
-            over: false,
-            missing: u64::MAX,
-        }
-    }
-}
 
 impl Space {
     /// A transaction begins. `recent`: its pages are likely to stay in the cache for now, so side by side they cost no less.
@@ -148,9 +121,10 @@ impl Space {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TxnSpace;
     use super::super::base::Base;
-    use super::super::{Space, TxnSpace};
     use crate::format::layout::first_page;
+    use crate::space::free_space::Space;
     use std::collections::VecDeque;
 
     const PAGE: usize = 4096;

@@ -1,6 +1,5 @@
 //! Handing pages to the system.
 
-use super::beside::Beside;
 use crate::error::{Error, Result};
 use crate::storage::{Storage, WriteBack};
 
@@ -19,10 +18,11 @@ pub(crate) enum Handing {
     ForSync,
 }
 
-/// Writes pages, neighbours together; returns the stretches. `beside`: who asks the system to begin to write them to the medium, where a sync
+/// Writes pages, neighbours together; returns the stretches. `ask` has the system begin to write bytes to the medium, where a sync
 /// follows.
 pub(super) fn write_pages(
-    (storage, beside): (&dyn Storage, Option<&Beside>),
+    storage: &dyn Storage,
+    ask: impl Fn(u64, u64),
     page_size: usize,
     mut pages: Vec<(u64, &[u8])>,
     handing: Handing,
@@ -54,10 +54,7 @@ pub(super) fn write_pages(
         if handing == Handing::ForSync
             && let Some((at, len)) = write_back.note(at, bytes)
         {
-            match beside {
-                Some(beside) => beside.write_back(at, len),
-                None => storage.write_back(at, len),
-            }
+            ask(at, len);
         }
     }
     Ok(writes)

@@ -7,11 +7,14 @@
 //! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short: the log of small commits wants its pages
 //!    in memory.
 
-use super::{Dirty, DirtyPage, FLAGS_AT, Handing, filled, write_pages};
+use super::buffers::filled;
+use super::dirty_pages::{Dirty, DirtyPage, FLAGS_AT};
+use super::write_out::{Handing, write_pages};
 use crate::error::Result;
-use crate::format::header::{Header, Kind, seal_block};
+use crate::format::header::{Header, seal_block};
+use crate::format::kind::Kind;
 use crate::format::ptr::Ptr;
-use crate::storage::{Storage, WriteBack};
+use crate::storage::Storage;
 use std::sync::Arc;
 
 /// Bytes of whole pages that stay in memory at first.
@@ -19,26 +22,6 @@ const KEPT_BYTES: usize = 4 << 20;
 
 /// Then so many are written at a time.
 const PART_BYTES: usize = 256 << 10;
-
-/// The whole pages of a transaction.
-#[derive(Debug)]
-pub(super) struct Whole {
-    /// Numbers of those that are in memory, unless they were given up or changed since.
-    waiting: Vec<u64>,
-    /// Some were written.
-    has_begun: bool,
-    write_back: WriteBack,
-}
-
-impl Default for Whole {
-    fn default() -> Self {
-        Self {
-            waiting: Vec::new(),
-            has_begun: false,
-            write_back: WriteBack::new(None),
-        }
-    }
-}
 
 impl Dirty {
     /// Adds a page with these bytes and seals it.
@@ -112,7 +95,8 @@ impl Dirty {
             Some((*number, &**bytes))
         });
         self.writes += write_pages(
-            (storage, None),
+            storage,
+            |at, len| storage.write_back(at, len),
             self.page_size,
             in_memory.collect(),
             Handing::Plain,

@@ -1,64 +1,26 @@
-//! Backups: the pages of one version, or those written since an older one, as a stream; and the file made of them.
-//!
-//! ```text
-//! head   0         16        20          24     40    48         56      64             72            4168
-//!        | magic   | version | page size | uuid | txn | base txn | pages | second pages | meta record | checksum |
-//!        | 16 B    | u32     | u32       | 16 B | u64 | u64      | u64   | u64          | 4096 B      | u64      |
-//! part   | address u64 | bytes u64 | checksum u64 | bytes, at most 1 MiB                 |   any number, ascending; those of
-//!        the second file, whose addresses begin at 2^62, behind all others
-//! end    | 0           | 0         | checksum u64: of the checksums of all parts, in order |
-//! ```
+//! Writing a backup: the pages of one version, or those written since an older one, as a stream.
 //!
 //! The backup is physical: what it copies are pages, whatever they hold, so it knows nothing of the structures above.
 //! While a version is pinned or held none of its pages is written again; so of two pinned versions the pages that the
 //! newer uses and the older does not are exactly those written since, and no pointer has to be followed. The same holds for the
 //! second file.
 
-mod restore;
-
-pub use restore::restore;
-
+use super::format::{BackupInfo, OnMoved, PART_BYTES, file_head, head};
 use crate::error::{Error, Result};
-use crate::format::layout::{
-    BLOCK_BYTES, HEAD_BYTES, LARGE_AT, first_page, is_large_page, meta_at, superblock_at,
-};
+use crate::format::layout::{BLOCK_BYTES, LARGE_AT, first_page, is_large_page};
 use crate::format::meta::{Dead, Meta};
 use crate::format::ptr::Ptr;
-use crate::format::superblock::Superblock;
 use crate::open::handle::Pager;
-use crate::space::base;
 use crate::space::large::Large;
+use crate::space::load;
 use crate::space::reclaim::walk;
 use crate::txn::Durability;
 use crate::txn::snapshot::Snapshot;
 use std::io::Write;
-use tidalite_base::{TxnId, checksum, put_u32, put_u64};
+use tidalite_base::{TxnId, checksum, put_u64};
 
-const MAGIC: [u8; 16] = *b"Tidalite backup\n";
-const VERSION: u32 = 2;
-const LARGE_PAGES_AT: usize = 64;
-const RECORD_AT: usize = 72;
-const SUM_AT: usize = RECORD_AT + BLOCK_BYTES;
-const HEAD_LEN: usize = SUM_AT + 8;
 /// How often a version that is durable and the newest is looked for.
 const ATTEMPTS: u32 = 100;
-/// Bytes of a part at most.
-const PART_BYTES: u64 = 1 << 20;
-
-/// What a backup holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BackupInfo {
-    /// The version.
-    pub txn: TxnId,
-    /// The version it builds on; `None` for a full backup.
-    pub base: Option<TxnId>,
-    /// Bytes of pages in it.
-    pub bytes: u64,
-}
-
-/// Called with the bytes moved last, those moved in all, and those that will be; an error ends the operation.
-pub type OnMoved<'f> = dyn FnMut(u64, u64, u64) -> Result<()> + 'f;
 
 /// A version that is held, with its record.
 struct Version {
@@ -137,7 +99,7 @@ impl Pager {
         let page_size = self.page_size();
         let end = meta.pages * page_size as u64;
         let read = |ptr: &Ptr| self.inner.page(ptr, end);
-        let mut space = base::load(page_size, meta, meta.txn.saturating_sub(1), &read)?;
+        let mut space = load::load(page_size, meta, meta.txn.saturating_sub(1), &read)?;
         let mut used = vec![true; meta.pages as usize];
         used[..(first_page(page_size) as usize).min(meta.pages as usize)].fill(false);
         space.for_each_free(|page| {
@@ -364,40 +326,4 @@ fn next_run(wanted: &[bool], at: usize, most: u64) -> Option<(usize, usize)> {
         .take(most)
         .take_while(|wanted| **wanted);
     Some((from, pages.count()))
-}
-
-fn head(meta: &Meta, base_txn: u64, page_size: u32, second_pages: u64) -> Vec<u8> {
-    let mut head = vec![0u8; HEAD_LEN];
-    head[..16].copy_from_slice(&MAGIC);
-    put_u32(&mut head, 16, VERSION);
-    put_u32(&mut head, 20, page_size);
-    head[24..40].copy_from_slice(&meta.uuid);
-    put_u64(&mut head, 40, meta.txn);
-    put_u64(&mut head, 48, base_txn);
-    put_u64(&mut head, 56, meta.pages);
-    put_u64(&mut head, LARGE_PAGES_AT, second_pages);
-    head[RECORD_AT..SUM_AT].copy_from_slice(&meta.encode(meta_at(0, 0)));
-    let sum = checksum(&head[..SUM_AT]);
-    put_u64(&mut head, SUM_AT, sum);
-    head
-}
-
-/// The head of a database file whose newest record is `meta`.
-fn file_head(meta: &Meta, uuid: [u8; 16], page_size: usize) -> Vec<u8> {
-    let superblock = Superblock::new(page_size, uuid);
-    let meta = Meta {
-        uuid,
-        confirmations: 0,
-        ..meta.clone()
-    };
-    let mut bytes = vec![0u8; HEAD_BYTES as usize];
-    for copy in [0, 1] {
-        let at = superblock_at(copy) as usize;
-        bytes[at..at + BLOCK_BYTES].copy_from_slice(&superblock.encode(copy));
-        for pair in [0, 1] {
-            let at = meta_at(pair, copy);
-            bytes[at as usize..at as usize + BLOCK_BYTES].copy_from_slice(&meta.encode(at));
-        }
-    }
-    bytes
 }

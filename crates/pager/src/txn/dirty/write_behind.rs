@@ -16,13 +16,15 @@
 //!    about to be changed. Until `settle` it may not be in the file yet.
 //! 2. What is written are pages that this transaction has allocated: nobody sees them before its commit, and given up they are free pages.
 
-use super::beside::Beside;
-use super::{Dirty, FLAGS_AT, Handing, write_pages};
+use super::background::Beside;
+use super::dirty_pages::{Dirty, FLAGS_AT};
+use super::state::Own;
+use super::write_out::{Handing, write_pages};
 use crate::error::Result;
-use crate::format::header::{Header, Kind, seal_block};
+use crate::format::header::{Header, seal_block};
+use crate::format::kind::Kind;
 use crate::storage::Storage;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 /// A part is this much of what makes a transaction large (`Options::early_bytes`). The newest pages, a part of them, are not
@@ -30,10 +32,6 @@ use std::sync::Arc;
 const PARTS: u64 = 8;
 /// Whether the disk has something to do is asked so many times while a part is changed.
 const ASKED_A_PART: usize = 4;
-/// So many pages are written before it is asked what came back.
-const WRITTEN_MIN: u64 = 256;
-/// It goes on while at most one page in so many comes back.
-const AGAIN_PART: u64 = 4;
 /// Transactions that do without after one where too much came back.
 const PAUSE: u32 = 15;
 
@@ -62,43 +60,6 @@ impl Habit {
         if dirty.early.comes_back() {
             self.pause = PAUSE;
         }
-    }
-}
-
-/// What is written early of a transaction.
-#[derive(Debug, Default)]
-pub(super) struct Early {
-    /// It is asked for; given up when too much comes back.
-    storage: Option<Own>,
-    /// Pages of a part.
-    part: usize,
-    /// Writes and asks the system; there is none before enough was changed.
-    beside: Option<Beside>,
-    /// Pages in the order in which they were allocated.
-    waiting: VecDeque<u64>,
-    /// So many were allocated since it was asked whether the disk has something to do.
-    unasked: usize,
-    written: u64,
-    /// Of these, changed afterwards.
-    pub(super) again: u64,
-}
-
-/// For the thread that writes.
-struct Own(Arc<dyn Storage>);
-
-impl fmt::Debug for Own {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Own")
-    }
-}
-
-impl Early {
-    pub(super) fn beside(&self) -> Option<&Beside> {
-        self.beside.as_ref()
-    }
-
-    fn comes_back(&self) -> bool {
-        self.written >= WRITTEN_MIN && self.again * AGAIN_PART > self.written
     }
 }
 
@@ -232,8 +193,9 @@ impl Dirty {
             Some(beside) => beside.write(pages),
             None => {
                 let lent = pages.iter().map(|(number, bytes)| (*number, &**bytes));
-                let to = (storage, None);
-                self.writes += write_pages(to, page_size, lent.collect(), Handing::ForSync)?;
+                let ask = |at, len| storage.write_back(at, len);
+                self.writes +=
+                    write_pages(storage, ask, page_size, lent.collect(), Handing::ForSync)?;
             }
         }
         for number in &numbers {

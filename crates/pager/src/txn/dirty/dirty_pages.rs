@@ -5,29 +5,21 @@
 //!    changed in place (`in_place.rs`).
 //! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
 
-mod beside;
-mod buffers;
-pub(crate) mod early;
-mod hand;
-mod in_place;
-mod whole;
-
+use super::buffers::read_back;
+use super::places::InPlace;
+use super::state::{Early, Whole};
+use super::write_out::{Handing, write_pages};
 use crate::commit::unwritten_pages::Waiting;
 use crate::error::{Error, Result};
-use crate::format::header::{Header, Kind, seal_block};
+use crate::format::header::{Header, seal_block};
+use crate::format::kind::Kind;
 use crate::format::page_map::PageMap;
 use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
 use crate::storage::Storage;
-pub(crate) use buffers::{filled, read_back, zeroed};
-use early::Early;
-use hand::write_pages;
-pub(crate) use hand::{Handing, write};
-use in_place::InPlace;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
-use whole::Whole;
 
 /// Buffers of pages that a transaction leaves to the next one, in bytes at most: the memory is warm, and need not be asked for.
 const SPARE_BYTES_MAX: usize = 2 << 20;
@@ -36,7 +28,7 @@ const SPARE_BYTES_MAX: usize = 2 << 20;
 const SPARE_PAGES_MAX: usize = 1024;
 
 /// The flags in a page's header.
-const FLAGS_AT: usize = 9;
+pub(super) const FLAGS_AT: usize = 9;
 
 /// A page as a reader of uncommitted state keeps it.
 #[derive(Clone, Debug)]
@@ -49,21 +41,21 @@ pub(crate) enum Kept {
 pub(crate) type KeptPages = PageMap<(Kind, Kept)>;
 
 #[derive(Debug)]
-struct DirtyPage {
+pub(super) struct DirtyPage {
     /// The transaction's alone, or shared with readers of uncommitted state, who keep what they were given when it is
     /// changed.
-    bytes: Option<Arc<[u8]>>,
+    pub(super) bytes: Option<Arc<[u8]>>,
     /// It is changed where it lies in the file; there are no `bytes`.
-    in_place: bool,
-    kind: Kind,
-    owner: u64,
+    pub(super) in_place: bool,
+    pub(super) kind: Kind,
+    pub(super) owner: u64,
     /// The page of an older commit of which it is a changed copy.
-    origin: Option<u64>,
+    pub(super) origin: Option<u64>,
     /// The epoch in which it was allocated.
-    epoch: u64,
-    sealed: Option<u64>,
-    spilled: Option<u64>,
-    touched: bool,
+    pub(super) epoch: u64,
+    pub(super) sealed: Option<u64>,
+    pub(super) spilled: Option<u64>,
+    pub(super) touched: bool,
 }
 
 impl DirtyPage {
@@ -89,18 +81,18 @@ pub(crate) struct Spare {
 
 #[derive(Debug)]
 pub(crate) struct Dirty {
-    page_size: usize,
-    txn: TxnId,
-    pages: Pages,
+    pub(super) page_size: usize,
+    pub(super) txn: TxnId,
+    pub(super) pages: Pages,
     /// In the order in which they came into memory; for spilling.
-    order: VecDeque<u64>,
-    in_memory: usize,
+    pub(super) order: VecDeque<u64>,
+    pub(super) in_memory: usize,
     in_memory_max: usize,
     /// Buffers that nobody uses.
     spare: Vec<Arc<[u8]>>,
-    in_place: InPlace,
-    whole: Whole,
-    early: Early,
+    pub(super) in_place: InPlace,
+    pub(super) whole: Whole,
+    pub(super) early: Early,
     pub(crate) pages_written: u64,
     /// Calls that wrote them.
     pub(crate) writes: u64,
@@ -156,7 +148,7 @@ impl Dirty {
     }
 
     /// Keeps a buffer for later, if nobody else has it.
-    fn keep_buffer(&mut self, mut bytes: Arc<[u8]>) {
+    pub(super) fn keep_buffer(&mut self, mut bytes: Arc<[u8]>) {
         if self.spare.len() * self.page_size < SPARE_BYTES_MAX && Arc::get_mut(&mut bytes).is_some()
         {
             self.spare.push(bytes);
@@ -214,7 +206,7 @@ impl Dirty {
     }
 
     /// Enters a page that is not sealed; without `bytes` one that is changed in place.
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         page: u64,
         (kind, owner, origin): (Kind, u64, Option<u64>),
@@ -422,7 +414,7 @@ impl Dirty {
     }
 
     /// Writes a quarter of the pages early when too many are in memory.
-    fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
+    pub(super) fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
         if self.in_memory >= self.in_memory_max {
             self.write_whole(storage)?;
         }
@@ -474,8 +466,8 @@ impl Dirty {
         });
         let unwritten: Vec<_> = unwritten.collect();
         let count = unwritten.len() as u64;
-        let to = (storage, self.early.beside());
-        let written = write_pages(to, self.page_size, unwritten, Handing::ForSync);
+        let ask = |at, len| self.early.ask(storage, at, len);
+        let written = write_pages(storage, ask, self.page_size, unwritten, Handing::ForSync);
         match written {
             Ok(writes) => self.writes += writes,
             Err(error) => {
@@ -529,8 +521,8 @@ impl Dirty {
         let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
         let pages: Vec<_> = own.chain(before).collect();
         self.pages_written += pages.len() as u64;
-        let to = (storage, self.early.beside());
-        self.writes += write_pages(to, self.page_size, pages, handing)?;
+        let ask = |at, len| self.early.ask(storage, at, len);
+        self.writes += write_pages(storage, ask, self.page_size, pages, handing)?;
         self.end_in_place(storage)
     }
 

@@ -3,24 +3,11 @@
 //! Invariants
 //! 1. A range here was free when it was noted; each page is looked at again before it is taken.
 
-use super::Space;
+use super::free_space::Space;
 use crate::format::layout::is_large_page;
-use std::collections::VecDeque;
 
 /// Ranges that are remembered; older ones are taken like any other free page.
 const RECENT_MAX: usize = 4096;
-
-/// What became free, the oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Recent {
-    /// To be taken first, where that is asked for.
-    first: VecDeque<(u64, u64)>,
-    /// It is asked for: by the options, or for this transaction.
-    always: bool,
-    now: bool,
-    /// To be spoilt; `None`: nobody asked for that.
-    spoil: Option<Vec<(u64, u64)>>,
-}
 
 impl Space {
     /// From now on pages that became free last are taken first.
