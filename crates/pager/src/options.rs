@@ -2,9 +2,9 @@
 
 pub(crate) mod event;
 pub(crate) mod laggard;
+pub(crate) mod unrecorded;
 
 use crate::format::ptr::Ptr;
-use crate::open::weak_state::Verifier;
 use crate::storage::file::ReadAhead;
 use crate::system::clock::ClockSource;
 use event::Logger;
@@ -12,6 +12,7 @@ use laggard::{OnLaggard, OnWait};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
+use unrecorded::Verifier;
 
 /// How pages and blocks are checked against the checksums in the pointers to them. (The values of a series are under checksums of their
 /// own, which are looked at every time, and so is what a write transaction reads of an extent.)

@@ -1,22 +1,18 @@
 //! What is found in the file and the lock area: which record is the newest.
 
+use super::heal::check_length;
 use super::lost_commits;
-use super::pipeline::{Weak, checksum_of};
 use super::redo;
-use super::redo::{Logged, Recovery, Replayed};
-use super::second_file;
-use super::second_file::LargePlace;
+use super::redo::{Logged, Replayed};
+use crate::error::Result;
 use crate::error::lost_commits::LostCommits;
-use crate::error::{Error, Result};
 use crate::format::layout::first_page;
 use crate::format::meta::Meta;
+use crate::format::meta::checksum_of;
 use crate::format::meta_blocks::{Confirmation, MetaBlocks};
 use crate::format::superblock::{Superblock, read_failed};
 use crate::lock::handle::Lock;
-use crate::open::open_pager::check_length;
-use crate::open::weak_state;
 use crate::options::Options;
-use crate::options::event::Event;
 use crate::seeded::{Bug, active};
 use crate::storage::Storage;
 use std::sync::Arc;
@@ -26,6 +22,28 @@ use tidalite_base::{Corrupt, TxnId};
 
 /// A record that was published is looked for this long.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
+
+/// The newest weak record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weak {
+    pub(crate) txn: u64,
+    pub(crate) slot: usize,
+}
+
+/// What opening had to do to find a state that is whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Commits that were found in the log.
+    pub replayed: u64,
+    /// Durable commits that cannot be found any more. A handle for writing has them only with
+    /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits).
+    pub lost: Option<LostCommits>,
+    /// The newest commit that the lock file named and of which pages are not in the file: it was dropped. No durable commit is lost by that.
+    pub dropped_unrecorded: Option<TxnId>,
+    /// Bytes read to verify what the lock file named.
+    pub verified_bytes: u64,
+}
 
 /// What the file and the lock area hold.
 #[derive(Clone, Debug)]
@@ -78,7 +96,7 @@ impl Found {
     }
 
     /// The weak records that stand on the durable record and are newer than this, ascending.
-    fn weak_records(&self, lock: &Lock) -> Vec<(Weak, Meta)> {
+    pub(crate) fn weak_records(&self, lock: &Lock) -> Vec<(Weak, Meta)> {
         let record = |slot| {
             let record = weak_record(lock, slot, &self.durable)?;
             let txn = record.txn;
@@ -89,73 +107,12 @@ impl Found {
         found
     }
 
-    fn with(self, (weak, meta): (Weak, Meta)) -> Self {
+    pub(crate) fn with(self, (weak, meta): (Weak, Meta)) -> Self {
         Self {
             meta,
             weak: Some(weak),
             ..self
         }
-    }
-
-    /// What an opener finds who is alone: the newest commit of the durable record, of the log, and of the weak records that are verified.
-    /// The slots of the others are emptied: no later commit that gets their number may be taken for them.
-    pub(crate) fn recovered(
-        self,
-        storage: &dyn Storage,
-        superblock: &Superblock,
-        lock: &Lock,
-        place: &LargePlace<'_>,
-        options: &Options,
-        recovery: &mut Recovery,
-    ) -> Result<(Self, Option<Event>)> {
-        let mut logged = self.logged(storage, superblock.page_size)?;
-        let records = self.weak_records(lock);
-        let mut found = match logged.replayed.take() {
-            Some(replayed) => self.with_replayed(replayed),
-            None => self,
-        };
-        let mut dropped = None;
-        for (weak, record) in records.into_iter().rev() {
-            // What the log reaches needs nobody's word.
-            if record.txn <= found.meta.txn {
-                break;
-            }
-            if !found.durable.large.is_null() {
-                // That it is missing is told, and says nothing about the record.
-                second_file::open(storage, superblock, &found.durable, place, options)?;
-            }
-            let records = (&record, &found.durable);
-            let (bytes, verified) =
-                weak_state::verify(storage, superblock, records, place, options);
-            recovery.verified_bytes += bytes;
-            match verified {
-                // A page that cannot be read may be sound: nothing is dropped, and the next attempt may succeed.
-                Err(Error::Io { what, at, source }) => {
-                    let (txn, without) = (TxnId(record.txn), TxnId(found.meta.txn));
-                    let what = format!(
-                        "{what} of {txn}, which only the lock file names (to give it up and open \
-                         {without}, delete the lock file),"
-                    );
-                    return Err(Error::Io { what, at, source });
-                }
-                Err(error) if !active(Bug::WeakUnverified) => {
-                    dropped.get_or_insert((TxnId(record.txn), error.to_string()));
-                }
-                _ => {
-                    found.replayed = None;
-                    found = found.with((weak, record));
-                    break;
-                }
-            }
-        }
-        recovery.lost = found.lost(storage, superblock.page_size, options, &logged);
-        lost_commits::refuse(recovery.lost, options)?;
-        lock.area.clear_weak(found.weak.map(|weak| weak.slot));
-        recovery.replayed = found.replayed.as_ref().map_or(0, |log| log.commits);
-        recovery.dropped_unrecorded = dropped.as_ref().map(|(txn, _)| *txn);
-        let used = TxnId(found.meta.txn);
-        let told = dropped.map(|(txn, reason)| Event::DroppedUnrecorded { txn, used, reason });
-        Ok((found, told))
     }
 
     /// The log of the durable record, where it leads further than this.

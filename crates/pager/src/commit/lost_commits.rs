@@ -11,20 +11,16 @@
 //! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes. docs/durability.md,
 //! "Damage", argues each case against power cuts, killed processes and failed syncs.
 
-use super::found::Found;
 use super::redo::Logged;
 use crate::error::lost_commits::{LossCause, LostCommits};
 use crate::error::{Error, Result};
 use crate::format::header::verify_block;
 use crate::format::header::{HEADER_BYTES, Header};
 use crate::format::meta::Meta;
-use crate::format::meta_blocks::MetaBlocks;
 use crate::format::ptr::Ptr;
-use crate::format::superblock::{Superblock, verify_own};
-use crate::lock::handle::Lock;
+use crate::format::superblock::verify_own;
 use crate::options::{Options, RootsOf};
 use crate::storage::Storage;
-use std::sync::atomic::Ordering;
 use tidalite_base::TxnId;
 
 /// A longer block is not looked at for evidence: the pointer to it is damaged, or it would delay opening.
@@ -56,27 +52,6 @@ pub(crate) fn find(
         newest,
         cause,
     })
-}
-
-/// The same for a handle that joins others. Once a writer has made something durable there is nothing to look for: it found the file whole,
-/// or accepted the loss, and a log under a record that somebody is writing to is never read. One may begin just now, so what was seen
-/// counts only if the record is still the newest one afterwards.
-pub(crate) fn find_beside(
-    storage: &dyn Storage,
-    superblock: &Superblock,
-    lock: &Lock,
-    found: &Found,
-    options: &Options,
-) -> Option<LostCommits> {
-    if lock.area.durable().load(Ordering::SeqCst) != 0 {
-        return None;
-    }
-    let page_size = superblock.page_size;
-    // An error is reported by the first read that needs these bytes.
-    let logged = found.logged(storage, page_size).ok()?;
-    let lost = found.lost(storage, page_size, options, &logged)?;
-    let (newest, _) = MetaBlocks::load(storage, &superblock.uuid).newest().ok()?;
-    (newest.sequence == found.durable.sequence).then_some(lost)
 }
 
 /// Only a handle for reading opens a file that lacks durable commits, unless the options accept the loss: the next durable commit

@@ -1,6 +1,7 @@
 //! Versions of the file, from committed to durable: which record is the newest, the redo log, the pipeline of flushes.
 
 pub(crate) mod found;
+pub(crate) mod heal;
 pub(crate) mod lost_commits;
 pub(crate) mod metrics;
 pub(crate) mod page_reads;

@@ -37,13 +37,16 @@ mod stages;
 #[cfg(test)]
 mod tests;
 
+use super::found::Weak;
+use crate::format::meta::checksum_of;
 pub(crate) use leader::StandingLeader;
 
 use super::found::Found;
 use super::metrics::{Metrics, Phase};
-use super::redo::{Appended, COMMIT_PAGE_BYTES_MAX, Entry, Log};
+use super::redo::area::COMMIT_PAGE_BYTES_MAX;
+use super::redo::{Appended, Entry, Log};
 use crate::error::{Error, Result};
-use crate::format::layout::{BLOCK_BYTES, meta_at};
+use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use crate::seeded::{Bug, active};
 use crate::txn::inner::{Inner, State};
@@ -51,7 +54,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
-use tidalite_base::get_u64;
 
 /// A commit that has a record.
 #[derive(Debug)]
@@ -75,13 +77,6 @@ struct Flushing {
     txn: u64,
     /// See `checksum_of`.
     checksum: u64,
-}
-
-/// The newest weak record.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Weak {
-    pub(crate) txn: u64,
-    pub(crate) slot: usize,
 }
 
 #[derive(Debug)]
@@ -154,15 +149,6 @@ struct ChosenRecord {
 struct ChosenLog {
     commit: Arc<Recorded>,
     appended: Appended,
-}
-
-/// What a weak record says of the durable one it stands on: the checksum of copy a as it was committed.
-pub(crate) fn checksum_of(record: &Meta) -> u64 {
-    let committed = Meta {
-        confirmations: 0,
-        ..record.clone()
-    };
-    get_u64(&committed.encode(meta_at(record.pair(), 0)), 0)
 }
 
 /// So many flushes of small commits make a log worth its while.

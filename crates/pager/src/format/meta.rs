@@ -21,6 +21,7 @@
 use super::header::{HEADER_BYTES, Header, seal_block};
 use super::kind::Kind;
 use super::layout::BLOCK_BYTES;
+use super::layout::meta_at;
 use super::ptr::{PTR_BYTES, Ptr};
 use super::superblock::verify_own;
 use crate::error::{Error, Result};
@@ -333,6 +334,15 @@ pub(crate) struct Redo {
     pub(crate) page: u64,
     pub(crate) pages: u64,
     pub(crate) birth: u64,
+}
+
+/// What a weak record says of the durable one it stands on: the checksum of copy a as it was committed.
+pub(crate) fn checksum_of(record: &Meta) -> u64 {
+    let committed = Meta {
+        confirmations: 0,
+        ..record.clone()
+    };
+    get_u64(&committed.encode(meta_at(record.pair(), 0)), 0)
 }
 
 #[cfg(test)]

@@ -109,10 +109,10 @@ impl MetaBlocks {
 
 #[cfg(test)]
 mod tests {
+    use crate::commit::heal::heal_metas;
     use crate::format::layout::HEAD_BYTES;
     use crate::format::meta::Meta;
     use crate::format::meta_blocks::{Confirmation, MetaBlocks};
-    use crate::open::open_pager::heal_metas;
     use crate::storage::MemoryStorage;
 
     /// Copies with one number that differ are no work of ours, but a file may have them: opening went by the one and wrote

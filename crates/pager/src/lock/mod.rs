@@ -20,7 +20,7 @@ mod area;
 mod bytes;
 pub(crate) mod file;
 mod fork;
-pub(super) mod handle;
+pub(crate) mod handle;
 mod idle_slots;
 mod layout;
 mod map;

@@ -1,8 +1,8 @@
 //! An open file as its users have it: snapshots, the write transaction, syncs, figures.
 
+use crate::commit::found::Recovery;
 use crate::commit::metrics::{MetricsReport, Phase};
 use crate::commit::pipeline::Until;
-use crate::commit::redo::Recovery;
 use crate::error::{Error, Result};
 use crate::format::pins::Pin;
 use crate::lock::readers::{Reader, WriterSeen};

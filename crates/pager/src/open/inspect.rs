@@ -1,7 +1,7 @@
 //! What a file says of itself, before anybody opens it: nothing is locked, written or healed, and a damaged file is no error but an
 //! answer.
 
-use crate::commit::redo::Area;
+use crate::commit::redo::area::Area;
 use crate::error::{Error, Result};
 use crate::format::layout::meta_at;
 use crate::format::meta_blocks::MetaBlocks;

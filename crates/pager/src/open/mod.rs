@@ -5,4 +5,5 @@ pub(crate) mod flusher;
 pub(crate) mod handle;
 pub(crate) mod inspect;
 pub(crate) mod open_pager;
-pub(crate) mod weak_state;
+pub(crate) mod recover;
+pub(super) mod weak_state;

@@ -11,10 +11,11 @@
 
 use super::writer::Writer;
 use crate::commit::found::Found;
+use crate::commit::found::Recovery;
+use crate::commit::heal::{check_length, heal_metas};
 use crate::commit::lost_commits;
 use crate::commit::pipeline::{Pipeline, StandingLeader, Until};
 use crate::commit::redo;
-use crate::commit::redo::Recovery;
 use crate::commit::second_file::LargeFile;
 use crate::commit::unwritten_pages::Unwritten;
 use crate::commit::verified_pages::Verified;
@@ -27,7 +28,6 @@ use crate::lock::Patience;
 use crate::lock::handle::Lock;
 use crate::lock::protocol;
 use crate::lock::writer_lock::{Came, Enough, Turn, Turns};
-use crate::open::open_pager::{check_length, heal_metas};
 use crate::options::Options;
 use crate::options::event::Event;
 use crate::options::laggard::OnWait;

@@ -2,10 +2,10 @@
 
 use super::{Durability, WriteTxn, dirty};
 use crate::commit::pipeline::LogUse;
-use crate::commit::redo::{
-    BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, Entry, PART_OF_FILE, PageOf,
-    Recorder,
+use crate::commit::redo::area::{
+    BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, PART_OF_FILE,
 };
+use crate::commit::redo::{Entry, PageOf, Recorder};
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, is_large_page};
 use crate::format::meta::Meta;

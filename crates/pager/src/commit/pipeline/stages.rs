@@ -2,7 +2,8 @@
 //! by it. All of it under the lock of the pipeline; nothing here waits or writes.
 
 use super::leader::STANDING_FROM;
-use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting, Weak};
+use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting};
+use crate::commit::found::Weak;
 use crate::commit::redo::Log;
 use crate::format::layout::{BLOCK_BYTES, meta_at};
 use crate::format::meta::{Meta, Standing};

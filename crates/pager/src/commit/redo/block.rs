@@ -8,10 +8,10 @@
 //!
 //! The header's owner is the number of the block, counted from 0; its flags say how often the block stands side by side, 1 or 2. Its
 //! birth is the newest commit of the flush. `sequence` and `checksum` name the durable record on which the log stands
-//! (`pipeline::checksum_of`); a block that names another one is of an older log in the same place. `first` and `blocks`: the blocks of the
+//! (`meta::checksum_of`); a block that names another one is of an older log in the same place. `first` and `blocks`: the blocks of the
 //! same flush. `used`: bytes of payload. The payloads of a flush, joined, are records of commits.
 
-use super::Area;
+use super::area::Area;
 use crate::format::header::{HEADER_BYTES, Header, seal_block};
 use crate::format::kind::Kind;
 use crate::format::layout::BLOCK_BYTES;

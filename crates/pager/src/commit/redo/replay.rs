@@ -5,12 +5,13 @@
 //!    and after, the record of the newest commit over the other pair. A crash in between finds the same log again.
 //! 2. A page whose base is damaged comes out with a wrong checksum: whoever reads it is told.
 
+use super::area::{Area, BYTES_MAX, REPLAY_BYTES_MAX};
 use super::block::{Place, Stand, flush, newest, newest_behind, newest_of_later};
+use super::delta;
 use super::record::{Changed, damaged, decode};
-use super::{Area, BYTES_MAX, REPLAY_BYTES_MAX, delta};
-use crate::commit::pipeline::checksum_of;
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, first_page, meta_at};
+use crate::format::meta::checksum_of;
 use crate::format::meta::{Meta, Standing};
 use crate::format::superblock::read_failed;
 use crate::storage::{Growth, Storage};
@@ -185,7 +186,7 @@ pub(crate) fn settle(
 
 #[cfg(test)]
 mod tests {
-    use crate::commit::redo::Area;
+    use crate::commit::redo::area::Area;
     use crate::commit::redo::block::{Place, Stand, encode};
     use crate::commit::redo::record::{PageOf, Recorder};
     use crate::commit::redo::replay::{read, *};
