@@ -1,15 +1,17 @@
 //! Bytes, pages and blocks of the file: lent from the map or read, and verified.
 
+use super::files::Files;
+use super::shared::Shared;
+use super::versions::State;
 use crate::error::{Error, Result};
 use crate::format::header::verify_block;
 use crate::format::layout::{HEAD_BYTES, LARGE_AT};
 use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
 use crate::options::Verify;
-use crate::txn::inner::{Inner, State};
 use tidalite_base::Corrupt;
 
-impl Inner {
+impl Files {
     /// Bytes of the file between the head and `end`.
     #[inline]
     pub(crate) fn bytes(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
@@ -129,17 +131,6 @@ impl Inner {
         Ok(bytes)
     }
 
-    /// A whole page as a state sees it.
-    #[inline]
-    pub(crate) fn page_of(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
-        if ptr.birth.0 > state.written
-            && let Some(bytes) = self.unwritten.get(ptr, self.page_size)
-        {
-            return Ok(PageRef::Owned(bytes));
-        }
-        self.page(ptr, state.bytes)
-    }
-
     /// A page of the file as a state sees it, if it is mapped and there is nothing to verify.
     #[inline(always)]
     pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
@@ -155,23 +146,6 @@ impl Inner {
             Verify::Never => true,
         };
         known.then_some(page)
-    }
-
-    /// As `page_of`, one of a stretch.
-    pub(crate) fn page_of_stretch(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
-        self.expect_page(ptr)?;
-        let to = ptr.addr.checked_add(self.page_size as u64);
-        let inside = ptr.addr >= HEAD_BYTES && to.is_some_and(|to| to <= state.bytes);
-        let may_wait = ptr.birth.0 > state.written;
-        match self.storage.mapped_stretch(ptr.addr, self.page_size) {
-            Some(bytes) if inside && !may_wait => {
-                if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
-                    self.verify(ptr, bytes)?;
-                }
-                Ok(PageRef::Borrowed(bytes))
-            }
-            _ => self.page_of(state, ptr),
-        }
     }
 
     /// A whole page of the file, verified as the options say.
@@ -224,6 +198,42 @@ impl Inner {
             verify_block(&bytes, ptr)?;
         }
         Ok(bytes)
+    }
+}
+
+impl Shared {
+    /// A whole page as a state sees it.
+    #[inline]
+    pub(crate) fn page_of(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if ptr.birth.0 > state.written
+            && let Some(bytes) = self.versions.unwritten.get(ptr, self.files.page_size)
+        {
+            return Ok(PageRef::Owned(bytes));
+        }
+        self.files.page(ptr, state.bytes)
+    }
+
+    /// As `page_of`, one of a stretch.
+    pub(crate) fn page_of_stretch(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
+        self.files.expect_page(ptr)?;
+        let to = ptr.addr.checked_add(self.files.page_size as u64);
+        let inside = ptr.addr >= HEAD_BYTES && to.is_some_and(|to| to <= state.bytes);
+        let may_wait = ptr.birth.0 > state.written;
+        match self
+            .files
+            .storage
+            .mapped_stretch(ptr.addr, self.files.page_size)
+        {
+            Some(bytes) if inside && !may_wait => {
+                if self.files.options.verify != Verify::OnFirstTouch
+                    || !self.files.verified.knows(ptr)
+                {
+                    self.files.verify(ptr, bytes)?;
+                }
+                Ok(PageRef::Borrowed(bytes))
+            }
+            _ => self.page_of(state, ptr),
+        }
     }
 }
 

@@ -38,18 +38,22 @@ mod stages;
 mod tests;
 
 use super::found::Weak;
+use super::versions::Versions;
 use crate::format::meta::checksum_of;
+use crate::storage::Look;
 pub(crate) use leader::StandingLeader;
+use leader::unpark;
 
 use super::found::Found;
 use super::metrics::{Metrics, Phase};
 use super::redo::area::COMMIT_PAGE_BYTES_MAX;
 use super::redo::{Appended, Entry, Log};
+use crate::commit::files::Files;
+use crate::commit::versions::State;
 use crate::error::{Error, Result};
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use crate::seeded::{Bug, active};
-use crate::txn::inner::{Inner, State};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
@@ -127,6 +131,7 @@ pub(crate) struct Pipeline {
     /// Held by `sync_beside` until a failure of it has poisoned.
     beside: Mutex<()>,
     pub(crate) metrics: Metrics,
+    pub(crate) leader: StandingLeader,
 }
 
 /// What a flush is to write.
@@ -214,6 +219,7 @@ impl Pipeline {
             syncs_done: AtomicU64::new(0),
             beside: Mutex::new(()),
             metrics: Metrics::new(),
+            leader: StandingLeader::default(),
         }
     }
 
@@ -338,7 +344,7 @@ impl Pipeline {
     /// commit is shown to all.
     pub(crate) fn push(
         &self,
-        inner: &Inner,
+        files: &Files,
         state: &Arc<State>,
         recorded: Option<Arc<Recorded>>,
         (bytes, length_unsynced): (u64, bool),
@@ -356,57 +362,67 @@ impl Pipeline {
             log.push(base, entry);
         }
         if let Some(commit) = recorded.as_ref().filter(|_| lazy) {
-            let written = || stages.set_weak(inner, &commit.record);
+            let written = || stages.set_weak(files, &commit.record);
             self.metrics.time(Phase::MetaWrite, written);
             Metrics::add(&self.metrics.bytes_meta, BLOCK_BYTES as u64);
         }
-        inner.turns.set_keep(true);
+        files.turns.set_keep(true);
         if let Some(commit) = recorded {
             stages.length_unsynced |= length_unsynced;
             self.newest.store(commit.txn(), Ordering::SeqCst);
             stages.tip = Some(commit);
             drop(stages);
-            inner.turns.tell();
+            files.turns.tell();
         }
     }
 
     /// Keeps the turn with this handle for the flush of a commit that is shown to all already. Only for who has
     /// the turn.
-    pub(crate) fn keep_turn(&self, inner: &Inner, (txn, wanted): (u64, Until)) {
+    pub(crate) fn keep_turn(&self, files: &Files, (txn, wanted): (u64, Until)) {
         if self.stages().reached(wanted) < txn {
-            inner.turns.set_keep(true);
+            files.turns.set_keep(true);
         }
     }
 
     /// What `Bug::WeakBeforeData` does.
-    pub(crate) fn weak_too_early(&self, inner: &Inner, record: &Meta) {
+    pub(crate) fn weak_too_early(&self, files: &Files, record: &Meta) {
         let mut stages = self.stages();
         let before = stages.weak;
-        stages.set_weak(inner, record);
+        stages.set_weak(files, record);
         stages.weak = before;
     }
 
     /// A commit is shown to all: the turn may go to others when nothing newer waits.
-    pub(crate) fn shown(&self, inner: &Inner) {
-        self.may_give(inner, &self.stages());
+    pub(crate) fn shown(&self, files: &Files) {
+        self.may_give(files, &self.stages());
     }
 
-    fn may_give(&self, inner: &Inner, stages: &Stages) {
-        let shown = inner.lock.area.published().load(Ordering::SeqCst);
+    /// Looks whether the data file is still the one at its path. Where not, what this handle alone sees is given up, and with it the turn among
+    /// the handles that it may have kept for that. Not under the lock of the pipeline.
+    pub(crate) fn check_moved(&self, files: &Files, look: Look) -> Result<()> {
+        let Some(named) = &files.named else {
+            return Ok(());
+        };
+        named.check(look).inspect_err(|_| self.shown(files))
+    }
+
+    fn may_give(&self, files: &Files, stages: &Stages) {
+        let shown = files.lock.area.published().load(Ordering::SeqCst);
         let hidden = stages.base.as_ref().is_some_and(|base| base.txn.0 > shown);
         // A handle whose file was moved finishes the flush that it has begun, and shows nothing more.
-        let flushes = stages.flushing.is_some() && inner.check_synced().is_ok();
-        let keep = flushes || hidden && inner.check_poison().is_ok();
-        inner.turns.set_keep(keep);
+        let flushes = stages.flushing.is_some() && files.check_synced().is_ok();
+        let keep = flushes || hidden && files.check_poison().is_ok();
+        files.turns.set_keep(keep);
         if !keep {
-            inner.turns.give_kept();
+            files.turns.give_kept();
         }
     }
 
     /// Waits until a transaction is durable, leading a flush when nobody else does.
     pub(crate) fn wait(
         &self,
-        inner: &Inner,
+        files: &Files,
+        versions: &Versions,
         (txn, wanted): (u64, Until),
         until: Option<Instant>,
     ) -> Result<Waited> {
@@ -424,9 +440,9 @@ impl Pipeline {
             if stages.reached(wanted) >= txn {
                 return Ok(Waited::Durable);
             }
-            if let Err(error) = inner.check_poison() {
+            if let Err(error) = files.check_poison() {
                 // What is not shown will not be: nobody is to wait for the turn because of it.
-                self.may_give(inner, &stages);
+                self.may_give(files, &stages);
                 let woken = stages.take_all();
                 drop(stages);
                 unpark(woken);
@@ -441,7 +457,7 @@ impl Pipeline {
                 return Ok(Waited::TimedOut);
             }
             if stages.flushing.is_none() && !stages.on_duty {
-                let Some(chosen) = self.begin(inner, &mut stages, wanted) else {
+                let Some(chosen) = self.begin(files, &mut stages, wanted) else {
                     // This one may have been woken to lead: the others find out for themselves, each with its own patience.
                     let woken = stages.take_all();
                     drop(stages);
@@ -449,7 +465,7 @@ impl Pipeline {
                     return Ok(Waited::NeedsTurn);
                 };
                 drop(stages);
-                let (woken, done) = self.flush(inner, chosen);
+                let (woken, done) = self.flush(files, versions, chosen);
                 unpark(woken);
                 done?;
                 continue;
@@ -471,12 +487,12 @@ impl Pipeline {
     /// Begins a flush that is enough for all who wait; `None` where that needs the turn.
     fn begin(
         &self,
-        inner: &Inner,
+        files: &Files,
         stages: &mut MutexGuard<'_, Stages>,
         wanted: Until,
     ) -> Option<Chosen> {
-        let beside = !inner.turns.keeps();
-        if beside && !inner.turns.keep_beside() {
+        let beside = !files.turns.keeps();
+        if beside && !files.turns.keep_beside() {
             return None;
         }
         let wanted = stages
@@ -489,7 +505,7 @@ impl Pipeline {
         let syncs_done = self.syncs_done.load(Ordering::SeqCst);
         let chosen = stages.choose(syncs_done, wanted);
         if chosen.is_none() && beside {
-            self.may_give(inner, stages);
+            self.may_give(files, stages);
         }
         chosen
     }
@@ -519,21 +535,21 @@ impl Pipeline {
     /// A sync by who has the turn, beside the flush that may be under way. A failure poisons.
     pub(crate) fn sync_beside(
         &self,
-        inner: &Inner,
+        files: &Files,
         what: &'static str,
         at: u64,
         length: bool,
     ) -> Result<()> {
         let _until_known = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
         let synced = if length {
-            inner.storage.sync_all()
+            files.storage.sync_all()
         } else {
-            inner.storage.sync()
+            files.storage.sync()
         };
         synced.map_err(|source| {
             let what = what.into();
             let error = Error::Io { what, at, source };
-            inner.poison(&error);
+            files.poison(&error);
             error
         })
     }
@@ -548,11 +564,5 @@ impl Pipeline {
     pub(crate) fn unsynced(&self) -> (u64, Option<Instant>) {
         let stages = self.stages();
         (stages.unsynced_bytes, stages.unsynced_since)
-    }
-}
-
-fn unpark(threads: impl IntoIterator<Item = Thread>) {
-    for thread in threads {
-        thread.unpark();
     }
 }

@@ -26,7 +26,7 @@ mod layout;
 mod map;
 mod ofd;
 pub(crate) mod protocol;
-mod queue;
+pub(super) mod queue;
 pub(crate) mod readers;
 pub(crate) mod seat;
 pub(crate) mod slots;

@@ -19,11 +19,11 @@ use crate::format::pages::{PageRef, expect_zeros};
 use crate::format::ptr::Ptr;
 use crate::format::superblock;
 use crate::lock::writer_lock::Turn;
-use crate::open::handle::Pager;
 use crate::space::large::Large;
 use crate::space::lists::Stack;
 use crate::space::load;
 use crate::space::reclaim::walk;
+use crate::txn::inner::Pager;
 use crate::txn::make_durable;
 use crate::txn::published::published;
 use crate::txn::snapshot::Snapshot;
@@ -137,7 +137,7 @@ impl Pager {
     /// # Errors
     /// When the free space cannot be read; `Poisoned` and errors of a sync when commits wait for one; as for `begin_read`.
     pub fn begin_check(&self) -> Result<Check> {
-        let page_size = self.inner.page_size;
+        let page_size = self.inner.files.page_size;
         let (snapshot, captured) = match self.shown_turn()? {
             Some(_turn) => {
                 let snapshot = self.begin_read()?;
@@ -172,12 +172,12 @@ impl Pager {
 impl Pager {
     /// The turn, with nothing committed that readers are not shown yet: the free space in memory is that of the newest commit. `None` while somebody writes.
     fn shown_turn(&self) -> Result<Option<Turn>> {
-        self.inner.lock.check_process()?;
-        if self.inner.options.read_only {
+        self.inner.files.lock.check_process()?;
+        if self.inner.files.options.read_only {
             return self.inner.turn().map(Some);
         }
         loop {
-            let Some(turn) = self.inner.turns.try_take()? else {
+            let Some(turn) = self.inner.files.turns.try_take()? else {
                 return Ok(None);
             };
             let shown = self.inner.state();
@@ -187,7 +187,7 @@ impl Pager {
                 return Ok(Some(turn));
             }
             let wanted = (newest.0, Until::Kept);
-            if self.inner.pipeline.wait(&self.inner, wanted, None)? == Waited::Durable {
+            if self.inner.wait(wanted, None)? == Waited::Durable {
                 return Ok(Some(turn));
             }
             // A commit without a record waits behind others: an empty one on top of it, which takes the turn.
@@ -420,6 +420,7 @@ impl Check {
             let room = (pages * self.page_size).saturating_sub(u64::from(ptr.len)) as usize;
             let padding = ptr.addr.saturating_add(u64::from(ptr.len));
             let read = inner
+                .files
                 .block(&ptr, end)
                 .and_then(|block| verify_block(&block, &ptr))
                 .and_then(|()| expect_zeros(&self.snapshot, padding, room));
@@ -534,10 +535,11 @@ fn free_of(large: &Large) -> PageSet {
 fn read_again<'a>(pager: &'a Pager, ptr: &Ptr) -> Result<PageRef<'a>> {
     let inner = &pager.inner;
     let len = inner
+        .files
         .storage
         .len()
         .map_err(|e| superblock::read_failed(0, e))?;
-    let page = inner.page(ptr, len)?;
+    let page = inner.files.page(ptr, len)?;
     verify_block(&page, ptr)?;
     Ok(page)
 }

@@ -31,7 +31,7 @@ fn run(inner: &Weak<Inner>, pause: Duration) {
         };
         // A failed sync poisons the file; whoever writes next is told.
         let done = make_durable(&inner, (TxnId(newest), Until::Kept), None);
-        if done.is_err() && inner.check_poison().is_err() {
+        if done.is_err() && inner.files.check_poison().is_err() {
             return;
         }
     }

@@ -12,7 +12,7 @@ use crate::options::event::Event;
 use crate::space::large::Large;
 use crate::storage::Look;
 use crate::system::clock::Clocks;
-use crate::txn::inner::Inner;
+use crate::txn::inner::Pager;
 use crate::txn::published::published;
 use crate::txn::snapshot::{Shown, Snapshot};
 use crate::txn::writer::Writer;
@@ -25,11 +25,6 @@ use tidalite_base::TxnId;
 
 /// The system reads ahead no more than this at once, whatever it is asked for.
 const WARM_BYTES: u64 = 128 << 10;
-/// One open file. Clones share it.
-#[derive(Clone)]
-pub struct Pager {
-    pub(crate) inner: Arc<Inner>,
-}
 
 /// Figures about the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +120,7 @@ impl Pager {
     /// `ReadOnly`, `Poisoned`, `Forked`; `FileMoved` when the file is no longer the one at its path; what reading the free space or confirming the newest state meets; `LargeFile` when another process
     /// has given the database another second file than this handle has.
     pub fn begin_write(&self) -> Result<WriteTxn> {
-        self.inner.check_writable()?;
+        self.inner.files.check_writable()?;
         let begun = Instant::now();
         let turn = self.inner.turn_since(begun);
         let metrics = &self.inner.pipeline.metrics;
@@ -138,15 +133,15 @@ impl Pager {
     /// # Errors
     /// `WriterBusy`, which names the writer; else as for `begin_write`.
     pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
-        self.inner.check_writable()?;
+        self.inner.files.check_writable()?;
         self.inner.let_others()?;
         let patience = Patience {
             until: Instant::now().checked_add(patience),
             ..Patience::default()
         };
-        match self.inner.turns.wait(&patience, &mut || ())? {
+        match self.inner.files.turns.wait(&patience, &mut || ())? {
             Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn),
-            None => Err(self.inner.writer_busy()),
+            None => Err(self.inner.files.writer_busy()),
         }
     }
 
@@ -156,13 +151,13 @@ impl Pager {
     /// # Errors
     /// As for `begin_write`.
     pub fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
-        self.inner.check_writable()?;
+        self.inner.files.check_writable()?;
         self.inner.let_others()?;
         let patience = Patience {
             goes_on: Some(goes_on),
             ..Patience::default()
         };
-        match self.inner.turns.wait(&patience, &mut || ())? {
+        match self.inner.files.turns.wait(&patience, &mut || ())? {
             Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some),
             None => Ok(None),
         }
@@ -173,8 +168,8 @@ impl Pager {
     /// # Errors
     /// As for `begin_write`.
     pub fn try_begin_write(&self) -> Result<Option<WriteTxn>> {
-        self.inner.check_writable()?;
-        let Some(turn) = self.inner.turns.try_take()? else {
+        self.inner.files.check_writable()?;
+        let Some(turn) = self.inner.files.turns.try_take()? else {
             return Ok(None);
         };
         WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
@@ -183,12 +178,12 @@ impl Pager {
     /// What the clocks of this handle show ([`Options::clock`]).
     #[must_use]
     pub fn clocks(&self) -> Clocks {
-        self.inner.options.clock.read()
+        self.inner.files.options.clock.read()
     }
 
     /// Tells the logger, if there is one.
     pub fn log_event(&self, event: &Event) {
-        self.inner.log(event);
+        self.inner.files.log(event);
     }
 
     /// What opening had to do to find a state that is whole.
@@ -217,12 +212,12 @@ impl Pager {
 
     fn make_durable(&self, wanted: Until) -> Result<TxnId> {
         let inner = &self.inner;
-        inner.check_writable()?;
+        inner.files.check_writable()?;
         inner.check_moved(Look::Full)?;
         inner.refresh()?;
         let newest = inner.pipeline.base(inner.state()).txn;
         // Another process may have seen to it.
-        if inner.lock.area.durable().load(Ordering::Acquire) < newest.0 {
+        if inner.files.lock.area.durable().load(Ordering::Acquire) < newest.0 {
             make_durable(inner, (newest, wanted), None)?;
         }
         Ok(newest)
@@ -239,10 +234,10 @@ impl Pager {
     /// # Cost
     /// Two barriers where there is something in the log; four where its pages are given back.
     pub fn close(self) -> Result<()> {
-        if self.inner.options.read_only {
+        if self.inner.files.options.read_only {
             return Ok(());
         }
-        self.inner.check_writable()?;
+        self.inner.files.check_writable()?;
         let newest = self.inner.pipeline.base(self.inner.state()).txn;
         if self.inner.pipeline.is_as_found(newest.0) {
             return Ok(());
@@ -277,11 +272,14 @@ impl Pager {
     pub fn pages_behind_ballast(&self) -> Result<Option<u64>> {
         let inner = &self.inner;
         let mut alone = false;
-        inner.lock.if_alone(|| alone = inner.lock.is_last_writer());
-        if !alone || !inner.storage.resizes() {
+        inner
+            .files
+            .lock
+            .if_alone(|| alone = inner.files.lock.is_last_writer());
+        if !alone || !inner.files.storage.resizes() {
             return Ok(None);
         }
-        let Some(_turn) = inner.turns.try_take()? else {
+        let Some(_turn) = inner.files.turns.try_take()? else {
             return Ok(None);
         };
         let writer = inner.take_writer(&inner.state())?;
@@ -303,7 +301,7 @@ impl Pager {
         let bytes = self.inner.state().bytes.min(bytes_max);
         for at in (0..bytes).step_by(WARM_BYTES as usize) {
             let len = (bytes - at).min(WARM_BYTES);
-            let asked = self.inner.storage.read_ahead(at, len);
+            let asked = self.inner.files.storage.read_ahead(at, len);
             asked.map_err(|source| Error::Io {
                 what: "reading ahead".into(),
                 at,
@@ -321,10 +319,10 @@ impl Pager {
     /// `Io` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then. `Forked`; after a commit of another
     /// process as for `begin_read`, and nothing changes.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
-        self.inner.lock.check_process()?;
+        self.inner.files.lock.check_process()?;
         self.inner.refresh()?;
         let bytes = self.inner.state().bytes.min(bytes_max);
-        let locked = self.inner.storage.lock_in_memory(bytes);
+        let locked = self.inner.files.storage.lock_in_memory(bytes);
         locked.map_err(|source| Error::Io {
             what: "keeping the file in memory".into(),
             at: 0,
@@ -341,31 +339,31 @@ impl Pager {
     /// Bytes of a page.
     #[must_use]
     pub fn page_size(&self) -> usize {
-        self.inner.page_size
+        self.inner.files.page_size
     }
 
     /// Where the file is, without links: of one that was opened by its path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        self.inner.path.as_deref()
+        self.inner.files.path.as_deref()
     }
 
     /// The file's identity.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
-        self.inner.superblock.uuid
+        self.inner.files.superblock.uuid
     }
 
     /// From now on the file is at least `least` bytes long, free or not, and at most `most` ([`Options::file_bytes_min`], [`Options::file_bytes_max`]): what this handle, with its
     /// clones, makes of it. Others have their own bounds. A file that is longer than `most` stays so until free space at its end is cut off.
     pub fn set_file_bytes(&self, least: u64, most: u64) {
-        self.inner.bounds.set(least, most);
+        self.inner.files.bounds.set(least, most);
     }
 
     /// How the file was opened.
     #[must_use]
     pub fn options(&self) -> &Options {
-        &self.inner.options
+        &self.inner.files.options
     }
 
     /// Figures about the file, as of the newest commit. Waits for nobody. While a write transaction is under way, in whatever process, and where another handle
@@ -379,14 +377,14 @@ impl Pager {
     /// pages that are held.
     pub fn stat(&self) -> Result<Stat> {
         let inner = &self.inner;
-        if inner.options.read_only {
+        if inner.files.options.read_only {
             let _turn = inner.turn()?;
             return self.stat_in_turn();
         }
-        inner.lock.check_process()?;
+        inner.files.lock.check_process()?;
         // Taking the turn after others would make them read the free space anew.
-        if inner.lock.is_last_writer()
-            && let Some(_turn) = inner.turns.try_take()?
+        if inner.files.lock.is_last_writer()
+            && let Some(_turn) = inner.files.turns.try_take()?
         {
             return self.stat_in_turn();
         }
@@ -405,7 +403,7 @@ impl Pager {
     }
 
     fn figures(&self, snapshot: &Snapshot, writer: &Writer) -> Stat {
-        let page_size = self.inner.page_size;
+        let page_size = self.inner.files.page_size;
         let large = writer.space.large.as_deref();
         Stat {
             page_size,
@@ -419,7 +417,7 @@ impl Pager {
             large_pages_free: large.map_or(0, Large::free_pages),
             txn: snapshot.txn(),
             commit_time_ns: snapshot.commit_time_ns(),
-            uuid: self.inner.superblock.uuid,
+            uuid: self.inner.files.superblock.uuid,
         }
     }
 
@@ -429,10 +427,11 @@ impl Pager {
     /// # Errors
     /// `Forked`.
     pub fn readers(&self) -> Result<Vec<Reader>> {
-        self.inner.lock.check_process()?;
+        self.inner.files.lock.check_process()?;
         let mut readers = Vec::new();
         let inner = &self.inner;
         inner
+            .files
             .lock
             .for_each_reader(|seen| readers.push(inner.reader(seen)));
         Ok(readers)
@@ -441,6 +440,6 @@ impl Pager {
     /// Who is writing now, in whatever process. Waits for nobody.
     #[must_use]
     pub fn writer(&self) -> Option<WriterSeen> {
-        self.inner.lock.writer_now()
+        self.inner.files.lock.writer_now()
     }
 }

@@ -2,7 +2,6 @@
 
 use super::data_file;
 use super::flusher;
-use super::handle::Pager;
 use super::recover;
 use crate::commit::found::Found;
 use crate::commit::found::Recovery;
@@ -26,6 +25,7 @@ use crate::storage::{self, FileId, FileStorage, Growth, Named, Overlay, Storage}
 use crate::system::clock::boot_id;
 use crate::system::uuid::new_uuid;
 use crate::txn::inner::Inner;
+use crate::txn::inner::Pager;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_base::limits::PAGE_SIZE_MAX;
@@ -216,30 +216,30 @@ impl Pager {
         let unrecorded = weak.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
         let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
         inner.recovery = recovery;
-        inner.large = large;
+        inner.shared.files.large = large;
         if let LargePlace::Beside(path) = place.large {
-            inner.path = Some(storage::real_path(path));
+            inner.shared.files.path = Some(storage::real_path(path));
         }
-        inner.named = place.named;
+        inner.shared.files.named = place.named;
         let inner = Arc::new(inner);
         for at in healed {
-            inner.log(&Event::Healed { at });
+            inner.files.log(&Event::Healed { at });
         }
         if recovery.replayed > 0 {
             let (commits, txn) = (recovery.replayed, inner.state().txn);
-            inner.log(&Event::Replayed { commits, txn });
+            inner.files.log(&Event::Replayed { commits, txn });
         }
         if let Some(lost) = recovery.lost {
-            inner.log(&Event::WentBack(lost));
+            inner.files.log(&Event::WentBack(lost));
         }
         if let Some(dropped) = dropped {
-            inner.log(&dropped);
+            inner.files.log(&dropped);
         }
         if let Some((txn, recorded)) = unrecorded {
-            inner.log(&Event::FoundUnrecorded { txn, recorded });
+            inner.files.log(&Event::FoundUnrecorded { txn, recorded });
         }
         let state = inner.state();
-        inner.log(&Event::Opened {
+        inner.files.log(&Event::Opened {
             txn: state.txn,
             bytes: state.bytes,
             read_only: options.read_only,

@@ -25,10 +25,10 @@ impl WriteTxn {
     pub fn second_file(&self) -> SecondFile {
         let writer = self.writer.as_ref();
         let large = writer.and_then(|writer| writer.space.large.as_deref());
-        let (Some(large), Some(file)) = (large, &self.inner.large) else {
+        let (Some(large), Some(file)) = (large, &self.inner.files.large) else {
             return SecondFile::default();
         };
-        let known = large.pages() * self.inner.page_size as u64;
+        let known = large.pages() * self.inner.files.page_size as u64;
         SecondFile {
             used: large.pages() - large.free_pages(),
             end: large.end(),
@@ -44,7 +44,7 @@ impl WriteTxn {
     }
 
     pub(super) fn fits_lower(&mut self, extent: &Extent) -> bool {
-        let page = extent.addr / self.inner.page_size as u64;
+        let page = extent.addr / self.inner.files.page_size as u64;
         let large = self.writer().space.large.as_deref_mut();
         large.is_some_and(|large| {
             let place = large.place(page);
@@ -96,7 +96,7 @@ impl WriteTxn {
         self.check()?;
         // Bitmaps, then directories, then the root.
         new.sort_unstable_by_key(|(what, _)| *what);
-        let mut bytes = vec![0; self.inner.page_size];
+        let mut bytes = vec![0; self.inner.files.page_size];
         for i in 0..new.len() {
             let (what, ptr) = new[i];
             bytes.fill(0);

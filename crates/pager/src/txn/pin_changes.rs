@@ -1,22 +1,13 @@
-//! Pinning in a write transaction, and the clock that ticks with its commit.
+//! What a transaction changes about pins and clock.
 
-use super::WriteTxn;
-use super::dirty::write;
-use crate::error::{Error, Result};
-use crate::format::kind::Kind;
-use crate::format::layout::BLOCK_BYTES;
-use crate::format::meta::Meta;
-use crate::format::pages::{Extent, PageWrite};
-use crate::format::pins::{
-    Alone, CLOCK_BYTES_MAX, PIN_NAME_BYTES_MAX, PINS_MAX, Pin, Pins, record_block, table_bytes,
-};
-use crate::format::ptr::Ptr;
+use crate::format::pages::Extent;
+use crate::format::pins::Pins;
 
 /// Names to pin, and to unpin.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PinNames {
-    add: Vec<String>,
-    remove: Vec<String>,
+    pub(super) add: Vec<String>,
+    pub(super) remove: Vec<String>,
 }
 
 /// What a transaction changes about pins and clock.
@@ -24,202 +15,15 @@ pub(super) struct PinNames {
 pub(super) struct PinChanges {
     pub(super) names: PinNames,
     /// Where the new blocks go: the table, the records in the order of `add`, the clock.
-    table_at: Option<Extent>,
-    records_at: Vec<Extent>,
-    clock_at: Option<Extent>,
+    pub(super) table_at: Option<Extent>,
+    pub(super) records_at: Vec<Extent>,
+    pub(super) clock_at: Option<Extent>,
     /// What is true once the commit is done.
-    next: Option<Pins>,
+    pub(super) next: Option<Pins>,
 }
 
 impl PinChanges {
     pub(super) fn any(&self) -> bool {
         !self.names.add.is_empty() || !self.names.remove.is_empty()
     }
-}
-
-impl WriteTxn {
-    /// Pins the version that this transaction commits under a name: it stays readable, and holds what it sees, until
-    /// it is unpinned. The commit is a durable one, whatever is asked for. A pin of that name moves.
-    ///
-    /// # Errors
-    /// `Limit` for an empty or too long name, or too many pins; the error that failed the transaction before.
-    pub fn pin(&mut self, name: &str) -> Result<()> {
-        self.check()?;
-        if name.is_empty() || name.len() > PIN_NAME_BYTES_MAX {
-            return Err(Error::Limit {
-                what: "bytes of a pin's name, at least 1",
-                found: name.len() as u64,
-                limit: PIN_NAME_BYTES_MAX as u64,
-            });
-        }
-        let known = self.pin_names();
-        if !known.iter().any(|known| known == name) && known.len() >= PINS_MAX {
-            return Err(Error::Limit {
-                what: "pins of a file",
-                found: known.len() as u64 + 1,
-                limit: PINS_MAX as u64,
-            });
-        }
-        self.unpin(name)?;
-        self.pins.names.add.push(name.to_owned());
-        Ok(())
-    }
-
-    /// Takes a pin away; false when there is none of that name. What it alone held becomes free with later commits.
-    /// The commit is a durable one, whatever is asked for.
-    ///
-    /// # Errors
-    /// The error that failed the transaction before.
-    pub fn unpin(&mut self, name: &str) -> Result<bool> {
-        self.check()?;
-        let there = self.pin_names().iter().any(|known| known == name);
-        self.pins.names.add.retain(|known| known != name);
-        if there && !self.pins.names.remove.iter().any(|gone| gone == name) {
-            self.pins.names.remove.push(name.to_owned());
-        }
-        Ok(there)
-    }
-
-    /// The names of all pins as this transaction leaves them.
-    #[must_use]
-    pub fn pin_names(&self) -> Vec<String> {
-        let stored = self.writer.iter().flat_map(|writer| &writer.pins.list);
-        let stored = stored.map(|pin| pin.name.clone());
-        let kept = stored.filter(|name| !self.pins.names.remove.contains(name));
-        kept.chain(self.pins.names.add.iter().cloned()).collect()
-    }
-
-    /// Takes the pages that changed pins and a tick of the clock need and gives the old ones back. To be called
-    /// before the commit's dead ranges are listed.
-    pub(super) fn plan_pins(&mut self, durable: bool) -> Result<()> {
-        let Some(writer) = &self.writer else {
-            return Ok(());
-        };
-        let page_size = self.inner.page_size;
-        let old = writer.pins.clone();
-        let last = old
-            .clock
-            .last()
-            .map_or(old.since_ns, |(_, time)| (*time).max(old.since_ns));
-        let step = i64::try_from(self.inner.options.clock_step.as_nanos()).unwrap_or(i64::MAX);
-        let due = durable && self.inner.options.clock.wall_ns().saturating_sub(last) >= step;
-        // A transaction that compacts writes the clock anew only to move it: at the file's end it would keep the file as long as it is.
-        let clock = &old.clock_block;
-        let is_beyond = !clock.is_null() && clock.addr / page_size as u64 >= self.space.boundary;
-        let due = if self.space.compacts {
-            durable && is_beyond
-        } else {
-            due
-        };
-        let pages = |bytes: usize| bytes.div_ceil(page_size) as u64;
-        if self.pins.any() {
-            let names = self.pin_names();
-            if !names.is_empty() {
-                let bytes = table_bytes(names.iter().map(String::as_str));
-                self.pins.table_at = Some(self.alloc_extent(pages(bytes))?);
-            }
-            for _ in 0..self.pins.names.add.len() {
-                let extent = self.alloc_extent(pages(BLOCK_BYTES))?;
-                self.pins.records_at.push(extent);
-            }
-            let removed: Vec<Ptr> = old
-                .list
-                .iter()
-                .filter(|pin| self.pins.names.remove.contains(&pin.name))
-                .map(|pin| pin.record)
-                .chain([old.table])
-                .collect();
-            for ptr in removed {
-                self.free_alone(&ptr);
-            }
-        }
-        if due || self.pins.any() {
-            self.pins.clock_at = Some(self.alloc_extent(pages(CLOCK_BYTES_MAX))?);
-            self.free_alone(&old.clock_block);
-        }
-        self.check()
-    }
-
-    fn free_alone(&mut self, ptr: &Ptr) {
-        if ptr.is_null() {
-            return;
-        }
-        let extent = Alone(*ptr).extent(self.inner.page_size);
-        self.free_extent(&extent);
-    }
-
-    /// Writes the blocks that `plan_pins` made room for, and enters them into the record.
-    pub(super) fn record_pins(&mut self, meta: &mut Meta) -> Result<()> {
-        let changes = &mut self.pins;
-        if changes.clock_at.is_none() {
-            return Ok(());
-        }
-        let Some(writer) = &self.writer else {
-            return Ok(());
-        };
-        let storage = &*self.inner.storage;
-        let page_size = self.inner.page_size;
-        let mut next = writer.pins.clone();
-        next.tick(meta.txn, meta.time_ns);
-        if changes.any() {
-            for gone in next
-                .list
-                .iter()
-                .filter(|pin| changes.names.remove.contains(&pin.name))
-            {
-                next.gone.push((gone.txn.0, meta.txn));
-            }
-            next.list
-                .retain(|pin| !changes.names.remove.contains(&pin.name));
-            let mut pinned = meta.clone();
-            let names = next
-                .list
-                .iter()
-                .map(|pin| &pin.name)
-                .chain(&changes.names.add);
-            let table_len = table_bytes(names.map(String::as_str));
-            pinned.pins = place_of(Kind::Pins, changes.table_at.as_ref(), table_len);
-            pinned.clock = place_of(Kind::Clock, changes.clock_at.as_ref(), next.clock_bytes());
-            for (name, extent) in changes.names.add.iter().zip(&changes.records_at) {
-                let (record, bytes) = record_block(&pinned, extent, page_size);
-                write(storage, extent.addr, &bytes)?;
-                next.list.push(Pin {
-                    name: name.clone(),
-                    txn: tidalite_base::TxnId(meta.txn),
-                    time_ns: meta.time_ns,
-                    record,
-                });
-            }
-            next.table = Ptr::NULL;
-            if let Some(extent) = &changes.table_at {
-                let (table, bytes) = next.table_block(extent, page_size);
-                write(storage, extent.addr, &bytes)?;
-                next.table = table;
-            }
-        }
-        if let Some(extent) = &changes.clock_at {
-            let (clock, bytes) = next.clock_block(extent, page_size);
-            write(storage, extent.addr, &bytes)?;
-            next.clock_block = clock;
-        }
-        (meta.pins, meta.clock) = (next.table, next.clock_block);
-        changes.next = Some(next);
-        Ok(())
-    }
-
-    /// What is true now that the commit is done.
-    pub(super) fn take_pins(&mut self) -> Option<Pins> {
-        self.pins.next.take()
-    }
-}
-
-/// A pointer that says where a block will be, without its checksum: the pinned record is written before it.
-fn place_of(kind: Kind, extent: Option<&Extent>, len: usize) -> Ptr {
-    extent.map_or(Ptr::NULL, |extent| Ptr {
-        addr: extent.addr,
-        len: len as u32,
-        kind,
-        checksum: 0,
-        birth: extent.birth,
-    })
 }

@@ -6,10 +6,11 @@
 //!    below it may be gone when there is a newer one: then all of it is done again.
 //! 2. Nothing is written, neither to the file nor to the lock area, but for the slot of the snapshot.
 
-use super::inner::{Inner, State};
+use super::inner::Inner;
 use super::snapshot::Snapshot;
 use super::writer::Writer;
 use crate::commit::found::Found;
+use crate::commit::versions::State;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,24 +21,29 @@ const ATTEMPTS: usize = 1000;
 
 /// The newest published commit, and what its record says of the free space.
 pub(crate) fn published(inner: &Arc<Inner>) -> Result<(Snapshot, Box<Writer>)> {
-    inner.lock.check_process()?;
-    let word = || inner.lock.area.published().load(Ordering::SeqCst);
+    inner.files.lock.check_process()?;
+    let word = || inner.files.lock.area.published().load(Ordering::SeqCst);
     let mut failed = None;
     for _ in 0..ATTEMPTS {
         let known = word();
         let Some(slot) = Snapshot::hold(inner, known)? else {
             continue;
         };
-        let found = Found::published(&*inner.storage, &inner.superblock, &inner.lock, None);
+        let found = Found::published(
+            &*inner.files.storage,
+            &inner.files.superblock,
+            &inner.files.lock,
+            None,
+        );
         let found = match found {
             Ok(Some(found)) if found.meta.txn == known => found,
             other => {
-                inner.lock.leave_slot(slot);
+                inner.files.lock.leave_slot(slot);
                 other?;
                 continue;
             }
         };
-        let state = State::of_meta(&found.meta, inner.page_size);
+        let state = State::of_meta(&found.meta, inner.files.page_size);
         let snapshot = Snapshot::of_slot(inner, slot, state.txn.0, Arc::new(state));
         match Writer::load(inner, found) {
             Ok(mut writer) => {

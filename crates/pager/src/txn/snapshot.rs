@@ -1,6 +1,7 @@
 //! Snapshots: what readers hold.
 
-use super::inner::{Inner, State};
+use super::inner::Inner;
+use crate::commit::versions::State;
 use crate::error::{Error, Result};
 use crate::format::layout::first_page;
 use crate::format::meta::Meta;
@@ -63,24 +64,24 @@ impl Shown {
 /// written: nothing newer was shown before it was seen.
 #[inline]
 fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
-    let published = (inner.lock.area.published(), newest.word);
-    let own = (&inner.local, newest.txn.0);
-    protocol::enter(inner.lock.state(slot), word, &[published, own])
+    let published = (inner.files.lock.area.published(), newest.word);
+    let own = (&inner.versions.local, newest.txn.0);
+    protocol::enter(inner.files.lock.state(slot), word, &[published, own])
 }
 
 impl Snapshot {
     /// `kind`: 0, or `EVICTABLE`.
     #[inline]
     pub(crate) fn begin(inner: &Arc<Inner>, kind: u64) -> Result<Self> {
-        inner.lock.check_process()?;
-        let slot = inner.lock.take_slot()?;
+        inner.files.lock.check_process()?;
+        let slot = inner.files.lock.take_slot()?;
         let state = loop {
-            let state = inner.state.load_full();
+            let state = inner.versions.state.load_full();
             if enters(inner, slot, state.txn.0 | kind, &state) {
                 break state;
             }
             if let Err(error) = inner.refresh() {
-                inner.lock.leave_slot(slot);
+                inner.files.lock.leave_slot(slot);
                 return Err(error);
             }
         };
@@ -90,13 +91,13 @@ impl Snapshot {
     /// As `begin` for a reader that nobody can oust, of this state; `None` when another one is the newest.
     #[inline]
     fn begin_as(inner: &Arc<Inner>, state: &Arc<State>) -> Result<Option<Self>> {
-        inner.lock.check_process()?;
-        let slot = inner.lock.take_slot()?;
+        inner.files.lock.check_process()?;
+        let slot = inner.files.lock.take_slot()?;
         let txn = state.txn.0;
         if enters(inner, slot, txn, state) {
             return Ok(Some(Self::of_slot(inner, slot, txn, Arc::clone(state))));
         }
-        inner.lock.leave_slot(slot);
+        inner.files.lock.leave_slot(slot);
         Ok(None)
     }
 
@@ -104,7 +105,7 @@ impl Snapshot {
     #[inline]
     fn tell_began(&mut self) {
         if !self.is_evictable()
-            && let Some(observer) = self.inner.observer()
+            && let Some(observer) = self.inner.files.observer()
         {
             observer.reader_began(self.state.txn.0);
             self.told = true;
@@ -114,7 +115,7 @@ impl Snapshot {
     #[inline]
     fn tell_ended(&mut self) {
         if self.told
-            && let Some(observer) = self.inner.observer()
+            && let Some(observer) = self.inner.files.observer()
         {
             observer.reader_ended(self.state.txn.0);
             self.told = false;
@@ -128,8 +129,8 @@ impl Snapshot {
             let Some(pin) = newest.pins()?.into_iter().find(|pin| pin.name == name) else {
                 return Ok(None);
             };
-            let block = inner.block(&pin.record, newest.state.bytes)?;
-            let meta = Meta::decode(&block, pin.record.addr, &inner.superblock.uuid)?;
+            let block = inner.files.block(&pin.record, newest.state.bytes)?;
+            let meta = Meta::decode(&block, pin.record.addr, &inner.files.superblock.uuid)?;
             drop(block);
             if meta.txn != pin.txn.0 || meta.txn > newest.state.txn.0 {
                 let found = format!("transaction {}", meta.txn);
@@ -140,19 +141,19 @@ impl Snapshot {
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
             // Its last pages may have been dead already, and be cut off by now: longer than the file is no damage.
-            let page_size = inner.page_size as u64;
+            let page_size = inner.files.page_size as u64;
             let longest = newest.state.bytes.saturating_mul(PINNED_LONGER_MAX);
             let bytes = meta.pages.checked_mul(page_size);
             let fits = bytes.is_some_and(|bytes| bytes <= longest);
-            if !fits || meta.pages < first_page(inner.page_size) {
+            if !fits || meta.pages < first_page(inner.files.page_size) {
                 let found = format!("{} pages of {page_size} bytes", meta.pages);
                 let expected = format!("a head at least, and at most {longest} bytes");
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
-            let slot = inner.lock.take_slot()?;
+            let slot = inner.files.lock.take_slot()?;
             // The pin was there in the newest commit; while that is the newest one, nobody has freed what it held.
             if !enters(inner, slot, meta.txn, &newest.state) {
-                inner.lock.leave_slot(slot);
+                inner.files.lock.leave_slot(slot);
                 continue;
             }
             let state = State {
@@ -161,7 +162,7 @@ impl Snapshot {
                 // The pinned record knows only the places of these.
                 pins: Ptr::NULL,
                 clock: Ptr::NULL,
-                ..State::of_meta(&meta, inner.page_size)
+                ..State::of_meta(&meta, inner.files.page_size)
             };
             return Ok(Some(Self::of_slot(inner, slot, meta.txn, Arc::new(state))));
         }
@@ -169,12 +170,12 @@ impl Snapshot {
 
     /// A slot that holds the published state, if it is this one.
     pub(crate) fn hold(inner: &Inner, txn: u64) -> Result<Option<usize>> {
-        let slot = inner.lock.take_slot()?;
-        let published = (inner.lock.area.published(), txn);
-        if protocol::enter(inner.lock.state(slot), txn, &[published]) {
+        let slot = inner.files.lock.take_slot()?;
+        let published = (inner.files.lock.area.published(), txn);
+        if protocol::enter(inner.files.lock.state(slot), txn, &[published]) {
             return Ok(Some(slot));
         }
-        inner.lock.leave_slot(slot);
+        inner.files.lock.leave_slot(slot);
         Ok(None)
     }
 
@@ -199,7 +200,7 @@ impl Snapshot {
     /// Damage in their table.
     pub fn pins(&self) -> Result<Vec<Pin>> {
         let end = self.state.bytes;
-        pins::read_table(&self.state.pins, &|ptr| self.inner.block(ptr, end))
+        pins::read_table(&self.state.pins, &|ptr| self.inner.files.block(ptr, end))
     }
 
     /// See [`Pager::txn_at`](crate::Pager::txn_at).
@@ -208,7 +209,7 @@ impl Snapshot {
     /// Damage in the clock or in the table of pins.
     pub fn txn_at(&self, time_ns: i64) -> Result<Option<(TxnId, i64)>> {
         let end = self.state.bytes;
-        let clock = pins::read_clock(&self.state.clock, &|ptr| self.inner.block(ptr, end))?;
+        let clock = pins::read_clock(&self.state.clock, &|ptr| self.inner.files.block(ptr, end))?;
         let clock = clock.into_iter().map(|(txn, time)| (TxnId(txn), time));
         let pinned = self.pins()?.into_iter().map(|pin| (pin.txn, pin.time_ns));
         let newest = (self.state.txn, self.state.time_ns);
@@ -243,7 +244,7 @@ impl Snapshot {
     #[must_use]
     pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;
-        let lock = &self.inner.lock;
+        let lock = &self.inner.files.lock;
         // Not where a clone shares the slot, which goes on reading.
         let is_parked = lock.exchange(self.slot, self.word, parked);
         if is_parked {
@@ -264,7 +265,7 @@ impl Snapshot {
     /// What was read as a copy, if the snapshot was there all the time; that it was not comes before any damage.
     #[cold]
     fn if_still_here<'a>(&'a self, copied: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
-        if self.inner.lock.still(self.slot, self.word) {
+        if self.inner.files.lock.still(self.slot, self.word) {
             copied
         } else {
             Err(self.evicted())
@@ -328,7 +329,7 @@ impl Parked {
             is_parked,
         } = self;
         let parked = snapshot.state.txn.0 | PARKED;
-        let lock = &snapshot.inner.lock;
+        let lock = &snapshot.inner.files.lock;
         if is_parked && !lock.exchange(snapshot.slot, parked, snapshot.word) {
             return Err(snapshot.evicted());
         }
@@ -362,7 +363,7 @@ impl Parked {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
-        self.inner.lock.share_slot(self.slot);
+        self.inner.files.lock.share_slot(self.slot);
         let mut clone = Self {
             inner: Arc::clone(&self.inner),
             state: Arc::clone(&self.state),
@@ -379,27 +380,31 @@ impl Clone for Snapshot {
 impl Drop for Snapshot {
     fn drop(&mut self) {
         self.tell_ended();
-        self.inner.lock.leave_slot(self.slot);
+        self.inner.files.lock.leave_slot(self.slot);
     }
 }
 
 impl PageRead for Snapshot {
     #[inline]
     fn page_size(&self) -> usize {
-        self.inner.page_size
+        self.inner.files.page_size
     }
 
     #[inline]
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.pages_read);
         if self.is_evictable() {
-            self.inner.expect_page(ptr)?;
+            self.inner.files.expect_page(ptr)?;
             if ptr.birth.0 > self.state.written
-                && let Some(bytes) = self.inner.unwritten.get(ptr, self.inner.page_size)
+                && let Some(bytes) = self
+                    .inner
+                    .versions
+                    .unwritten
+                    .get(ptr, self.inner.files.page_size)
             {
                 return self.if_still_here(Ok(PageRef::Owned(bytes)));
             }
-            return self.if_still_here(self.inner.copied(ptr, self.state.bytes));
+            return self.if_still_here(self.inner.files.copied(ptr, self.state.bytes));
         }
         self.inner.page_of(&self.state, ptr)
     }
@@ -409,23 +414,23 @@ impl PageRead for Snapshot {
         if self.is_evictable() {
             return None;
         }
-        let page = self.inner.known_page(&self.state, ptr)?;
+        let page = self.inner.files.known_page(&self.state, ptr)?;
         Counters::bump(&self.counters.pages_read);
         Some(page)
     }
 
     #[inline]
     fn prefetch(&self, ptr: &Ptr, bytes: usize) {
-        self.inner.prefetch(ptr, bytes, self.state.bytes);
+        self.inner.files.prefetch(ptr, bytes, self.state.bytes);
     }
 
     #[inline]
     fn reads_alone(&self) -> bool {
-        self.inner.storage.reads_alone()
+        self.inner.files.storage.reads_alone()
     }
 
     fn reads_stretches(&self) -> bool {
-        !self.is_evictable() && self.inner.storage.reads_stretches()
+        !self.is_evictable() && self.inner.files.storage.reads_stretches()
     }
 
     fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
@@ -437,29 +442,29 @@ impl PageRead for Snapshot {
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {
-        self.inner.read_ahead(addr, bytes, self.state.bytes);
+        self.inner.files.read_ahead(addr, bytes, self.state.bytes);
     }
 
     #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
         if self.is_evictable() {
-            return self.if_still_here(self.inner.copied(ptr, self.state.bytes));
+            return self.if_still_here(self.inner.files.copied(ptr, self.state.bytes));
         }
-        self.inner.block_once(ptr, self.state.bytes)
+        self.inner.files.block_once(ptr, self.state.bytes)
     }
 
     #[inline]
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
         if self.is_evictable() {
-            return self.if_still_here(self.inner.read_owned(addr, len, self.state.bytes));
+            return self.if_still_here(self.inner.files.read_owned(addr, len, self.state.bytes));
         }
-        self.inner.bytes(addr, len, self.state.bytes)
+        self.inner.files.bytes(addr, len, self.state.bytes)
     }
 
     #[inline]
     fn prefetch_bytes(&self, addr: u64, len: usize) {
-        self.inner.prefetch_bytes(addr, len, self.state.bytes);
+        self.inner.files.prefetch_bytes(addr, len, self.state.bytes);
     }
 
     fn counters(&self) -> &Counters {

@@ -6,11 +6,13 @@
 //!    later change and the commit return the same error. Half of an operation is never committed.
 
 use super::dirty::Dirty;
-use super::inner::{Inner, State};
+use super::inner::Inner;
+use super::inner::Pager;
 use super::pin_changes::PinChanges;
 use super::savepoints::{Epochs, Kept, Savepoint};
 use super::uncommitted::UncommittedRead;
 use super::writer::Writer;
+use crate::commit::versions::State;
 use crate::error::{Error, Result};
 use crate::format::kind::Kind;
 use crate::format::layout::is_large_page;
@@ -54,8 +56,8 @@ pub struct WriteTxn {
 
 impl WriteTxn {
     pub(crate) fn begin(inner: Arc<Inner>, turn: Turn) -> Result<Self> {
-        inner.check_poison()?;
-        let look = match inner.lock.is_last_writer() {
+        inner.files.check_poison()?;
+        let look = match inner.files.lock.is_last_writer() {
             true => Look::Quick,
             false => Look::Full,
         };
@@ -68,7 +70,7 @@ impl WriteTxn {
         }
         if inner.pipeline.base(inner.state()).txn.0 < writer.meta.txn {
             // Its writer was killed before it could say so.
-            let state = State::of_meta(&writer.meta, inner.page_size);
+            let state = State::of_meta(&writer.meta, inner.files.page_size);
             inner.publish(&Arc::new(state), true);
         }
         writer.durable_is(inner.pipeline.durable_txn());
@@ -77,11 +79,16 @@ impl WriteTxn {
         let base = inner.pipeline.base(inner.state());
         let txn = base.txn.next();
         let spare = std::mem::take(&mut writer.spare);
-        let mut dirty = Dirty::new(inner.page_size, txn, inner.options.dirty_bytes_max, spare);
+        let mut dirty = Dirty::new(
+            inner.files.page_size,
+            txn,
+            inner.files.options.dirty_bytes_max,
+            spare,
+        );
         if writer.last.early.begin() {
-            dirty.write_early(&inner.storage, inner.options.early_bytes);
-        } else if writer.last.passing && !inner.options.spoil_freed {
-            dirty.change_in_place(&*inner.storage);
+            dirty.write_early(&inner.files.storage, inner.files.options.early_bytes);
+        } else if writer.last.passing && !inner.files.options.spoil_freed {
+            dirty.change_in_place(&*inner.files.storage);
         }
         turn.lead();
         Ok(Self {
@@ -149,12 +156,12 @@ impl WriteTxn {
     /// What the clocks of this handle show ([`Options::clock`](crate::Options::clock)).
     #[must_use]
     pub fn clocks(&self) -> Clocks {
-        self.inner.options.clock.read()
+        self.inner.files.options.clock.read()
     }
 
     /// Tells the logger, if there is one.
     pub fn log_event(&self, event: &Event) {
-        self.inner.log(event);
+        self.inner.files.log(event);
     }
 
     /// This transaction frees space: where the disk is full it may take of the pages that are kept for such
@@ -169,7 +176,7 @@ impl WriteTxn {
     pub fn compact(&mut self, boundary: u64) {
         self.space.compacts = true;
         self.space.frees_space = true;
-        let boundary = boundary / self.inner.page_size as u64;
+        let boundary = boundary / self.inner.files.page_size as u64;
         self.space.boundary = boundary;
         self.writer().space.move_structure(boundary);
     }
@@ -177,7 +184,7 @@ impl WriteTxn {
     /// Pages of the file.
     #[must_use]
     pub fn file_pages(&self) -> u64 {
-        self.end() / self.inner.page_size as u64
+        self.end() / self.inner.files.page_size as u64
     }
 
     /// Pages that are dead and wait until no snapshot and no durable record needs them.
@@ -292,8 +299,8 @@ impl WriteTxn {
 
     /// The file that it writes to.
     #[must_use]
-    pub fn pager(&self) -> crate::Pager {
-        crate::Pager {
+    pub fn pager(&self) -> Pager {
+        Pager {
             inner: Arc::clone(&self.inner),
         }
     }
@@ -326,7 +333,7 @@ impl WriteTxn {
 
     /// The same, and this is the process that opened the file: what a forked child would write is its parent's.
     pub(super) fn check_here(&self) -> Result<()> {
-        self.inner.lock.check_process()?;
+        self.inner.files.lock.check_process()?;
         self.check()
     }
 
@@ -357,7 +364,7 @@ impl WriteTxn {
             .writer
             .as_ref()
             .map_or(0, |writer| writer.space.pages());
-        pages * self.inner.page_size as u64
+        pages * self.inner.files.page_size as u64
     }
 
     pub(super) fn put(
@@ -369,7 +376,7 @@ impl WriteTxn {
         let page = self.alloc(1, false)?;
         let epoch = self.epochs.current();
         let inserted = self.dirty.insert(
-            &*self.inner.storage,
+            &*self.inner.files.storage,
             page,
             kind,
             (owner, origin),
@@ -380,7 +387,7 @@ impl WriteTxn {
     }
 
     pub(super) fn free(&mut self, addr: u64, pages: u64, birth: TxnId) {
-        let page_size = self.inner.page_size as u64;
+        let page_size = self.inner.files.page_size as u64;
         let page = addr / page_size;
         let reason = if !addr.is_multiple_of(page_size) {
             "an address inside a page".into()
@@ -421,7 +428,9 @@ impl Drop for WriteTxn {
             writer.space.unstage(&self.space);
         }
         let _ = self.epochs.finish();
-        writer.spare = self.dirty.end(self.inner.lock.check_process().is_ok());
+        writer.spare = self
+            .dirty
+            .end(self.inner.files.lock.check_process().is_ok());
         writer.space.roll_back(&mut self.space);
         self.inner.put_writer(writer);
     }

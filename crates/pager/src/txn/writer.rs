@@ -14,9 +14,9 @@ pub(crate) mod last;
 mod shorten;
 mod spoil;
 
-use super::inner::Inner;
 use crate::commit::found::Found;
 use crate::commit::redo::Recorder;
+use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
 use crate::format::layout::{LARGE_AT, first_page, meta_at};
 use crate::format::meta::{COUNT_MAX, Dead, Meta};
@@ -88,8 +88,8 @@ pub(crate) struct Writer {
 
 /// Who writes must have the second file that the record names: else a record would be made of values that nobody has synced, or values
 /// go to another file. Another process may have given the database one since it was opened here.
-fn expect_known(inner: &Inner, large: Option<&Large>) -> Result<()> {
-    let (path, problem) = match (&inner.large, large) {
+fn expect_known(shared: &Shared, large: Option<&Large>) -> Result<()> {
+    let (path, problem) = match (&shared.files.large, large) {
         (None, Some(large)) => (
             PathBuf::from(&large.id.name),
             "the database has come to have it since it was opened here without one",
@@ -121,7 +121,7 @@ fn expect_numbers(count: u64) -> Result<()> {
 
 impl Writer {
     /// Reads the free space of a record.
-    pub(crate) fn load(inner: &Inner, found: Found) -> Result<Self> {
+    pub(crate) fn load(shared: &Shared, found: Found) -> Result<Self> {
         let Found {
             meta,
             durable,
@@ -129,41 +129,47 @@ impl Writer {
             confirmation,
             ..
         } = &found;
-        let end = meta.pages * inner.page_size as u64;
-        let mut space = load::load(inner.page_size, meta, *before, &|ptr| inner.page(ptr, end))?;
-        let mut pins = Pins::load(meta, &|ptr| inner.block(ptr, end))?;
+        let end = meta.pages * shared.files.page_size as u64;
+        let mut space = load::load(shared.files.page_size, meta, *before, &|ptr| {
+            shared.files.page(ptr, end)
+        })?;
+        let mut pins = Pins::load(meta, &|ptr| shared.files.block(ptr, end))?;
         if durable.txn < meta.txn {
-            let end = durable.pages * inner.page_size as u64;
-            pins.keep_those_of(durable, meta.txn, &|ptr| inner.block(ptr, end))?;
+            let end = durable.pages * shared.files.page_size as u64;
+            pins.keep_those_of(durable, meta.txn, &|ptr| shared.files.block(ptr, end))?;
         }
         space.durable = [durable.txn, *before];
-        if inner.options.recent_first {
+        if shared.files.options.recent_first {
             space.take_recent_first();
         }
-        if inner.options.spoil_freed {
+        if shared.files.options.spoil_freed {
             space.remember_freed();
         }
-        let len = inner.storage.len().map_err(|error| read_failed(0, error))?;
-        let pages = if inner.storage.resizes() {
-            (len / inner.page_size as u64).max(meta.pages)
+        let len = shared
+            .files
+            .storage
+            .len()
+            .map_err(|error| read_failed(0, error))?;
+        let pages = if shared.files.storage.resizes() {
+            (len / shared.files.page_size as u64).max(meta.pages)
         } else {
             // What lies behind is taken step by step, as if the file grew.
             meta.pages
         };
-        if !inner.options.read_only {
-            expect_known(inner, space.large.as_deref())?;
+        if !shared.files.options.read_only {
+            expect_known(shared, space.large.as_deref())?;
             expect_numbers(meta.txn.max(durable.sequence))?;
         }
-        if let Some(file) = &inner.large {
-            let large = space
-                .large
-                .get_or_insert_with(|| Box::new(Large::new(inner.page_size, file.id.clone())));
+        if let Some(file) = &shared.files.large {
+            let large = space.large.get_or_insert_with(|| {
+                Box::new(Large::new(shared.files.page_size, file.id.clone()))
+            });
             large.rename(&file.id.name);
             if file.storage.resizes() {
                 let len = file.storage.len();
                 let len = len.map_err(|error| read_failed(LARGE_AT, error))?;
                 // Cut, and no record told of it.
-                large.cut(len / inner.page_size as u64);
+                large.cut(len / shared.files.page_size as u64);
             }
         }
         let longer = pages > meta.pages;
@@ -189,7 +195,7 @@ impl Writer {
             spare: Spare::default(),
             last: Last::default(),
             // Another process that is alive, or was a moment ago, may have said that it is on the medium.
-            confirmed: if inner.lock.area.durable().load(Ordering::Acquire) == durable.txn {
+            confirmed: if shared.files.lock.area.durable().load(Ordering::Acquire) == durable.txn {
                 2
             } else {
                 0
@@ -198,25 +204,25 @@ impl Writer {
     }
 
     /// Makes sure that the record this process stands on is on the medium.
-    pub(crate) fn confirm(&mut self, inner: &Inner) -> Result<()> {
+    pub(crate) fn confirm(&mut self, shared: &Shared) -> Result<()> {
         // After a failed write the next attempt goes on with that copy: the other one is sound.
         let Confirmation { number, first } = self.confirmation;
         if self.confirmed == 2 {
             return Ok(());
         }
-        let mut record = inner.pipeline.durable();
+        let mut record = shared.pipeline.durable();
         record.confirmations = number;
         for step in self.confirmed..2 {
             let at = meta_at(record.pair(), if step == 0 { first } else { 1 - first });
             let block = record.encode(at);
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
-            inner.storage.write_at(at, &block).map_err(failed)?;
-            let pipeline = &inner.pipeline;
-            pipeline.sync_beside(inner, "sync of a meta block", at, false)?;
+            shared.files.storage.write_at(at, &block).map_err(failed)?;
+            let pipeline = &shared.pipeline;
+            pipeline.sync_beside(&shared.files, "sync of a meta block", at, false)?;
             self.confirmed = step + 1;
         }
-        inner.note_durable(record.txn);
-        inner.pipeline.confirmed();
+        shared.files.note_durable(record.txn);
+        shared.pipeline.confirmed();
         Ok(())
     }
 
@@ -229,18 +235,18 @@ impl Writer {
     }
 
     /// Frees what no snapshot holds any more, a bounded step. Only for who has the turn.
-    pub(crate) fn reclaim(&mut self, inner: &Inner) {
-        self.reclaim_in_memory(inner);
-        self.spoil(inner);
-        self.note_held(inner);
+    pub(crate) fn reclaim(&mut self, shared: &Shared) {
+        self.reclaim_in_memory(shared);
+        self.spoil(shared);
+        self.note_held(shared);
     }
 
     /// The same, and nobody learns of it.
-    pub(crate) fn reclaim_in_memory(&mut self, inner: &Inner) {
+    pub(crate) fn reclaim_in_memory(&mut self, shared: &Shared) {
         // The older durable state was asked for, or the newest may not be on the medium.
-        let keeps_older = inner.options.keep_older || self.confirmed < 2;
+        let keeps_older = shared.files.options.keep_older || self.confirmed < 2;
         let durable = &self.space.durable[..=usize::from(keeps_older)];
-        self.live = inner.live();
+        self.live = shared.live();
         self.live.extend(self.pins.live(durable[durable.len() - 1]));
         if !active(Bug::ReuseEarly) {
             self.live.extend_from_slice(durable);
@@ -253,13 +259,13 @@ impl Writer {
             self.ends
                 .retain(|txn, _| *txn > newest || live.binary_search(txn).is_ok());
         }
-        self.take_lists(inner, LISTS_PER_COMMIT);
+        self.take_lists(shared, LISTS_PER_COMMIT);
     }
 
     /// Takes up to so many lists of dead ranges whose holders are gone; true when there was one.
-    fn take_lists(&mut self, inner: &Inner, lists_max: usize) -> bool {
-        let end = self.space.pages() * inner.page_size as u64;
-        let read = |ptr: &Ptr| inner.page(ptr, end);
+    fn take_lists(&mut self, shared: &Shared, lists_max: usize) -> bool {
+        let end = self.space.pages() * shared.files.page_size as u64;
+        let read = |ptr: &Ptr| shared.files.page(ptr, end);
         self.space.reclaim(&self.live, lists_max, &read) > 0
     }
 
@@ -267,15 +273,15 @@ impl Writer {
     /// freed, `txn` what it allocated so far (all of it staged).
     pub(crate) fn build_lists(
         &mut self,
-        inner: &Inner,
+        shared: &Shared,
         txn: &mut TxnSpace,
         number: u64,
         dead: &[Dead],
     ) -> Result<Built> {
-        let end = self.space.pages() * inner.page_size as u64;
-        let read = |ptr: &Ptr| inner.page(ptr, end);
+        let end = self.space.pages() * shared.files.page_size as u64;
+        let read = |ptr: &Ptr| shared.files.page(ptr, end);
         let plan = self.space.plan(number, dead, &self.live, &read);
-        let pieces = self.alloc_pieces(inner, txn, plan.pages(), plan.pieces_max())?;
+        let pieces = self.alloc_pieces(shared, txn, plan.pages(), plan.pieces_max())?;
         self.space.build(plan, pieces, &read)
     }
 
@@ -288,7 +294,7 @@ impl Writer {
     /// a few pages are looked for in a file of single free ones, it would grow for them again and again.
     fn alloc_pieces(
         &mut self,
-        inner: &Inner,
+        shared: &Shared,
         txn: &mut TxnSpace,
         pages: u64,
         pieces_max: usize,
@@ -296,7 +302,7 @@ impl Writer {
         if pages == 0 {
             return Ok(Vec::new());
         }
-        let enough = self.space.written_free_pages() >= pages + self.reserve_with(inner, pages);
+        let enough = self.space.written_free_pages() >= pages + self.reserve_with(shared, pages);
         if enough && !txn.compacts {
             if let Some(page) = self.space.take_beside(pages) {
                 txn.take(page, pages);
@@ -306,7 +312,7 @@ impl Writer {
                 return Ok(pieces);
             }
         }
-        let full = match self.alloc(inner, txn, pages, true, false) {
+        let full = match self.alloc(shared, txn, pages, true, false) {
             Ok(page) => return Ok(vec![(page, pages)]),
             Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => error,
             Err(error) => return Err(error),
@@ -352,13 +358,13 @@ impl Writer {
     /// Takes pages for a transaction; the file grows when it must.
     pub(crate) fn alloc(
         &mut self,
-        inner: &Inner,
+        shared: &Shared,
         txn: &mut TxnSpace,
         pages: u64,
         extent: bool,
         may_reclaim: bool,
     ) -> Result<u64> {
-        let reserve = self.reserve_with(inner, pages);
+        let reserve = self.reserve_with(shared, pages);
         let compacts = txn.compacts;
         let take = |space: &mut Space| {
             // As if what is reserved were not there.
@@ -376,20 +382,20 @@ impl Writer {
         let page = loop {
             let mut found = take(&mut self.space);
             // What waits on the lists comes before a longer file.
-            while found.is_none() && may_reclaim && self.take_lists(inner, 1) {
+            while found.is_none() && may_reclaim && self.take_lists(shared, 1) {
                 found = take(&mut self.space);
             }
             if let Some(page) = found {
                 break page;
             }
-            if may_reclaim && self.relieve(inner, retries, false) {
+            if may_reclaim && self.relieve(shared, retries, false) {
                 retries += 1;
                 continue;
             }
-            match self.alloc_grown(inner, txn, pages, extent, reserve) {
+            match self.alloc_grown(shared, txn, pages, extent, reserve) {
                 Ok(page) => break page,
                 Err(Error::DiskFull { .. } | Error::FileFull { .. })
-                    if may_reclaim && self.relieve(inner, retries, true) =>
+                    if may_reclaim && self.relieve(shared, retries, true) =>
                 {
                     retries += 1;
                 }
@@ -403,7 +409,7 @@ impl Writer {
     /// Takes pages that would leave less than the reserve, or that are not there: the file grows, so that both are there.
     fn alloc_grown(
         &mut self,
-        inner: &Inner,
+        shared: &Shared,
         txn: &mut TxnSpace,
         pages: u64,
         extent: bool,
@@ -413,7 +419,7 @@ impl Writer {
         let missing = (pages + reserve).saturating_sub(self.space.written_free_pages());
         // From where the free end of the file begins, so that what is grown ahead stays behind.
         let start = self.space.pages() - tail;
-        let grown = self.grow(inner, txn, pages.max(tail + missing));
+        let grown = self.grow(shared, txn, pages.max(tail + missing));
         let refused = match grown {
             Ok(()) => None,
             Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => {
@@ -448,22 +454,22 @@ impl Writer {
     }
 
     /// Pages that stay free for transactions that free space.
-    pub(crate) fn reserve_pages(&self, inner: &Inner) -> u64 {
-        self.reserve_with(inner, 0)
+    pub(crate) fn reserve_pages(&self, shared: &Shared) -> u64 {
+        self.reserve_with(shared, 0)
     }
 
     /// The same once so many more pages are in use: an extent that is large beside the file takes its own share of the reserve along.
-    fn reserve_with(&self, inner: &Inner, more: u64) -> u64 {
+    fn reserve_with(&self, shared: &Shared, more: u64) -> u64 {
         let in_use = self.space.pages() - self.space.free_pages();
-        reserve_for(in_use + more, inner)
+        reserve_for(in_use + more, shared)
     }
 
     /// Whether a transaction that has taken of the reserve gives as much as it takes, or leaves it all but whole: to delete a few rows
     /// copies a leaf, and the copy, or a page above it, may be a page longer. An eighth of the reserve may be lost so, not more.
-    pub(crate) fn check_reserve(&self, inner: &Inner, txn: &TxnSpace) -> Result<()> {
+    pub(crate) fn check_reserve(&self, shared: &Shared, txn: &TxnSpace) -> Result<()> {
         // The reserve that the transaction found. Its copies count as in use now, but they replace pages that it frees.
         let in_use = self.space.pages() - self.space.free_pages();
-        let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), inner);
+        let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), shared);
         let free = self.space.written_free_pages();
         // Where the file could grow nothing was taken of the reserve, even if a reserve that grows with what is in use
         // has become larger than what is free.
@@ -473,7 +479,7 @@ impl Writer {
             return Ok(());
         }
         Err(Error::DiskFull {
-            needed_bytes: (reserve - free) * inner.page_size as u64,
+            needed_bytes: (reserve - free) * shared.files.page_size as u64,
         })
     }
 
@@ -487,26 +493,26 @@ impl Writer {
 
     /// The smallest step by which the file grows: as much as it is long, until that is the step of the options. So a small file stays
     /// small, and the number of steps to a length grows with its logarithm.
-    fn growth_bytes(&self, inner: &Inner) -> u64 {
-        let file_bytes = self.space.pages() * inner.page_size as u64;
-        inner.options.growth_bytes_min.min(file_bytes)
+    fn growth_bytes(&self, shared: &Shared) -> u64 {
+        let file_bytes = self.space.pages() * shared.files.page_size as u64;
+        shared.files.options.growth_bytes_min.min(file_bytes)
     }
 
     /// Makes the file longer, so that it ends with `pages` free pages at least.
-    fn grow(&mut self, inner: &Inner, txn: &TxnSpace, pages: u64) -> Result<()> {
-        let page_bytes = inner.page_size as u64;
+    fn grow(&mut self, shared: &Shared, txn: &TxnSpace, pages: u64) -> Result<()> {
+        let page_bytes = shared.files.page_size as u64;
         let need = pages.saturating_sub(self.space.tail_free());
         if need == 0 {
             return Ok(());
         }
-        let options = &inner.options;
+        let options = &shared.files.options;
         let (old, written) = (self.space.pages(), txn.own_pages * page_bytes);
         let most = options.growth_bytes_max.max(options.growth_bytes_min);
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
         // What a bulk write reserves costs a call and no write of zeros, and is there for nothing when it ends.
         let part = if bulk { 16 } else { 8 };
-        let step = (old * page_bytes / part).clamp(self.growth_bytes(inner), most);
-        let bytes_max = inner.bounds.most_bytes();
+        let step = (old * page_bytes / part).clamp(self.growth_bytes(shared), most);
+        let bytes_max = shared.files.bounds.most_bytes();
         let bound = bytes_max / page_bytes;
         if old + need > bound {
             return Err(Error::FileFull {
@@ -514,7 +520,7 @@ impl Writer {
                 bytes_max,
             });
         }
-        let least = (inner.bounds.least_bytes() / page_bytes).saturating_sub(old);
+        let least = (shared.files.bounds.least_bytes() / page_bytes).saturating_sub(old);
         let (step, how) = if bulk {
             let step = step.max((written / 4).min(BULK_GROWTH_BYTES_MAX));
             (need + step / page_bytes, Growth::Reserve)
@@ -522,36 +528,41 @@ impl Writer {
             (need.max(step / page_bytes), Growth::Zeros)
         };
         let step = step.max(least).min(bound - old);
-        let (mut more, mut grown) = (step, self.extend(inner, old + step, how));
+        let (mut more, mut grown) = (step, self.extend(shared, old + step, how));
         if grown.is_err() && step > need {
-            (more, grown) = (need, self.extend(inner, old + need, how));
+            (more, grown) = (need, self.extend(shared, old + need, how));
         }
         grown.map_err(|source| {
             let bytes = need * page_bytes;
             Error::of_write("growth", old * page_bytes, bytes, source)
         })?;
         self.space.grow(old + more);
-        inner.log(&Event::Grew {
+        shared.files.log(&Event::Grew {
             from: old * page_bytes,
             to: (old + more) * page_bytes,
         });
         if how == Growth::Zeros && !self.last.lazy && !active(Bug::GrowthNotDurable) {
             // Ahead, so that the small commits to come find written, durable space. Lazy ones need none; the first durable one
             // after them syncs the length (invariant 2).
-            self.sync_length(inner)?;
+            self.sync_length(shared)?;
         }
         Ok(())
     }
 
-    fn extend(&mut self, inner: &Inner, pages: u64, how: Growth) -> std::io::Result<()> {
-        let grown = inner.storage.grow(pages * inner.page_size as u64, how);
+    fn extend(&mut self, shared: &Shared, pages: u64, how: Growth) -> std::io::Result<()> {
+        let grown = shared
+            .files
+            .storage
+            .grow(pages * shared.files.page_size as u64, how);
         self.length_unsynced = true;
         grown
     }
 
     /// Syncs data and length. A failure poisons.
-    pub(crate) fn sync_length(&mut self, inner: &Inner) -> Result<()> {
-        inner.pipeline.sync_beside(inner, "sync", 0, true)?;
+    pub(crate) fn sync_length(&mut self, shared: &Shared) -> Result<()> {
+        shared
+            .pipeline
+            .sync_beside(&shared.files, "sync", 0, true)?;
         self.length_unsynced = false;
         Ok(())
     }
@@ -560,10 +571,10 @@ impl Writer {
 /// The reserve of a file with so many pages in use, those of the head among them: a quarter of them, at most what the options say. In a small file
 /// a transaction that removes something copies each page once at most, so a copy of every page, and a few for the record, are
 /// enough, whatever it removes; from [`RESERVE_PAGES_MIN`] pages on it need not be more than these.
-fn reserve_for(in_use: u64, inner: &Inner) -> u64 {
-    let content = in_use.saturating_sub(first_page(inner.page_size));
+fn reserve_for(in_use: u64, shared: &Shared) -> u64 {
+    let content = in_use.saturating_sub(first_page(shared.files.page_size));
     let small = (content + RESERVE_SPARE_PAGES).min(RESERVE_PAGES_MIN);
-    let most = inner.options.reserve_bytes / inner.page_size as u64;
+    let most = shared.files.options.reserve_bytes / shared.files.page_size as u64;
     // The head is never freed: it is not counted.
     most.min((content / 4).max(small))
 }

@@ -12,9 +12,6 @@
 //! 2. Before it wakes the last ones whom it flushed for, it lets go of the handle, so that these may close it. (Who finds out by itself, or
 //!    leaves before, may be faster: then the file is closed by this thread, a moment later.)
 
-use super::{Pipeline, Until, unpark};
-use crate::commit::metrics::Metrics;
-use crate::txn::inner::Inner;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
@@ -48,56 +45,42 @@ impl StandingLeader {
         }
     }
 
-    /// Begins the thread, if one is wanted. Where the system gives none everything stays as it is, and the next one tries again.
+    /// Begins the thread, if one is wanted. Where the system gives none everything stays as it is, and the next one tries again. `lead` flushes
+    /// for a handle while somebody waits, and returns whom to wake at last.
     #[inline]
-    pub(crate) fn start_if_wanted(&self, inner: &Arc<Inner>) {
+    pub(crate) fn start_if_wanted<T: Send + Sync + 'static>(
+        &self,
+        handle: &Arc<T>,
+        lead: fn(&T) -> Vec<Thread>,
+    ) {
         let wanted =
             self.wanted.load(Ordering::Relaxed) && self.wanted.swap(false, Ordering::Relaxed);
         if !wanted || self.started.swap(true, Ordering::SeqCst) {
             return;
         }
-        let weak = Arc::downgrade(inner);
+        let weak = Arc::downgrade(handle);
         let builder = thread::Builder::new().name("tidalite-leader".into());
-        match builder.spawn(move || run(&weak)) {
+        match builder.spawn(move || run(&weak, lead)) {
             Ok(thread) => drop(self.thread.set(thread.thread().clone())),
             Err(_) => self.started.store(false, Ordering::SeqCst),
         }
     }
 }
 
-fn run(inner: &Weak<Inner>) {
+fn run<T>(handle: &Weak<T>, lead: fn(&T) -> Vec<Thread>) {
     loop {
         thread::park();
-        let Some(inner) = inner.upgrade() else {
+        let Some(handle) = handle.upgrade() else {
             return;
         };
-        let last = inner.pipeline.lead(&inner);
-        drop(inner);
+        let last = lead(&handle);
+        drop(handle);
         unpark(last);
     }
 }
 
-impl Pipeline {
-    /// Flushes while somebody waits; returns whom to wake at last.
-    fn lead(&self, inner: &Inner) -> Vec<Thread> {
-        loop {
-            let mut stages = self.stages();
-            if !stages.on_duty {
-                return Vec::new();
-            }
-            let Some(chosen) = self.begin(inner, &mut stages, Until::Kept) else {
-                // Each of those who wait finds out what to do about that, with its own patience.
-                stages.on_duty = false;
-                return stages.take_all();
-            };
-            drop(stages);
-            Metrics::add(&self.metrics.flushes_standing, 1);
-            // The error is remembered, and met by all whom it concerns.
-            let (woken, _) = self.flush(inner, chosen);
-            if !self.stages().on_duty {
-                return woken;
-            }
-            unpark(woken);
-        }
+pub(super) fn unpark(threads: impl IntoIterator<Item = Thread>) {
+    for thread in threads {
+        thread.unpark();
     }
 }

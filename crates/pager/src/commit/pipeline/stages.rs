@@ -1,14 +1,14 @@
 //! What the stages of a commit decide: the weak record that a lazy commit leaves, the commit that the next flush takes, and who is woken
 //! by it. All of it under the lock of the pipeline; nothing here waits or writes.
 
-use super::leader::STANDING_FROM;
+use super::leader::{STANDING_FROM, StandingLeader};
 use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting};
+use crate::commit::files::Files;
 use crate::commit::found::Weak;
 use crate::commit::redo::Log;
 use crate::format::layout::{BLOCK_BYTES, meta_at};
 use crate::format::meta::{Meta, Standing};
 use crate::seeded::{Bug, active};
-use crate::txn::inner::Inner;
 use std::sync::Arc;
 use std::thread::Thread;
 use tidalite_base::get_u64;
@@ -30,7 +30,7 @@ impl Stages {
     }
 
     /// Writes the weak record of a commit to the lock area: not over the newest one.
-    pub(super) fn set_weak(&mut self, inner: &Inner, commit: &Meta) {
+    pub(super) fn set_weak(&mut self, files: &Files, commit: &Meta) {
         let slot = match self.weak {
             Some(weak) if !active(Bug::WeakInOneSlot) => 1 - weak.slot,
             _ => 0,
@@ -46,13 +46,13 @@ impl Stages {
                 Some(next) if !active(Bug::WeakStandsOnOne) => next.checksum,
                 _ => 0,
             },
-            boot_id: inner.lock.area.identity().boot,
+            boot_id: files.lock.area.identity().boot,
         };
         let block = &mut self.weak_block;
         block.clear();
         block.resize(BLOCK_BYTES, 0);
         commit.encode_standing(block, 0, standing.sequence + 1, &standing);
-        inner.lock.area.set_weak(slot, block);
+        files.lock.area.set_weak(slot, block);
     }
 
     /// Begins a flush.
@@ -115,21 +115,21 @@ impl Stages {
     }
 
     /// A record is on the medium.
-    pub(super) fn recorded(&mut self, inner: &Inner, chosen: ChosenRecord) -> Arc<Recorded> {
+    pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenRecord) -> Arc<Recorded> {
         self.durable = chosen.record;
         self.durable_checksum = chosen.checksum;
         self.on_medium = true;
         self.wants_record = false;
         let txn = self.durable.txn;
         let (record, checksum) = (&self.durable, self.durable_checksum);
-        self.log = Log::begin(record, checksum, inner.page_size, self.log.take());
+        self.log = Log::begin(record, checksum, files.page_size, self.log.take());
         self.weak = self.weak.filter(|weak| weak.txn > txn);
         self.covered.take_if(|commit| commit.txn() <= txn);
         let is_old = self.tip.as_ref().is_some_and(|commit| commit.txn() <= txn);
-        if let Some(observer) = inner.observer() {
+        if let Some(observer) = files.observer() {
             observer.durable(txn);
         }
-        inner.note_durable(txn);
+        files.note_durable(txn);
         if is_old {
             self.tip = None;
         }
@@ -137,7 +137,7 @@ impl Stages {
     }
 
     /// Blocks of the log are on the medium.
-    pub(super) fn appended(&mut self, inner: &Inner, chosen: ChosenLog) -> Arc<Recorded> {
+    pub(super) fn appended(&mut self, files: &Files, chosen: ChosenLog) -> Arc<Recorded> {
         let ChosenLog { commit, appended } = chosen;
         let txn = commit.txn();
         if let Some(log) = &mut self.log {
@@ -146,8 +146,8 @@ impl Stages {
         self.logged = txn;
         if self.weak.is_none_or(|weak| weak.txn < txn) {
             // By this the other processes find it.
-            self.set_weak(inner, &commit.record);
-            if let Some(observer) = inner.observer() {
+            self.set_weak(files, &commit.record);
+            if let Some(observer) = files.observer() {
                 observer.weak(txn);
             }
         }
@@ -164,12 +164,12 @@ impl Stages {
     }
 
     /// Whether the standing leader is to lead the next flush, now that one has ended.
-    pub(super) fn goes_on(&self, inner: &Inner) -> bool {
+    pub(super) fn goes_on(&self, leader: &StandingLeader) -> bool {
         let waits = |one: &&Waiting| !self.is_reached(one);
         let left = self.waiting.iter().filter(waits).count();
         match self.on_duty {
             true => left > 0,
-            false => left >= STANDING_FROM && inner.leader.is_there(),
+            false => left >= STANDING_FROM && leader.is_there(),
         }
     }
 

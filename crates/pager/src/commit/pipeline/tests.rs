@@ -1,8 +1,9 @@
 //! Who sleeps until a commit is durable is woken by whoever makes it so.
 
 use super::{Flushing, Until, Waited};
+use crate::commit::files::Files;
 use crate::commit::found::Found;
-use crate::txn::inner::{Inner, State};
+use crate::commit::versions::State;
 use crate::{Durability, MemoryStorage, Options, Pager};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -17,7 +18,7 @@ fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
     let (tell, told) = channel();
     let inner = Arc::clone(&pager.inner);
     thread::spawn(move || {
-        let waited = inner.pipeline.wait(&inner, (txn, Until::Kept), None);
+        let waited = inner.wait((txn, Until::Kept), None);
         tell.send(waited.expect("no error"))
     });
     told
@@ -33,12 +34,12 @@ fn what_another_handle_made_durable_wakes_who_waits() {
     let txn = pager.begin_write().expect("the turn");
     txn.commit(b"one", Durability::Durable).expect("a commit");
     let pipeline = &pager.inner.pipeline;
-    let Inner {
+    let Files {
         storage,
         superblock,
         lock,
         ..
-    } = &*pager.inner;
+    } = &pager.inner.files;
     let found = Found::published(&**storage, superblock, lock, None).expect("no error");
     let mut found = found.expect("what was committed");
     let (first, second) = (found.durable.txn + 1, found.durable.txn + 2);
@@ -56,7 +57,7 @@ fn what_another_handle_made_durable_wakes_who_waits() {
     // As another handle leaves it.
     found.durable.txn = first;
     found.meta.txn = first;
-    let state = State::of_meta(&found.meta, pager.inner.page_size);
+    let state = State::of_meta(&found.meta, pager.inner.files.page_size);
     pipeline.reset(&found, &Arc::new(state), true);
     assert_eq!(one.recv_timeout(LONG), Ok(Waited::Durable));
     // Nobody else is there to lead for the second.

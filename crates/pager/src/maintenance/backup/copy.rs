@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, LARGE_AT, first_page, is_large_page};
 use crate::format::meta::{Dead, Meta};
 use crate::format::ptr::Ptr;
-use crate::open::handle::Pager;
 use crate::space::large::Large;
 use crate::space::load;
 use crate::space::reclaim::walk;
 use crate::txn::Durability;
+use crate::txn::inner::Pager;
 use crate::txn::snapshot::Snapshot;
 use std::io::Write;
 use tidalite_base::{TxnId, checksum, put_u64};
@@ -48,7 +48,7 @@ impl Pager {
             let end = snapshot
                 .file_bytes()
                 .max(pinned.record.addr + BLOCK_BYTES as u64);
-            let block = self.inner.block(&pinned.record, end)?;
+            let block = self.inner.files.block(&pinned.record, end)?;
             let meta = Meta::decode(&block, pinned.record.addr, &self.uuid())?;
             if meta.txn != snapshot.txn().0 {
                 return Err(no_pin(name));
@@ -83,7 +83,7 @@ impl Pager {
 
     /// An image has the identity and the pins of its file: two of those that name one second file would write to each other's values.
     fn in_one_file(&self) -> Result<()> {
-        match &self.inner.large {
+        match &self.inner.files.large {
             None => Ok(()),
             Some(large) => Err(Error::LargeFile {
                 path: large.path.clone(),
@@ -98,7 +98,7 @@ impl Pager {
         let meta = &version.meta;
         let page_size = self.page_size();
         let end = meta.pages * page_size as u64;
-        let read = |ptr: &Ptr| self.inner.page(ptr, end);
+        let read = |ptr: &Ptr| self.inner.files.page(ptr, end);
         let mut space = load::load(page_size, meta, meta.txn.saturating_sub(1), &read)?;
         let mut used = vec![true; meta.pages as usize];
         used[..(first_page(page_size) as usize).min(meta.pages as usize)].fill(false);
@@ -256,7 +256,7 @@ impl Pager {
     /// # Errors
     /// `Io`.
     pub fn raw_bytes(&self, addr: u64, len: usize) -> Result<Option<Vec<u8>>> {
-        let all = self.inner.storage.len();
+        let all = self.inner.files.storage.len();
         let all = all.map_err(|error| crate::format::superblock::read_failed(0, error))?;
         let inside = addr.checked_add(len as u64).is_some_and(|end| end <= all);
         inside.then(|| self.raw(addr, len)).transpose()
@@ -264,8 +264,8 @@ impl Pager {
 
     fn raw(&self, addr: u64, len: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0u8; len];
-        let read = match (addr.checked_sub(LARGE_AT), &self.inner.large) {
-            (None, _) => self.inner.storage.read_at(addr, &mut bytes),
+        let read = match (addr.checked_sub(LARGE_AT), &self.inner.files.large) {
+            (None, _) => self.inner.files.storage.read_at(addr, &mut bytes),
             (Some(at), Some(large)) => large.storage.read_at(at, &mut bytes),
             (Some(_), None) => Err(std::io::ErrorKind::NotFound.into()),
         };

@@ -54,7 +54,7 @@ impl Check {
         }
         if let Some(lost) = self.pager.inner.recovery.lost {
             let gone_on = self.captured.meta.txn > lost.found.0;
-            match self.pager.inner.options.read_only && !gone_on {
+            match self.pager.inner.files.options.read_only && !gone_on {
                 true => heads.problems.push(lost.to_string()),
                 // Somebody has accepted the loss, and opened the file for writing.
                 false => heads
@@ -71,7 +71,7 @@ impl Check {
 
     /// Whether somebody has committed since the check began.
     fn written_since(&self) -> bool {
-        let blocks = MetaBlocks::load(&*self.pager.inner.storage, &self.pager.uuid());
+        let blocks = MetaBlocks::load(&*self.pager.inner.files.storage, &self.pager.uuid());
         let newest = blocks.newest();
         newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
     }
@@ -87,7 +87,7 @@ impl Check {
     /// only to heal a copy that was damaged before. (A second file that no record names yet may be torn.)
     fn heads(&self) -> Heads {
         let mut heads = Heads::default();
-        let storage = self.pager.inner.storage.clone();
+        let storage = self.pager.inner.files.storage.clone();
         match superblock::load(&*storage) {
             Ok((_, damaged)) => {
                 for (copy, error) in damaged.into_iter().enumerate() {
@@ -101,8 +101,8 @@ impl Check {
             Err(error) => heads.problems.push(format!("superblock: {error}")),
         }
         let named = !self.captured.meta.large.is_null();
-        if let Some(large) = self.pager.inner.large.as_ref().filter(|_| named) {
-            let damaged = large.damaged_heads(self.pager.inner.page_size);
+        if let Some(large) = self.pager.inner.files.large.as_ref().filter(|_| named) {
+            let damaged = large.damaged_heads(self.pager.inner.files.page_size);
             let (one, list) = match damaged.len() {
                 0 | 1 => (format!("; {HEALED}"), &mut heads.healable),
                 _ => (String::new(), &mut heads.problems),
@@ -111,7 +111,7 @@ impl Check {
             list.extend(damaged.into_iter().map(text));
         }
         let blocks = MetaBlocks::load(&*storage, &self.pager.uuid());
-        let read_only = self.pager.inner.options.read_only;
+        let read_only = self.pager.inner.files.options.read_only;
         let found_whole = blocks.newest().is_ok();
         let mut torn: [Vec<String>; 2] = Default::default();
         let mut unreadable = false;

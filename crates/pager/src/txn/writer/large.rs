@@ -7,11 +7,11 @@
 
 use super::Writer;
 use super::shorten::PUNCH_BYTES_MIN;
+use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
 use crate::format::layout::LARGE_AT;
 use crate::options::event::Event;
 use crate::space::TxnSpace;
-use crate::txn::inner::Inner;
 
 /// The second file grows by an eighth beyond what is needed, between these.
 const STEP_MIN: u64 = 1 << 20;
@@ -21,15 +21,16 @@ impl Writer {
     /// Takes an extent of the second file for a transaction; that file grows when it must.
     pub(crate) fn alloc_large(
         &mut self,
-        inner: &Inner,
+        shared: &Shared,
         txn: &mut TxnSpace,
         pages: u64,
     ) -> Result<u64> {
-        let (page_bytes, mut retries) = (inner.page_size as u64, 0);
+        let (page_bytes, mut retries) = (shared.files.page_size as u64, 0);
         let grown = |source| Error::of_write("growth", LARGE_AT, pages * page_bytes, source);
         let page = loop {
-            let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &inner.large) else {
-                return self.alloc(inner, txn, pages, true, true);
+            let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
+            else {
+                return self.alloc(shared, txn, pages, true, true);
             };
             if let Some(page) = large.take(pages) {
                 let place = page - large.first_page();
@@ -41,10 +42,10 @@ impl Writer {
                     }
                 }
             }
-            if self.take_lists(inner, 1) {
+            if self.take_lists(shared, 1) {
                 continue;
             }
-            if self.relieve(inner, retries, false) {
+            if self.relieve(shared, retries, false) {
                 retries += 1;
                 continue;
             }
@@ -72,7 +73,7 @@ impl Writer {
                 Err(error) => {
                     let error = grown(error);
                     let is_full = matches!(error, Error::DiskFull { .. });
-                    if !is_full || !self.relieve(inner, retries, true) {
+                    if !is_full || !self.relieve(shared, retries, true) {
                         return Err(error);
                     }
                     retries += 1;
@@ -86,13 +87,16 @@ impl Writer {
 
     /// After a durable commit: cuts free space off the end of the second file, and gives long free stretches inside back to its
     /// file system, a zone a commit.
-    pub(super) fn tidy_large(&mut self, inner: &Inner, compacts: bool) {
-        self.cut_large(inner, compacts);
-        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &inner.large) else {
+    pub(super) fn tidy_large(&mut self, shared: &Shared, compacts: bool) {
+        self.cut_large(shared, compacts);
+        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
+        else {
             return;
         };
-        let page_bytes = inner.page_size as u64;
-        if self.cannot_punch_large || large.free_pages() * page_bytes < inner.options.shrink_bytes {
+        let page_bytes = shared.files.page_size as u64;
+        if self.cannot_punch_large
+            || large.free_pages() * page_bytes < shared.files.options.shrink_bytes
+        {
             return;
         }
         for (place, pages) in large.unpunched((PUNCH_BYTES_MIN / page_bytes).max(1)) {
@@ -107,25 +111,26 @@ impl Writer {
     }
 
     /// Cuts when much goes. What would be grown ahead next time stays, unless the file is being compacted.
-    fn cut_large(&mut self, inner: &Inner, compacts: bool) {
-        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &inner.large) else {
+    fn cut_large(&mut self, shared: &Shared, compacts: bool) {
+        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
+        else {
             return;
         };
-        let page_bytes = inner.page_size as u64;
+        let page_bytes = shared.files.page_size as u64;
         let Ok(len) = file.storage.len() else {
             return;
         };
         let end = large.end() * page_bytes;
         let (kept, much) = match (compacts, step_of(end)) {
-            (true, _) => (0, inner.options.growth_bytes_min.min(STEP_MIN)),
-            (false, step) => (step, inner.options.shrink_bytes.max(step)),
+            (true, _) => (0, shared.files.options.growth_bytes_min.min(STEP_MIN)),
+            (false, step) => (step, shared.files.options.shrink_bytes.max(step)),
         };
         let to = (end + kept).next_multiple_of(page_bytes);
         if !file.storage.resizes() || to + much.max(1) > len || file.storage.cut(to).is_err() {
             return;
         }
         large.cut(to / page_bytes);
-        inner.log(&Event::CutSecond { from: len, to });
+        shared.files.log(&Event::CutSecond { from: len, to });
     }
 }
 

@@ -6,8 +6,8 @@
 //! 2. Only free pages are punched, and never so many that less than the reserve stays written.
 
 use super::Writer;
+use crate::commit::shared::Shared;
 use crate::options::event::Event;
-use crate::txn::inner::Inner;
 
 /// Free stretches of this length are given back to the file system.
 pub(super) const PUNCH_BYTES_MIN: u64 = 1 << 20;
@@ -21,29 +21,29 @@ const KEPT_PART: u64 = 32;
 impl Writer {
     /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
     /// file system, a zone a commit.
-    pub(crate) fn tidy(&mut self, inner: &Inner, compacts: bool) {
-        self.tidy_large(inner, compacts);
-        let page_bytes = inner.page_size as u64;
+    pub(crate) fn tidy(&mut self, shared: &Shared, compacts: bool) {
+        self.tidy_large(shared, compacts);
+        let page_bytes = shared.files.page_size as u64;
         // A compaction cuts to the page: nothing is grown ahead for it.
         let much = if compacts {
             1
         } else {
-            (inner.options.shrink_bytes / page_bytes).max(1)
+            (shared.files.options.shrink_bytes / page_bytes).max(1)
         };
         if self.space.free_pages() < much {
             return;
         }
         if self.space.tail_free() >= much.min(self.space.pages() % self.space.zone_pages())
-            && let Some(least) = self.least_pages(inner, compacts)
+            && let Some(least) = self.least_pages(shared, compacts)
         {
             if self.space.describes_too_much(much) {
                 self.space.rewrite();
             }
-            self.cut(inner, least.max(self.space.described()), much);
+            self.cut(shared, least.max(self.space.described()), much);
         }
-        let stretch = PUNCH_BYTES_MIN.min(inner.options.shrink_bytes) / page_bytes;
+        let stretch = PUNCH_BYTES_MIN.min(shared.files.options.shrink_bytes) / page_bytes;
         let stretch = stretch.max(1);
-        let kept = much + self.reserve_pages(inner);
+        let kept = much + self.reserve_pages(shared);
         // A compaction fills the free stretches, and cuts off the rest.
         if compacts || self.cannot_punch || self.space.written_free_pages() < kept + stretch {
             return;
@@ -58,7 +58,11 @@ impl Writer {
             if pages < stretch {
                 break;
             }
-            match inner.storage.punch(page * page_bytes, pages * page_bytes) {
+            match shared
+                .files
+                .storage
+                .punch(page * page_bytes, pages * page_bytes)
+            {
                 Ok(true) => self.space.punch(page, pages),
                 // If it fails, the file only takes more room than it needs to.
                 Ok(false) | Err(_) => {
@@ -72,42 +76,48 @@ impl Writer {
     /// The shortest that the file may become: what is in use, held or reserved, as far as any live snapshot may
     /// look, and what the record of each of them says, for opening may find any of the durable ones, the weak one and
     /// the one that is being written. `None`: that is not known of one of them.
-    fn least_pages(&mut self, inner: &Inner, compacts: bool) -> Option<u64> {
-        let mut live = inner.live();
+    fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
+        let mut live = shared.live();
         live.extend(self.space.durable);
         // The commit that is being made is not among them yet.
         let newest = live.iter().max().copied().unwrap_or(0);
         self.ends
             .retain(|txn, _| *txn > newest || live.contains(txn));
-        let page_bytes = inner.page_size as u64;
+        let page_bytes = shared.files.page_size as u64;
         let ahead = if compacts {
             0
         } else {
-            self.growth_bytes(inner)
+            self.growth_bytes(shared)
         };
         let mut least = self.space.end() + ahead / page_bytes;
         least = least.max(self.meta.pages);
         for txn in &live {
             least = least.max(*self.ends.get(txn)?);
         }
-        Some(least.max(inner.bounds.least_bytes() / page_bytes))
+        Some(least.max(shared.files.bounds.least_bytes() / page_bytes))
     }
 
     /// Cuts the file when at least `much` goes. The reserve stays.
-    fn cut(&mut self, inner: &Inner, least: u64, much: u64) {
+    fn cut(&mut self, shared: &Shared, least: u64, much: u64) {
         let pages = self.space.pages();
         if least >= pages {
             return;
         }
         let missing = self
-            .reserve_pages(inner)
+            .reserve_pages(shared)
             .saturating_sub(self.space.written_free_before(least));
         let to = least + missing;
-        if to + much <= pages && inner.storage.cut(to * inner.page_size as u64).is_ok() {
+        if to + much <= pages
+            && shared
+                .files
+                .storage
+                .cut(to * shared.files.page_size as u64)
+                .is_ok()
+        {
             self.length_unsynced = true;
             self.space.cut(to);
-            let page_bytes = inner.page_size as u64;
-            inner.log(&Event::Cut {
+            let page_bytes = shared.files.page_size as u64;
+            shared.files.log(&Event::Cut {
                 from: pages * page_bytes,
                 to: to * page_bytes,
             });
@@ -124,17 +134,17 @@ impl Writer {
 
     /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
     /// record of all may be a lazy one that is shorter.
-    pub(crate) fn cut_at_close(&mut self, inner: &Inner) {
-        let page_bytes = inner.page_size as u64;
-        let durable = inner.pipeline.durable();
+    pub(crate) fn cut_at_close(&mut self, shared: &Shared) {
+        let page_bytes = shared.files.page_size as u64;
+        let durable = shared.pipeline.durable();
         // Little of a long file stays for whoever opens it next: to grow takes a sync.
-        let step = self.growth_bytes(inner);
+        let step = self.growth_bytes(shared);
         let much = (self.space.pages() / KEPT_PART).min(step / page_bytes);
         let least = self
             .meta
             .pages
             .max(durable.pages)
-            .max(inner.bounds.least_bytes() / page_bytes);
-        self.cut(inner, least, much.max(1));
+            .max(shared.files.bounds.least_bytes() / page_bytes);
+        self.cut(shared, least, much.max(1));
     }
 }
