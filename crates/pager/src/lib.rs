@@ -1,32 +1,23 @@
 //! One file: pages, extents, snapshots, commit, durability, check.
 //!
+//! Imports point down: a folder uses those below it, and `tidalite-tidy` checks that.
+//!
 //! ```text
-//! what the structures above see            the open file                       on disk
-//! ptr       Ptr, a Merkle pointer           pager     what is open, its states  layout      where things are
-//! header    32 bytes of every page          open      find, heal, settle log    superblock  what never changes
-//! pages     PageRead, PageWrite             snapshot  Snapshot                  meta        one durable commit
-//! event     Event, Logger                   reading   pages: lent, verified
-//! error     Error                           txn       WriteTxn: commit, dirty,  space/base  free-space structure
-//! backup    pages as a stream, and back               epochs, uncommitted,
-//! salvage   RawFile, by headers alone                 ticket
-//! check     Check, claims of every page     found     which record is newest
-//! handle    Pager, Stat                     pipeline  from committed to durable
-//!                                           unrecorded: is it in the file?
-//! metrics   phases of commits
-//!                                           redo      the log: one barrier instead of two
-//!                                           flusher   the thread that flushes
-//!                                           writer    growth, what a writer     storage     Storage: the system's
-//!                                                     needs                                 file, memory
-//! options   Options                         space     who may allocate what     seeded      deliberate bugs
-//!                                           turns     the queue of writers                  (tests only)
-//!                                           verified  what was verified
-//!                                           unwritten pages of `None` commits
+//! maintenance  work on a whole file: check, backup and restore, salvage
+//! open         opening: find, verify, recover; the methods of `Pager`; the background flusher
+//! txn          transactions: `Snapshot`, `WriteTxn` with its changed pages (`dirty`), savepoints, tickets; the state of the one writer
+//! commit       which record is the newest (`found`, `versions`), the redo log, the pipeline from committed to durable, reading pages
+//! space        free space of both files
+//! options      how a file is opened; events; what programs are asked and told
+//! format       bytes of the file: pointers, headers, superblock, meta records, pins; the traits `PageRead` and `PageWrite`
+//! lock         the lock file: reader table, writer lock, who is alive
+//! storage      the data file through a trait: the system's file, memory, an overlay
+//! system       clocks, random identities
+//! error        `Error`
+//! seeded       deliberate bugs (tests only)
 //! ```
 //!
-//! published  a snapshot and the free space for who does not wait for the writer
-//! look       what the head of a file says, before it is opened
-//! lost       evidence that durable commits are missing
-//! large_file the second file, for large values; space/large its free space.
+//! `system`, `storage` and `lock` know nothing of pages.
 //!
 //! docs/format.md sections 1 to 4 are the format, docs/durability.md the argument.
 

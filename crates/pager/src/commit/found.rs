@@ -78,7 +78,7 @@ impl Found {
     }
 
     /// The same with the newest weak record that stands on it, if there is one. Only beside a live handle, which has opened the file since the
-    /// record was written, or has verified it: see `unrecorded`.
+    /// record was written, or has verified it: see `open/weak_state.rs`.
     pub(crate) fn with_weak(
         self,
         storage: &dyn Storage,

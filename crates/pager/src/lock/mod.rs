@@ -2,11 +2,14 @@
 //! was published, whether a sync has failed. In the lock file `name.tdl-lock`, or in memory.
 //!
 //! ```text
-//! area      the words and where they are      protocol  the reader table's atomics (for models too)
-//! map       the area, mapped from a file      slots     one reader slot a snapshot
-//! bytes     locks on byte ranges: life        queue     the writers' tickets
-//! ofd       the same by the system            fork      is this still the process that opened?
-//! file      the lock file                     sync      the atomics of `protocol`
+//! layout       where the words of the area are     slots        one reader slot a snapshot
+//! area         the area as atomic words            idle_slots   slots that a handle keeps
+//! map          the area, mapped from a file        protocol     the reader table's atomics (for models too)
+//! bytes, ofd   locks on byte ranges                sync         the atomics of `protocol`
+//! fork         is this still the same process?     readers      readers and writer as programs see them
+//! handle       one open handle's part              queue        tickets of writers, between handles
+//! seat         the setup lock; becoming a handle   writer_lock  the writer lock, between threads
+//! file         the lock file
 //! ```
 //!
 //! Invariants

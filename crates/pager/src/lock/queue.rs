@@ -19,7 +19,7 @@
 //! Invariants
 //! 1. Numbers are taken and their bytes locked under the door's lock, so nobody sees a number without its
 //!    byte, unless its owner is dead.
-//! 2. A handle has one number at a time, or the throne; its threads queue in `turns`.
+//! 2. A handle has one number at a time, or the throne; its threads queue in `writer_lock`.
 //! 3. Only its holder empties the throne, or whoever has found the holder dead, by exchanging that holder's word. No two
 //!    handles ever have the same word, so nobody is taken for the dead one.
 //! 4. `waiting` counts at least every locked number. It is raised before the byte is locked and lowered before it is

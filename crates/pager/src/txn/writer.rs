@@ -9,10 +9,10 @@
 
 mod evict;
 mod freed;
-mod large;
 pub(crate) mod last;
-mod shorten;
-mod spoil;
+mod poison_freed;
+mod second_file;
+mod truncate;
 
 use crate::commit::found::Found;
 use crate::commit::redo::Recorder;

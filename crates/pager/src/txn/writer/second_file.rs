@@ -6,7 +6,7 @@
 //! 2. Only free pages are cut off: what a live snapshot, a pin or one of the newest durable records reaches is held.
 
 use super::Writer;
-use super::shorten::PUNCH_BYTES_MIN;
+use super::truncate::PUNCH_BYTES_MIN;
 use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
 use crate::format::layout::LARGE_AT;
