@@ -93,7 +93,7 @@ pub(crate) struct Seat {
     pub(super) path: PathBuf,
 }
 
-/// The setup lock. It must be given back with [`Seat::done`] or [`Lock::opened`]; or it dies with its owner.
+/// The setup lock. It must be given back with [`Lock::opened`]; or it dies with its owner.
 pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
     let begun = Instant::now();
     let mut pause = Duration::from_micros(20);

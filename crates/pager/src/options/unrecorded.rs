@@ -23,7 +23,7 @@ const READS_OF_A_BYTE_MAX: u64 = 16;
 const READ_BYTES_MAX: usize = 64 << 20;
 
 /// Walks over a state and verifies all of it that is younger than a transaction. Supplied by the layer that knows how its structures find
-/// their pages; see [`Options::verifier`].
+/// their pages; see [`Options::verifier`](crate::Options::verifier).
 #[derive(Clone)]
 pub struct Verifier(pub(crate) Arc<Walk>);
 
