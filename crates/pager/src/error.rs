@@ -1,8 +1,10 @@
 //! What can go wrong at the file.
 
-use crate::lost::LostCommits;
+pub(crate) mod lost_commits;
+
+use lost_commits::LostCommits;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tidalite_base::Corrupt;
 
 /// Result of this room.
@@ -267,6 +269,14 @@ impl Error {
         }
     }
 
+    /// A file that cannot be opened or created, for the system's reason.
+    pub(crate) fn of_open(path: &Path, source: io::Error) -> Self {
+        Self::Open {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// What a failed write or growth means: a full disk, or an error of the medium.
     pub(crate) fn of_write(what: &str, at: u64, bytes: u64, source: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
@@ -474,7 +484,7 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lost::LossCause;
+    use crate::error::lost_commits::LossCause;
 
     /// A word of the next step in the text of each error.
     #[test]

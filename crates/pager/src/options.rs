@@ -1,13 +1,18 @@
 //! How a file is opened.
 
-use crate::clock::ClockSource;
-use crate::event::Logger;
-use crate::ptr::Ptr;
-use crate::readers::{OnLaggard, OnWait};
-use crate::unrecorded::Verifier;
+pub(crate) mod event;
+pub(crate) mod laggard;
+pub(crate) mod unrecorded;
+
+use crate::format::ptr::Ptr;
+use crate::storage::file::ReadAhead;
+use crate::system::clock::ClockSource;
+use event::Logger;
+use laggard::{OnLaggard, OnWait};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
+use unrecorded::Verifier;
 
 /// How pages and blocks are checked against the checksums in the pointers to them. (The values of a series are under checksums of their
 /// own, which are looked at every time, and so is what a write transaction reads of an extent.)
@@ -22,19 +27,6 @@ pub enum Verify {
     Always,
     /// Not at all.
     Never,
-}
-
-/// How much the system reads around a page of the map that is not in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadAhead {
-    /// As it sees fit while the file is no larger than a quarter of the memory that the process may use (of the machine, or what control groups
-    /// allow); beyond, single pages are read alone, and walks over tables ask for the leaves ahead of them.
-    #[default]
-    Auto,
-    /// As it sees fit.
-    On,
-    /// Pages, and blocks of series and values, are read alone.
-    Off,
 }
 
 /// Whether the file must, may or must not exist.

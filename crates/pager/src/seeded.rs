@@ -62,7 +62,7 @@ pub const LAZY_BUGS: [Bug; 8] = [
 
 #[cfg(feature = "seeded-bugs")]
 mod switch {
-    use super::Bug;
+    use crate::seeded::Bug;
     use std::cell::Cell;
 
     thread_local! {

@@ -18,7 +18,7 @@ use crate::rng::Rng;
 use crate::simdisk::{Op, Recording, Replay};
 use std::collections::BTreeSet;
 
-/// Where the weak records begin in the lock area, and their length; `crates/pager/src/lock/area.rs`.
+/// Where the weak records begin in the lock area, and their length; `crates/pager/src/lock/layout.rs`.
 const WEAK_AT: usize = 4096;
 const WEAK_BYTES: usize = 4096;
 /// Where it says that a sync, or the write of a record, has failed.

@@ -10,7 +10,8 @@
 //! 2^42 + 1 + n    ticket n of the writers' queue is waiting or writing
 //! ```
 
-use super::{fork, ofd};
+use super::fork;
+use super::ofd::{self, Mode};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -24,13 +25,6 @@ pub(crate) const HANDLES: u64 = 1 << 41;
 pub(crate) const TICKETS: u64 = (1 << 42) + 1;
 /// Numbers that tickets have.
 pub(crate) const TICKETS_LEN: u64 = 1 << 42;
-
-/// How a range is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Shared,
-    Alone,
-}
 
 /// The locks of one owner on one file.
 #[derive(Debug)]

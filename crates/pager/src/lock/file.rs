@@ -10,13 +10,15 @@
 //! group where that may read it: so the readers of a service are put into a group. Everybody is not let in by that everybody may read: that is
 //! how most files are made. Whoever wants that changes the mode, which stays as it is.
 
-use super::area::{AREA_BYTES, Area};
-use super::bytes::{ByteLocks, LockedFile, Mode};
+use super::area::Area;
+use super::bytes::{ByteLocks, LockedFile};
+use super::layout::AREA_BYTES;
 use super::map::SharedMap;
-use super::{Seat, failed, ofd};
+use super::ofd;
+use super::ofd::Mode;
+use super::seat::{Seat, wait_for_setup};
 use crate::error::{Error, Result, copy_of};
 use rustix::fs::{FallocateFlags, fallocate};
-use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -30,13 +32,6 @@ const GROUPS_LEN: u64 = 1 << 60;
 const OWNER_ONLY: u32 = 0o600;
 /// Attempts to lock a file that somebody keeps deleting.
 const ATTEMPTS: usize = 100;
-
-/// `name.tdl-lock` beside `name.tdl`.
-pub(crate) fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path.as_os_str());
-    name.push("-lock");
-    PathBuf::from(name)
-}
 
 /// The lock file of a database.
 pub(crate) enum Opened {
@@ -108,12 +103,12 @@ pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
         let (file, mapped) = match opened.and_then(|file| Ok((file, open_or_make(&path)?))) {
             Ok(files) => files,
             Err(source) if read_only => return Ok(Opened::Refused { path, source }),
-            Err(error) => return Err(failed(&path, error)),
+            Err(error) => return Err(Error::of_open(&path, error)),
         };
-        let fail = |error| failed(&path, error);
+        let fail = |error| Error::of_open(&path, error);
         let number = file.metadata().map_err(fail)?.ino();
         let locks = ByteLocks::File(LockedFile::new(file));
-        super::wait_for_setup(&locks, &path)?;
+        wait_for_setup(&locks, &path)?;
         let ByteLocks::File(LockedFile(file)) = &locks else {
             unreachable!("it was made of a file")
         };
@@ -165,7 +160,7 @@ fn make_whole(file: &File, len: u64) -> io::Result<()> {
 
 /// Says on the data file which lock file is used, if one is, and fails when others use another one.
 pub(crate) fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
-    let fail = |error| failed(path, error);
+    let fail = |error| Error::of_open(path, error);
     let number = match opened {
         Opened::Here { number, .. } => Some(number),
         Opened::Refused { .. } => None,
@@ -195,22 +190,6 @@ pub(crate) fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -
             source: copy_of(source),
         }),
     }
-}
-
-/// Which start of the system this is.
-pub(crate) fn boot_id() -> [u8; 16] {
-    let mut id = [0; 16];
-    let Ok(text) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else {
-        return id;
-    };
-    let digits: Vec<u8> = text
-        .chars()
-        .filter_map(|c| c.to_digit(16).map(|digit| digit as u8))
-        .collect();
-    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    id
 }
 
 #[cfg(test)]

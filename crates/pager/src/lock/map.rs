@@ -1,6 +1,6 @@
 //! The lock file's bytes, shared with other processes as atomic words.
 
-use super::area::{AREA_BYTES, BELL_AT};
+use super::layout::{AREA_BYTES, BELL_AT};
 use super::sync::AtomicU64;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;

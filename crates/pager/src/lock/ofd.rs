@@ -1,10 +1,16 @@
 //! Locks of open file descriptions (`fcntl` with `F_OFD_*`): freed by the system when the description is
 //! closed or its processes die, and never by another descriptor of the same file.
 
-use super::bytes::Mode;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+
+/// How a range is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Shared,
+    Alone,
+}
 
 fn call(file: &File, command: i32, from: u64, len: u64, kind: i32) -> io::Result<libc::flock> {
     let too_far = |_| io::Error::from(io::ErrorKind::InvalidInput);

@@ -19,17 +19,19 @@
 //! Invariants
 //! 1. Numbers are taken and their bytes locked under the door's lock, so nobody sees a number without its
 //!    byte, unless its owner is dead.
-//! 2. A handle has one number at a time, or the throne; its threads queue in `turns`.
+//! 2. A handle has one number at a time, or the throne; its threads queue in `writer_lock`.
 //! 3. Only its holder empties the throne, or whoever has found the holder dead, by exchanging that holder's word. No two
 //!    handles ever have the same word, so nobody is taken for the dead one.
 //! 4. `waiting` counts at least every locked number. It is raised before the byte is locked and lowered before it is
 //!    unlocked; what the dead leave in it is taken back under the door's lock, when no number is locked.
 
-use super::Lock;
-use super::bytes::{DOOR, Mode, TICKETS, TICKETS_LEN};
-use super::slots::{clock_ns, thread_id};
+use super::bytes::{DOOR, TICKETS, TICKETS_LEN};
+use super::handle::Lock;
+use super::ofd::Mode;
+use super::readers::WriterSeen;
+use super::slots::thread_id;
 use crate::error::{Error, Result};
-use crate::readers::WriterSeen;
+use crate::system::clock::now_ns;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -242,7 +244,7 @@ impl Lock {
     fn note_writer(&self) {
         let writer = |field| self.area.writer(field);
         writer(2).store(thread_id(), Ordering::Relaxed);
-        writer(3).store(clock_ns(), Ordering::Relaxed);
+        writer(3).store(now_ns(), Ordering::Relaxed);
         writer(1).store(self.owner_word(), Ordering::Release);
     }
 
@@ -301,7 +303,7 @@ impl Lock {
         Some(WriterSeen {
             process: line[1].load(Ordering::Relaxed) as u32,
             thread: writer(2) as u32,
-            since: Duration::from_nanos(clock_ns().saturating_sub(writer(3))),
+            since: Duration::from_nanos(now_ns().saturating_sub(writer(3))),
         })
     }
 }

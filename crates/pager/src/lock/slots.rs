@@ -8,19 +8,19 @@
 //!    ones. Were it any, sixteen handles could keep all there are from the others, without a snapshot.
 //! 4. Snapshots that were cloned share a slot; `users` counts them. It belongs to this handle alone.
 
-use super::Lock;
-use super::area::READERS_MAX;
+use super::handle::Lock;
+use super::idle_slots::GROUPS;
+use super::layout::READERS_MAX;
 use super::protocol;
 use crate::error::{Error, Result};
+use crate::system::clock::now_ns;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-const GROUPS: usize = 64;
 /// Idle slots of a group that a handle keeps for itself; a few more where threads give theirs back at once.
 const KEPT_MAX: u32 = 4;
 /// Idle slots from here on are free for every handle.
 const KEPT_END: usize = READERS_MAX / 4;
-const _: () = assert!(READERS_MAX == GROUPS * 64);
 
 const STATE: usize = 0;
 const OWNER: usize = 1;
@@ -28,22 +28,6 @@ const THREAD: usize = 2;
 const SINCE: usize = 3;
 const FREED_BEFORE: usize = 4;
 const HELD: usize = 5;
-
-#[derive(Debug)]
-pub(super) struct Slots {
-    /// Slot s is bit s / 64 of word s % 64: threads begin at different words.
-    idle: Box<[AtomicU64]>,
-    users: Box<[AtomicU64]>,
-}
-
-impl Slots {
-    pub(super) fn new() -> Self {
-        Self {
-            idle: (0..GROUPS).map(|_| AtomicU64::new(0)).collect(),
-            users: (0..READERS_MAX).map(|_| AtomicU64::new(0)).collect(),
-        }
-    }
-}
 
 /// A snapshot that somebody holds, as the reader table shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,17 +73,6 @@ pub(super) fn thread_id() -> u64 {
     })
 }
 
-/// Nanoseconds since the system started, to a few milliseconds; the same in all its processes.
-pub(crate) fn clock_ns() -> u64 {
-    #[cfg(miri)]
-    return 0;
-    #[cfg(not(miri))]
-    {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
-        now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
-    }
-}
-
 impl Lock {
     /// What names this handle in slots.
     pub(super) fn owner_word(&self) -> u64 {
@@ -131,7 +104,7 @@ impl Lock {
         self.slots.users[slot].store(1, Ordering::Relaxed);
         let line = self.area.slot(slot);
         line[THREAD].store(thread_id(), Ordering::Relaxed);
-        line[SINCE].store(clock_ns(), Ordering::Relaxed);
+        line[SINCE].store(now_ns(), Ordering::Relaxed);
         let freed = self.area.freed_pages().load(Ordering::Relaxed);
         line[FREED_BEFORE].store(freed, Ordering::Relaxed);
         line[HELD].store(0, Ordering::Relaxed);

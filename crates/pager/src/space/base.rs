@@ -12,16 +12,15 @@
 //! pages in one pass, and rewriting it changes nothing that it describes. A null bitmap pointer is a zone
 //! whose pages are all free.
 
-use super::large::Large;
-use super::zone::{Use, Zone};
-use super::{ReadPage, Space, lists};
-use crate::error::{Error, Result};
-use crate::header::Kind;
-use crate::layout::{BITMAP_AT, first_page, zone_pages};
-use crate::meta::Meta;
-use crate::pages::PageRef;
-use crate::ptr::{PTR_BYTES, Ptr};
-use tidalite_base::{Corrupt, get_u32, get_u64};
+use super::read::ReadPage;
+use super::read::{damaged, read_kind};
+use super::zone::Use;
+use crate::error::Result;
+use crate::format::kind::Kind;
+use crate::format::layout::{first_page, zone_pages};
+use crate::format::meta::Meta;
+use crate::format::ptr::{PTR_BYTES, Ptr};
+use tidalite_base::{get_u32, get_u64};
 
 pub(super) const ROOT_PAGES_AT: usize = 32;
 pub(super) const ROOT_NEXT_AT: usize = 80;
@@ -48,7 +47,7 @@ pub(crate) struct Base {
     pub(super) directories: Vec<Ptr>,
     pub(super) bitmaps: Vec<Ptr>,
     /// What each zone is used for, as read.
-    uses: Vec<Use>,
+    pub(super) uses: Vec<Use>,
 }
 
 impl Base {
@@ -64,123 +63,7 @@ impl Base {
     }
 }
 
-fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str) -> Error {
-    Corrupt::new(format!("free space: {what}"), ptr.addr, found, expected).into()
-}
-
-pub(super) fn read_kind<'a>(read: ReadPage<'a>, ptr: &Ptr, kind: Kind) -> Result<PageRef<'a>> {
-    if ptr.kind != kind {
-        return Err(damaged(
-            "page",
-            ptr,
-            format!("{:?}", ptr.kind),
-            &format!("{kind:?}"),
-        ));
-    }
-    read(ptr)
-}
-
-/// Reads the free space as a meta record describes it. `before` is the durable transaction before it.
-pub(crate) fn load(
-    page_size: usize,
-    meta: &Meta,
-    before: u64,
-    read: ReadPage<'_>,
-) -> Result<Space> {
-    let base = load_base(page_size, meta, read)?;
-    let zone_pages = zone_pages(page_size);
-    let mut space = Space::new(page_size, meta.pages, base.clone(), [meta.txn, before]);
-    for (number, ptr) in base.bitmaps.iter().enumerate() {
-        let from = number as u64 * zone_pages;
-        let here = (base.pages - from).min(zone_pages);
-        let zone = &mut space.zones[number];
-        zone.used_for = base.uses[number];
-        if ptr.is_null() {
-            zone.load_range(0, here, true);
-            continue;
-        }
-        let page = read_kind(read, ptr, Kind::FreeBitmap)?;
-        load_bitmap(zone, &page, here);
-    }
-    let grown = base.pages.max(first_page(page_size));
-    if meta.pages > grown {
-        // Bits beyond what a bitmap describes mean nothing: the next rewrite writes it anew.
-        space
-            .touched
-            .extend((grown / zone_pages) as usize..space.zones.len());
-        space.for_zones(grown, meta.pages - grown, |_, zone, from, len| {
-            zone.load_range(from, len, true);
-        });
-    }
-    // Whatever a bitmap says, the head is used.
-    let head = first_page(page_size);
-    space.for_zones(0, head, |_, zone, from, len| {
-        zone.load_range(from, len, false);
-    });
-    let at = Ptr::NULL;
-    for change in &meta.changes {
-        if !space.in_file(change.page, change.pages) {
-            let found = format!("pages {}+{}", change.page, change.pages);
-            return Err(damaged("change", &at, found, "a range inside the file"));
-        }
-        space.for_zones(change.page, change.pages, |_, zone, from, len| {
-            zone.load_range(from, len, !change.used);
-        });
-        space.note(change.page, change.pages, change.used);
-    }
-    for zone in &mut space.zones {
-        zone.loaded();
-    }
-    if let Some(redo) = meta.redo
-        && (!space.in_file(redo.page, redo.pages) || space.any_free(redo.page, redo.pages))
-    {
-        let expected = "used pages of the file, behind its head";
-        return Err(damaged("log", &at, format!("{redo:?}"), expected));
-    }
-    let mut pages = meta.pages;
-    if !meta.large.is_null() {
-        let large = Large::load(page_size, meta.large, meta.pages, read)?;
-        pages = pages.saturating_add(large.pages());
-        space.large = Some(Box::new(large));
-    }
-    let mut seen = super::RangeSet::default();
-    for &dead in &meta.pendings {
-        let sound = space.in_file(dead.page, dead.pages)
-            && !space.any_free(dead.page, dead.pages)
-            && dead.birth < dead.freed
-            && dead.freed <= meta.txn
-            && seen.insert(dead.page, dead.pages);
-        if !sound {
-            let expected = "used pages of the file, once";
-            return Err(damaged("pending range", &at, format!("{dead:?}"), expected));
-        }
-        // With the first reclaim it goes to a snapshot that lives.
-        space.held.entry(dead.freed - 1).or_default().push(dead);
-        space.held_pages += dead.pages;
-    }
-    let (directory, stacks) = lists::load_directory(meta.dead_directory, pages, read)?;
-    for stack in &stacks {
-        space.held_pages += stack.pages;
-    }
-    (space.directory, space.stacks) = (directory, stacks);
-    Ok(space)
-}
-
-fn load_bitmap(zone: &mut Zone, page: &[u8], here: u64) {
-    let words = zone.words().len();
-    for i in 0..words {
-        let at = BITMAP_AT + i * 8;
-        if at + 8 > page.len() {
-            break;
-        }
-        zone.load_word(i, get_u64(page, at));
-    }
-    // Bits beyond the described part mean nothing.
-    let bits = words as u64 * 64;
-    zone.load_range(here, bits - here, false);
-}
-
-fn load_base(page_size: usize, meta: &Meta, read: ReadPage<'_>) -> Result<Base> {
+pub(super) fn load_base(page_size: usize, meta: &Meta, read: ReadPage<'_>) -> Result<Base> {
     let mut base = Base::default();
     if meta.free_root.is_null() {
         return Ok(base);

@@ -4,15 +4,17 @@ use super::base::{
     Base, DIRECTORY_ENTRIES_AT, DIRECTORY_ENTRY_BYTES, ROOT_COUNT_AT, ROOT_ENTRIES_AT,
     ROOT_NEXT_AT, ROOT_PAGES_AT, directories_per_root, zones_per_directory,
 };
+use super::free_space::Space;
 use super::lists::{self, BITS, Stack, entries_per_directory};
 use super::plan::{BitmapPlan, Plan};
 use super::ranges::Changes;
-use super::{ReadPage, Space};
+use super::read::ReadPage;
 use crate::error::Result;
-use crate::header::{Header, Kind, seal_block};
-use crate::layout::first_page;
-use crate::meta::{Change, Dead};
-use crate::ptr::{PTR_BYTES, Ptr};
+use crate::format::header::{Header, seal_block};
+use crate::format::kind::Kind;
+use crate::format::layout::first_page;
+use crate::format::meta::{Change, Dead};
+use crate::format::ptr::{PTR_BYTES, Ptr};
 use std::collections::BTreeSet;
 use tidalite_base::{TxnId, put_u32, put_u64};
 

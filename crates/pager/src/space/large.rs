@@ -16,12 +16,13 @@
 //! 3. Free pages at the file's end may be cut off (`cut`), and free stretches inside punched. The pages that described what is gone
 //!    (`gone`) are in use until a record was written that does not lead to them.
 
-use super::ReadPage;
+use super::read::ReadPage;
 use super::zone::Zone;
 use crate::error::{Error, Result};
-use crate::header::{HEADER_BYTES, Header, Kind};
-use crate::layout::{BITMAP_AT, LARGE_AT, first_page, zone_pages};
-use crate::ptr::{PTR_BYTES, Ptr};
+use crate::format::header::{HEADER_BYTES, Header};
+use crate::format::kind::Kind;
+use crate::format::layout::{BITMAP_AT, LARGE_AT, first_page, zone_pages};
+use crate::format::ptr::{PTR_BYTES, Ptr};
 use crate::space::ranges::RangeSet;
 use std::collections::BTreeSet;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
@@ -121,8 +122,12 @@ fn id_of(page: &[u8], root: &Ptr) -> Result<LargeId> {
     }
 }
 
-fn read_kind<'a>(read: ReadPage<'a>, ptr: &Ptr, flags: u8) -> Result<crate::pages::PageRef<'a>> {
-    let page = super::base::read_kind(read, ptr, Kind::LargeSpace)?;
+fn read_kind<'a>(
+    read: ReadPage<'a>,
+    ptr: &Ptr,
+    flags: u8,
+) -> Result<crate::format::pages::PageRef<'a>> {
+    let page = super::read::read_kind(read, ptr, Kind::LargeSpace)?;
     let found = Header::decode(&page).flags;
     if found == flags {
         Ok(page)
@@ -211,7 +216,7 @@ impl Large {
         let number = self.bitmaps.len();
         self.bitmaps.push(*ptr);
         let here = (self.pages - number as u64 * self.zone_pages).min(self.zone_pages);
-        let page = super::base::read_kind(read, ptr, Kind::FreeBitmap)?;
+        let page = super::read::read_kind(read, ptr, Kind::FreeBitmap)?;
         let zone = &mut self.zones[number];
         let words = zone.words().len();
         for i in 0..words {

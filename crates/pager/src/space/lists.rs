@@ -17,9 +17,10 @@
 
 use super::ranges::RangeSet;
 use crate::error::{Error, Result};
-use crate::header::{Header, Kind};
-use crate::meta::{Dead, PENDING_BYTES};
-use crate::ptr::{PTR_BYTES, Ptr};
+use crate::format::header::Header;
+use crate::format::kind::Kind;
+use crate::format::meta::{Dead, PENDING_BYTES};
+use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 
 const NEXT_AT: usize = 32;
@@ -283,7 +284,7 @@ pub(super) fn load_directory(
     let (mut at, mut directory, mut stacks) = (first, Vec::new(), Vec::new());
     let mut behind = None;
     while !at.is_null() {
-        let page = super::base::read_kind(read, &at, Kind::FreeDead)?;
+        let page = super::read::read_kind(read, &at, Kind::FreeDead)?;
         let owner = Header::decode(&page).owner;
         if behind.is_some_and(|expected| expected != owner) {
             return Err(damaged(

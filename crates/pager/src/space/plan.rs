@@ -5,12 +5,13 @@
 //! are taken once, and taking them changes nothing that is written: one pass.
 
 use super::base::{directories_per_root, zones_per_directory};
+use super::free_space::Space;
 use super::lists::{self, List, Stack, entries_per_directory, ranges_per_list, same_life};
+use super::read::ReadPage;
 use super::reclaim::read_list;
-use super::{ReadPage, Space};
-use crate::layout::{BITMAP_AT, first_page};
-use crate::meta::{Dead, fit};
-use crate::ptr::Ptr;
+use crate::format::layout::{BITMAP_AT, first_page};
+use crate::format::meta::{Dead, fit};
+use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::put_u64;
 

@@ -1,6 +1,6 @@
 //! Sorted sets and maps of page ranges.
 
-use crate::meta::Change;
+use crate::format::meta::Change;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

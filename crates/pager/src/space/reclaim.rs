@@ -3,15 +3,12 @@
 //! The lists of a holder that is gone are taken from its stack a few at a time, so that what was freed at once (a
 //! dropped table, an old pin) does not come back at once: until then it counts as held.
 
+use super::free_space::Space;
 use super::lists::{List, Stack};
-use super::{ReadPage, Space};
+use super::read::ReadPage;
 use crate::error::Result;
-use crate::header::Kind;
-use crate::meta::Dead;
-
-/// Lists that one write transaction takes from the stacks of holders that are gone: at most 16 x 125 ranges, or
-/// 16 x 32,000 pages where they are close together.
-pub(crate) const LISTS_PER_COMMIT: usize = 16;
+use crate::format::kind::Kind;
+use crate::format::meta::Dead;
 
 impl Space {
     /// Frees what no snapshot holds any more, or gives it to another holder; takes at most `lists_max` lists from
@@ -111,7 +108,7 @@ impl Space {
 
 /// The top list of a stack.
 pub(super) fn read_list(stack: &Stack, read: ReadPage<'_>) -> Result<List> {
-    let page = super::base::read_kind(read, &stack.top, Kind::FreePending)?;
+    let page = super::read::read_kind(read, &stack.top, Kind::FreePending)?;
     List::decode(&page, &stack.top, stack.lists.saturating_sub(1))
 }
 
@@ -119,7 +116,7 @@ pub(super) fn read_list(stack: &Stack, read: ReadPage<'_>) -> Result<List> {
 pub(crate) fn walk(
     stack: &Stack,
     read: ReadPage<'_>,
-    f: &mut dyn FnMut(&crate::ptr::Ptr, &List) -> bool,
+    f: &mut dyn FnMut(&crate::format::ptr::Ptr, &List) -> bool,
 ) -> Result<()> {
     let mut at = stack.clone();
     while at.lists > 0 {
@@ -135,13 +132,13 @@ pub(crate) fn walk(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Space;
     use super::super::base::Base;
     use super::super::lists::Stack;
     use crate::error::{Error, Result};
-    use crate::meta::Dead;
-    use crate::pages::PageRef;
-    use crate::ptr::Ptr;
+    use crate::format::meta::Dead;
+    use crate::format::pages::PageRef;
+    use crate::format::ptr::Ptr;
+    use crate::space::free_space::Space;
 
     fn unreadable(ptr: &Ptr) -> Result<PageRef<'static>> {
         Err(Error::Unsupported {

@@ -1,17 +1,18 @@
 //! The allocator against sets: what is free, used and held, page by page.
 
-use super::base::{self, Base};
+use super::base::Base;
 use super::build::Built;
+use super::free_space::Space;
 use super::lists::{List, cut, ranges_per_list};
 use super::ranges::{Changes, RangeSet};
 use super::reclaim::walk;
-use super::{LISTS_PER_COMMIT, Space, TxnSpace};
+use super::{LISTS_PER_COMMIT, TxnSpace};
 use crate::error::Error;
-use crate::layout::first_page;
-use crate::meta::{Dead, Meta, fit};
-use crate::pages::PageRef;
-use crate::ptr::Ptr;
-use crate::verify_block;
+use crate::format::header::verify_block;
+use crate::format::layout::first_page;
+use crate::format::meta::{Dead, Meta, fit};
+use crate::format::pages::PageRef;
+use crate::format::ptr::Ptr;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -320,7 +321,7 @@ impl World {
 
     fn load(&self) -> Result<Space, Error> {
         let read = |ptr: &Ptr| Self::read(&self.file, ptr);
-        base::load(PAGE, &self.meta, self.space.durable[1], &read)
+        crate::space::load::load(PAGE, &self.meta, self.space.durable[1], &read)
     }
 
     /// The process ends and another one opens the file. Readers of other processes go on.
@@ -433,7 +434,7 @@ fn ranges_agree_with_sets() {
             .collect();
         assert_eq!(all, states);
         assert_eq!(listed.len(), changes.len());
-        let touching = |pair: &[crate::meta::Change]| {
+        let touching = |pair: &[crate::format::meta::Change]| {
             pair[0].page + pair[0].pages == pair[1].page && pair[0].used == pair[1].used
         };
         assert!(!listed.windows(2).any(touching), "neighbours are joined");

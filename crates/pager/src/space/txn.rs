@@ -1,9 +1,9 @@
 //! What one transaction allocated and freed.
 
 use super::ranges::RangeSet;
-use crate::layout::is_large_page;
-use crate::meta::Dead;
-use crate::page_map::PageSet;
+use crate::format::layout::is_large_page;
+use crate::format::meta::Dead;
+use crate::format::page_map::PageSet;
 
 /// Room for what a transaction of a few rows frees.
 const SINGLE: usize = 28;

@@ -1,4 +1,4 @@
-//! Opening and creating the data file and its lock file, with an error for each way it can go wrong.
+//! Creating a file so that a crash leaves all of it or nothing.
 //!
 //! A new file is written under a temporary name, synced, given its name without overwriting anything,
 //! the directory is synced, and the temporary name removed: a crash leaves no half-made database under the name.
@@ -7,29 +7,13 @@
 //! syncs the directory first where that may be (`finish_creation`): while the file has a second name, while nothing was committed to it, and, where
 //! the file system has no hard links, while an empty file beside it says so (`unsynced_mark`).
 
-use super::{FileId, Named, device, network};
+use super::{FileId, Named};
 use crate::error::{Error, Result};
-use crate::lock::{self, Seat};
-use crate::options::{OpenMode, Options};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// An open data file and its part in the lock file.
-pub(crate) struct OpenFile {
-    pub(crate) file: File,
-    /// `None` only for a reader that can have no lock file; then nobody writes.
-    pub(crate) seat: Option<Seat>,
-}
-
-fn failed(path: &Path, source: io::Error) -> Error {
-    Error::Open {
-        path: path.to_owned(),
-        source,
-    }
-}
 
 /// The path without links, so that all names of this kind share a lock file.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
@@ -46,110 +30,6 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens the file; creates it with `initial` content if asked to. The setup lock is held afterwards.
-pub(crate) fn open(
-    path: &Path,
-    options: &Options,
-    initial: &dyn Fn() -> Result<Vec<u8>>,
-) -> Result<OpenFile> {
-    let (create, open_existing) = (
-        options.mode != OpenMode::Open && !options.read_only,
-        options.mode != OpenMode::Create,
-    );
-    let exists = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            return Err(failed(path, ErrorKind::IsADirectory.into()));
-        }
-        Ok(metadata) if device::is_device(&metadata) => {
-            return open_device(path, options, create, initial);
-        }
-        Ok(_) => true,
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => return Err(failed(path, error)),
-    };
-    if exists && !open_existing {
-        return Err(failed(path, ErrorKind::AlreadyExists.into()));
-    }
-    if !exists && !create {
-        return Err(failed(path, ErrorKind::NotFound.into()));
-    }
-    let lock_path = match &options.lock_path {
-        Some(lock_path) => lock_path.clone(),
-        None => lock::file::beside(&real_path(path)),
-    };
-    if !options.exclusive {
-        network::refuse(path)?;
-        network::refuse(&lock_path)?;
-    }
-    let opened = lock::file::open(lock_path, options.read_only)?;
-    if !exists && !path.exists() {
-        if let lock::file::Opened::Here { seat, .. } = &opened {
-            seat.expect_unused(path)?;
-        }
-        create_file(path, &initial()?)?;
-    } else if !exists && !open_existing {
-        return Err(failed(path, ErrorKind::AlreadyExists.into()));
-    }
-    let file = open_existing_file(path, options)?;
-    opened.share_as(&file);
-    lock::file::join(&file, &opened, options.exclusive, path)?;
-    let seat = opened.seat();
-    Ok(OpenFile { file, seat })
-}
-
-fn open_existing_file(path: &Path, options: &Options) -> Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(!options.read_only)
-        .open(path)
-        .map_err(|error| failed(path, error))
-}
-
-/// The same for a block device, which is always there; whether it is a database is another question.
-fn open_device(
-    path: &Path,
-    options: &Options,
-    create: bool,
-    initial: &dyn Fn() -> Result<Vec<u8>>,
-) -> Result<OpenFile> {
-    let Some(lock_path) = &options.lock_path else {
-        return Err(Error::LockFile {
-            path: lock::file::beside(path),
-            problem: "a database on a block device has its lock file elsewhere: say where (Options::lock_path)".into(),
-        });
-    };
-    if !options.exclusive {
-        network::refuse(lock_path)?;
-    }
-    let opened = lock::file::open(lock_path.clone(), options.read_only)?;
-    if !options.read_only {
-        device::check_unclaimed(path).map_err(|error| failed(path, error))?;
-    }
-    let file = open_existing_file(path, options)?;
-    opened.share_as(&file);
-    lock::file::join(&file, &opened, options.exclusive, path)?;
-    let seat = opened.seat();
-    if create {
-        let blank = device::is_blank(&file).map_err(|error| failed(path, error))?;
-        let asked = options.mode == OpenMode::Create;
-        if asked && !blank && !options.overwrite_device {
-            return Err(failed(path, device::holds_something()));
-        }
-        if asked || blank {
-            // Nobody may be at work in what is wiped.
-            if let Some(seat) = &seat
-                && !seat.is_alone()?
-            {
-                return Err(Error::OpenElsewhere {
-                    path: path.to_owned(),
-                });
-            }
-            device::create(&file, &initial()?, path)?;
-        }
-    }
-    Ok(OpenFile { file, seat })
-}
-
 /// Makes a file of these bytes under a name that is free, all of it or nothing.
 pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
     let mut name = OsString::from(path.as_os_str());
@@ -160,14 +40,14 @@ pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
         // While it has two names whoever opens it knows that this may be yet to come.
         .and_then(|()| sync_name(path));
     drop(fs::remove_file(&temporary));
-    created.map_err(|error| failed(path, error))
+    created.map_err(|error| Error::of_open(path, error))
 }
 
 /// Does what a process that was killed while it created or restored this file has left to do: removes the temporary name and syncs the
 /// directory, without which a power cut could take the file with all that is committed to it. `is_new`: nothing was committed yet. Under the
 /// setup lock, so nobody is creating it now.
 pub(crate) fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
-    let fail = |error| failed(path, error);
+    let fail = |error| Error::of_open(path, error);
     if !named.is_file() {
         return Ok(());
     }

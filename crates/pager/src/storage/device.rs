@@ -4,30 +4,30 @@
 //! 1. Nothing is written to a device that a file system or another user of the kernel has claimed, nor, unless asked to, to
 //!    one that holds anything in its first or last MiB: that is where file systems, partition tables and volume managers
 //!    have their signatures.
-//! 2. Until the superblocks are written, after everything else was synced, the device is no database; an interrupted
+//! 2. Until the superblocks are written (`last`), after everything else was synced, the device is no database; an interrupted
 //!    creation is refused like anything else that it might hold.
 
 use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, HEAD_BYTES, superblock_at};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Looked at, and wiped when asked to, at both ends.
 const ENDS_BYTES: u64 = 1 << 20;
 
-pub(super) fn is_device(metadata: &Metadata) -> bool {
+pub(crate) fn is_device(metadata: &Metadata) -> bool {
     metadata.file_type().is_block_device()
 }
 
 /// Bytes of a device, which its metadata does not say.
-pub(super) fn len(mut file: &File) -> io::Result<u64> {
+pub(crate) fn len(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
 /// Fails when a file system is mounted from the device, or something else in the kernel has it for itself.
-pub(super) fn check_unclaimed(path: &Path) -> io::Result<()> {
+pub(crate) fn check_unclaimed(path: &Path) -> io::Result<()> {
     let exclusive = libc::O_EXCL | libc::O_CLOEXEC;
     let opened = OpenOptions::new()
         .read(true)
@@ -43,7 +43,7 @@ fn ends(len: u64) -> [(u64, u64); 2] {
 }
 
 /// True when a device holds zeros where anything would have its signature.
-pub(super) fn is_blank(file: &File) -> io::Result<bool> {
+pub(crate) fn is_blank(file: &File) -> io::Result<bool> {
     let mut bytes = Vec::new();
     for (at, len) in ends(len(file)?) {
         bytes.resize(len as usize, 0);
@@ -55,8 +55,9 @@ pub(super) fn is_blank(file: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes a database of a device; what it held is lost.
-pub(super) fn create(file: &File, image: &[u8], path: &Path) -> Result<()> {
+/// Makes a database of a device; what it held is lost. `last`: the parts of the image that are written one after the other
+/// when all else is synced.
+pub(crate) fn create(file: &File, image: &[u8], last: &[Range<usize>], path: &Path) -> Result<()> {
     let failed = |source| Error::Open {
         path: path.to_owned(),
         source,
@@ -67,30 +68,28 @@ pub(super) fn create(file: &File, image: &[u8], path: &Path) -> Result<()> {
             needed_bytes: image.len() as u64,
         });
     }
-    write(file, len, image).map_err(failed)
+    write(file, len, image, last).map_err(failed)
 }
 
-fn write(file: &File, len: u64, image: &[u8]) -> io::Result<()> {
+fn write(file: &File, len: u64, image: &[u8], last: &[Range<usize>]) -> io::Result<()> {
     for (at, bytes) in ends(len) {
         file.write_all_at(&vec![0; bytes as usize], at)?;
     }
     file.sync_all()?;
     let mut rest = image.to_vec();
-    let superblocks = [superblock_at(1), superblock_at(0)];
-    for at in superblocks {
-        rest[at as usize..at as usize + BLOCK_BYTES].fill(0);
+    for part in last {
+        rest[part.clone()].fill(0);
     }
     file.write_all_at(&rest, 0)?;
     file.sync_all()?;
-    debug_assert!(image.len() as u64 >= HEAD_BYTES, "the head at least");
-    for at in superblocks {
-        file.write_all_at(&image[at as usize..at as usize + BLOCK_BYTES], at)?;
+    for part in last {
+        file.write_all_at(&image[part.clone()], part.start as u64)?;
     }
     file.sync_all()
 }
 
 /// Why a device that holds something is not made a database.
-pub(super) fn holds_something() -> io::Error {
+pub(crate) fn holds_something() -> io::Error {
     let reason = "the device holds something already (Options::overwrite_device would wipe it)";
     io::Error::new(ErrorKind::AlreadyExists, reason)
 }

@@ -11,7 +11,6 @@ use super::named::Named;
 use super::stretches::Stretches;
 use super::write_map::WriteMap;
 use super::{Growth, Places, Storage, device, machine, unnamed, write_back};
-use crate::options::ReadAhead;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::ReadWriteFlags;
 use std::fs::File;
@@ -21,6 +20,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// How much the system reads around a page of the map that is not in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadAhead {
+    /// As it sees fit while the file is no larger than a quarter of the memory that the process may use (of the machine, or what control groups
+    /// allow); beyond, single pages are read alone, and walks over tables ask for the leaves ahead of them.
+    #[default]
+    Auto,
+    /// As it sees fit.
+    On,
+    /// Pages, and blocks of series and values, are read alone.
+    Off,
+}
 
 /// Zeros are written in pieces of this size. The system's cache keeps a piece as one unit, and a later write of a
 /// single page walks through all of its blocks: after pieces of 1 MiB it takes three times as long (decision 1000).

@@ -16,7 +16,7 @@
 
 use super::device;
 use crate::error::{Error, Result};
-use crate::lock::slots::clock_ns;
+use crate::system::clock::now_ns;
 use rustix::fs::{Stat, fstat, stat, syncfs};
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
@@ -126,7 +126,7 @@ impl Named {
     /// Fails when the file is no longer the one at its path.
     pub(crate) fn check(&self, look: Look) -> Result<()> {
         self.known()?;
-        let now = clock_ns();
+        let now = now_ns();
         let is_due = now.saturating_sub(self.looked_ns.load(Ordering::Relaxed)) >= FULL_LOOK_NS;
         if look == Look::Full || is_due {
             return self.look(now);

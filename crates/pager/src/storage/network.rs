@@ -28,13 +28,13 @@ const NETWORK: [(u32, &str); 16] = [
 
 /// The name of a file system that other computers may write to; `None` for one of this computer. FUSE is not among them: most such file
 /// systems are local, and its kind does not tell the others.
-pub(super) fn name_of(kind: u32) -> Option<&'static str> {
+pub(crate) fn name_of(kind: u32) -> Option<&'static str> {
     let known = NETWORK.iter().find(|(number, _)| *number == kind);
     known.map(|(_, name)| *name)
 }
 
 /// Fails where a file of this path, which need not be there yet, would lie on such a file system.
-pub(super) fn refuse(path: &Path) -> Result<()> {
+pub(crate) fn refuse(path: &Path) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

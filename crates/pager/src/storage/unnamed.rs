@@ -1,7 +1,7 @@
 //! A file without a name, for what is needed for a while: nobody else can open it, guess where it is or put another in its place, and
 //! it is gone with the process, however that ends.
 
-use crate::open::{new_uuid, uuid_text};
+use crate::system::uuid::{new_uuid, uuid_text};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};

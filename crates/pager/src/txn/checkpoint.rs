@@ -8,9 +8,9 @@
 
 use super::ticket::make_durable_in_turn;
 use super::{CommitInfo, Durability, Ticket, WriteTxn};
+use crate::commit::metrics::Phase;
+use crate::commit::pipeline::Until;
 use crate::error::Result;
-use crate::metrics::Phase;
-use crate::pipeline::Until;
 use std::sync::Arc;
 use std::time::Instant;
 

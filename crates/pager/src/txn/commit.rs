@@ -1,22 +1,22 @@
 //! Commit: pages to the file, a record to the pipeline. docs/durability.md argues it case by case.
 
+use super::WriteTxn;
 use super::dirty::{Handing, write};
-use super::{Ticket, WriteTxn};
+use crate::commit::metrics::{Metrics, Phase};
+use crate::commit::pipeline::flush::write_record;
+use crate::commit::pipeline::{LogUse, Recorded, Until};
+use crate::commit::redo::Entry;
+use crate::commit::unwritten_pages::Waiting;
+use crate::commit::versions::State;
 use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, meta_at};
-use crate::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
-use crate::metrics::{Metrics, Phase};
+use crate::format::layout::{BLOCK_BYTES, meta_at};
+use crate::format::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
+use crate::format::ptr::Ptr;
 use crate::options::Verify;
-use crate::pager::State;
-use crate::pipeline::flush::write_record;
-use crate::pipeline::{LogUse, Recorded, Until};
-use crate::ptr::Ptr;
-use crate::redo::Entry;
 use crate::seeded::{Bug, active};
 use crate::space::build::Built;
 use crate::space::large::LargeWhat;
 use crate::storage::Committed;
-use crate::unwritten::Waiting;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -83,54 +83,12 @@ impl WriteTxn {
         if !self.is_large() {
             return Ok(());
         }
-        let (storage, early_bytes) = (&self.inner.storage, self.inner.options.early_bytes);
+        let (storage, early_bytes) = (
+            &self.inner.files.storage,
+            self.inner.files.options.early_bytes,
+        );
         let done = self.dirty.hand_over(storage, early_bytes);
         done.map_err(|error| self.fail(error))
-    }
-
-    /// Commits; `app` is what the layers above want to find again. All structures have sealed their pages.
-    /// A durable commit has been made durable when this returns, alone or together with those of other threads.
-    ///
-    /// # Errors
-    /// The error that failed the transaction before; `Forked`; `DiskFull` and `Io` from writing the data (the
-    /// transaction is rolled back and the database goes on); any error of a sync or of writing the meta
-    /// blocks (then nothing more is acknowledged until reopened).
-    ///
-    /// # Panics
-    /// When a page of this transaction was changed after its last seal.
-    pub fn commit(self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
-        let ticket = self.commit_ticket(app, durability)?;
-        if ticket.durability.is_durable() {
-            ticket.wait()?;
-        }
-        ticket.tell_if_slow();
-        Ok(ticket.info())
-    }
-
-    /// Commits without waiting: the next writer can begin, and the ticket tells when the commit is durable. A durable
-    /// commit is seen by readers when it is durable; some ticket must be waited for, or a background flusher run.
-    ///
-    /// # Errors
-    /// As for `commit`, those of the flush excepted.
-    ///
-    /// # Panics
-    /// As for `commit`.
-    pub fn commit_ticket(mut self, app: &[u8], durability: Durability) -> Result<Ticket> {
-        let begun = Instant::now();
-        let inner = Arc::clone(&self.inner);
-        let done = self.enqueue(app, durability, Until::Kept, begun);
-        // The turn goes on.
-        drop(self);
-        let (info, durability) = done?;
-        if durability == Durability::Lazy {
-            inner.sync_if_due()?;
-        }
-        Ok(Ticket {
-            inner,
-            info,
-            durability,
-            begun,
-        })
     }
 
     /// Everything but waiting for the medium, which is to be until this. A lazy commit is done then. Returns what it was committed as,
@@ -143,7 +101,7 @@ impl WriteTxn {
         begun: Instant,
     ) -> Result<(CommitInfo, Durability)> {
         self.check_here()?;
-        self.inner.check_poison()?;
+        self.inner.files.check_poison()?;
         if app.len() > APP_BYTES_MAX {
             return Err(Error::Limit {
                 what: "bytes of the app area",
@@ -165,7 +123,7 @@ impl WriteTxn {
         if self.changes_nothing(app, with_record) {
             if durability.is_durable() {
                 let wanted = (self.base.txn.0, wanted);
-                self.inner.pipeline.keep_turn(&self.inner, wanted);
+                self.inner.pipeline.keep_turn(&self.inner.files, wanted);
             }
             return Ok((self.info(self.base.txn, 0, 0), durability));
         }
@@ -195,14 +153,14 @@ impl WriteTxn {
                 self.record_too_early(&ready)?;
             }
             if active(Bug::WeakBeforeData) && durability == Durability::Lazy {
-                inner.pipeline.weak_too_early(&inner, &ready.meta);
+                inner.pipeline.weak_too_early(&inner.files, &ready.meta);
             }
             prepared = Some(ready);
         }
         self.dirty.expect_sealed()?;
-        let page_bytes = inner.page_size;
-        let kept = self.dirty.at_hand() + inner.unwritten.len();
-        let keeps = !with_record && kept * page_bytes <= inner.options.unwritten_bytes_max;
+        let page_bytes = inner.files.page_size;
+        let kept = self.dirty.at_hand() + inner.versions.unwritten.len();
+        let keeps = !with_record && kept * page_bytes <= inner.files.options.unwritten_bytes_max;
         let waiting = if keeps { Vec::new() } else { self.waiting() };
         let handing = match durability {
             Durability::None => Handing::Plain,
@@ -210,10 +168,11 @@ impl WriteTxn {
             _ => Handing::ForSync,
         };
         if !keeps {
-            self.dirty.write_all(&*inner.storage, &waiting, handing)?;
+            self.dirty
+                .write_all(&*inner.files.storage, &waiting, handing)?;
         }
         for (at, bytes) in prepared.iter().flat_map(|ready| &ready.built.writes) {
-            write(&*inner.storage, *at, bytes)?;
+            write(&*inner.files.storage, *at, bytes)?;
         }
         if !keeps {
             lap = metrics.lap(Phase::Write, lap);
@@ -228,11 +187,12 @@ impl WriteTxn {
             _ => None,
         };
         // From here on nothing fails: the commit is whole.
-        if inner.options.verify == Verify::OnFirstTouch {
+        if inner.files.options.verify == Verify::OnFirstTouch {
             // What this process has just written it need not verify when it reads it.
-            self.dirty.for_each_sealed(|ptr| inner.verified.learn(ptr));
+            self.dirty
+                .for_each_sealed(|ptr| inner.files.verified.learn(ptr));
             for (number, page) in &waiting {
-                inner.verified.learn(&Ptr {
+                inner.files.verified.learn(&Ptr {
                     addr: number * page_bytes as u64,
                     len: page_bytes as u32,
                     kind: page.kind,
@@ -250,13 +210,13 @@ impl WriteTxn {
         let for_sync = handing == Handing::ForSync;
         writer.last.passing = !for_sync;
         writer.last.lazy = !durability.is_durable();
-        let early_bytes = inner.options.early_bytes;
+        let early_bytes = inner.files.options.early_bytes;
         let early = &mut writer.last.early;
         early.note(&self.dirty, for_sync, early_bytes);
         writer.freed.add(dead.iter().map(|range| range.pages).sum());
         let record = match prepared {
             Some(ready) => {
-                space_bytes = ready.built.pages() * inner.page_size as u64;
+                space_bytes = ready.built.pages() * inner.files.page_size as u64;
                 dead.extend_from_slice(ready.built.replaced());
                 writer.install_lists(ready.built);
                 if let Some(space) = writer.space.large.as_deref_mut() {
@@ -280,7 +240,7 @@ impl WriteTxn {
         };
         let info = self.info(self.txn, space_bytes, meta_bytes);
         self.count(durability, &info, &dead);
-        let later = if keeps && inner.observed {
+        let later = if keeps && inner.files.observed {
             self.dirty.numbers_unwritten()
         } else {
             Vec::new()
@@ -295,16 +255,16 @@ impl WriteTxn {
     /// Pages of commits before this one that nobody has written yet, and that it does not free.
     fn waiting(&self) -> Vec<(u64, Waiting)> {
         let is_wanted = |number| !self.space.has_freed(number);
-        self.inner.unwritten.to_write(is_wanted)
+        self.inner.versions.unwritten.to_write(is_wanted)
     }
 
     /// Keeps the pages of this commit in memory, or forgets those that it has written. Returns `State::written`.
     fn settle_unwritten(&mut self, keeps: bool, dead: &[Dead]) -> u64 {
         let inner = Arc::clone(&self.inner);
-        if !keeps && inner.unwritten.len() == 0 {
+        if !keeps && inner.versions.unwritten.len() == 0 {
             return u64::MAX;
         }
-        let mut pages = inner.unwritten.lock();
+        let mut pages = inner.versions.unwritten.lock();
         for range in dead.iter().filter(|range| range.birth > self.base.written) {
             (range.page..range.page + range.pages).for_each(|number| pages.bury(number));
         }
@@ -340,7 +300,7 @@ impl WriteTxn {
     }
 
     fn info(&self, txn: TxnId, space_bytes: u64, meta_bytes: u64) -> CommitInfo {
-        let page_size = self.inner.page_size as u64;
+        let page_size = self.inner.files.page_size as u64;
         let space_pages = space_bytes / page_size;
         let pages = self.dirty.pages_written + space_pages;
         CommitInfo {
@@ -368,7 +328,7 @@ impl WriteTxn {
             uuid: writer.meta.uuid,
             txn: self.txn.0,
             sequence: 0,
-            time_ns: self.inner.options.clock.wall_ns(),
+            time_ns: self.inner.files.options.clock.wall_ns(),
             pages: lists.pages,
             free_root: lists.free_root,
             dead_directory: lists.dead_directory,
@@ -395,7 +355,7 @@ impl WriteTxn {
             ..Meta::clone(&ready.meta)
         };
         let block = record.encode(meta_at(record.pair(), 0));
-        write_record(&self.inner, &record, &block)
+        write_record(&*self.inner.files.storage, &record, &block)
     }
 
     fn count(&self, durability: Durability, info: &CommitInfo, dead: &[Dead]) {
@@ -406,7 +366,7 @@ impl WriteTxn {
             Durability::Lazy => Metrics::add(&metrics.commits_lazy, 1),
             Durability::None => {}
         }
-        let page_size = self.inner.page_size as u64;
+        let page_size = self.inner.files.page_size as u64;
         let bytes = info.pages_written * page_size + self.extent_bytes_written;
         Metrics::add(&metrics.bytes_data, bytes);
         Metrics::add(&metrics.writes, self.dirty.writes);
@@ -423,16 +383,16 @@ impl WriteTxn {
         ] {
             Metrics::add(total, count);
         }
-        let freed_pages = self.inner.lock.area.freed_pages();
+        let freed_pages = self.inner.files.lock.area.freed_pages();
         freed_pages.fetch_add(freed, Ordering::Relaxed);
     }
 
     /// `later`: pages that it has allocated and not written yet.
     fn tell(&self, dead: &[Dead], later: &[u64]) {
-        let Some(observer) = self.inner.observer() else {
+        let Some(observer) = self.inner.files.observer() else {
             return;
         };
-        let page_size = self.inner.page_size as u64;
+        let page_size = self.inner.files.page_size as u64;
         let own = self.space.own.iter();
         let allocated: Vec<_> = own.map(|(at, n)| (at * page_size, n * page_size)).collect();
         let freed = dead.iter();
@@ -475,7 +435,7 @@ impl WriteTxn {
         let state = Arc::new(State {
             txn: self.txn,
             word: self.txn.0,
-            bytes: end * inner.page_size as u64,
+            bytes: end * inner.files.page_size as u64,
             written,
             app: match &record {
                 Some((record, ..)) => Arc::clone(&record.app),
@@ -483,7 +443,7 @@ impl WriteTxn {
             },
             user: Arc::clone(&self.user),
             time_ns: record.as_ref().map_or_else(
-                || inner.options.clock.wall_ns(),
+                || inner.files.options.clock.wall_ns(),
                 |(record, ..)| record.time_ns,
             ),
             pins: writer.pins.table,
@@ -503,13 +463,13 @@ impl WriteTxn {
         let lazy = durability == Durability::Lazy;
         let pipeline = &inner.pipeline;
         let written = (info.bytes_written, length_unsynced);
-        pipeline.push(inner, &state, recorded, written, entry, lazy);
-        if lazy && let Some(observer) = inner.observer() {
+        pipeline.push(&inner.files, &state, recorded, written, entry, lazy);
+        if lazy && let Some(observer) = inner.files.observer() {
             observer.weak(self.txn.0);
         }
         if !durability.is_durable() {
             inner.publish(&state, lazy);
-            pipeline.shown(inner);
+            pipeline.shown(&inner.files);
         }
         inner.put_writer(writer);
     }

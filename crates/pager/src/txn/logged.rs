@@ -1,15 +1,16 @@
 //! The part of a commit that is about the log: making it, leaving it, and what it gets of the commit.
 
 use super::{Durability, WriteTxn, dirty};
-use crate::error::{Error, Result};
-use crate::layout::{BLOCK_BYTES, is_large_page};
-use crate::meta::Meta;
-use crate::pages::PageRef;
-use crate::pipeline::LogUse;
-use crate::redo::{
-    BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, Entry, PART_OF_FILE, PageOf,
-    Recorder, Redo,
+use crate::commit::pipeline::LogUse;
+use crate::commit::redo::area::{
+    BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, PART_OF_FILE,
 };
+use crate::commit::redo::{Entry, PageOf, Recorder};
+use crate::error::{Error, Result};
+use crate::format::layout::{BLOCK_BYTES, is_large_page};
+use crate::format::meta::Meta;
+use crate::format::meta::Redo;
+use crate::format::pages::PageRef;
 use std::sync::Arc;
 use tidalite_base::TxnId;
 
@@ -32,7 +33,7 @@ impl WriteTxn {
             && durability != Durability::None
             && (self.space.compacts || durability.is_durable() && self.log_is_in_the_way(redo))
         {
-            let addr = redo.page * self.inner.page_size as u64;
+            let addr = redo.page * self.inner.files.page_size as u64;
             self.free(addr, redo.pages, TxnId(redo.birth));
             self.check()?;
             self.leaves_log = true;
@@ -41,10 +42,10 @@ impl WriteTxn {
             return Ok(LogUse::None);
         }
         let in_second = self.space.own.iter().any(|(page, _)| is_large_page(page));
-        let too_much = self.is_large() || self.inner.options.log_bytes == 0;
+        let too_much = self.is_large() || self.inner.files.options.log_bytes == 0;
         let inner = Arc::clone(&self.inner);
         let freed = &self.writer().freed;
-        let needs_record = freed.needs_record(inner.page_size, &inner.options);
+        let needs_record = freed.needs_record(inner.files.page_size, &inner.files.options);
         // What is in the log would lie behind the file's end after a power cut.
         let space_waits = self.space.took_reserve || self.writer().length_unsynced;
         // Pins are promised to stay, whatever becomes of the log.
@@ -65,24 +66,24 @@ impl WriteTxn {
 
     /// Whether it is too much for the log, or will hardly fit.
     pub(super) fn is_large(&self) -> bool {
-        let bytes = self.space.own_pages * self.inner.page_size as u64;
+        let bytes = self.space.own_pages * self.inner.files.page_size as u64;
         bytes > COMMIT_PAGE_BYTES_MAX || self.extent_bytes_written > COMMIT_EXTENT_BYTES_MAX
     }
 
     /// Bytes that a log made now would have.
     fn log_bytes(&mut self) -> u64 {
-        let most = self.inner.options.log_bytes.min(BYTES_MAX);
-        let most = most.min(self.inner.bounds.most_bytes() / PART_OF_BOUNDED);
+        let most = self.inner.files.options.log_bytes.min(BYTES_MAX);
+        let most = most.min(self.inner.files.bounds.most_bytes() / PART_OF_BOUNDED);
         let most = most.min(self.writer().log_bytes_most);
-        let file_bytes = self.file_pages() * self.inner.page_size as u64;
+        let file_bytes = self.file_pages() * self.inner.files.page_size as u64;
         (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most)
     }
 
     /// Whether there should be another log: of what was in use when this one was made less than half is left, and it lies far behind where
     /// that could end; or the file has become too large for it.
     fn log_is_in_the_way(&mut self, redo: Redo) -> bool {
-        let page_bytes = self.inner.page_size as u64;
-        let much = self.inner.options.shrink_bytes / page_bytes;
+        let page_bytes = self.inner.files.page_size as u64;
+        let much = self.inner.files.options.shrink_bytes / page_bytes;
         let is_small = self.log_bytes() / page_bytes >= 2 * redo.pages;
         let writer = self.writer();
         let in_use = writer.space.pages() - writer.space.free_pages();
@@ -92,7 +93,7 @@ impl WriteTxn {
     /// Takes pages for the log, if there are any, and fills them with zeros: what is written over later is there on the medium.
     fn make_log(&mut self) -> Result<()> {
         let inner = Arc::clone(&self.inner);
-        let page_bytes = inner.page_size as u64;
+        let page_bytes = inner.files.page_size as u64;
         let pages = self.log_bytes() / page_bytes;
         if pages * page_bytes < BLOCKS_MIN * BLOCK_BYTES as u64 {
             return Ok(());
@@ -119,7 +120,7 @@ impl WriteTxn {
         let mut at = start;
         while at < end {
             let part = &zeros[..(end - at).min(ZEROS_BYTES) as usize];
-            let written = dirty::write(&*inner.storage, at, part);
+            let written = dirty::write(&*inner.files.storage, at, part);
             written.map_err(|error| self.fail(error))?;
             at += part.len() as u64;
         }
@@ -152,17 +153,17 @@ impl WriteTxn {
         let Some(writer) = &self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let (page_size, end) = (self.inner.page_size, self.end());
+        let (page_size, end) = (self.inner.files.page_size, self.end());
         let ranges = self.space.own.iter();
         let numbers = ranges.flat_map(|(page, pages)| page..page + pages);
         let mut pages = Vec::with_capacity(self.space.own_pages as usize);
         for number in numbers {
             let (bytes, origin) = match self.dirty.with_origin(number) {
                 Some((bytes, origin)) => (PageRef::Borrowed(bytes), origin),
-                None => (self.inner.page_as_it_is(number, end)?, None),
+                None => (self.inner.files.page_as_it_is(number, end)?, None),
             };
             let base = match origin {
-                Some(origin) => Some((origin, self.inner.page_as_it_is(origin, end)?)),
+                Some(origin) => Some((origin, self.inner.files.page_as_it_is(origin, end)?)),
                 None => None,
             };
             pages.push((number, base, bytes));

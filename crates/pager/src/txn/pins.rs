@@ -3,39 +3,14 @@
 use super::WriteTxn;
 use super::dirty::write;
 use crate::error::{Error, Result};
-use crate::header::Kind;
-use crate::layout::BLOCK_BYTES;
-use crate::meta::Meta;
-use crate::pages::{Extent, PageWrite};
-use crate::pins::{
+use crate::format::kind::Kind;
+use crate::format::layout::BLOCK_BYTES;
+use crate::format::meta::Meta;
+use crate::format::pages::{Extent, PageWrite};
+use crate::format::pins::{
     Alone, CLOCK_BYTES_MAX, PIN_NAME_BYTES_MAX, PINS_MAX, Pin, Pins, record_block, table_bytes,
 };
-use crate::ptr::Ptr;
-
-/// Names to pin, and to unpin.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PinNames {
-    add: Vec<String>,
-    remove: Vec<String>,
-}
-
-/// What a transaction changes about pins and clock.
-#[derive(Debug, Default)]
-pub(super) struct PinChanges {
-    pub(super) names: PinNames,
-    /// Where the new blocks go: the table, the records in the order of `add`, the clock.
-    table_at: Option<Extent>,
-    records_at: Vec<Extent>,
-    clock_at: Option<Extent>,
-    /// What is true once the commit is done.
-    next: Option<Pins>,
-}
-
-impl PinChanges {
-    pub(super) fn any(&self) -> bool {
-        !self.names.add.is_empty() || !self.names.remove.is_empty()
-    }
-}
+use crate::format::ptr::Ptr;
 
 impl WriteTxn {
     /// Pins the version that this transaction commits under a name: it stays readable, and holds what it sees, until
@@ -95,14 +70,23 @@ impl WriteTxn {
         let Some(writer) = &self.writer else {
             return Ok(());
         };
-        let page_size = self.inner.page_size;
+        let page_size = self.inner.files.page_size;
         let old = writer.pins.clone();
         let last = old
             .clock
             .last()
             .map_or(old.since_ns, |(_, time)| (*time).max(old.since_ns));
-        let step = i64::try_from(self.inner.options.clock_step.as_nanos()).unwrap_or(i64::MAX);
-        let due = durable && self.inner.options.clock.wall_ns().saturating_sub(last) >= step;
+        let step =
+            i64::try_from(self.inner.files.options.clock_step.as_nanos()).unwrap_or(i64::MAX);
+        let due = durable
+            && self
+                .inner
+                .files
+                .options
+                .clock
+                .wall_ns()
+                .saturating_sub(last)
+                >= step;
         // A transaction that compacts writes clock and table anew only to move them: at the file's end they would keep the file as long as it is.
         let boundary = self.space.boundary;
         let is_beyond = |ptr: &Ptr| !ptr.is_null() && ptr.addr / page_size as u64 >= boundary;
@@ -146,7 +130,7 @@ impl WriteTxn {
         if ptr.is_null() {
             return;
         }
-        let extent = Alone(*ptr).extent(self.inner.page_size);
+        let extent = Alone(*ptr).extent(self.inner.files.page_size);
         self.free_extent(&extent);
     }
 
@@ -159,8 +143,8 @@ impl WriteTxn {
         let Some(writer) = &self.writer else {
             return Ok(());
         };
-        let storage = &*self.inner.storage;
-        let page_size = self.inner.page_size;
+        let storage = &*self.inner.files.storage;
+        let page_size = self.inner.files.page_size;
         let mut next = writer.pins.clone();
         next.tick(meta.txn, meta.time_ns);
         if changes.any() || changes.table_at.is_some() {

@@ -2,20 +2,20 @@
 
 use super::WriteTxn;
 use crate::error::Result;
-use crate::pages::{Counters, PageRead, PageRef};
-use crate::ptr::Ptr;
+use crate::format::pages::{Counters, PageRead, PageRef};
+use crate::format::ptr::Ptr;
 
 impl PageRead for WriteTxn {
     #[inline]
     fn page_size(&self) -> usize {
-        self.inner.page_size
+        self.inner.files.page_size
     }
 
     #[inline]
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.pages_read);
         if ptr.birth == self.txn {
-            return self.dirty.get(&*self.inner.storage, ptr);
+            return self.dirty.get(&*self.inner.files.storage, ptr);
         }
         self.inner.page_of(&self.base, ptr)
     }
@@ -25,7 +25,7 @@ impl PageRead for WriteTxn {
         if ptr.birth == self.txn {
             return None;
         }
-        let page = self.inner.known_page(&self.base, ptr)?;
+        let page = self.inner.files.known_page(&self.base, ptr)?;
         Counters::bump(&self.counters.pages_read);
         Some(page)
     }
@@ -33,17 +33,17 @@ impl PageRead for WriteTxn {
     #[inline]
     fn prefetch(&self, ptr: &Ptr, bytes: usize) {
         if ptr.birth != self.txn {
-            self.inner.prefetch(ptr, bytes, self.base.bytes);
+            self.inner.files.prefetch(ptr, bytes, self.base.bytes);
         }
     }
 
     #[inline]
     fn reads_alone(&self) -> bool {
-        self.inner.storage.reads_alone()
+        self.inner.files.storage.reads_alone()
     }
 
     fn reads_stretches(&self) -> bool {
-        self.inner.storage.reads_stretches()
+        self.inner.files.storage.reads_stretches()
     }
 
     fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
@@ -55,18 +55,18 @@ impl PageRead for WriteTxn {
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {
-        self.inner.read_ahead(addr, bytes, self.base.bytes);
+        self.inner.files.read_ahead(addr, bytes, self.base.bytes);
     }
 
     #[inline]
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
-        self.inner.block(ptr, self.end())
+        self.inner.files.block(ptr, self.end())
     }
 
     #[inline]
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        self.inner.bytes(addr, len, self.end())
+        self.inner.files.bytes(addr, len, self.end())
     }
 
     fn counters(&self) -> &Counters {

@@ -1,15 +1,15 @@
 //! Waiting for a commit to become durable.
 
+use super::inner::Inner;
 use super::{CommitInfo, Durability, WriteTxn};
+use crate::commit::metrics::Phase;
+use crate::commit::pipeline::{Until, Waited};
 use crate::error::{Error, Result};
-use crate::event::Event;
 use crate::lock::Patience;
-use crate::metrics::Phase;
-use crate::pager::Inner;
-use crate::pipeline::{Until, Waited};
-use crate::turns::{Came, Turn};
+use crate::lock::writer_lock::{Came, Turn};
+use crate::options::event::Event;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
@@ -65,10 +65,57 @@ impl Ticket {
     /// Tells the logger of a commit that took long.
     pub(super) fn tell_if_slow(&self) {
         let took = self.begun.elapsed();
-        if took > self.inner.options.slow_commit {
+        if took > self.inner.files.options.slow_commit {
             let txn = self.info.txn;
-            self.inner.log(&Event::SlowCommit { txn, took });
+            self.inner.files.log(&Event::SlowCommit { txn, took });
         }
+    }
+}
+
+impl WriteTxn {
+    /// Commits; `app` is what the layers above want to find again. All structures have sealed their pages.
+    /// A durable commit has been made durable when this returns, alone or together with those of other threads.
+    ///
+    /// # Errors
+    /// The error that failed the transaction before; `Forked`; `DiskFull` and `Io` from writing the data (the
+    /// transaction is rolled back and the database goes on); any error of a sync or of writing the meta
+    /// blocks (then nothing more is acknowledged until reopened).
+    ///
+    /// # Panics
+    /// When a page of this transaction was changed after its last seal.
+    pub fn commit(self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
+        let ticket = self.commit_ticket(app, durability)?;
+        if ticket.durability.is_durable() {
+            ticket.wait()?;
+        }
+        ticket.tell_if_slow();
+        Ok(ticket.info())
+    }
+
+    /// Commits without waiting: the next writer can begin, and the ticket tells when the commit is durable. A durable
+    /// commit is seen by readers when it is durable; some ticket must be waited for, or a background flusher run.
+    ///
+    /// # Errors
+    /// As for `commit`, those of the flush excepted.
+    ///
+    /// # Panics
+    /// As for `commit`.
+    pub fn commit_ticket(mut self, app: &[u8], durability: Durability) -> Result<Ticket> {
+        let begun = Instant::now();
+        let inner = Arc::clone(&self.inner);
+        let done = self.enqueue(app, durability, Until::Kept, begun);
+        // The turn goes on.
+        drop(self);
+        let (info, durability) = done?;
+        if durability == Durability::Lazy {
+            sync_if_due(&inner)?;
+        }
+        Ok(Ticket {
+            inner,
+            info,
+            durability,
+            begun,
+        })
     }
 }
 
@@ -80,94 +127,18 @@ impl Future for Ticket {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let (inner, txn) = (&self.inner, self.info.txn);
-        if let Err(error) = inner.lock.check_process() {
+        if let Err(error) = inner.files.lock.check_process() {
             return Poll::Ready(Err(error));
         }
         if self.is_durable() {
             return Poll::Ready(Ok(self.info));
         }
-        if let Err(error) = inner.check_poison() {
+        if let Err(error) = inner.files.check_poison() {
             return Poll::Ready(Err(error));
         }
-        match inner.wakers.ask(inner, txn, context.waker()) {
+        match ask(inner, txn, context.waker()) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
-        }
-    }
-}
-
-/// Tasks that wait for commits to become durable.
-#[derive(Default)]
-pub(crate) struct Wakers(Mutex<Tasks>);
-
-#[derive(Default)]
-struct Tasks {
-    waiting: Vec<(TxnId, Waker)>,
-    /// A thread flushes for them.
-    running: bool,
-    /// What its last flush failed with, for who asks next.
-    failed: Option<Error>,
-}
-
-impl Wakers {
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Wakes this task when the commit is durable, or cannot be made so.
-    fn ask(&self, inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
-        let mut tasks = self.tasks();
-        if let Some(error) = tasks.failed.take() {
-            return Err(error);
-        }
-        let known = |(other, task): &(TxnId, Waker)| *other == txn && task.will_wake(waker);
-        if !tasks.waiting.iter().any(known) {
-            tasks.waiting.push((txn, waker.clone()));
-        }
-        if tasks.running {
-            return Ok(());
-        }
-        let own = Arc::clone(inner);
-        let thread = std::thread::Builder::new().name("tidalite-tickets".into());
-        match thread.spawn(move || own.wakers.serve(&own)) {
-            Ok(_) => {
-                tasks.running = true;
-                Ok(())
-            }
-            Err(source) => {
-                tasks.waiting.clear();
-                Err(Error::Io {
-                    what: "start of a thread that flushes".into(),
-                    at: 0,
-                    source,
-                })
-            }
-        }
-    }
-
-    /// Flushes until nobody waits.
-    fn serve(&self, inner: &Arc<Inner>) {
-        loop {
-            let mut tasks = self.tasks();
-            let Some(newest) = tasks.waiting.iter().map(|(txn, _)| *txn).max() else {
-                tasks.running = false;
-                return;
-            };
-            drop(tasks);
-            let done = make_durable(inner, (newest, Until::Kept), None);
-            let mut tasks = self.tasks();
-            let (ready, rest) = std::mem::take(&mut tasks.waiting)
-                .into_iter()
-                .partition(|(txn, _)| *txn <= newest || done.is_err());
-            tasks.waiting = rest;
-            if let Err(error) = done
-                && inner.check_poison().is_ok()
-            {
-                tasks.failed = Some(error);
-            }
-            drop(tasks);
-            let ready: Vec<(TxnId, Waker)> = ready;
-            ready.into_iter().for_each(|(_, waker)| waker.wake());
         }
     }
 }
@@ -175,7 +146,7 @@ impl Wakers {
 impl Drop for Ticket {
     fn drop(&mut self) {
         // In a forked child it is the parent's.
-        let is_here = self.inner.lock.check_process().is_ok();
+        let is_here = self.inner.files.lock.check_process().is_ok();
         if is_here && self.durability.is_durable() && !self.is_durable() {
             // The error is remembered: the file is poisoned.
             drop(self.wait());
@@ -189,10 +160,11 @@ pub(crate) fn make_durable(
     (txn, wanted): (TxnId, Until),
     until: Option<Instant>,
 ) -> Result<bool> {
-    inner.lock.check_process()?;
+    inner.files.lock.check_process()?;
     loop {
-        let waited = inner.pipeline.wait(inner, (txn.0, wanted), until)?;
-        inner.leader.start_if_wanted(inner);
+        let waited = inner.wait((txn.0, wanted), until)?;
+        let lead = |inner: &Inner| inner.pipeline.lead(&inner.files, &inner.versions);
+        inner.pipeline.leader.start_if_wanted(inner, lead);
         match waited {
             Waited::Durable => return Ok(true),
             Waited::TimedOut => return Ok(false),
@@ -201,7 +173,7 @@ pub(crate) fn make_durable(
         // An empty durable commit: it takes the turn, and a record if the newest commit has none.
         let enough = |leads: bool| {
             let needed = inner.pipeline.needs_no_turn((txn.0, wanted), leads);
-            needed || inner.check_poison().is_err()
+            needed || inner.files.check_poison().is_err()
         };
         let came = match until {
             None => inner.turn_unless(Instant::now(), Some(&enough))?,
@@ -211,6 +183,7 @@ pub(crate) fn make_durable(
                     ..Patience::default()
                 };
                 inner
+                    .files
                     .turns
                     .wait_unless(&patience, &mut || (), Some(&enough))?
             }
@@ -230,9 +203,9 @@ pub(crate) fn make_durable_in_turn(
     (txn, wanted): (TxnId, Until),
     mut turn: Turn,
 ) -> Result<Turn> {
-    inner.lock.check_process()?;
+    inner.files.lock.check_process()?;
     loop {
-        match inner.pipeline.wait(inner, (txn.0, wanted), None)? {
+        match inner.wait((txn.0, wanted), None)? {
             Waited::Durable => return Ok(turn),
             Waited::TimedOut | Waited::NeedsTurn => {
                 turn = record_newest(inner, (txn, wanted), turn)?;
@@ -259,4 +232,70 @@ fn record_newest(inner: &Arc<Inner>, (txn, wanted): (TxnId, Until), turn: Turn) 
         Some(turn) => Ok(turn),
         None => unreachable!("it has just begun with it"),
     }
+}
+
+/// Wakes this task when the commit is durable, or cannot be made so.
+fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
+    let mut tasks = inner.wakers.tasks();
+    if let Some(error) = tasks.failed.take() {
+        return Err(error);
+    }
+    let known = |(other, task): &(TxnId, Waker)| *other == txn && task.will_wake(waker);
+    if !tasks.waiting.iter().any(known) {
+        tasks.waiting.push((txn, waker.clone()));
+    }
+    if tasks.running {
+        return Ok(());
+    }
+    let own = Arc::clone(inner);
+    let thread = std::thread::Builder::new().name("tidalite-tickets".into());
+    match thread.spawn(move || serve(&own)) {
+        Ok(_) => {
+            tasks.running = true;
+            Ok(())
+        }
+        Err(source) => {
+            tasks.waiting.clear();
+            Err(Error::Io {
+                what: "start of a thread that flushes".into(),
+                at: 0,
+                source,
+            })
+        }
+    }
+}
+
+/// Flushes until nobody waits.
+fn serve(inner: &Arc<Inner>) {
+    loop {
+        let mut tasks = inner.wakers.tasks();
+        let Some(newest) = tasks.waiting.iter().map(|(txn, _)| *txn).max() else {
+            tasks.running = false;
+            return;
+        };
+        drop(tasks);
+        let done = make_durable(inner, (newest, Until::Kept), None);
+        let mut tasks = inner.wakers.tasks();
+        let (ready, rest) = std::mem::take(&mut tasks.waiting)
+            .into_iter()
+            .partition(|(txn, _)| *txn <= newest || done.is_err());
+        tasks.waiting = rest;
+        if let Err(error) = done
+            && inner.files.check_poison().is_ok()
+        {
+            tasks.failed = Some(error);
+        }
+        drop(tasks);
+        let ready: Vec<(TxnId, Waker)> = ready;
+        ready.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+}
+
+/// Makes lazy commits durable when they have grown too many or too old; where a thread does that it is woken.
+pub(crate) fn sync_if_due(inner: &Arc<Inner>) -> Result<()> {
+    if !inner.sync_is_due(inner.files.options.sync_after) || inner.wake_flusher() {
+        return Ok(());
+    }
+    let newest = inner.pipeline.base(inner.state()).txn;
+    make_durable(inner, (newest, Until::Kept), None).map(|_| ())
 }

@@ -8,13 +8,14 @@
 //!    own gives `Error::Ended`: bytes are copied first, and the end is looked for afterwards.
 
 use super::dirty::{Kept, KeptPages, read_back};
-use super::epochs::Token;
+use super::inner::Inner;
+use super::savepoints::Token;
+use crate::commit::versions::State;
 use crate::error::{Error, Result};
-use crate::header::verify_block;
+use crate::format::header::verify_block;
+use crate::format::pages::{Counters, PageRead, PageRef};
+use crate::format::ptr::Ptr;
 use crate::lock::protocol;
-use crate::pager::{Inner, State};
-use crate::pages::{Counters, PageRead, PageRef};
-use crate::ptr::Ptr;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 
@@ -37,10 +38,10 @@ pub struct UncommittedRead {
 impl UncommittedRead {
     /// Holds what a transaction builds on that has the turn now: until it ends nobody takes a page of that away.
     pub(super) fn hold(inner: &Inner, base: &State) -> Result<usize> {
-        let slot = inner.lock.take_slot()?;
+        let slot = inner.files.lock.take_slot()?;
         // Whatever is published: it is held already.
-        protocol::enter(inner.lock.state(slot), base.txn.0, &[]);
-        if let Some(observer) = inner.observer() {
+        protocol::enter(inner.files.lock.state(slot), base.txn.0, &[]);
+        if let Some(observer) = inner.files.observer() {
             observer.reader_began(base.txn.0);
         }
         Ok(slot)
@@ -78,7 +79,7 @@ impl UncommittedRead {
     }
 
     fn own_page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        let page_size = self.inner.page_size;
+        let page_size = self.inner.files.page_size;
         match self.pages.get(&(ptr.addr / page_size as u64)) {
             Some((kind, kept))
                 if *kind == ptr.kind && ptr.addr.is_multiple_of(page_size as u64) =>
@@ -86,7 +87,7 @@ impl UncommittedRead {
                 match kept {
                     Kept::InMemory(bytes) => Ok(PageRef::Borrowed(bytes)),
                     Kept::OnDisk(sum) => {
-                        let storage = &*self.inner.storage;
+                        let storage = &*self.inner.files.storage;
                         let bytes = read_back(storage, ptr.addr, page_size, Some(*sum));
                         Ok(PageRef::Owned(bytes?))
                     }
@@ -102,16 +103,16 @@ impl UncommittedRead {
 
 impl Drop for UncommittedRead {
     fn drop(&mut self) {
-        if let Some(observer) = self.inner.observer() {
+        if let Some(observer) = self.inner.files.observer() {
             observer.reader_ended(self.base.txn.0);
         }
-        self.inner.lock.leave_slot(self.slot);
+        self.inner.files.lock.leave_slot(self.slot);
     }
 }
 
 impl PageRead for UncommittedRead {
     fn page_size(&self) -> usize {
-        self.inner.page_size
+        self.inner.files.page_size
     }
 
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
@@ -123,20 +124,21 @@ impl PageRead for UncommittedRead {
     }
 
     fn reads_alone(&self) -> bool {
-        self.inner.storage.reads_alone()
+        self.inner.files.storage.reads_alone()
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {
-        self.inner.read_ahead(addr, bytes, self.base.bytes);
+        self.inner.files.read_ahead(addr, bytes, self.base.bytes);
     }
 
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         Counters::bump(&self.counters.blocks_read);
         if ptr.birth != self.txn {
-            return self.inner.block(ptr, self.base.bytes);
+            return self.inner.files.block(ptr, self.base.bytes);
         }
         let copied = self
             .inner
+            .files
             .read_owned(ptr.addr, ptr.len as usize, self.end)
             .and_then(|bytes| verify_block(&bytes, ptr).map(|()| bytes));
         self.unless_ended(copied)
@@ -144,7 +146,7 @@ impl PageRead for UncommittedRead {
 
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
         // Whose they are is not known here: copied, as if they were the transaction's own.
-        self.unless_ended(self.inner.read_owned(addr, len, self.end))
+        self.unless_ended(self.inner.files.read_owned(addr, len, self.end))
     }
 
     fn counters(&self) -> &Counters {

@@ -2,10 +2,11 @@
 
 use super::{WriteTxn, dirty};
 use crate::error::Result;
-use crate::header::{Header, Kind};
-use crate::layout::LARGE_AT;
-use crate::pages::{Counters, Extent, PageWrite};
-use crate::ptr::Ptr;
+use crate::format::header::Header;
+use crate::format::kind::Kind;
+use crate::format::layout::LARGE_AT;
+use crate::format::pages::{Counters, Extent, PageWrite};
+use crate::format::ptr::Ptr;
 use tidalite_base::TxnId;
 
 impl WriteTxn {
@@ -14,7 +15,7 @@ impl WriteTxn {
         self.check_here()?;
         let page = self.inner.page_of(&self.base, ptr)?;
         let owner = Header::decode(&page).owner;
-        let origin = ptr.addr / self.inner.page_size as u64;
+        let origin = ptr.addr / self.inner.files.page_size as u64;
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
@@ -28,7 +29,7 @@ impl WriteTxn {
         };
         self.epochs.allocated(number, 1);
         let copied = self.dirty.insert_copy(
-            &*self.inner.storage,
+            &*self.inner.files.storage,
             number,
             ptr.kind,
             (owner, Some(origin)),
@@ -46,14 +47,14 @@ impl PageWrite for WriteTxn {
     }
 
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr> {
-        let bytes = dirty::zeroed(self.dirty.buffer(), self.inner.page_size);
+        let bytes = dirty::zeroed(self.dirty.buffer(), self.inner.files.page_size);
         self.put(kind, (owner, None), bytes)
     }
 
     fn add_page(&mut self, kind: Kind, owner: u64, bytes: &[u8]) -> Result<Ptr> {
         let page = self.alloc(1, false)?;
         let epoch = self.epochs.current();
-        let storage = &*self.inner.storage;
+        let storage = &*self.inner.files.storage;
         let added = self
             .dirty
             .add_whole(storage, page, (kind, owner), epoch, bytes);
@@ -66,7 +67,7 @@ impl PageWrite for WriteTxn {
                 return Ok(*ptr);
             }
             let buffer = self.dirty.buffer();
-            let page = self.dirty.get(&*self.inner.storage, ptr)?;
+            let page = self.dirty.get(&*self.inner.files.storage, ptr)?;
             let (origin, bytes) = (self.dirty.origin(ptr)?, dirty::filled(buffer, &page));
             let owner = Header::decode(&bytes).owner;
             self.put(ptr.kind, (owner, origin), bytes)?
@@ -86,12 +87,12 @@ impl PageWrite for WriteTxn {
 
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]> {
         self.check_shared()?;
-        self.dirty.get_mut(&*self.inner.storage, ptr)
+        self.dirty.get_mut(&*self.inner.files.storage, ptr)
     }
 
     fn own_page(&mut self, ptr: &Ptr) -> Result<&[u8]> {
         self.check_shared()?;
-        self.dirty.get_own(&*self.inner.storage, ptr)
+        self.dirty.get_own(&*self.inner.files.storage, ptr)
     }
 
     fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
@@ -104,7 +105,7 @@ impl PageWrite for WriteTxn {
             // It will be written a second time, and a reader may look for what was written first.
             self.epochs.end_readers();
         }
-        self.dirty.seal(&*self.inner.storage, ptr)
+        self.dirty.seal(&*self.inner.files.storage, ptr)
     }
 
     fn free_page(&mut self, ptr: &Ptr) {
@@ -115,7 +116,7 @@ impl PageWrite for WriteTxn {
         assert!(pages > 0, "an extent has pages");
         let page = self.alloc(pages, true)?;
         Ok(Extent {
-            addr: page * self.inner.page_size as u64,
+            addr: page * self.inner.files.page_size as u64,
             pages,
             birth: self.txn,
         })
@@ -130,7 +131,7 @@ impl PageWrite for WriteTxn {
     }
 
     fn alloc_value(&mut self, pages: u64, bytes: u64) -> Result<Extent> {
-        if self.inner.large.is_none() || bytes < self.inner.options.large_values_min {
+        if self.inner.files.large.is_none() || bytes < self.inner.files.options.large_values_min {
             return self.alloc_extent(pages);
         }
         assert!(pages > 0, "an extent has pages");
@@ -142,7 +143,7 @@ impl PageWrite for WriteTxn {
         let page = page.map_err(|error| self.fail(error))?;
         self.epochs.allocated(page, pages);
         Ok(Extent {
-            addr: page * self.inner.page_size as u64,
+            addr: page * self.inner.files.page_size as u64,
             pages,
             birth: self.txn,
         })
@@ -154,7 +155,7 @@ impl PageWrite for WriteTxn {
 
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {
         self.check_here()?;
-        let page_size = self.inner.page_size as u64;
+        let page_size = self.inner.files.page_size as u64;
         let last = (addr + bytes.len().max(1) as u64 - 1) / page_size;
         let page = addr / page_size;
         assert!(
@@ -164,8 +165,8 @@ impl PageWrite for WriteTxn {
         );
         self.extent_bytes_written += bytes.len() as u64;
         self.dirty.settle().map_err(|error| self.fail(error))?;
-        let storage = &*self.inner.storage;
-        let (large, written) = match &self.inner.large {
+        let storage = &*self.inner.files.storage;
+        let (large, written) = match &self.inner.files.large {
             Some(large) if addr >= LARGE_AT => (true, large.write(addr, bytes)),
             _ => (false, dirty::write(storage, addr, bytes)),
         };
@@ -178,7 +179,7 @@ impl PageWrite for WriteTxn {
     fn trim_extent(&mut self, extent: &Extent, pages: u64) -> Extent {
         assert!(pages <= extent.pages, "a trim makes an extent shorter");
         if pages < extent.pages {
-            let addr = extent.addr + pages * self.inner.page_size as u64;
+            let addr = extent.addr + pages * self.inner.files.page_size as u64;
             self.free(addr, extent.pages - pages, extent.birth);
         }
         Extent { pages, ..*extent }

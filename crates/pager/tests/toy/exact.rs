@@ -18,7 +18,7 @@ use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
 
-/// Where the lock area says that a sync, or the write of a record, has failed; `crates/pager/src/lock/area.rs`.
+/// Where the lock area says that a sync, or the write of a record, has failed; `crates/pager/src/lock/layout.rs`.
 const POISON_AT: usize = 128;
 
 pub type Judged<T = ()> = Result<T, String>;

@@ -9,62 +9,13 @@
 //! 3. While a thread writes pages beside the transaction none begins to be changed in place: what is late would lie over it.
 //! 4. `InPlace::pages` counts those of `Dirty::pages`.
 
-use super::{Dirty, filled};
+use super::buffers::filled;
+use super::dirty_pages::Dirty;
 use crate::error::{Error, Result};
-use crate::header::Kind;
-use crate::ptr::Ptr;
-use crate::storage::{Places, Storage};
+use crate::format::kind::Kind;
+use crate::format::ptr::Ptr;
+use crate::storage::Storage;
 use std::sync::Arc;
-
-/// Pages that a transaction changes in place at most. Of more the memory matters, and so does in which order they reach the disk.
-const PAGES_MAX: usize = 64;
-
-/// What a transaction changes in place.
-#[derive(Debug, Default)]
-pub(super) struct InPlace {
-    /// Asked for when it is used first, and left to the transactions after.
-    places: Option<Box<dyn Places>>,
-    /// This transaction may.
-    is_on: bool,
-    /// Its pages.
-    pub(super) pages: usize,
-}
-
-impl InPlace {
-    /// For the next transaction.
-    pub(super) fn take(&mut self) -> Self {
-        (self.is_on, self.pages) = (false, 0);
-        std::mem::take(self)
-    }
-
-    /// The place for one page more, if it may be changed where it lies.
-    fn take_place(&mut self, at: u64, len: usize) -> Option<&mut [u8]> {
-        let places = self.places.as_mut().filter(|_| self.is_on)?;
-        if self.pages == PAGES_MAX || !places.may(at, len) {
-            return None;
-        }
-        self.pages += 1;
-        Some(places.bytes_mut(at, len))
-    }
-
-    /// The bytes of one of its pages.
-    #[inline]
-    pub(super) fn bytes(&self, number: u64, page_size: usize) -> &[u8] {
-        match &self.places {
-            Some(places) => places.bytes(number * page_size as u64, page_size),
-            None => unreachable!("there are places where a page is changed in place"),
-        }
-    }
-
-    /// The same, to be changed.
-    #[inline]
-    pub(super) fn bytes_mut(&mut self, number: u64, page_size: usize) -> &mut [u8] {
-        match &mut self.places {
-            Some(places) => places.bytes_mut(number * page_size as u64, page_size),
-            None => unreachable!("there are places where a page is changed in place"),
-        }
-    }
-}
 
 impl Dirty {
     /// From now on pages are changed in place where that may be. For transactions that are likely to be followed by others of their kind, and by no
@@ -76,7 +27,7 @@ impl Dirty {
         self.in_place.is_on = self.in_place.places.is_some();
     }
 
-    /// No page more is changed in place: a thread writes pages of the transaction from now on (`beside.rs`).
+    /// No page more is changed in place: a thread writes pages of the transaction from now on (`background.rs`).
     pub(super) fn end_changing_in_place(&mut self) {
         self.in_place.is_on = false;
     }

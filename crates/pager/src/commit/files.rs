@@ -1,0 +1,175 @@
+//! The open files, how they were opened, and what ends their use.
+//!
+//! Invariants
+//! 1. After a failed sync or meta write `poisoned` is set for good, and with it the word in the lock area:
+//!    nothing more is acknowledged, by anybody who has the file open.
+
+use super::second_file::LargeFile;
+use super::verified_pages::Verified;
+use crate::error::{Error, Result};
+use crate::format::superblock::Superblock;
+use crate::lock::handle::Lock;
+use crate::lock::writer_lock::Turns;
+use crate::options::Options;
+use crate::options::event::Event;
+use crate::storage::{Named, Observer, Storage};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// How long the file may and has to be; changed while it is open.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    least_bytes: AtomicU64,
+    most_bytes: AtomicU64,
+}
+
+impl Bounds {
+    fn new(options: &Options) -> Self {
+        Self {
+            least_bytes: AtomicU64::new(options.file_bytes_min),
+            most_bytes: AtomicU64::new(options.file_bytes_max),
+        }
+    }
+
+    pub(crate) fn set(&self, least_bytes: u64, most_bytes: u64) {
+        self.least_bytes.store(least_bytes, Ordering::Relaxed);
+        self.most_bytes.store(most_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn least_bytes(&self) -> u64 {
+        self.least_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.most_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// What is open: the files, the lock area, and how they were opened.
+pub(crate) struct Files {
+    pub(crate) storage: Arc<dyn Storage>,
+    /// Of a file that was opened by its path, without links.
+    pub(crate) path: Option<PathBuf>,
+    /// The same with the file; `None` for a storage that is no file.
+    pub(crate) named: Option<Named>,
+    /// The second file, if the database has one.
+    pub(crate) large: Option<LargeFile>,
+    pub(crate) superblock: Superblock,
+    pub(crate) page_size: usize,
+    pub(crate) options: Options,
+    pub(crate) bounds: Bounds,
+    pub(crate) verified: Verified,
+    pub(crate) observed: bool,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) lock: Arc<Lock>,
+    poisoned: OnceLock<String>,
+}
+
+impl Files {
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        superblock: Superblock,
+        options: Options,
+        lock: Lock,
+    ) -> Self {
+        let lock = Arc::new(lock);
+        Self {
+            observed: storage.observer().is_some(),
+            storage,
+            path: None,
+            named: None,
+            large: None,
+            page_size: superblock.page_size,
+            verified: Verified::new(superblock.page_size),
+            superblock,
+            bounds: Bounds::new(&options),
+            options,
+            turns: Arc::new(Turns::new(Arc::clone(&lock))),
+            poisoned: OnceLock::new(),
+            lock,
+        }
+    }
+
+    /// Whether a sync or a write of a record has failed in this handle.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned.get().is_some()
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.lock.check_process()?;
+        if self.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.check_poison()
+    }
+
+    /// Fails when the data file was found moved from its path.
+    pub(crate) fn known_moved(&self) -> Result<()> {
+        self.named.as_ref().map_or(Ok(()), Named::known)
+    }
+
+    /// Fails when nothing more may be acknowledged: a sync has failed, or the data file was found moved from its path.
+    pub(crate) fn check_poison(&self) -> Result<()> {
+        self.known_moved()?;
+        self.check_synced()
+    }
+
+    /// Fails when a sync has failed, here or in another process.
+    pub(crate) fn check_synced(&self) -> Result<()> {
+        if let Some(first) = self.poisoned.get() {
+            return Err(Error::Poisoned {
+                first: first.clone(),
+            });
+        }
+        match self.lock.poisoned_by() {
+            Some(process) => Err(Error::Poisoned {
+                first: format!("a sync of process {process}, which had the same file open"),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the logger, if there is one.
+    pub(crate) fn log(&self, event: &Event) {
+        if let Some(logger) = &self.options.logger {
+            logger.tell(event);
+        }
+    }
+
+    /// From now on nothing more is acknowledged.
+    pub(crate) fn poison(&self, error: &Error) {
+        let first = error.to_string();
+        self.poison_unlogged(&first);
+        self.log(&Event::Poisoned { first });
+    }
+
+    /// The same without a word to the logger.
+    pub(crate) fn poison_unlogged(&self, first: &str) {
+        let _ = self.poisoned.set(first.to_owned());
+        self.lock.poison();
+    }
+
+    pub(crate) fn observer(&self) -> Option<&dyn Observer> {
+        if self.observed {
+            self.storage.observer()
+        } else {
+            None
+        }
+    }
+
+    /// A durable commit is on the medium.
+    pub(crate) fn note_durable(&self, txn: u64) {
+        self.lock.area.durable().store(txn, Ordering::Release);
+    }
+
+    pub(crate) fn writer_busy(&self) -> Error {
+        let seen = self.lock.writer_now();
+        Error::WriterBusy {
+            process: seen.map_or(0, |seen| seen.process),
+            thread: seen.map_or(0, |seen| seen.thread),
+            since: seen.map_or(Duration::ZERO, |seen| seen.since),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Evidence, at opening, that durable commits are missing.
+//!
+//! Three things can show it, and an ordinary crash leaves none of them:
+//!
+//! 1. The log has a hole: a flush is missing, and a block of a later one is there. A flush begins only after the barrier of the one
+//!    before has succeeded, so the missing one was durable.
+//! 2. The log holds blocks that stand on a newer record than the newest one found. A log begins only when its record is durable.
+//! 3. A page that the newest durable record found points to was written over by a later commit. Pages of the newest durable record are
+//!    not reused, so there was a newer one.
+//!
+//! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes. docs/durability.md,
+//! "Damage", argues each case against power cuts, killed processes and failed syncs.
+
+use super::redo::Logged;
+use crate::error::lost_commits::{LossCause, LostCommits};
+use crate::error::{Error, Result};
+use crate::format::header::verify_block;
+use crate::format::header::{HEADER_BYTES, Header};
+use crate::format::meta::Meta;
+use crate::format::ptr::Ptr;
+use crate::format::superblock::verify_own;
+use crate::options::{Options, RootsOf};
+use crate::storage::Storage;
+use tidalite_base::TxnId;
+
+/// A longer block is not looked at for evidence: the pointer to it is damaged, or it would delay opening.
+const BLOCK_BYTES_MAX: usize = 1 << 20;
+
+/// The durable commits that are missing behind what was found: the newest durable record, its log, and a state of which `known` is the
+/// transaction.
+pub(crate) fn find(
+    storage: &dyn Storage,
+    (page_size, roots): (usize, Option<RootsOf>),
+    (durable, known): (&Meta, u64),
+    logged: &Logged,
+) -> Option<LostCommits> {
+    let shown = logged.replayed.as_ref().map_or(0, |all| all.meta.txn);
+    let shown = shown.max(known);
+    let is_missing = |newest: &TxnId| newest.0 > shown;
+    let stale = || {
+        logged
+            .newer
+            .or_else(|| later(storage, page_size, durable, roots))
+    };
+    let record = stale().filter(is_missing);
+    let record = record.map(|newest| (newest, LossCause::Record));
+    let hole = logged.lost.filter(is_missing);
+    let hole = hole.map(|newest| (newest, LossCause::Log));
+    let (newest, cause) = record.or(hole)?;
+    Some(LostCommits {
+        found: TxnId(shown),
+        newest,
+        cause,
+    })
+}
+
+/// Only a handle for reading opens a file that lacks durable commits, unless the options accept the loss: the next durable commit
+/// writes over the evidence.
+///
+/// # Errors
+/// `CommitsLost`.
+pub(crate) fn refuse(lost: Option<LostCommits>, options: &Options) -> Result<()> {
+    match lost {
+        Some(lost) if !options.read_only && !options.accept_lost_commits => {
+            Err(Error::CommitsLost(lost))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The newest commit that has written over a page which this durable record points to. It may be an older one, where the page that the
+/// record means was lost.
+fn later(
+    storage: &dyn Storage,
+    page_size: usize,
+    durable: &Meta,
+    roots: Option<RootsOf>,
+) -> Option<TxnId> {
+    let own = [
+        durable.free_root,
+        durable.dead_directory,
+        durable.pins,
+        durable.clock,
+        durable.large,
+    ];
+    let app = roots.map_or_else(Vec::new, |roots| roots(&durable.app));
+    let pages = own.iter().chain(&app);
+    let births = pages.filter_map(|ptr| birth_of_another(storage, page_size, ptr));
+    births.max()
+}
+
+/// The commit that wrote the page at this place, when it is a sound page, but not the one that the pointer means.
+fn birth_of_another(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Option<TxnId> {
+    let len = ptr.len as usize;
+    if ptr.is_null() || !(HEADER_BYTES..=BLOCK_BYTES_MAX).contains(&len) {
+        return None;
+    }
+    let mut bytes = vec![0; len.max(page_size)];
+    storage.read_at(ptr.addr, &mut bytes).ok()?;
+    if verify_block(&bytes[..len], ptr).is_ok() {
+        return None;
+    }
+    let page = &bytes[..page_size];
+    let header = Header::decode(page);
+    verify_own(page, header.kind, ptr.addr).ok()?;
+    Some(header.birth)
+}

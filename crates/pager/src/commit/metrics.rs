@@ -1,0 +1,359 @@
+//! What commits did and how long their phases took: counters and histograms without locks.
+//!
+//! A histogram has four buckets to each power of two of nanoseconds, so a percentile read from it is at most a
+//! quarter too high. Everything is counted with relaxed atomics: exact in the end, a moment behind while others count.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Buckets to a power of two.
+const PARTS: usize = 4;
+/// Up to 2^42 ns, more than an hour.
+const BUCKETS: usize = 42 * PARTS;
+
+/// A part of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Waiting for the writers before this one.
+    WaitForWriter,
+    /// Building the record and the lists of free space.
+    Seal,
+    /// Writing pages.
+    Write,
+    /// The sync of the data.
+    SyncData,
+    /// Writing the record: both meta blocks, or the weak record.
+    MetaWrite,
+    /// The sync of the record.
+    SyncMeta,
+    /// Writing blocks of the log, with their barrier: instead of the sync of the data, the record and its sync.
+    Log,
+    /// Showing it to readers.
+    Publish,
+    /// A durable commit from its call to its return.
+    Commit,
+}
+
+/// All phases, in the order of a commit.
+pub const PHASES: [Phase; 9] = [
+    Phase::WaitForWriter,
+    Phase::Seal,
+    Phase::Write,
+    Phase::SyncData,
+    Phase::MetaWrite,
+    Phase::SyncMeta,
+    Phase::Log,
+    Phase::Publish,
+    Phase::Commit,
+];
+
+impl Phase {
+    /// A name for people and for JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WaitForWriter => "wait_for_writer",
+            Self::Seal => "seal",
+            Self::Write => "write",
+            Self::SyncData => "sync_data",
+            Self::MetaWrite => "meta_write",
+            Self::SyncMeta => "sync_meta",
+            Self::Log => "log",
+            Self::Publish => "publish",
+            Self::Commit => "commit",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Histogram {
+    buckets: [AtomicU64; BUCKETS],
+    total_ns: AtomicU64,
+    max_ns: AtomicU64,
+}
+
+impl Histogram {
+    const fn new() -> Self {
+        Self {
+            buckets: [const { AtomicU64::new(0) }; BUCKETS],
+            total_ns: AtomicU64::new(0),
+            max_ns: AtomicU64::new(0),
+        }
+    }
+
+    fn record(&self, ns: u64) {
+        self.buckets[bucket(ns)].fetch_add(1, Ordering::Relaxed);
+        self.total_ns.fetch_add(ns, Ordering::Relaxed);
+        if ns > self.max_ns.load(Ordering::Relaxed) {
+            self.max_ns.fetch_max(ns, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The two bits below the highest one choose the part.
+fn bucket(ns: u64) -> usize {
+    if ns < PARTS as u64 {
+        return ns as usize;
+    }
+    let exponent = 63 - ns.leading_zeros() as usize;
+    let part = (ns >> (exponent - 2) & 3) as usize;
+    ((exponent - 1) * PARTS + part).min(BUCKETS - 1)
+}
+
+/// The first value that is beyond a bucket.
+fn bucket_end(bucket: usize) -> u64 {
+    if bucket < PARTS {
+        return bucket as u64 + 1;
+    }
+    let (exponent, part) = (bucket / PARTS + 1, bucket % PARTS);
+    (PARTS as u64 + part as u64 + 1) << (exponent - 2)
+}
+
+/// Times of one phase, as counted so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Times {
+    /// How often.
+    pub count: u64,
+    /// All together, nanoseconds.
+    pub total_ns: u64,
+    /// The longest, nanoseconds.
+    pub max_ns: u64,
+    /// Counts by bucket: (first value beyond the bucket in nanoseconds, count), without the empty ones.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+impl Times {
+    /// The time within which this share (0 to 1) of all were done, in nanoseconds; at most a quarter too high.
+    #[must_use]
+    pub fn quantile_ns(&self, share: f64) -> u64 {
+        let wanted = (self.count as f64 * share.clamp(0.0, 1.0)).ceil().max(1.0);
+        let mut seen = 0;
+        for &(end, count) in &self.buckets {
+            seen += count;
+            if seen as f64 >= wanted {
+                return end.min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// The mean, in nanoseconds; 0 when there is none.
+    #[must_use]
+    pub fn mean_ns(&self) -> u64 {
+        self.total_ns.checked_div(self.count).unwrap_or(0)
+    }
+}
+
+/// What an open file did since it was opened.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MetricsReport {
+    /// Commits of any kind.
+    pub commits: u64,
+    /// Those of them that asked to be durable, with one barrier or two.
+    pub commits_durable: u64,
+    /// Those of them that were lazy.
+    pub commits_lazy: u64,
+    /// Durable records written: commits that share one are one.
+    pub records: u64,
+    /// Syncs.
+    pub syncs: u64,
+    /// Data syncs that were not needed, because the sync of the record before came after the data.
+    pub syncs_saved: u64,
+    /// Flushes led by the thread that does so while many wait.
+    pub flushes_standing: u64,
+    /// Flushes that went to the log, each with one sync.
+    pub appends: u64,
+    /// Bytes of the log that they wrote.
+    pub bytes_log: u64,
+    /// Bytes of pages and extents written.
+    pub bytes_data: u64,
+    /// Calls of the system that wrote pages; neighbours are written together.
+    pub writes: u64,
+    /// Bytes of records written.
+    pub bytes_meta: u64,
+    /// Pages allocated by commits.
+    pub pages_allocated: u64,
+    /// Pages freed by commits.
+    pub pages_freed: u64,
+    /// Pages that the transactions of these commits copied to change them: of older commits, or held by a savepoint.
+    pub pages_copied: u64,
+    /// Full pages of tables, those of the catalog included, that gave a part to a new page.
+    pub pages_split: u64,
+    /// Sparse pages of tables that became one with a neighbour.
+    pub pages_merged: u64,
+    /// Pages written before their commit because the transaction had no room for them in memory (`Options::dirty_bytes`).
+    pub pages_spilled: u64,
+    /// Those of them that were read back to be changed again.
+    pub pages_read_back: u64,
+    /// Time by phase, in the order of `PHASES`.
+    pub phases: Vec<(Phase, Times)>,
+}
+
+impl MetricsReport {
+    /// The times of a phase.
+    #[must_use]
+    pub fn phase(&self, phase: Phase) -> &Times {
+        let found = self.phases.iter().find(|(of, _)| *of == phase);
+        match found {
+            Some((_, times)) => times,
+            None => unreachable!("every phase is reported"),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    phases: [Histogram; PHASES.len()],
+    pub(crate) commits: AtomicU64,
+    pub(crate) commits_durable: AtomicU64,
+    pub(crate) commits_lazy: AtomicU64,
+    pub(crate) records: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) syncs_saved: AtomicU64,
+    pub(crate) flushes_standing: AtomicU64,
+    pub(crate) appends: AtomicU64,
+    pub(crate) bytes_log: AtomicU64,
+    pub(crate) bytes_data: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) bytes_meta: AtomicU64,
+    pub(crate) pages_allocated: AtomicU64,
+    pub(crate) pages_freed: AtomicU64,
+    pub(crate) pages_copied: AtomicU64,
+    pub(crate) pages_split: AtomicU64,
+    pub(crate) pages_merged: AtomicU64,
+    pub(crate) pages_spilled: AtomicU64,
+    pub(crate) pages_read_back: AtomicU64,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        Self {
+            phases: [const { Histogram::new() }; PHASES.len()],
+            commits: AtomicU64::new(0),
+            commits_durable: AtomicU64::new(0),
+            commits_lazy: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            syncs_saved: AtomicU64::new(0),
+            flushes_standing: AtomicU64::new(0),
+            appends: AtomicU64::new(0),
+            bytes_log: AtomicU64::new(0),
+            bytes_data: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            bytes_meta: AtomicU64::new(0),
+            pages_allocated: AtomicU64::new(0),
+            pages_freed: AtomicU64::new(0),
+            pages_copied: AtomicU64::new(0),
+            pages_split: AtomicU64::new(0),
+            pages_merged: AtomicU64::new(0),
+            pages_spilled: AtomicU64::new(0),
+            pages_read_back: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn add(counter: &AtomicU64, n: u64) {
+        counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn record(&self, phase: Phase, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.phases[phase as usize].record(ns);
+    }
+
+    /// Runs a phase and records its time.
+    pub(crate) fn time<T>(&self, phase: Phase, run: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let value = run();
+        self.record(phase, begun.elapsed());
+        value
+    }
+
+    /// A phase that began then ends now; the next one may begin at the time that is returned.
+    pub(crate) fn lap(&self, phase: Phase, begun: Instant) -> Instant {
+        let now = Instant::now();
+        self.record(phase, now.saturating_duration_since(begun));
+        now
+    }
+
+    pub(crate) fn report(&self) -> MetricsReport {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let times = |phase: Phase| {
+            let histogram = &self.phases[phase as usize];
+            let each = histogram.buckets.iter().map(load).enumerate();
+            let buckets: Vec<_> = each
+                .filter(|&(_, count)| count > 0)
+                .map(|(bucket, count)| (bucket_end(bucket), count))
+                .collect();
+            Times {
+                count: buckets.iter().map(|&(_, count)| count).sum(),
+                total_ns: load(&histogram.total_ns),
+                max_ns: load(&histogram.max_ns),
+                buckets,
+            }
+        };
+        MetricsReport {
+            commits: load(&self.commits),
+            commits_durable: load(&self.commits_durable),
+            commits_lazy: load(&self.commits_lazy),
+            records: load(&self.records),
+            syncs: load(&self.syncs),
+            syncs_saved: load(&self.syncs_saved),
+            flushes_standing: load(&self.flushes_standing),
+            appends: load(&self.appends),
+            bytes_log: load(&self.bytes_log),
+            bytes_data: load(&self.bytes_data),
+            writes: load(&self.writes),
+            bytes_meta: load(&self.bytes_meta),
+            pages_allocated: load(&self.pages_allocated),
+            pages_freed: load(&self.pages_freed),
+            pages_copied: load(&self.pages_copied),
+            pages_split: load(&self.pages_split),
+            pages_merged: load(&self.pages_merged),
+            pages_spilled: load(&self.pages_spilled),
+            pages_read_back: load(&self.pages_read_back),
+            phases: PHASES.map(|phase| (phase, times(phase))).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commit::metrics::{BUCKETS, Metrics, PHASES, Phase, bucket, bucket_end};
+    use std::time::Duration;
+
+    #[test]
+    fn a_bucket_holds_what_is_below_its_end() {
+        let mut last = 0;
+        for ns in (0..5000).chain((12..42).flat_map(|i| [(1u64 << i) - 1, 1 << i, (1 << i) + 77])) {
+            let at = bucket(ns);
+            assert!(ns < bucket_end(at), "{ns} in {at}");
+            assert!(at == 0 || bucket_end(at - 1) <= ns, "{ns} in {at}");
+            last = last.max(at);
+        }
+        assert!(last < BUCKETS);
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn quantiles_are_a_fifth_too_high_at_most() {
+        let metrics = Metrics::new();
+        for us in 1..=1000 {
+            metrics.record(Phase::Commit, Duration::from_micros(us));
+        }
+        let report = metrics.report();
+        let times = report.phase(Phase::Commit);
+        assert_eq!((times.count, times.max_ns), (1000, 1_000_000));
+        assert_eq!(times.mean_ns(), 500_500);
+        for (share, exact) in [(0.5, 500_000.0), (0.99, 990_000.0), (1.0, 1e6)] {
+            let found = times.quantile_ns(share) as f64;
+            assert!(found >= exact && found <= exact * 1.25, "{share}: {found}");
+        }
+        assert!(report.phase(Phase::Seal).buckets.is_empty());
+        for (i, phase) in PHASES.into_iter().enumerate() {
+            assert_eq!(phase as usize, i);
+        }
+    }
+}

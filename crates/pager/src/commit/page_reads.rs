@@ -1,0 +1,260 @@
+//! Bytes, pages and blocks of the file: lent from the map or read, and verified.
+
+use super::files::Files;
+use super::shared::Shared;
+use super::versions::State;
+use crate::error::{Error, Result};
+use crate::format::header::verify_block;
+use crate::format::layout::{HEAD_BYTES, LARGE_AT};
+use crate::format::pages::PageRef;
+use crate::format::ptr::Ptr;
+use crate::options::Verify;
+use tidalite_base::Corrupt;
+
+impl Files {
+    /// Bytes of the file between the head and `end`.
+    #[inline]
+    pub(crate) fn bytes(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
+        match self.lent(addr, len, end) {
+            Some(bytes) => Ok(PageRef::Borrowed(bytes)),
+            None if addr >= LARGE_AT => self.large_bytes(addr, len, true),
+            None => self.read_owned(addr, len, end),
+        }
+    }
+
+    /// Bytes of the second file.
+    #[cold]
+    fn large_bytes(&self, addr: u64, len: usize, lend: bool) -> Result<PageRef<'_>> {
+        match &self.large {
+            Some(large) => large.bytes(addr, len, lend),
+            None => {
+                // Or the database came to have one after it was opened here.
+                let found = format!("{len} bytes in a second file");
+                let expected =
+                    "an address of this file; the database was opened without a second one";
+                Err(Corrupt::new("pointer", addr, found, expected).into())
+            }
+        }
+    }
+
+    /// Bytes lent from the map. `None`: outside, or not mapped.
+    #[inline]
+    fn lent(&self, addr: u64, len: usize, end: u64) -> Option<&[u8]> {
+        let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
+        if !inside || addr < HEAD_BYTES {
+            return None;
+        }
+        self.storage.mapped(addr, len)
+    }
+
+    /// A page lent from the map of pages.
+    #[inline]
+    fn lent_page(&self, addr: u64, end: u64) -> Option<&[u8]> {
+        let inside = addr
+            .checked_add(self.page_size as u64)
+            .is_some_and(|to| to <= end);
+        if !inside || addr < HEAD_BYTES {
+            return None;
+        }
+        self.storage.mapped_page(addr, self.page_size)
+    }
+
+    /// The bytes of a page, whatever they are.
+    pub(crate) fn page_as_it_is(&self, number: u64, end: u64) -> Result<PageRef<'_>> {
+        let addr = number * self.page_size as u64;
+        match self.lent_page(addr, end) {
+            Some(bytes) => Ok(PageRef::Borrowed(bytes)),
+            None => self.read_owned(addr, self.page_size, end),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn read_owned(&self, addr: u64, len: usize, end: u64) -> Result<PageRef<'_>> {
+        if addr >= LARGE_AT {
+            return self.large_bytes(addr, len, false);
+        }
+        let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
+        if !inside || addr < HEAD_BYTES {
+            return Err(outside(addr, len, end));
+        }
+        let mut bytes = vec![0u8; len];
+        match self.storage.read_at(addr, &mut bytes) {
+            Ok(()) => Ok(PageRef::Owned(bytes.into())),
+            Err(source) => Err(Error::Io {
+                what: format!("read of {len} bytes"),
+                at: addr,
+                source,
+            }),
+        }
+    }
+
+    /// Asks the processor for the beginning of a page.
+    #[inline]
+    pub(crate) fn prefetch(&self, ptr: &Ptr, bytes: usize, end: u64) {
+        if let Some(page) = self.lent_page(ptr.addr, end) {
+            tidalite_base::prefetch(&page[..bytes.min(self.page_size)]);
+        }
+    }
+
+    /// Asks the system for bytes of the file before `end`.
+    pub(crate) fn read_ahead(&self, addr: u64, bytes: u64, end: u64) {
+        if addr.checked_add(bytes).is_some_and(|to| to <= end) {
+            // A hint: who reads them meets what is wrong.
+            let _ = self.storage.read_ahead(addr, bytes);
+        }
+    }
+
+    /// Asks the processor for bytes inside an extent.
+    #[inline]
+    pub(crate) fn prefetch_bytes(&self, addr: u64, len: usize, end: u64) {
+        if let Some(bytes) = self.lent(addr, len, end) {
+            tidalite_base::prefetch(bytes);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn expect_page(&self, ptr: &Ptr) -> Result<()> {
+        if ptr.len as usize != self.page_size || ptr.addr & (self.page_size as u64 - 1) != 0 {
+            return Err(not_a_page(ptr, self.page_size));
+        }
+        Ok(())
+    }
+
+    /// A block or page as a copy that never was in the map: what nobody holds may be cut off the file at any time, and
+    /// touching the map there would be a signal.
+    #[cold]
+    pub(crate) fn copied(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+        let bytes = self.read_owned(ptr.addr, ptr.len as usize, end)?;
+        if self.options.verify != Verify::Never {
+            verify_block(&bytes, ptr)?;
+        }
+        Ok(bytes)
+    }
+
+    /// A page of the file as a state sees it, if it is mapped and there is nothing to verify.
+    #[inline(always)]
+    pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
+        let is_page =
+            ptr.len as usize == self.page_size && ptr.addr & (self.page_size as u64 - 1) == 0;
+        if !is_page || ptr.birth.0 > state.written {
+            return None;
+        }
+        let page = self.lent_page(ptr.addr, state.bytes)?;
+        let known = match self.options.verify {
+            Verify::OnFirstTouch => self.verified.knows(ptr),
+            Verify::Always => false,
+            Verify::Never => true,
+        };
+        known.then_some(page)
+    }
+
+    /// A whole page of the file, verified as the options say.
+    #[inline]
+    pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+        self.expect_page(ptr)?;
+        // The common case makes the result once and in one place: a `Result<PageRef>` that is passed
+        // on is copied, and each copy waits for the stores before it.
+        match self.lent_page(ptr.addr, end) {
+            Some(bytes) => {
+                if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
+                    self.verify(ptr, bytes)?;
+                }
+                Ok(PageRef::Borrowed(bytes))
+            }
+            None => {
+                let bytes = self.read_owned(ptr.addr, self.page_size, end)?;
+                if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
+                    self.verify(ptr, &bytes)?;
+                }
+                Ok(bytes)
+            }
+        }
+    }
+
+    #[cold]
+    fn verify(&self, ptr: &Ptr, bytes: &[u8]) -> Result<()> {
+        if self.options.verify != Verify::Never {
+            verify_block(bytes, ptr)?;
+            self.verified.learn(ptr);
+        }
+        Ok(())
+    }
+
+    /// A block inside an extent for a reader, verified as the options say: marked by the page in which it begins.
+    #[inline]
+    pub(crate) fn block_once(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+        let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;
+        if self.options.verify != Verify::OnFirstTouch || !self.verified.knows(ptr) {
+            self.verify(ptr, &bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// A block inside an extent, verified unless the options say never: for who writes what is in it somewhere else.
+    #[inline]
+    pub(crate) fn block(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
+        let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;
+        if self.options.verify != Verify::Never {
+            verify_block(&bytes, ptr)?;
+        }
+        Ok(bytes)
+    }
+}
+
+impl Shared {
+    /// A whole page as a state sees it.
+    #[inline]
+    pub(crate) fn page_of(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if ptr.birth.0 > state.written
+            && let Some(bytes) = self.versions.unwritten.get(ptr, self.files.page_size)
+        {
+            return Ok(PageRef::Owned(bytes));
+        }
+        self.files.page(ptr, state.bytes)
+    }
+
+    /// As `page_of`, one of a stretch.
+    pub(crate) fn page_of_stretch(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
+        self.files.expect_page(ptr)?;
+        let to = ptr.addr.checked_add(self.files.page_size as u64);
+        let inside = ptr.addr >= HEAD_BYTES && to.is_some_and(|to| to <= state.bytes);
+        let may_wait = ptr.birth.0 > state.written;
+        match self
+            .files
+            .storage
+            .mapped_stretch(ptr.addr, self.files.page_size)
+        {
+            Some(bytes) if inside && !may_wait => {
+                if self.files.options.verify != Verify::OnFirstTouch
+                    || !self.files.verified.knows(ptr)
+                {
+                    self.files.verify(ptr, bytes)?;
+                }
+                Ok(PageRef::Borrowed(bytes))
+            }
+            _ => self.page_of(state, ptr),
+        }
+    }
+}
+
+#[cold]
+fn outside(addr: u64, len: usize, end: u64) -> Error {
+    Corrupt::new(
+        "pointer",
+        addr,
+        format!("{len} bytes at {addr}"),
+        format!("a range between {HEAD_BYTES} and {end}"),
+    )
+    .into()
+}
+
+#[cold]
+fn not_a_page(ptr: &Ptr, page_size: usize) -> Error {
+    Corrupt::new(
+        format!("pointer to a {:?} page", ptr.kind),
+        ptr.addr,
+        format!("{} bytes", ptr.len),
+        format!("{page_size} bytes at a multiple of that"),
+    )
+    .into()
+}

@@ -1,0 +1,220 @@
+//! What a flush writes: a record with two barriers, or blocks of the log with one.
+
+use super::Until;
+use super::{Chosen, ChosenLog, ChosenRecord, Pipeline, Recorded, unpark};
+use crate::commit::files::Files;
+use crate::commit::metrics::{Metrics, Phase};
+use crate::commit::second_file::LargeFile;
+use crate::commit::versions::Versions;
+use crate::error::{Error, Result};
+use crate::format::layout::{BLOCK_BYTES, meta_at};
+use crate::format::meta::Meta;
+use crate::seeded::{Bug, active};
+use crate::storage::Look;
+use crate::storage::Storage;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::thread::Thread;
+use std::time::Instant;
+
+impl Pipeline {
+    /// One flush, by its leader. Returns whom to wake, too, which is the leader's: all of them would only wait for the lock under it.
+    pub(super) fn flush(
+        &self,
+        files: &Files,
+        versions: &Versions,
+        chosen: Chosen,
+    ) -> (Vec<Thread>, Result<()>) {
+        let unwound = Unwound(self, files);
+        let done = match &chosen {
+            Chosen::Record(chosen) => self.write(files, chosen),
+            Chosen::Log(chosen) => self.append(files, chosen),
+        };
+        // Nothing is acknowledged in a file that nobody will find. It is as if the process had been killed behind the last barrier.
+        let done = done.and_then(|()| self.check_moved(files, Look::Full));
+        if let Err(error) = done {
+            if !matches!(error, Error::FileMoved { .. }) {
+                files.poison(&error);
+            }
+            std::mem::forget(unwound);
+            return (self.broken(files), Err(error));
+        }
+        let mut stages = self.stages();
+        stages.flushing = None;
+        stages.small = stages.small.saturating_add(1);
+        let commit = match chosen {
+            Chosen::Record(chosen) => stages.recorded(files, *chosen),
+            Chosen::Log(chosen) => stages.appended(files, chosen),
+        };
+        let txn = commit.txn();
+        let is_done = |tip: &Arc<Recorded>| tip.txn() <= txn;
+        if stages.tip.as_ref().is_none_or(is_done) {
+            stages.settle();
+        }
+        let begun = Instant::now();
+        versions.publish(&files.lock, &commit.state, true);
+        self.metrics.record(Phase::Publish, begun.elapsed());
+        self.may_give(files, &stages);
+        self.note_reached(&stages);
+        let was_on_duty = stages.on_duty;
+        stages.on_duty = stages.goes_on(&self.leader);
+        let begins = stages.on_duty && !was_on_duty;
+        let woken = stages.take_reached();
+        drop(stages);
+        if begins {
+            self.leader.call();
+        }
+        files.turns.tell();
+        std::mem::forget(unwound);
+        (woken, Ok(()))
+    }
+
+    /// Flushes while somebody waits; returns whom to wake at last.
+    pub(crate) fn lead(&self, files: &Files, versions: &Versions) -> Vec<Thread> {
+        loop {
+            let mut stages = self.stages();
+            if !stages.on_duty {
+                return Vec::new();
+            }
+            let Some(chosen) = self.begin(files, &mut stages, Until::Kept) else {
+                // Each of those who wait finds out what to do about that, with its own patience.
+                stages.on_duty = false;
+                return stages.take_all();
+            };
+            drop(stages);
+            Metrics::add(&self.metrics.flushes_standing, 1);
+            // The error is remembered, and met by all whom it concerns.
+            let (woken, _) = self.flush(files, versions, chosen);
+            if !self.stages().on_duty {
+                return woken;
+            }
+            unpark(woken);
+        }
+    }
+
+    /// The flush under way has failed, and the handle is poisoned: nobody flushes any more. Returns whom to wake.
+    fn broken(&self, files: &Files) -> Vec<Thread> {
+        let mut stages = self.stages();
+        stages.flushing = None;
+        stages.on_duty = false;
+        let woken = stages.take_all();
+        self.may_give(files, &stages);
+        drop(stages);
+        files.turns.tell();
+        woken
+    }
+
+    /// A record, with the barriers before and after it.
+    fn write(&self, files: &Files, chosen: &ChosenRecord) -> Result<()> {
+        if let Some(observer) = files.observer() {
+            observer.flush_began(chosen.record.txn);
+        }
+        if chosen.covered && !chosen.length_unsynced {
+            Metrics::add(&self.metrics.syncs_saved, 1);
+        } else if !active(Bug::SkipSync) {
+            let whole = chosen.length_unsynced && !active(Bug::GrowthNotDurable);
+            self.sync(files, Phase::SyncData, whole)?;
+        }
+        if !active(Bug::MetaBeforeData) {
+            let written = || write_record(&*files.storage, &chosen.record, &chosen.block);
+            self.metrics.time(Phase::MetaWrite, written)?;
+        }
+        Metrics::add(&self.metrics.records, 1);
+        Metrics::add(&self.metrics.bytes_meta, 2 * BLOCK_BYTES as u64);
+        if active(Bug::LogTooEarly) && chosen.record.redo.is_some() {
+            return Ok(());
+        }
+        self.sync(files, Phase::SyncMeta, false)
+    }
+
+    /// Blocks of the log, with a barrier for these alone.
+    fn append(&self, files: &Files, ChosenLog { appended, .. }: &ChosenLog) -> Result<()> {
+        let (at, bytes) = appended.blocks();
+        Metrics::add(&self.metrics.syncs, 1);
+        Metrics::add(&self.metrics.appends, 1);
+        Metrics::add(&self.metrics.bytes_log, bytes.len() as u64);
+        let written = self.metrics.time(Phase::Log, || {
+            if active(Bug::LogUnsynced) {
+                files.storage.write_at(at, &bytes)
+            } else {
+                files.storage.write_durably(at, &bytes)
+            }
+        });
+        // What the blocks hold after a failure is unknown.
+        written.map_err(|source| Error::Io {
+            what: "write to the log".into(),
+            at,
+            source,
+        })?;
+        drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
+        files.check_poison()
+    }
+
+    /// A barrier. What was written before it is on the medium when it ends well; when not, nothing is known.
+    fn sync(&self, files: &Files, phase: Phase, length: bool) -> Result<()> {
+        let number = self.syncs_begun.fetch_add(1, Ordering::SeqCst) + 1;
+        if phase == Phase::SyncMeta {
+            self.stages().cover();
+        }
+        Metrics::add(&self.metrics.syncs, 1);
+        let synced = self.metrics.time(phase, || {
+            files.large.as_ref().map_or(Ok(()), LargeFile::sync)?;
+            if length {
+                files.storage.sync_all()
+            } else {
+                files.storage.sync()
+            }
+        });
+        match synced {
+            Err(source) if !active(Bug::IgnoreFailedSync) => Err(Error::Io {
+                what: "sync".into(),
+                at: 0,
+                source,
+            }),
+            _ => {
+                drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
+                files.check_poison()?;
+                self.syncs_done.fetch_max(number, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Dropped when a storage or a logger of the program's own panics inside a flush: what has reached the medium is unknown then, as after an
+/// error, and those who wait would wait for ever.
+struct Unwound<'a>(&'a Pipeline, &'a Files);
+
+impl Drop for Unwound<'_> {
+    fn drop(&mut self) {
+        let Self(pipeline, files) = self;
+        files.poison_unlogged("panic inside a flush");
+        unpark(pipeline.broken(files));
+    }
+}
+
+/// Both copies, in the pair that does not hold the newest durable record. `block` is the first one.
+pub(crate) fn write_record(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
+    for copy in [0, 1] {
+        let second;
+        let at = match copy {
+            1 if !active(Bug::CopiesInOneBlock) => meta_at(record.pair(), 1),
+            _ => meta_at(record.pair(), 0),
+        };
+        let bytes = if copy == 0 {
+            block
+        } else {
+            second = record.encode(at);
+            &second
+        };
+        // What the block holds after a failure is unknown, and a later sync may make it count. (Even a full disk is no
+        // ordinary error here.)
+        let failed = |source| Error::Io {
+            what: "write of a meta block".into(),
+            at,
+            source,
+        };
+        storage.write_at(at, bytes).map_err(failed)?;
+    }
+    Ok(())
+}

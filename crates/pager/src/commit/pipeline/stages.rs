@@ -1,0 +1,200 @@
+//! What the stages of a commit decide: the weak record that a lazy commit leaves, the commit that the next flush takes, and who is woken
+//! by it. All of it under the lock of the pipeline; nothing here waits or writes.
+
+use super::leader::{STANDING_FROM, StandingLeader};
+use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting};
+use crate::commit::files::Files;
+use crate::commit::found::Weak;
+use crate::commit::redo::Log;
+use crate::format::layout::{BLOCK_BYTES, meta_at};
+use crate::format::meta::{Meta, Standing};
+use crate::seeded::{Bug, active};
+use std::sync::Arc;
+use std::thread::Thread;
+use tidalite_base::get_u64;
+
+impl Stages {
+    /// Everything is durable.
+    pub(super) fn settle(&mut self) {
+        self.unsynced_bytes = 0;
+        self.unsynced_since = None;
+    }
+
+    /// The newest commit of which this holds.
+    pub(super) fn reached(&self, wanted: Until) -> u64 {
+        let recorded = if self.on_medium { self.durable.txn } else { 0 };
+        match wanted {
+            Until::Kept => recorded.max(self.logged),
+            Until::Recorded => recorded,
+        }
+    }
+
+    /// Writes the weak record of a commit to the lock area: not over the newest one.
+    pub(super) fn set_weak(&mut self, files: &Files, commit: &Meta) {
+        let slot = match self.weak {
+            Some(weak) if !active(Bug::WeakInOneSlot) => 1 - weak.slot,
+            _ => 0,
+        };
+        self.weak = Some(Weak {
+            txn: commit.txn,
+            slot,
+        });
+        let standing = Standing {
+            sequence: self.durable.sequence,
+            checksum: self.durable_checksum,
+            next_checksum: match &self.flushing {
+                Some(next) if !active(Bug::WeakStandsOnOne) => next.checksum,
+                _ => 0,
+            },
+            boot_id: files.lock.area.identity().boot,
+        };
+        let block = &mut self.weak_block;
+        block.clear();
+        block.resize(BLOCK_BYTES, 0);
+        commit.encode_standing(block, 0, standing.sequence + 1, &standing);
+        files.lock.area.set_weak(slot, block);
+    }
+
+    /// Begins a flush.
+    pub(super) fn choose(&mut self, syncs_done: u64, wanted: Until) -> Option<Chosen> {
+        let tip = self.tip.as_ref()?;
+        if wanted == Until::Kept
+            && !self.wants_record
+            && let Some(appended) = self.log.as_ref().and_then(|log| log.flush(tip.txn()))
+        {
+            self.flushing = Some(Flushing {
+                txn: tip.txn(),
+                checksum: 0,
+            });
+            return Some(Chosen::Log(ChosenLog {
+                commit: Arc::clone(tip),
+                appended,
+            }));
+        }
+        let record = self.choose_record(syncs_done)?;
+        Some(Chosen::Record(Box::new(record)))
+    }
+
+    fn choose_record(&mut self, syncs_done: u64) -> Option<ChosenRecord> {
+        let weak = self.weak.map_or(0, |weak| weak.txn);
+        let is_covered = |commit: &&Arc<Recorded>| {
+            let reached = commit.syncs_before < syncs_done || active(Bug::CoveredTooEarly);
+            reached && commit.txn() >= weak
+        };
+        let durable = self.durable.txn;
+        let newer = |commit: &&Arc<Recorded>| commit.txn() > durable;
+        let tip = self.tip.as_ref().filter(newer)?;
+        let covered = self.covered.as_ref().filter(newer).filter(is_covered);
+        let (commit, covered) = match covered {
+            _ if is_covered(&tip) => (tip, true),
+            Some(commit) if !self.length_unsynced => (commit, true),
+            _ => (tip, false),
+        };
+        let commit = Arc::clone(commit);
+        if let Some(log) = &mut self.log {
+            log.go_on_from(commit.txn());
+        }
+        let record = Meta {
+            sequence: self.durable.sequence + 1,
+            ..Meta::clone(&commit.record)
+        };
+        let block = record.encode(meta_at(record.pair(), 0));
+        let checksum = get_u64(&block, 0);
+        self.flushing = Some(Flushing {
+            txn: record.txn,
+            checksum,
+        });
+        Some(ChosenRecord {
+            commit,
+            record,
+            block,
+            checksum,
+            covered,
+            length_unsynced: std::mem::take(&mut self.length_unsynced),
+        })
+    }
+
+    /// A record is on the medium.
+    pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenRecord) -> Arc<Recorded> {
+        self.durable = chosen.record;
+        self.durable_checksum = chosen.checksum;
+        self.on_medium = true;
+        self.wants_record = false;
+        let txn = self.durable.txn;
+        let (record, checksum) = (&self.durable, self.durable_checksum);
+        self.log = Log::begin(record, checksum, files.page_size, self.log.take());
+        self.weak = self.weak.filter(|weak| weak.txn > txn);
+        self.covered.take_if(|commit| commit.txn() <= txn);
+        let is_old = self.tip.as_ref().is_some_and(|commit| commit.txn() <= txn);
+        if let Some(observer) = files.observer() {
+            observer.durable(txn);
+        }
+        files.note_durable(txn);
+        if is_old {
+            self.tip = None;
+        }
+        chosen.commit
+    }
+
+    /// Blocks of the log are on the medium.
+    pub(super) fn appended(&mut self, files: &Files, chosen: ChosenLog) -> Arc<Recorded> {
+        let ChosenLog { commit, appended } = chosen;
+        let txn = commit.txn();
+        if let Some(log) = &mut self.log {
+            log.flushed(&appended, txn);
+        }
+        self.logged = txn;
+        if self.weak.is_none_or(|weak| weak.txn < txn) {
+            // By this the other processes find it.
+            self.set_weak(files, &commit.record);
+            if let Some(observer) = files.observer() {
+                observer.weak(txn);
+            }
+        }
+        commit
+    }
+
+    /// A sync begins now: it reaches the data of the newest commit.
+    pub(super) fn cover(&mut self) {
+        self.covered.clone_from(&self.tip);
+    }
+
+    fn is_reached(&self, one: &Waiting) -> bool {
+        self.reached(one.wanted) >= one.txn
+    }
+
+    /// Whether the standing leader is to lead the next flush, now that one has ended.
+    pub(super) fn goes_on(&self, leader: &StandingLeader) -> bool {
+        let waits = |one: &&Waiting| !self.is_reached(one);
+        let left = self.waiting.iter().filter(waits).count();
+        match self.on_duty {
+            true => left > 0,
+            false => left >= STANDING_FROM && leader.is_there(),
+        }
+    }
+
+    /// Who waits for what is so now, and one more to lead the next flush unless the standing leader does: they are to be woken. The leader is the
+    /// first.
+    pub(super) fn take_reached(&mut self) -> Vec<Thread> {
+        let (done, waiting) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|one| self.is_reached(one));
+        self.waiting = waiting;
+        let done: Vec<Waiting> = done;
+        let leader = self.take_leader();
+        let done = done.into_iter().map(|one| one.thread);
+        leader.into_iter().chain(done).collect()
+    }
+
+    /// All who wait.
+    pub(super) fn take_all(&mut self) -> Vec<Thread> {
+        let all = std::mem::take(&mut self.waiting);
+        all.into_iter().map(|one| one.thread).collect()
+    }
+
+    pub(super) fn take_leader(&mut self) -> Option<Thread> {
+        let leads = self.flushing.is_none() && !self.on_duty;
+        let leader = leads.then(|| self.waiting.pop()).flatten()?;
+        Some(leader.thread)
+    }
+}

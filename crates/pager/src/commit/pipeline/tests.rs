@@ -1,0 +1,65 @@
+//! Who sleeps until a commit is durable is woken by whoever makes it so.
+
+use super::{Flushing, Until, Waited};
+use crate::commit::files::Files;
+use crate::commit::found::Found;
+use crate::commit::versions::State;
+use crate::{Durability, MemoryStorage, Options, Pager};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What nobody waits for on any machine.
+const LONG: Duration = Duration::from_secs(20);
+
+/// A thread that waits for a commit, and tells how that ended. Not joined: it may sleep for ever.
+fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
+    let (tell, told) = channel();
+    let inner = Arc::clone(&pager.inner);
+    thread::spawn(move || {
+        let waited = inner.wait((txn, Until::Kept), None);
+        tell.send(waited.expect("no error"))
+    });
+    told
+}
+
+/// A flush of this handle is under way and two threads wait. It ends, and before the next one of this handle begins another handle has
+/// the turn, and makes the first of the two commits durable.
+#[test]
+fn what_another_handle_made_durable_wakes_who_waits() {
+    tidalite_testkit::watch();
+    let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &Options::default());
+    let pager = pager.expect("a database");
+    let txn = pager.begin_write().expect("the turn");
+    txn.commit(b"one", Durability::Durable).expect("a commit");
+    let pipeline = &pager.inner.pipeline;
+    let Files {
+        storage,
+        superblock,
+        lock,
+        ..
+    } = &pager.inner.files;
+    let found = Found::published(&**storage, superblock, lock, None).expect("no error");
+    let mut found = found.expect("what was committed");
+    let (first, second) = (found.durable.txn + 1, found.durable.txn + 2);
+    pipeline.stages().flushing = Some(Flushing {
+        txn: found.durable.txn,
+        checksum: 0,
+    });
+    let (one, other) = (waiting_for(&pager, first), waiting_for(&pager, second));
+    let begun = Instant::now();
+    while pipeline.stages().waiting.len() < 2 {
+        assert!(begun.elapsed() < LONG, "they wait for the flush");
+        thread::yield_now();
+    }
+    pipeline.stages().flushing = None;
+    // As another handle leaves it.
+    found.durable.txn = first;
+    found.meta.txn = first;
+    let state = State::of_meta(&found.meta, pager.inner.files.page_size);
+    pipeline.reset(&found, &Arc::new(state), true);
+    assert_eq!(one.recv_timeout(LONG), Ok(Waited::Durable));
+    // Nobody else is there to lead for the second.
+    assert_eq!(other.recv_timeout(LONG), Ok(Waited::NeedsTurn));
+}

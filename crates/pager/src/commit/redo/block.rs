@@ -1,0 +1,220 @@
+//! Blocks of the log: what one flush appends, each block once or twice.
+//!
+//! ```text
+//! 0        32         40         48      52       54     56
+//! | header | sequence | checksum | first | blocks | used | payload 4040 B, 0 .. |
+//! | 32 B   | u64      | u64      | u32   | u16    | u16  |                      |
+//! ```
+//!
+//! The header's owner is the number of the block, counted from 0; its flags say how often the block stands side by side, 1 or 2. Its
+//! birth is the newest commit of the flush. `sequence` and `checksum` name the durable record on which the log stands
+//! (`meta::checksum_of`); a block that names another one is of an older log in the same place. `first` and `blocks`: the blocks of the
+//! same flush. `used`: bytes of payload. The payloads of a flush, joined, are records of commits.
+
+use super::area::Area;
+use crate::format::header::{HEADER_BYTES, Header, seal_block};
+use crate::format::kind::Kind;
+use crate::format::layout::BLOCK_BYTES;
+use crate::format::superblock::verify_own;
+use tidalite_base::{TxnId, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
+
+const SEQUENCE_AT: usize = HEADER_BYTES;
+const CHECKSUM_AT: usize = SEQUENCE_AT + 8;
+const FIRST_AT: usize = CHECKSUM_AT + 8;
+const BLOCKS_AT: usize = FIRST_AT + 4;
+const USED_AT: usize = BLOCKS_AT + 2;
+const PAYLOAD_AT: usize = USED_AT + 2;
+const PAYLOAD_BYTES: usize = BLOCK_BYTES - PAYLOAD_AT;
+const _: () = assert!(PAYLOAD_AT == 56);
+
+/// The durable record on which a log stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stand {
+    pub(crate) sequence: u64,
+    pub(crate) checksum: u64,
+}
+
+/// Where in the log a flush goes, or was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number of its first block.
+    pub(crate) number: u32,
+    /// Which block of the area that is.
+    pub(crate) position: u64,
+}
+
+/// Blocks that a payload takes, each stored once.
+pub(super) fn blocks_for(payload: usize) -> u64 {
+    payload.div_ceil(PAYLOAD_BYTES) as u64
+}
+
+/// The blocks of a flush, as they are to be written from `place` on.
+pub(super) fn encode(
+    payload: &[u8],
+    (area, place, stand): (&Area, Place, Stand),
+    (newest, copies): (TxnId, u8),
+) -> Vec<u8> {
+    let blocks = blocks_for(payload.len());
+    let mut bytes = vec![0u8; blocks as usize * usize::from(copies) * BLOCK_BYTES];
+    let mut places = bytes.chunks_exact_mut(BLOCK_BYTES);
+    let mut address = area.at + place.position * BLOCK_BYTES as u64;
+    for (number, part) in payload.chunks(PAYLOAD_BYTES).enumerate() {
+        for block in places.by_ref().take(usize::from(copies)) {
+            put_u64(block, SEQUENCE_AT, stand.sequence);
+            put_u64(block, CHECKSUM_AT, stand.checksum);
+            put_u32(block, FIRST_AT, place.number);
+            put_u16(block, BLOCKS_AT, blocks as u16);
+            put_u16(block, USED_AT, part.len() as u16);
+            block[PAYLOAD_AT..PAYLOAD_AT + part.len()].copy_from_slice(part);
+            let header = Header {
+                kind: Kind::Redo,
+                flags: copies,
+                owner: u64::from(place.number) + number as u64,
+                address,
+                birth: newest,
+            };
+            let _ = seal_block(block, &header);
+            address += BLOCK_BYTES as u64;
+        }
+    }
+    bytes
+}
+
+/// A block that was found.
+struct Found<'a> {
+    number: u64,
+    copies: u8,
+    first: u32,
+    blocks: u16,
+    newest: TxnId,
+    payload: &'a [u8],
+}
+
+/// The block at a position of the log, if it is a whole one that stands on this record.
+fn block<'a>(log: &'a [u8], area: &Area, position: u64, stand: Stand) -> Option<Found<'a>> {
+    block_if(log, area, position, |found| found == stand)
+}
+
+/// The block at a position of the log, if it is a whole one and stands on a record that is `wanted`.
+fn block_if<'a>(
+    log: &'a [u8],
+    area: &Area,
+    position: u64,
+    wanted: impl Fn(Stand) -> bool,
+) -> Option<Found<'a>> {
+    let from = usize::try_from(position).ok()?.checked_mul(BLOCK_BYTES)?;
+    let bytes = log.get(from..from.checked_add(BLOCK_BYTES)?)?;
+    let stand = Stand {
+        sequence: get_u64(bytes, SEQUENCE_AT),
+        checksum: get_u64(bytes, CHECKSUM_AT),
+    };
+    if !wanted(stand) {
+        return None;
+    }
+    verify_own(bytes, Kind::Redo, area.at + from as u64).ok()?;
+    let header = Header::decode(bytes);
+    let payload = &bytes[PAYLOAD_AT..];
+    Some(Found {
+        number: header.owner,
+        copies: header.flags,
+        first: get_u32(bytes, FIRST_AT),
+        blocks: get_u16(bytes, BLOCKS_AT),
+        newest: header.birth,
+        payload: payload.get(..usize::from(get_u16(bytes, USED_AT)))?,
+    })
+}
+
+/// A flush that was found whole.
+pub(super) struct Flush {
+    pub(super) payload: Vec<u8>,
+    pub(super) next: Place,
+}
+
+/// The flush at a place in `log`, the bytes of the area; `None` when a block of it is missing in all its copies.
+pub(super) fn flush(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<Flush> {
+    // A flush of no blocks would be followed by itself.
+    let wanted = |found: &Found<'_>| {
+        found.first == place.number && (1..=2).contains(&found.copies) && found.blocks > 0
+    };
+    let own = |position, number: u64| {
+        block(log, area, position, stand).filter(|found| found.number == number && wanted(found))
+    };
+    let number = u64::from(place.number);
+    let first = own(place.position, number).or_else(|| own(place.position + 1, number))?;
+    let copies = u64::from(first.copies);
+    let mut payload = Vec::new();
+    for index in 0..u64::from(first.blocks) {
+        let from = place.position + index * copies;
+        let mut both = (from..from + copies).filter_map(|position| own(position, number + index));
+        payload.extend_from_slice(both.next()?.payload);
+    }
+    Some(Flush {
+        payload,
+        next: Place {
+            number: place.number.checked_add(u32::from(first.blocks))?,
+            position: place.position + u64::from(first.blocks) * copies,
+        },
+    })
+}
+
+/// The newest commit that a block of the log tells of.
+pub(super) fn newest(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
+    let positions = 0..(log.len() / BLOCK_BYTES) as u64;
+    let blocks = positions.filter_map(|position| block(log, area, position, stand));
+    blocks.map(|found| found.newest).max()
+}
+
+/// The newest commit in blocks that stand on a later record than this one. A log begins only when its record is durable, so there was one.
+pub(super) fn newest_of_later(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
+    let positions = 0..(log.len() / BLOCK_BYTES) as u64;
+    let is_later = |found: Stand| found.sequence > stand.sequence;
+    let blocks = positions.filter_map(|position| block_if(log, area, position, is_later));
+    blocks.map(|found| found.newest).max()
+}
+
+/// The newest commit of a flush behind the one at `place`, which is missing. A flush is begun only after the barrier of the one before has
+/// succeeded, so the missing one was durable.
+pub(super) fn newest_behind(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<TxnId> {
+    let positions = place.position..(log.len() / BLOCK_BYTES) as u64;
+    let blocks = positions.filter_map(|position| block(log, area, position, stand));
+    let later = blocks.filter(|found| found.first > place.number);
+    later.map(|found| found.newest).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commit::redo::block::{Area, BLOCK_BYTES, BLOCKS_AT, Place, Stand, encode, flush};
+    use crate::format::header::{Header, seal_block};
+    use tidalite_base::{TxnId, put_u16};
+
+    const AREA: Area = Area {
+        at: 1 << 20,
+        bytes: 8 * BLOCK_BYTES as u64,
+    };
+    const STAND: Stand = Stand {
+        sequence: 5,
+        checksum: 7,
+    };
+
+    #[test]
+    fn a_flush_leads_behind_itself_or_is_none() {
+        let payload = vec![3; 5000];
+        let sound = encode(&payload, (&AREA, Place::default(), STAND), (TxnId(9), 1));
+        for blocks in 0..=4 {
+            let mut log = sound.clone();
+            for block in log.chunks_exact_mut(BLOCK_BYTES) {
+                put_u16(block, BLOCKS_AT, blocks);
+                let header = Header::decode(block);
+                let _ = seal_block(block, &header);
+            }
+            let found = flush(&log, &AREA, Place::default(), STAND);
+            let position = found.as_ref().map(|found| found.next.position);
+            // Of fewer blocks than there are it is cut short, which the records in it tell; of more some are missing.
+            let expected = Some(u64::from(blocks)).filter(|blocks| (1..=2).contains(blocks));
+            assert_eq!(position, expected, "{blocks} blocks");
+            if blocks == 2 {
+                assert!(found.is_some_and(|found| found.payload == payload));
+            }
+        }
+    }
+}

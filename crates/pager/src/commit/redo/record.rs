@@ -1,0 +1,170 @@
+//! What the log holds of a commit: its meta record and its pages, each as what differs from what was there before.
+//!
+//! ```text
+//! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | page as a difference | ...
+//! ```
+//!
+//! `bytes` counts what follows it. The meta record is stored as a block whose sequence number, standing and confirmations are 0 and whose
+//! address is 0, as what differs from that of the commit before. A page differs from page `base` as the commit before left it;
+//! 0: from a page of zeros. Page numbers ascend.
+
+use super::delta;
+use super::delta::Encoder;
+use crate::error::Result;
+use crate::format::layout::BLOCK_BYTES;
+use crate::format::meta::{Meta, Standing};
+use std::sync::Arc;
+use tidalite_base::{Corrupt, get_u32, get_u64};
+
+/// A page of a commit.
+pub(crate) struct PageOf<'a> {
+    pub(crate) page: u64,
+    /// What it was copied from.
+    pub(crate) base: Option<(u64, &'a [u8])>,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// A meta record without what depends on when and where it is written.
+pub(super) fn image(meta: &Meta) -> Vec<u8> {
+    let mut block = vec![0; BLOCK_BYTES];
+    let unconfirmed;
+    let bare = match meta.confirmations {
+        0 => meta,
+        _ => {
+            unconfirmed = Meta {
+                confirmations: 0,
+                ..meta.clone()
+            };
+            &unconfirmed
+        }
+    };
+    bare.encode_standing(&mut block, 0, 0, &Standing::default());
+    block
+}
+
+/// Appends the length, which is known when the rest is there.
+fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    put(out);
+    let len = (out.len() - at - 4) as u32;
+    out[at..at + 4].copy_from_slice(&len.to_le_bytes());
+}
+
+/// Makes records; what it needs for that is kept from one to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    steps: Encoder,
+    /// The newest meta record, and its image: the next commit is on top of it, as a rule.
+    last: Option<(Arc<Meta>, Vec<u8>)>,
+    zeros: Vec<u8>,
+}
+
+impl Recorder {
+    /// The record of a commit on top of `before`; `None` as soon as it is known to be longer than this.
+    pub(super) fn encode<'a>(
+        &mut self,
+        (meta, before): (&Arc<Meta>, &Arc<Meta>),
+        pages: impl ExactSizeIterator<Item = PageOf<'a>>,
+        bytes_max: usize,
+    ) -> Option<Vec<u8>> {
+        let Self { steps, last, zeros } = self;
+        let mut out = Vec::with_capacity(BLOCK_BYTES);
+        let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, before));
+        let of_before = known.map_or_else(|| image(before), |(_, image)| image);
+        let of_meta = image(meta);
+        with_length(&mut out, |out| {
+            out.extend_from_slice(&meta.txn.to_le_bytes());
+            with_length(out, |out| steps.encode(&of_meta, &of_before, out));
+            out.extend_from_slice(&(pages.len() as u32).to_le_bytes());
+            for PageOf { page, base, bytes } in pages {
+                if out.len() > bytes_max {
+                    break;
+                }
+                out.extend_from_slice(&page.to_le_bytes());
+                out.extend_from_slice(&base.map_or(0, |(number, _)| number).to_le_bytes());
+                with_length(out, |out| match base {
+                    Some((_, base)) => steps.encode(bytes, base, out),
+                    None => {
+                        zeros.resize(bytes.len(), 0);
+                        steps.encode(bytes, zeros, out);
+                    }
+                });
+            }
+        });
+        *last = Some((Arc::clone(meta), of_meta));
+        (out.len() <= bytes_max).then_some(out)
+    }
+}
+
+/// A page as a record tells of it.
+#[derive(Debug)]
+pub(super) struct Changed<'a> {
+    pub(super) page: u64,
+    pub(super) base: u64,
+    pub(super) steps: &'a [u8],
+}
+
+/// A record as it was found.
+#[derive(Debug)]
+pub(super) struct Record<'a> {
+    pub(super) meta: Meta,
+    pub(super) pages: Vec<Changed<'a>>,
+}
+
+/// Takes fields from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let Some((taken, rest)) = self.0.split_at_checked(len) else {
+            return Err(damaged(
+                &format!("{} bytes more", self.0.len()),
+                &format!("{len}"),
+            ));
+        };
+        self.0 = rest;
+        Ok(taken)
+    }
+    fn u32(&mut self) -> Result<u32> {
+        Ok(get_u32(self.take(4)?, 0))
+    }
+    fn u64(&mut self) -> Result<u64> {
+        Ok(get_u64(self.take(8)?, 0))
+    }
+    fn part(&mut self) -> Result<&'a [u8]> {
+        let len = self.u32()? as usize;
+        self.take(len)
+    }
+}
+
+pub(super) fn damaged(found: &str, expected: &str) -> crate::Error {
+    Corrupt::new("record in the log", 0, found, expected).into()
+}
+
+/// Takes the next record from the front of `bytes`; `before`: the meta record of the commit that it stands on.
+pub(super) fn decode<'a>(bytes: &mut &'a [u8], before: &Meta) -> Result<Record<'a>> {
+    let mut all = Reader(bytes);
+    let mut own = Reader(all.part()?);
+    *bytes = all.0;
+    let txn = own.u64()?;
+    let block = delta::decode(own.part()?, &image(before));
+    let block = block.ok_or_else(|| damaged("steps that make no block", "a meta record"))?;
+    let meta = Meta::decode(&block, 0, &before.uuid)?;
+    if meta.txn != txn || txn <= before.txn {
+        let found = format!("{} as {txn} after {}", meta.txn, before.txn);
+        return Err(damaged(&found, "transactions that ascend"));
+    }
+    let (count, mut pages) = (own.u32()?, Vec::new());
+    for _ in 0..count {
+        pages.push(Changed {
+            page: own.u64()?,
+            base: own.u64()?,
+            steps: own.part()?,
+        });
+    }
+    if !own.0.is_empty() || !pages.is_sorted_by(|a, b| a.page < b.page) {
+        return Err(damaged("pages out of order, or bytes left", "neither"));
+    }
+    Ok(Record { meta, pages })
+}

@@ -1,0 +1,234 @@
+//! What the log holds at opening, and making a durable record of it.
+//!
+//! Invariants
+//! 1. Nothing is written before everything is known; `settle` writes pages that the durable record does not show, then, synced before
+//!    and after, the record of the newest commit over the other pair. A crash in between finds the same log again.
+//! 2. A page whose base is damaged comes out with a wrong checksum: whoever reads it is told.
+
+use super::area::{Area, BYTES_MAX, REPLAY_BYTES_MAX};
+use super::block::{Place, Stand, flush, newest, newest_behind, newest_of_later};
+use super::delta;
+use super::record::{Changed, damaged, decode};
+use crate::error::{Error, Result};
+use crate::format::layout::{BLOCK_BYTES, first_page, meta_at};
+use crate::format::meta::checksum_of;
+use crate::format::meta::{Meta, Standing};
+use crate::format::superblock::read_failed;
+use crate::storage::{Growth, Storage};
+use std::collections::BTreeMap;
+use tidalite_base::TxnId;
+
+/// The newest state that the log leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct Replayed {
+    /// Its meta record.
+    pub(crate) meta: Meta,
+    /// Pages by number, as they are to be.
+    pub(crate) pages: BTreeMap<u64, Vec<u8>>,
+    pub(crate) commits: u64,
+}
+
+/// What `read` found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Logged {
+    pub(crate) replayed: Option<Replayed>,
+    /// The log has a hole: the newest commit of the flushes behind it.
+    pub(crate) lost: Option<TxnId>,
+    /// The newest commit in blocks that stand on a later record than the one given.
+    pub(crate) newer: Option<TxnId>,
+}
+
+/// Reads the log that stands on a durable record, if there are commits beyond `known` in it.
+///
+/// # Errors
+/// `Io`; `Corrupt` when blocks with right checksums hold what no writer would have written.
+pub(crate) fn read(
+    storage: &dyn Storage,
+    page_size: usize,
+    durable: &Meta,
+    known: u64,
+) -> Result<Logged> {
+    let Some(area) = Area::of(durable, page_size) else {
+        return Ok(Logged::default());
+    };
+    let len = usize::try_from(area.bytes.min(BYTES_MAX)).unwrap_or(0);
+    let mut copy = Vec::new();
+    let log = match storage.mapped(area.at, len) {
+        Some(log) => log,
+        None => {
+            copy.resize(len, 0);
+            storage
+                .read_at(area.at, &mut copy)
+                .map_err(|error| read_failed(area.at, error))?;
+            &copy
+        }
+    };
+    let stand = Stand {
+        sequence: durable.sequence,
+        checksum: checksum_of(durable),
+    };
+    let newer = newest_of_later(log, &area, stand);
+    if newest(log, &area, stand).is_none_or(|newest| newest.0 <= known) {
+        return Ok(Logged {
+            newer,
+            ..Logged::default()
+        });
+    }
+    let mut found = Replayed {
+        meta: durable.clone(),
+        pages: BTreeMap::new(),
+        commits: 0,
+    };
+    // What commits needed is there: growth is synced before they are written. A little more if a power cut took it.
+    let len = storage.len().map_err(|error| read_failed(0, error))?;
+    let pages_max = (len + REPLAY_BYTES_MAX) / page_size as u64;
+    let mut place = Place::default();
+    while let Some(next) = flush(log, &area, place, stand) {
+        place = next.next;
+        let mut records = &*next.payload;
+        while !records.is_empty() {
+            let record = decode(&mut records, &found.meta)?;
+            if record.meta.pages > pages_max {
+                let found = format!("a file of {} pages", record.meta.pages);
+                return Err(damaged(&found, &format!("{pages_max} at most")));
+            }
+            for changed in &record.pages {
+                let page = found.page(storage, page_size, &record.meta, changed)?;
+                found.pages.insert(changed.page, page);
+                let bytes = found.pages.len() as u64 * page_size as u64;
+                if bytes > REPLAY_BYTES_MAX {
+                    let expected = format!("{REPLAY_BYTES_MAX} at most");
+                    return Err(damaged(&format!("{bytes} bytes of pages"), &expected));
+                }
+            }
+            found.meta = record.meta;
+            found.commits += 1;
+        }
+    }
+    Ok(Logged {
+        replayed: (found.meta.txn > known).then_some(found),
+        lost: newest_behind(log, &area, place, stand),
+        newer,
+    })
+}
+
+impl Replayed {
+    /// A page of the next commit, whose record is `meta`.
+    fn page(
+        &self,
+        storage: &dyn Storage,
+        page_size: usize,
+        meta: &Meta,
+        changed: &Changed<'_>,
+    ) -> Result<Vec<u8>> {
+        let inside = |page, meta: &Meta| (first_page(page_size)..meta.pages).contains(&page);
+        if !inside(changed.page, meta) || changed.base != 0 && !inside(changed.base, &self.meta) {
+            let found = format!("page {} from page {}", changed.page, changed.base);
+            return Err(damaged(&found, "pages of the file"));
+        }
+        let mut read = vec![0; page_size];
+        let base = match (changed.base, self.pages.get(&changed.base)) {
+            (0, _) => &read,
+            (_, Some(page)) => page,
+            (base, None) => {
+                let at = base * page_size as u64;
+                storage
+                    .read_at(at, &mut read)
+                    .map_err(|error| read_failed(at, error))?;
+                &read
+            }
+        };
+        delta::decode(changed.steps, base)
+            .ok_or_else(|| damaged("steps that make no page", "a page"))
+    }
+}
+
+/// Writes what was replayed to the file and makes it the newest durable record, which it returns.
+///
+/// # Errors
+/// `DiskFull`, `Io`.
+pub(crate) fn settle(
+    storage: &dyn Storage,
+    page_size: usize,
+    durable: &Meta,
+    replayed: &Replayed,
+) -> Result<Meta> {
+    let bytes = replayed.meta.pages * page_size as u64;
+    let len = storage.len().map_err(|error| read_failed(0, error))?;
+    let failed = |at, len| move |error| Error::of_write("what the log holds", at, len, error);
+    if len < bytes {
+        let grown = storage.grow(bytes, Growth::Zeros);
+        grown.map_err(failed(len, bytes - len))?;
+    }
+    for (page, bytes) in &replayed.pages {
+        let at = page * page_size as u64;
+        let written = storage.write_at(at, bytes);
+        written.map_err(failed(at, bytes.len() as u64))?;
+    }
+    storage.sync_all().map_err(failed(0, bytes))?;
+    let record = Meta {
+        sequence: durable.sequence + 1,
+        standing: Standing::default(),
+        confirmations: 0,
+        ..replayed.meta.clone()
+    };
+    for copy in [0, 1] {
+        let at = meta_at(record.pair(), copy);
+        let written = storage.write_at(at, &record.encode(at));
+        written.map_err(failed(at, BLOCK_BYTES as u64))?;
+    }
+    storage.sync().map_err(failed(0, BLOCK_BYTES as u64))?;
+    if let Some(observer) = storage.observer() {
+        observer.durable(record.txn);
+    }
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commit::redo::area::Area;
+    use crate::commit::redo::block::{Place, Stand, encode};
+    use crate::commit::redo::record::{PageOf, Recorder};
+    use crate::commit::redo::replay::{read, *};
+    use crate::format::meta::Redo;
+    use crate::storage::MemoryStorage;
+    use std::sync::Arc;
+
+    /// No more pages are made than a log may lead to, however many one record tells of.
+    #[test]
+    #[cfg_attr(miri, ignore = "64 MiB of pages, byte for byte")]
+    fn a_record_of_too_many_pages_ends_where_it_is_too_much() {
+        const PAGE: usize = 256 << 10;
+        let mut durable = Meta::first([7; 16], 64, 0);
+        durable.redo = Some(Redo {
+            page: 1,
+            pages: 1,
+            birth: 1,
+        });
+        let mut meta = durable.clone();
+        (meta.txn, meta.pages) = (2, 310);
+        let zeros = vec![0; PAGE];
+        let pages = (2..302).map(|page| PageOf {
+            page,
+            base: None,
+            bytes: &zeros,
+        });
+        let pages: Vec<PageOf<'_>> = pages.collect();
+        let records = (&Arc::new(meta), &Arc::new(durable.clone()));
+        let payload = Recorder::default().encode(records, pages.into_iter(), 1 << 20);
+        let area = Area::of(&durable, PAGE).expect("a log");
+        let stand = Stand {
+            sequence: durable.sequence,
+            checksum: checksum_of(&durable),
+        };
+        let place = (&area, Place::default(), stand);
+        let blocks = encode(&payload.expect("short"), place, (TxnId(2), 1));
+        let mut image = vec![0; 64 * PAGE];
+        image[PAGE..PAGE + blocks.len()].copy_from_slice(&blocks);
+        let storage = MemoryStorage::from_image(image);
+        let found = read(&storage, PAGE, &durable, 1).err();
+        let found = found.map(|error| error.to_string()).unwrap_or_default();
+        let first = format!("{} bytes", REPLAY_BYTES_MAX + PAGE as u64);
+        assert!(found.contains(&first), "{found}");
+    }
+}

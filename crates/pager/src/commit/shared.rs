@@ -1,0 +1,190 @@
+//! What readers, the writer and those who wait for a commit share: the files, the commits of this handle, the pipeline that makes them durable.
+
+use super::files::Files;
+use super::pipeline::{Pipeline, Until, Waited};
+use super::versions::{State, Versions};
+use crate::error::Result;
+use crate::lock::protocol;
+use crate::lock::queue::Patience;
+use crate::lock::readers::{Reader, ReaderKind};
+use crate::lock::slots::Seen;
+use crate::lock::writer_lock::{Came, Enough, Turn};
+use crate::options::event::Event;
+use crate::options::laggard::OnWait;
+use crate::seeded::{Bug, active};
+use crate::storage::Look;
+use crate::system::clock::now_ns;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tidalite_base::TxnId;
+
+/// Room for the transactions that are held, as many as there are mostly.
+const LIVE: usize = 16;
+
+/// The open file, without the state of its writer.
+pub(crate) struct Shared {
+    pub(crate) versions: Versions,
+    pub(crate) pipeline: Pipeline,
+    /// Dropped last, and of it the lock.
+    pub(crate) files: Files,
+}
+
+impl Shared {
+    /// The newest state that this handle knows.
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.versions.state()
+    }
+
+    /// Shows a commit of this handle, see [`Versions::publish`].
+    pub(crate) fn publish(&self, state: &Arc<State>, to_all: bool) {
+        self.versions.publish(&self.files.lock, state, to_all);
+    }
+
+    /// Takes over what another handle has published since.
+    #[cold]
+    pub(crate) fn refresh(&self) -> Result<()> {
+        self.versions.refresh(&self.files)
+    }
+
+    /// Waits until a transaction is durable, see [`Pipeline::wait`].
+    pub(crate) fn wait(&self, wanted: (u64, Until), until: Option<Instant>) -> Result<Waited> {
+        self.pipeline
+            .wait(&self.files, &self.versions, wanted, until)
+    }
+
+    /// The turn; of a handle that only reads, the turn among its own threads.
+    pub(crate) fn turn(&self) -> Result<Turn> {
+        self.turn_since(Instant::now())
+    }
+
+    /// The same for who has waited since then.
+    pub(crate) fn turn_since(&self, begun: Instant) -> Result<Turn> {
+        match self.turn_unless(begun, None)? {
+            Came::Turn(turn) => Ok(turn),
+            Came::Late | Came::Enough => Err(self.files.writer_busy()),
+        }
+    }
+
+    /// The same, unless something else is enough (`Turns::wait_unless`).
+    pub(crate) fn turn_unless(&self, begun: Instant, enough: Option<Enough<'_>>) -> Result<Came> {
+        self.files.lock.check_process()?;
+        if self.files.options.read_only {
+            return Ok(Came::Turn(self.files.turns.wait_as_reader()));
+        }
+        self.let_others()?;
+        let mut told = 0;
+        let mut waiting = || {
+            let seconds = begun.elapsed().as_secs();
+            if seconds > told
+                && let Some(OnWait(tell)) = &self.files.options.on_wait
+                && let Some(writer) = self.files.lock.writer_now()
+            {
+                told = seconds;
+                tell(&writer);
+            }
+        };
+        let patience = Patience::default();
+        self.files
+            .turns
+            .wait_unless(&patience, &mut waiting, enough)
+    }
+
+    /// Where commits of this handle wait for a flush that others share, the turn among the handles stays here; without an end where new
+    /// ones keep coming. So who wants to write while another handle waits first sees to it that what is here becomes durable and the turn
+    /// goes on, and queues behind.
+    pub(crate) fn let_others(&self) -> Result<()> {
+        if !self.files.turns.keeps() || !self.files.lock.others_wait() {
+            return Ok(());
+        }
+        if let Some(newest) = self.pipeline.newest_recorded() {
+            // Whatever comes of it: the turn is asked for next.
+            let _ = self.wait((newest, Until::Kept), None)?;
+        }
+        Ok(())
+    }
+
+    /// Looks whether the data file is still the one at its path. Where not, what this handle alone sees is given up, and with it the turn among
+    /// the handles that it may have kept for that. Not under the lock of the pipeline.
+    pub(crate) fn check_moved(&self, look: Look) -> Result<()> {
+        self.pipeline.check_moved(&self.files, look)
+    }
+
+    /// The transactions that readers in all processes hold, and the newest ones, ascending.
+    pub(crate) fn live(&self) -> Vec<u64> {
+        let mut live = Vec::with_capacity(LIVE);
+        live.push(self.versions.local.load(Ordering::SeqCst));
+        if !active(Bug::ReuseEarly) {
+            live.push(self.files.lock.area.published().load(Ordering::SeqCst));
+        }
+        if !active(Bug::ForgetReaders) {
+            self.files
+                .lock
+                .for_each_reader(|reader| live.push(reader.txn));
+        }
+        self.pipeline.holds(&mut live);
+        live.sort_unstable();
+        live.dedup();
+        live
+    }
+
+    /// Whether lazy commits have grown too many, or older than this.
+    pub(crate) fn sync_is_due(&self, age_max: Option<Duration>) -> bool {
+        let (bytes, since) = self.pipeline.unsynced();
+        let by_bytes = self
+            .files
+            .options
+            .sync_bytes
+            .is_some_and(|most| bytes >= most);
+        let age = || since.map_or(Duration::ZERO, |since| since.elapsed());
+        by_bytes || age_max.is_some_and(|most| age() >= most)
+    }
+
+    /// The same for a writer that keeps the turn: this is for itself to do, when a thread that makes them durable would, whether there is one or not.
+    pub(crate) fn sync_is_due_in_turn(&self) -> bool {
+        let ages = [
+            self.files.options.sync_after,
+            self.files.options.background_flush,
+        ];
+        self.sync_is_due(ages.into_iter().flatten().min())
+    }
+
+    /// A reader, as programs see it.
+    pub(crate) fn reader(&self, seen: &Seen) -> Reader {
+        let kind = match seen.word {
+            word if word & protocol::PARKED != 0 => ReaderKind::Parked,
+            word if word & protocol::EVICTABLE != 0 => ReaderKind::Evictable,
+            _ => ReaderKind::Read,
+        };
+        let published = self.files.lock.area.published().load(Ordering::SeqCst);
+        let newest = published.max(self.versions.local.load(Ordering::SeqCst));
+        let freed = self.files.lock.area.freed_pages().load(Ordering::Relaxed);
+        let page_bytes = self.files.page_size as u64;
+        Reader {
+            slot: seen.slot,
+            kind,
+            process: seen.process,
+            thread: seen.thread,
+            own: seen.own,
+            txn: TxnId(seen.txn),
+            lag_txns: newest.saturating_sub(seen.txn),
+            age: Duration::from_nanos(now_ns().saturating_sub(seen.since_ns)),
+            held_bytes: seen.held_pages.saturating_mul(page_bytes),
+            freed_bytes: freed
+                .saturating_sub(seen.freed_before)
+                .saturating_mul(page_bytes),
+        }
+    }
+
+    /// Takes the snapshot of a reader away, if it may lose it.
+    pub(crate) fn oust(&self, reader: &Seen) -> bool {
+        let ousted = self.files.lock.oust(reader);
+        if ousted {
+            self.files.log(&Event::Ousted {
+                process: reader.process,
+                txn: TxnId(reader.txn),
+            });
+        }
+        ousted
+    }
+}

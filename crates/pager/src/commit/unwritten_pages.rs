@@ -1,0 +1,114 @@
+//! Pages of `None` commits that are in memory only: nobody but this process sees such a commit, and nothing of it is promised.
+//! So its pages, sealed, wait here until a commit with a record writes them, once; those that die before are never written.
+//!
+//! Invariants
+//! 1. A page of a commit of this process is in the file, or here, or both. What was born up to `State::written` is in the
+//!    file: readers of that state look here for younger pages only, and in the file for what they do not find here.
+//! 2. A page leaves only when it is in the file, when its number is given to another page, or when it is free.
+//! 3. Only who has the turn puts in and takes out.
+//! 4. With the pages that are dead and still seen by a reader these are at most `Options::unwritten_bytes_max` bytes,
+//!    and those of one transaction.
+
+use crate::format::kind::Kind;
+use crate::format::page_map::PageMap;
+use crate::format::ptr::Ptr;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tidalite_base::TxnId;
+
+/// A sealed page in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) kind: Kind,
+    pub(crate) checksum: u64,
+    pub(crate) birth: TxnId,
+    /// No newer commit uses it.
+    pub(crate) is_dead: bool,
+    pub(crate) bytes: Arc<[u8]>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    map: PageMap<Waiting>,
+    /// While there are pages that are not dead: everything born up to here is in the file.
+    written: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Unwritten(RwLock<Pages>);
+
+impl Unwritten {
+    fn read(&self) -> RwLockReadGuard<'_, Pages> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lock(&self) -> RwLockWriteGuard<'_, Pages> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The page that a pointer names, if it is here.
+    #[cold]
+    pub(crate) fn get(&self, ptr: &Ptr, page_size: usize) -> Option<Arc<[u8]>> {
+        let pages = self.read();
+        let page = pages.map.get(&(ptr.addr / page_size as u64))?;
+        let same = page.birth == ptr.birth
+            && page.checksum == ptr.checksum
+            && page.kind == ptr.kind
+            && ptr.addr.is_multiple_of(page_size as u64)
+            && ptr.len as usize == page_size;
+        same.then(|| Arc::clone(&page.bytes))
+    }
+
+    /// Pages here.
+    pub(crate) fn len(&self) -> usize {
+        self.read().map.len()
+    }
+
+    /// The pages to write, by number: those that `is_wanted` and newer commits use.
+    pub(crate) fn to_write(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, Waiting)> {
+        let pages = self.read();
+        let each = pages
+            .map
+            .iter()
+            .filter(|(number, page)| !page.is_dead && is_wanted(**number));
+        each.map(|(&number, page)| (number, page.clone())).collect()
+    }
+}
+
+impl Pages {
+    /// Takes pages of a commit on top of `base`; returns what `State::written` is to say.
+    /// `reuse` gets the bytes of those whose numbers they have.
+    pub(crate) fn put(
+        &mut self,
+        base: u64,
+        pages: impl Iterator<Item = (u64, Waiting)>,
+        mut reuse: impl FnMut(Arc<[u8]>),
+    ) -> u64 {
+        let written = *self.written.get_or_insert(base);
+        for (number, page) in pages {
+            if let Some(before) = self.map.insert(number, page) {
+                reuse(before.bytes);
+            }
+        }
+        written
+    }
+
+    /// The free space was read anew: whatever is here belongs to commits that no record will name.
+    pub(crate) fn bury_all(&mut self) {
+        self.written = None;
+        self.map.values_mut().for_each(|page| page.is_dead = true);
+    }
+
+    /// A commit has freed a page, which may have been born before it.
+    pub(crate) fn bury(&mut self, number: u64) {
+        if let Some(page) = self.map.get_mut(&number) {
+            page.is_dead = true;
+        }
+    }
+
+    /// All that newer commits use has been written. The dead stay for readers who may still see them, `is_held`.
+    pub(crate) fn written(&mut self, mut is_held: impl FnMut(u64) -> bool) {
+        self.written = None;
+        self.map
+            .retain(|&number, page| page.is_dead && is_held(number));
+    }
+}

@@ -1,0 +1,137 @@
+//! The commit that readers of this handle see.
+//!
+//! Invariants
+//! 1. `state` is the newest commit that this handle knows, and `local` its transaction. It is the newest one
+//!    of all exactly while its `word` is what the lock area calls published. A state that is not the newest
+//!    gets no new readers.
+
+use super::files::Files;
+use super::found::Found;
+use super::unwritten_pages::Unwritten;
+use crate::error::Result;
+use crate::format::meta::Meta;
+use crate::format::ptr::Ptr;
+use crate::lock::handle::Lock;
+use crate::lock::protocol;
+use arc_swap::ArcSwap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_base::TxnId;
+
+/// One commit as readers see it.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) txn: TxnId,
+    /// What the lock area calls published while this is the newest state. (Another one only for commits that
+    /// this process alone sees.)
+    pub(crate) word: u64,
+    pub(crate) bytes: u64,
+    /// What was born up to here is in the file; of what is younger, pages may be in `Versions::unwritten`.
+    pub(crate) written: u64,
+    pub(crate) app: Arc<[u8]>,
+    pub(crate) user: Arc<[u8]>,
+    pub(crate) time_ns: i64,
+    /// Its table of pins, and its clock.
+    pub(crate) pins: Ptr,
+    pub(crate) clock: Ptr,
+    /// In a handle that only reads: where the free space of this state is found.
+    pub(crate) found: Option<Arc<Found>>,
+}
+
+impl State {
+    pub(crate) fn of_meta(meta: &Meta, page_size: usize) -> Self {
+        Self {
+            txn: TxnId(meta.txn),
+            word: meta.txn,
+            bytes: meta.pages * page_size as u64,
+            written: u64::MAX,
+            app: Arc::clone(&meta.app),
+            user: Arc::clone(&meta.user),
+            time_ns: meta.time_ns,
+            pins: meta.pins,
+            clock: meta.clock,
+            found: None,
+        }
+    }
+
+    pub(crate) fn of(found: Found, page_size: usize, read_only: bool) -> Self {
+        let mut state = Self::of_meta(&found.meta, page_size);
+        state.found = read_only.then(|| Arc::new(found));
+        state
+    }
+}
+
+/// The newest commit of this handle, and pages of commits that nobody has written yet.
+pub(crate) struct Versions {
+    pub(crate) state: ArcSwap<State>,
+    /// The transaction of `state`, for readers who look again.
+    pub(crate) local: AtomicU64,
+    pub(crate) unwritten: Unwritten,
+    /// Held while `state` changes.
+    publishing: Mutex<()>,
+}
+
+impl Versions {
+    pub(crate) fn new(state: State) -> Self {
+        Self {
+            local: AtomicU64::new(state.txn.0),
+            state: ArcSwap::from_pointee(state),
+            unwritten: Unwritten::default(),
+            publishing: Mutex::new(()),
+        }
+    }
+
+    /// The newest state that this handle knows.
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.state.load_full()
+    }
+
+    fn show(&self, state: Arc<State>) {
+        let txn = state.txn.0;
+        self.state.store(state);
+        self.local.store(txn, Ordering::SeqCst);
+    }
+
+    /// Shows a commit of this handle: to all, or to this process alone. Only while this handle has the turn. What is
+    /// shown already is never taken back for an older commit.
+    pub(crate) fn publish(&self, lock: &Lock, state: &Arc<State>, to_all: bool) {
+        let _publishing = self
+            .publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let published = lock.area.published();
+        let before = published.load(Ordering::SeqCst);
+        let word = if to_all {
+            state.txn.0.max(before)
+        } else {
+            before
+        };
+        let shown = self.state();
+        let newest = if state.txn > shown.txn { state } else { &shown };
+        if newest.word == word {
+            self.show(Arc::clone(newest));
+        } else {
+            let newest = State::clone(newest);
+            self.show(Arc::new(State { word, ..newest }));
+        }
+        if word > before {
+            protocol::publish(published, word);
+        }
+    }
+
+    /// Takes over what another handle has published since.
+    #[cold]
+    pub(crate) fn refresh(&self, files: &Files) -> Result<()> {
+        let _publishing = self
+            .publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = self.state.load().word;
+        let (storage, superblock) = (&*files.storage, &files.superblock);
+        if let Some(found) = Found::published(storage, superblock, &files.lock, Some(known))? {
+            let state = State::of(found, files.page_size, files.options.read_only);
+            self.show(Arc::new(state));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! What a page or block is.
+
+/// What a page or block is. The numbers are part of the format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Nothing: the null pointer, or an unknown number.
+    #[default]
+    None = 0,
+    /// Superblock.
+    Superblock = 1,
+    /// Meta block.
+    Meta = 2,
+    /// Branch of an ordered table.
+    KvBranch = 3,
+    /// Leaf of an ordered table.
+    KvLeaf = 4,
+    /// Chunk of a large value (at most 64 KiB of the extent).
+    KvValue = 5,
+    /// Free-space root.
+    FreeRoot = 6,
+    /// Free-space directory page.
+    FreeDirectory = 7,
+    /// Bitmap of one zone.
+    FreeBitmap = 8,
+    /// List of dead ranges that a snapshot may still see.
+    FreePending = 9,
+    /// The front's tail page.
+    Tail = 10,
+    /// Block of rows in a run of the front.
+    RunBlock = 11,
+    /// Header and directory of a series leaf.
+    SeriesLeaf = 12,
+    /// Spine of a series tree node.
+    SeriesNode = 13,
+    /// Column statistics of a series tree node.
+    SeriesStats = 14,
+    /// The front's record: its runs, merges and watermarks.
+    FrontRecord = 15,
+    /// Directory of the lists of dead ranges.
+    FreeDead = 16,
+    /// Table of named pins.
+    Pins = 17,
+    /// Which transaction was committed when.
+    Clock = 18,
+    /// Free space of the second file: its root, or a directory.
+    LargeSpace = 19,
+    /// Header and directory of a series leaf in cold form.
+    SeriesCold = 20,
+    /// Block of the log of small commits.
+    Redo = 21,
+}
+
+impl Kind {
+    /// The kind with this number; `None` for an unknown one.
+    #[must_use]
+    pub fn from_u8(number: u8) -> Self {
+        match number {
+            1 => Self::Superblock,
+            2 => Self::Meta,
+            3 => Self::KvBranch,
+            4 => Self::KvLeaf,
+            5 => Self::KvValue,
+            6 => Self::FreeRoot,
+            7 => Self::FreeDirectory,
+            8 => Self::FreeBitmap,
+            9 => Self::FreePending,
+            10 => Self::Tail,
+            11 => Self::RunBlock,
+            12 => Self::SeriesLeaf,
+            13 => Self::SeriesNode,
+            14 => Self::SeriesStats,
+            15 => Self::FrontRecord,
+            16 => Self::FreeDead,
+            17 => Self::Pins,
+            18 => Self::Clock,
+            19 => Self::LargeSpace,
+            20 => Self::SeriesCold,
+            21 => Self::Redo,
+            _ => Self::None,
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! The meta record: one durable commit. Written to both 4 KiB blocks of a pair.
+//!
+//! ```text
+//! 0        32     48         56       64      72          104   106       108        110       112   116    118
+//! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir-  | 0   | user | 0 |
+//! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations  |     | len  |   |
+//! 120              152    184     216                248   256         384        2048                                    4096
+//! | dead directory | pins | clock | durable record   | next| user data | app area | changes 16 B, pending ranges 32 B, 0.. |
+//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   | u64 | 128 B     | 1536 B,0 |                                        |
+//! ```
+//!
+//! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair
+//! s mod 2. `pages` is the file's length in pages. A change is `(page u64, count << 1 | used)`: the state
+//! of a range where it differs from the free-space structure under `free root`; they do not overlap.
+//! A pending range is `(page, count, birth, freed)`: used for whoever stands on a transaction t with
+//! birth <= t < freed, free for everyone else. `confirmations` u16 is 0 in a record as committed, see
+//! `Confirmation`. The durable record (sequence number, checksum, boot id; the checksum of the next one) is that on
+//! which a weak record in the lock file stands; zero in the data file. The pointer to the free space of the second file (32 B) is at 1920,
+//! behind the app area; then, at 1952, `(page, pages, birth)` of the log, or zeros; zeros follow to 2048.
+
+use super::header::{HEADER_BYTES, Header, seal_block};
+use super::kind::Kind;
+use super::layout::BLOCK_BYTES;
+use super::layout::meta_at;
+use super::ptr::{PTR_BYTES, Ptr};
+use super::superblock::verify_own;
+use crate::error::{Error, Result};
+use crate::system::uuid::uuid_text;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, TxnId, get_i64, get_u16, get_u64, put_i64, put_u16, put_u64};
+
+/// Bytes of the app area: what the layers above keep in every meta record.
+pub const APP_BYTES_MAX: usize = 1536;
+/// Bytes of the user data in every meta record.
+pub const USER_BYTES_MAX: usize = 128;
+
+const UUID_AT: usize = HEADER_BYTES;
+const SEQUENCE_AT: usize = UUID_AT + 16;
+const TIME_AT: usize = SEQUENCE_AT + 8;
+const PAGES_AT: usize = TIME_AT + 8;
+const FREE_ROOT_AT: usize = PAGES_AT + 8;
+const APP_LEN_AT: usize = FREE_ROOT_AT + PTR_BYTES;
+const CHANGES_AT: usize = APP_LEN_AT + 2;
+const PENDINGS_AT: usize = CHANGES_AT + 2;
+const CONFIRMATIONS_AT: usize = PENDINGS_AT + 2;
+const USER_LEN_AT: usize = CONFIRMATIONS_AT + 6;
+const DEAD_DIRECTORY_AT: usize = USER_LEN_AT + 4;
+const PINS_AT: usize = DEAD_DIRECTORY_AT + PTR_BYTES;
+const CLOCK_AT: usize = PINS_AT + PTR_BYTES;
+const DURABLE_SEQUENCE_AT: usize = CLOCK_AT + PTR_BYTES;
+const DURABLE_CHECKSUM_AT: usize = DURABLE_SEQUENCE_AT + 8;
+const BOOT_ID_AT: usize = DURABLE_CHECKSUM_AT + 8;
+const NEXT_CHECKSUM_AT: usize = BOOT_ID_AT + 16;
+const USER_AT: usize = NEXT_CHECKSUM_AT + 8;
+const APP_AT: usize = USER_AT + USER_BYTES_MAX;
+const LARGE_PTR_AT: usize = APP_AT + APP_BYTES_MAX;
+const REDO_AT: usize = LARGE_PTR_AT + PTR_BYTES;
+const LIST_AT: usize = 2048;
+const _: () = assert!(USER_AT == 256 && LARGE_PTR_AT == 1920 && REDO_AT + 24 <= LIST_AT);
+
+/// Transactions and durable commits of a file stay below: at a million a second for 100,000 years.
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
+
+const CHANGE_BYTES: usize = 16;
+pub(crate) const PENDING_BYTES: usize = 32;
+/// Bytes for changes and pending ranges.
+const LIST_BYTES: usize = BLOCK_BYTES - LIST_AT;
+
+/// A range whose state differs from the free-space structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) page: u64,
+    pub(crate) pages: u64,
+    pub(crate) used: bool,
+}
+
+/// A range that is dead but may still be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dead {
+    pub(crate) page: u64,
+    pub(crate) pages: u64,
+    pub(crate) birth: u64,
+    pub(crate) freed: u64,
+}
+
+impl Dead {
+    pub(crate) fn encode(&self, bytes: &mut [u8], at: usize) {
+        put_u64(bytes, at, self.page);
+        put_u64(bytes, at + 8, self.pages);
+        put_u64(bytes, at + 16, self.birth);
+        put_u64(bytes, at + 24, self.freed);
+    }
+
+    pub(crate) fn decode(bytes: &[u8], at: usize) -> Self {
+        Self {
+            page: get_u64(bytes, at),
+            pages: get_u64(bytes, at + 8),
+            birth: get_u64(bytes, at + 16),
+            freed: get_u64(bytes, at + 24),
+        }
+    }
+}
+
+/// The durable record on which a weak one stands. Zero in the data file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) sequence: u64,
+    pub(crate) checksum: u64,
+    /// Of the next durable record, which was being written meanwhile; 0 for none.
+    pub(crate) next_checksum: u64,
+    pub(crate) boot_id: [u8; 16],
+}
+
+/// True when this many changes and pending ranges fit a meta record.
+pub(crate) fn fit(changes: usize, pendings: usize) -> bool {
+    changes * CHANGE_BYTES + pendings * PENDING_BYTES <= LIST_BYTES
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub(crate) uuid: [u8; 16],
+    pub(crate) txn: u64,
+    pub(crate) sequence: u64,
+    pub(crate) time_ns: i64,
+    pub(crate) pages: u64,
+    pub(crate) free_root: Ptr,
+    /// Lists of dead ranges that are held beyond the pending ones.
+    pub(crate) dead_directory: Ptr,
+    /// Named pins.
+    pub(crate) pins: Ptr,
+    /// Which transaction was committed when.
+    pub(crate) clock: Ptr,
+    /// The free space of the second file; null without one.
+    pub(crate) large: Ptr,
+    /// Where the log is that stands on this record.
+    pub(crate) redo: Option<Redo>,
+    pub(crate) standing: Standing,
+    pub(crate) user: Arc<[u8]>,
+    pub(crate) app: Arc<[u8]>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) pendings: Vec<Dead>,
+    /// How often this copy was rewritten by writers that came to stand on it, modulo 2^16.
+    pub(crate) confirmations: u16,
+}
+
+/// The transaction of the record of a new file.
+pub(crate) const FIRST_TXN: u64 = 1;
+
+impl Meta {
+    /// The record of a file with nothing in it.
+    pub(crate) fn first(uuid: [u8; 16], pages: u64, time_ns: i64) -> Self {
+        Self {
+            uuid,
+            txn: FIRST_TXN,
+            sequence: 0,
+            time_ns,
+            pages,
+            free_root: Ptr::NULL,
+            dead_directory: Ptr::NULL,
+            pins: Ptr::NULL,
+            clock: Ptr::NULL,
+            large: Ptr::NULL,
+            redo: None,
+            standing: Standing::default(),
+            user: Arc::from([]),
+            app: Arc::from([]),
+            changes: Vec::new(),
+            pendings: Vec::new(),
+            confirmations: 0,
+        }
+    }
+
+    /// Whether both are copies of one record, however often rewritten.
+    pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
+        *self
+            == Self {
+                confirmations: self.confirmations,
+                ..other.clone()
+            }
+    }
+
+    /// The pair that a record of this sequence number goes to.
+    pub(crate) fn pair(&self) -> usize {
+        (self.sequence % 2) as usize
+    }
+
+    /// The block as it stands at `address`.
+    pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
+        let mut block = vec![0u8; BLOCK_BYTES];
+        self.encode_standing(&mut block, address, self.sequence, &self.standing);
+        block
+    }
+
+    /// As `encode`, of this record with another sequence number and another standing, into a block of zeros.
+    pub(crate) fn encode_standing(
+        &self,
+        block: &mut [u8],
+        address: u64,
+        sequence: u64,
+        standing: &Standing,
+    ) {
+        debug_assert!(fit(self.changes.len(), self.pendings.len()));
+        block[UUID_AT..SEQUENCE_AT].copy_from_slice(&self.uuid);
+        put_u64(block, SEQUENCE_AT, sequence);
+        put_i64(block, TIME_AT, self.time_ns);
+        put_u64(block, PAGES_AT, self.pages);
+        self.free_root.encode(block, FREE_ROOT_AT);
+        put_u16(block, APP_LEN_AT, self.app.len() as u16);
+        put_u16(block, CHANGES_AT, self.changes.len() as u16);
+        put_u16(block, PENDINGS_AT, self.pendings.len() as u16);
+        put_u16(block, CONFIRMATIONS_AT, self.confirmations);
+        put_u16(block, USER_LEN_AT, self.user.len() as u16);
+        self.dead_directory.encode(block, DEAD_DIRECTORY_AT);
+        self.pins.encode(block, PINS_AT);
+        self.clock.encode(block, CLOCK_AT);
+        self.large.encode(block, LARGE_PTR_AT);
+        if let Some(redo) = self.redo {
+            put_u64(block, REDO_AT, redo.page);
+            put_u64(block, REDO_AT + 8, redo.pages);
+            put_u64(block, REDO_AT + 16, redo.birth);
+        }
+        put_u64(block, DURABLE_SEQUENCE_AT, standing.sequence);
+        put_u64(block, DURABLE_CHECKSUM_AT, standing.checksum);
+        block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&standing.boot_id);
+        put_u64(block, NEXT_CHECKSUM_AT, standing.next_checksum);
+        block[USER_AT..USER_AT + self.user.len()].copy_from_slice(&self.user);
+        block[APP_AT..APP_AT + self.app.len()].copy_from_slice(&self.app);
+        let mut at = LIST_AT;
+        for change in &self.changes {
+            put_u64(block, at, change.page);
+            put_u64(block, at + 8, change.pages << 1 | u64::from(change.used));
+            at += CHANGE_BYTES;
+        }
+        for dead in &self.pendings {
+            dead.encode(block, at);
+            at += PENDING_BYTES;
+        }
+        let header = Header {
+            kind: Kind::Meta,
+            flags: 0,
+            owner: 0,
+            address,
+            birth: TxnId(self.txn),
+        };
+        let _ = seal_block(block, &header);
+    }
+
+    pub(crate) fn decode(block: &[u8], address: u64, uuid: &[u8; 16]) -> Result<Self> {
+        verify_own(block, Kind::Meta, address)?;
+        let damaged = |what: &str, found: String, expected: String| {
+            Error::from(Corrupt::new(
+                format!("meta block: {what}"),
+                address,
+                found,
+                expected,
+            ))
+        };
+        if &block[UUID_AT..SEQUENCE_AT] != uuid {
+            let found = uuid_text(&block[UUID_AT..SEQUENCE_AT]);
+            return Err(damaged("file id", found, uuid_text(uuid)));
+        }
+        let (txn, sequence) = (Header::decode(block).birth.0, get_u64(block, SEQUENCE_AT));
+        if txn == 0 || txn.max(sequence) >= COUNT_MAX {
+            let found = format!("transaction {txn}, sequence number {sequence}");
+            return Err(damaged(
+                "counters",
+                found,
+                format!("from 1 below {COUNT_MAX}"),
+            ));
+        }
+        let app_len = usize::from(get_u16(block, APP_LEN_AT));
+        let changes = usize::from(get_u16(block, CHANGES_AT));
+        let pendings = usize::from(get_u16(block, PENDINGS_AT));
+        let user_len = usize::from(get_u16(block, USER_LEN_AT));
+        if app_len > APP_BYTES_MAX || user_len > USER_BYTES_MAX || !fit(changes, pendings) {
+            return Err(damaged(
+                "lengths",
+                format!("{app_len}, {changes}, {pendings}, {user_len}"),
+                "lengths that fit the block".into(),
+            ));
+        }
+        let [page, pages, birth] = [0, 8, 16].map(|field| get_u64(block, REDO_AT + field));
+        let length = get_u64(block, PAGES_AT);
+        let inside = page.checked_add(pages).is_some_and(|end| end <= length);
+        if page != 0 && (pages == 0 || !inside || birth > txn) {
+            let found = format!("{pages} pages at page {page} of {birth}");
+            let expected = format!("pages below {length}, not younger than {txn}");
+            return Err(damaged("place of the log", found, expected));
+        }
+        let redo = (page != 0).then_some(Redo { page, pages, birth });
+        let change = |i: usize| {
+            let at = LIST_AT + i * CHANGE_BYTES;
+            let word = get_u64(block, at + 8);
+            Change {
+                page: get_u64(block, at),
+                pages: word >> 1,
+                used: word & 1 == 1,
+            }
+        };
+        let dead_at = LIST_AT + changes * CHANGE_BYTES;
+        let dead = |i: usize| Dead::decode(block, dead_at + i * PENDING_BYTES);
+        let mut boot_id = [0u8; 16];
+        boot_id.copy_from_slice(&block[BOOT_ID_AT..BOOT_ID_AT + 16]);
+        Ok(Self {
+            uuid: *uuid,
+            txn,
+            sequence,
+            time_ns: get_i64(block, TIME_AT),
+            pages: get_u64(block, PAGES_AT),
+            free_root: Ptr::decode(block, FREE_ROOT_AT),
+            dead_directory: Ptr::decode(block, DEAD_DIRECTORY_AT),
+            pins: Ptr::decode(block, PINS_AT),
+            clock: Ptr::decode(block, CLOCK_AT),
+            large: Ptr::decode(block, LARGE_PTR_AT),
+            redo,
+            standing: Standing {
+                sequence: get_u64(block, DURABLE_SEQUENCE_AT),
+                checksum: get_u64(block, DURABLE_CHECKSUM_AT),
+                next_checksum: get_u64(block, NEXT_CHECKSUM_AT),
+                boot_id,
+            },
+            user: block[USER_AT..USER_AT + user_len].into(),
+            app: block[APP_AT..APP_AT + app_len].into(),
+            changes: (0..changes).map(change).collect(),
+            pendings: (0..pendings).map(dead).collect(),
+            confirmations: get_u16(block, CONFIRMATIONS_AT),
+        })
+    }
+}
+
+/// The pages of the file in which the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Redo {
+    pub(crate) page: u64,
+    pub(crate) pages: u64,
+    pub(crate) birth: u64,
+}
+
+/// What a weak record says of the durable one it stands on: the checksum of copy a as it was committed.
+pub(crate) fn checksum_of(record: &Meta) -> u64 {
+    let committed = Meta {
+        confirmations: 0,
+        ..record.clone()
+    };
+    get_u64(&committed.encode(meta_at(record.pair(), 0)), 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::header::{Header, seal_block};
+    use crate::format::kind::Kind;
+    use crate::format::layout::BLOCK_BYTES;
+    use crate::format::meta::Redo;
+    use crate::format::meta::{APP_BYTES_MAX, Change, Dead, Meta, Standing, USER_BYTES_MAX};
+    use crate::format::ptr::Ptr;
+    use tidalite_base::{TxnId, get_u16, get_u64, put_u16};
+
+    fn ptr(addr: u64) -> Ptr {
+        Ptr {
+            addr,
+            len: 4096,
+            kind: Kind::KvLeaf,
+            checksum: addr * 3,
+            birth: TxnId(5),
+        }
+    }
+
+    fn full() -> Meta {
+        let change = |i: u64| Change {
+            page: 7 * i,
+            pages: 3,
+            used: i.is_multiple_of(2),
+        };
+        let dead = |i: u64| Dead {
+            page: 9 * i,
+            pages: 2,
+            birth: i,
+            freed: i + 4,
+        };
+        Meta {
+            uuid: [7; 16],
+            txn: 99,
+            sequence: 44,
+            time_ns: -5,
+            pages: 1 << 40,
+            free_root: ptr(1 << 20),
+            dead_directory: ptr(2 << 20),
+            pins: ptr(3 << 20),
+            clock: ptr(4 << 20),
+            large: ptr(5 << 20),
+            redo: Some(Redo {
+                page: 1 << 39,
+                pages: 77,
+                birth: 98,
+            }),
+            standing: Standing {
+                sequence: 43,
+                checksum: 0xabcd,
+                next_checksum: 0xef,
+                boot_id: [9; 16],
+            },
+            user: vec![0x55; USER_BYTES_MAX].into(),
+            app: vec![0xaa; APP_BYTES_MAX].into(),
+            changes: (0..64).map(change).collect(),
+            pendings: (0..32).map(dead).collect(),
+            confirmations: 3,
+        }
+    }
+
+    /// Everything at its largest: no field lies over another.
+    #[test]
+    fn a_full_record_comes_back() {
+        let meta = full();
+        let block = meta.encode(4096);
+        assert_eq!(block.len(), BLOCK_BYTES);
+        assert_eq!(Meta::decode(&block, 4096, &meta.uuid).unwrap(), meta);
+        // Where docs/format.md says.
+        assert_eq!(get_u64(&block, 120), 2 << 20);
+        assert_eq!(get_u64(&block, 152), 3 << 20);
+        assert_eq!(get_u64(&block, 184), 4 << 20);
+        assert_eq!((get_u64(&block, 216), get_u64(&block, 224)), (43, 0xabcd));
+        assert_eq!(get_u16(&block, 116), 128);
+        assert!(block[256..384].iter().all(|&byte| byte == 0x55));
+        assert!(block[384..1920].iter().all(|&byte| byte == 0xaa));
+        assert_eq!(get_u64(&block, 1920), 5 << 20);
+        assert_eq!(
+            [1952, 1960, 1968].map(|at| get_u64(&block, at)),
+            [1 << 39, 77, 98]
+        );
+        assert_eq!((block[1952], get_u64(&block, 2064)), (0, 7));
+    }
+
+    #[test]
+    fn lengths_and_flags_that_cannot_be_are_refused() {
+        for (at, value) in [
+            (104, 1537),
+            (106, 65),
+            (108, 33),
+            (116, 129),
+            (1958, 0x8000),
+            (1966, 0x8000),
+            (1974, 0x8000),
+        ] {
+            let mut block = full().encode(4096);
+            put_u16(&mut block, at, value);
+            let header = Header::decode(&block);
+            let _ = seal_block(&mut block, &header);
+            let found = Meta::decode(&block, 4096, &[7; 16]);
+            assert!(found.is_err(), "{value} at {at}: {found:?}");
+        }
+    }
+}

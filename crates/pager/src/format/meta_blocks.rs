@@ -1,0 +1,169 @@
+//! The four blocks that hold meta records, and how a record is rewritten in them.
+
+use super::layout::meta_at;
+use super::meta::Meta;
+use super::superblock::read_block;
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+
+/// How a writer rewrites the record it stands on, so that whatever processes were killed or syncs failed before,
+/// at every moment one copy of an acknowledged record is on the medium.
+///
+/// Round c writes copy `c & 1` first, with the number c, and the other one after a sync. So of two copies with
+/// different numbers the higher one may be in flight and is written again first; of two with the same number c
+/// the second of round c, copy `1 - (c & 1)`, may be, and is the first of round c + 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Confirmation {
+    /// The number both copies get.
+    pub(crate) number: u16,
+    /// The copy that is written first.
+    pub(crate) first: usize,
+}
+
+impl Confirmation {
+    /// After copies with these numbers were found.
+    pub(crate) fn after([a, b]: [u16; 2]) -> Self {
+        if a == b {
+            let number = a.wrapping_add(1);
+            return Self {
+                number,
+                first: usize::from(number & 1),
+            };
+        }
+        let a_is_newer = a.wrapping_sub(b) < 1 << 15;
+        let (number, first) = if a_is_newer { (a, 0) } else { (b, 1) };
+        Self { number, first }
+    }
+
+    /// The number for a damaged copy that is rewritten beside a sound one: the next one whose round begins with it.
+    pub(crate) fn of_healed(copy: usize, sound: u16) -> u16 {
+        let next = sound.wrapping_add(1);
+        if usize::from(next & 1) == copy {
+            next
+        } else {
+            next.wrapping_add(1)
+        }
+    }
+}
+
+/// What the four meta blocks hold.
+#[derive(Debug)]
+pub(crate) struct MetaBlocks {
+    /// By pair and copy.
+    pub(crate) copies: [[Result<Meta>; 2]; 2],
+}
+
+impl MetaBlocks {
+    pub(crate) fn load(storage: &dyn Storage, uuid: &[u8; 16]) -> Self {
+        let copies = [0, 1].map(|pair| {
+            [0, 1].map(|copy| {
+                let at = meta_at(pair, copy);
+                read_block(storage, at).and_then(|block| Meta::decode(&block, at, uuid))
+            })
+        });
+        Self { copies }
+    }
+
+    /// The numbers of confirmation of the two copies of a record; of a copy that is damaged, that of the other.
+    pub(crate) fn confirmations(&self, record: &Meta) -> [u16; 2] {
+        self.copies[record.pair()]
+            .each_ref()
+            .map(|copy| match copy {
+                Ok(meta) if meta.is_copy_of(record) => meta.confirmations,
+                _ => record.confirmations,
+            })
+    }
+
+    /// The record of a pair: what opening goes by and what healing writes, so both ask here.
+    pub(crate) fn best(&self, pair: usize) -> Option<&Meta> {
+        let valid = self.copies[pair].iter().flatten();
+        valid.max_by_key(|meta| (meta.txn, meta.sequence))
+    }
+
+    /// The newest record with one valid copy, and the newest of the other pair.
+    ///
+    /// # Errors
+    /// No valid copy; or a pair without one of which a copy could not be read: it may hold the newest record, and going
+    /// back behind that would lose what was acknowledged, for an error that may pass.
+    pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
+        for copies in &self.copies {
+            let unread = |copy: &&Result<Meta>| matches!(copy, Err(Error::Io { .. }));
+            if let Some(Err(error)) = copies.iter().find(unread)
+                && copies.iter().all(Result::is_err)
+            {
+                return Err(error.again());
+            }
+        }
+        let best = |pair| self.best(pair).cloned();
+        match (best(0), best(1)) {
+            (Some(a), Some(b)) if (a.txn, a.sequence) >= (b.txn, b.sequence) => Ok((a, Some(b))),
+            (a, Some(b)) => Ok((b, a)),
+            (Some(a), None) => Ok((a, None)),
+            (None, None) => match &self.copies[0][0] {
+                Err(error) => Err(error.again()),
+                Ok(_) => unreachable!("a valid copy would have been found"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commit::heal::heal_metas;
+    use crate::format::layout::HEAD_BYTES;
+    use crate::format::meta::Meta;
+    use crate::format::meta_blocks::{Confirmation, MetaBlocks};
+    use crate::storage::MemoryStorage;
+
+    /// Copies with one number that differ are no work of ours, but a file may have them: opening went by the one and wrote
+    /// the other.
+    #[test]
+    fn healing_writes_the_record_that_opening_goes_by() {
+        let record = |sequence, pages| Meta {
+            sequence,
+            ..Meta::first([7; 16], pages, 0)
+        };
+        for pages in [[48, 0], [0, 48]] {
+            let [a, b] = pages.map(|pages| record(pages / 24, pages));
+            let pair = record(2, 48).pair();
+            let copies = [[Ok(a.clone()), Ok(b.clone())], [Ok(a), Ok(b)]];
+            let mut blocks = MetaBlocks { copies };
+            let (newest, _) = blocks.newest().unwrap();
+            assert_eq!(newest.pages, 48);
+            heal_metas(
+                &MemoryStorage::from_image(vec![0; HEAD_BYTES as usize]),
+                &mut blocks,
+                &newest,
+            )
+            .unwrap();
+            assert_eq!(blocks.newest().unwrap().0.pages, 48);
+            for copy in blocks.copies[pair].iter().flatten() {
+                assert!(copy.is_copy_of(&newest), "{copy:?}");
+            }
+        }
+    }
+
+    /// Whatever happens to the process, the copy that is written next is the only one that may be in flight.
+    #[test]
+    fn the_copy_in_flight_is_always_written_first() {
+        for start in [0u16, 1, 2, 0x7ffe, 0x7fff, 0xfffe, 0xffff] {
+            for copy in [0, 1] {
+                // A damaged copy was rewritten beside a sound one, and may be in flight.
+                let mut found = [start; 2];
+                found[copy] = Confirmation::of_healed(copy, start);
+                assert_eq!(Confirmation::after(found).first, copy);
+            }
+            let round = Confirmation::after([start, start]);
+            let mut found = [start; 2];
+            found[round.first] = round.number;
+            let again = Confirmation::after(found);
+            assert_eq!(again, round, "interrupted after its first write");
+            let next = Confirmation::after([round.number; 2]);
+            assert_eq!(
+                next.first,
+                1 - round.first,
+                "interrupted after its second write"
+            );
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Bytes of the file: where things are, blocks with a checksum, pointers to them, and the records in the head.
+
+pub(crate) mod header;
+pub(crate) mod kind;
+pub(crate) mod layout;
+pub(crate) mod meta;
+pub(crate) mod meta_blocks;
+pub(crate) mod page_map;
+pub(crate) mod pages;
+pub(crate) mod pins;
+pub(crate) mod ptr;
+pub(crate) mod superblock;

@@ -1,0 +1,355 @@
+//! Named pins: versions that stay readable until they are unpinned. And the clock: which transaction was newest when.
+//!
+//! ```text
+//! pins       a block (kind 17) alone in an extent, under the record's `pins` pointer; zeros to the end of the extent
+//! 0        32      36  40
+//! | header | count | 0 | entries: | pointer 32 | txn u64 | time i64 | name bytes u16 | name UTF-8 |
+//! |        | u32   |   |
+//!
+//! record     a pinned version: the meta record as that commit wrote it (kind 2), alone in an extent; its `pins` and
+//!            `clock` pointers name the places of that commit's own, with 0 as the checksum
+//!
+//! clock      a block (kind 18) alone in an extent, under the record's `clock` pointer; zeros to the end
+//! 0        32      36  40
+//! | header | count | 0 | entries, ascending: | txn u64 | time i64 |
+//! ```
+//!
+//! Invariants
+//! 1. A pin is a holder like a reader: nothing that its version reaches is reused (`Pins::live`).
+//! 2. A pin that was taken away counts until no durable record names it that is not written over.
+//! 3. The clock's entries ascend in both columns; it is thinned where it is old, so its length is bounded.
+
+use super::header::{HEADER_BYTES, Header, seal_block};
+use super::kind::Kind;
+use super::layout::BLOCK_BYTES;
+use super::meta::Meta;
+use super::pages::{Extent, PageRef};
+use super::ptr::{PTR_BYTES, Ptr};
+use crate::error::{Error, Result};
+use tidalite_base::{
+    Corrupt, TxnId, get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64,
+};
+
+/// Pins of a file at most.
+pub const PINS_MAX: usize = 128;
+/// Bytes of a pin's name at most.
+pub const PIN_NAME_BYTES_MAX: usize = 255;
+/// Entries of the clock at most.
+const CLOCK_MAX: usize = 512;
+
+const COUNT_AT: usize = HEADER_BYTES;
+const ENTRIES_AT: usize = COUNT_AT + 8;
+const CLOCK_ENTRY_BYTES: usize = 16;
+
+/// A named version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pin {
+    /// Its name.
+    pub name: String,
+    /// Which commit.
+    pub txn: TxnId,
+    /// When it was committed, nanoseconds since 1970 by the wall clock.
+    pub time_ns: i64,
+    pub(crate) record: Ptr,
+}
+
+/// A block alone in its extent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Alone(pub(crate) Ptr);
+
+impl Alone {
+    pub(crate) fn extent(&self, page_size: usize) -> Extent {
+        // The clock's extent has room for its greatest length.
+        let bytes = match self.0.kind {
+            Kind::Clock => CLOCK_BYTES_MAX as u64,
+            _ => u64::from(self.0.len),
+        };
+        Extent {
+            addr: self.0.addr,
+            pages: bytes.div_ceil(page_size as u64),
+            birth: self.0.birth,
+        }
+    }
+}
+
+/// What the newest record says of pins and clock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pins {
+    pub(crate) list: Vec<Pin>,
+    /// Pins that were taken away: their transaction, and the transaction that did it.
+    pub(crate) gone: Vec<(u64, u64)>,
+    pub(crate) clock: Vec<(u64, i64)>,
+    pub(crate) table: Ptr,
+    pub(crate) clock_block: Ptr,
+    /// The time of the record that was loaded: the clock ticks on from there.
+    pub(crate) since_ns: i64,
+}
+
+type Read<'r> = dyn Fn(&Ptr) -> Result<PageRef<'r>> + 'r;
+
+impl Pins {
+    pub(crate) fn load<'r>(meta: &Meta, read: &Read<'r>) -> Result<Self> {
+        Ok(Self {
+            list: read_table(&meta.pins, read)?,
+            gone: Vec::new(),
+            clock: read_clock(&meta.clock, read)?,
+            table: meta.pins,
+            clock_block: meta.clock,
+            since_ns: meta.time_ns,
+        })
+    }
+
+    /// What was loaded is a lazy commit: the pins of the durable record below it count on until `removed`, that commit, is
+    /// durable. Those that it does not have were taken away by a commit that waits for its sync.
+    pub(crate) fn keep_those_of<'r>(
+        &mut self,
+        durable: &Meta,
+        removed: u64,
+        read: &Read<'r>,
+    ) -> Result<()> {
+        for pin in read_table(&durable.pins, read)? {
+            if !self.list.iter().any(|known| known.txn == pin.txn) {
+                self.gone.push((pin.txn.0, removed));
+            }
+        }
+        Ok(())
+    }
+
+    /// The transactions that pins hold. `kept`: the oldest durable one that is not written over.
+    pub(crate) fn live(&mut self, kept: u64) -> impl Iterator<Item = u64> {
+        self.gone.retain(|&(_, removed)| kept < removed);
+        let pinned = self.list.iter().map(|pin| pin.txn.0);
+        pinned.chain(self.gone.iter().map(|(txn, _)| *txn))
+    }
+
+    /// Whether moving the table lets its old place go. A pin holds the table and the record that its own commit wrote, as it holds everything that this
+    /// version has: they stay where they are as long as it does.
+    pub(crate) fn can_move_table(&self) -> bool {
+        self.list.iter().all(|pin| pin.txn < self.table.birth)
+    }
+
+    /// Every block of pins and clock, and the pages of its extent.
+    pub(crate) fn extents(&self, page_size: usize) -> Vec<(Ptr, u64)> {
+        let records = self.list.iter().map(|pin| pin.record);
+        let blocks = records.chain([self.table, self.clock_block]);
+        let blocks = blocks.filter(|ptr| !ptr.is_null());
+        blocks
+            .map(|ptr| (ptr, Alone(ptr).extent(page_size).pages))
+            .collect()
+    }
+
+    /// Bytes of the clock's block.
+    pub(crate) fn clock_bytes(&self) -> usize {
+        ENTRIES_AT + self.clock.len() * CLOCK_ENTRY_BYTES
+    }
+
+    /// Notes when a transaction was committed.
+    pub(crate) fn tick(&mut self, txn: u64, time_ns: i64) {
+        let behind = self
+            .clock
+            .last()
+            .is_none_or(|&(t, time)| t < txn && time < time_ns);
+        if !behind {
+            return;
+        }
+        if self.clock.len() >= CLOCK_MAX {
+            // Of the older half every second entry goes.
+            let half = CLOCK_MAX / 2;
+            let mut at = 0;
+            self.clock.retain(|_| {
+                at += 1;
+                at > half || at % 2 == 1
+            });
+        }
+        self.clock.push((txn, time_ns));
+    }
+}
+
+fn damaged(what: &str, ptr: &Ptr, found: impl ToString, expected: impl ToString) -> Error {
+    Corrupt::new(what, ptr.addr, found.to_string(), expected.to_string()).into()
+}
+
+/// The block that `ptr` names: of this kind, with room for what it counts.
+fn open<'r>(what: &str, ptr: &Ptr, kind: Kind, read: &Read<'r>) -> Result<(PageRef<'r>, usize)> {
+    if ptr.kind != kind || ptr.len as usize > tidalite_base::limits::CHECKSUM_SPAN_MAX {
+        let found = format!("{:?} of {} bytes", ptr.kind, ptr.len);
+        return Err(damaged(what, ptr, found, format!("{kind:?}")));
+    }
+    let block = read(ptr)?;
+    if block.len() < ENTRIES_AT {
+        return Err(damaged(what, ptr, block.len(), "at least the fixed fields"));
+    }
+    let count = get_u32(&block, COUNT_AT) as usize;
+    Ok((block, count))
+}
+
+pub(crate) fn read_table<'r>(ptr: &Ptr, read: &Read<'r>) -> Result<Vec<Pin>> {
+    if ptr.is_null() {
+        return Ok(Vec::new());
+    }
+    let (block, count) = open("table of pins", ptr, Kind::Pins, read)?;
+    let bad = |found: String| damaged("table of pins", ptr, found, "whole entries");
+    if count > PINS_MAX {
+        return Err(bad(format!("{count} pins")));
+    }
+    let mut pins: Vec<Pin> = Vec::with_capacity(count);
+    let mut at = ENTRIES_AT;
+    for _ in 0..count {
+        let name_at = at + PTR_BYTES + 18;
+        if block.len() < name_at {
+            return Err(bad(format!("an entry cut off at {at}")));
+        }
+        let end = name_at + usize::from(get_u16(&block, name_at - 2));
+        let name = block.get(name_at..end).map(std::str::from_utf8);
+        let Some(Ok(name)) = name else {
+            return Err(bad(format!("a name that ends at {end}")));
+        };
+        let pin = Pin {
+            name: name.to_owned(),
+            txn: TxnId(get_u64(&block, at + PTR_BYTES)),
+            time_ns: get_i64(&block, at + PTR_BYTES + 8),
+            record: Ptr::decode(&block, at),
+        };
+        if pin.record.kind != Kind::Meta || pin.record.len as usize != BLOCK_BYTES {
+            return Err(bad(format!("a record {:?}", pin.record)));
+        }
+        pins.push(pin);
+        at = end;
+    }
+    if at != block.len() {
+        return Err(bad(format!("{} bytes, entries up to {at}", block.len())));
+    }
+    Ok(pins)
+}
+
+pub(crate) fn read_clock<'r>(ptr: &Ptr, read: &Read<'r>) -> Result<Vec<(u64, i64)>> {
+    if ptr.is_null() {
+        return Ok(Vec::new());
+    }
+    let (block, count) = open("clock", ptr, Kind::Clock, read)?;
+    let bad = |found: String| damaged("clock", ptr, found, "ascending entries");
+    if count > CLOCK_MAX || block.len() != ENTRIES_AT + count * CLOCK_ENTRY_BYTES {
+        return Err(bad(format!("{count} entries in {} bytes", block.len())));
+    }
+    let mut entries: Vec<(u64, i64)> = Vec::with_capacity(count);
+    for i in 0..count {
+        let at = ENTRIES_AT + i * CLOCK_ENTRY_BYTES;
+        let entry = (get_u64(&block, at), get_i64(&block, at + 8));
+        if entries
+            .last()
+            .is_some_and(|last| last.0 >= entry.0 || last.1 >= entry.1)
+        {
+            return Err(bad(format!("{entry:?} after {:?}", entries.last())));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// The bytes of the table, to be sealed.
+fn encode_table(pins: &[Pin]) -> Vec<u8> {
+    let mut block = vec![0u8; ENTRIES_AT];
+    put_u32(&mut block, COUNT_AT, pins.len() as u32);
+    for pin in pins {
+        let at = block.len();
+        block.resize(at + PTR_BYTES + 18, 0);
+        pin.record.encode(&mut block, at);
+        put_u64(&mut block, at + PTR_BYTES, pin.txn.0);
+        put_i64(&mut block, at + PTR_BYTES + 8, pin.time_ns);
+        put_u16(&mut block, at + PTR_BYTES + 16, pin.name.len() as u16);
+        block.extend_from_slice(pin.name.as_bytes());
+    }
+    block
+}
+
+/// Bytes that the table of these pins takes.
+pub(crate) fn table_bytes<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    names.fold(ENTRIES_AT, |sum, name| sum + PTR_BYTES + 18 + name.len())
+}
+
+/// Bytes that the clock takes at most.
+pub(crate) const CLOCK_BYTES_MAX: usize = ENTRIES_AT + CLOCK_MAX * CLOCK_ENTRY_BYTES;
+
+fn encode_clock(clock: &[(u64, i64)]) -> Vec<u8> {
+    let mut block = vec![0u8; ENTRIES_AT + clock.len() * CLOCK_ENTRY_BYTES];
+    put_u32(&mut block, COUNT_AT, clock.len() as u32);
+    for (i, (txn, time_ns)) in clock.iter().enumerate() {
+        let at = ENTRIES_AT + i * CLOCK_ENTRY_BYTES;
+        put_u64(&mut block, at, *txn);
+        put_i64(&mut block, at + 8, *time_ns);
+    }
+    block
+}
+
+/// A sealed block with its pointer, and zeros to the end of the extent.
+pub(crate) fn sealed(
+    kind: Kind,
+    mut block: Vec<u8>,
+    extent: &Extent,
+    page_size: usize,
+) -> (Ptr, Vec<u8>) {
+    let header = Header {
+        kind,
+        flags: 0,
+        owner: 0,
+        address: extent.addr,
+        birth: extent.birth,
+    };
+    let ptr = seal_block(&mut block, &header);
+    block.resize(extent.pages as usize * page_size, 0);
+    (ptr, block)
+}
+
+impl Pins {
+    pub(crate) fn table_block(&self, extent: &Extent, page_size: usize) -> (Ptr, Vec<u8>) {
+        sealed(Kind::Pins, encode_table(&self.list), extent, page_size)
+    }
+
+    pub(crate) fn clock_block(&self, extent: &Extent, page_size: usize) -> (Ptr, Vec<u8>) {
+        sealed(Kind::Clock, encode_clock(&self.clock), extent, page_size)
+    }
+}
+
+/// A record as it stands in an extent of its own.
+pub(crate) fn record_block(meta: &Meta, extent: &Extent, page_size: usize) -> (Ptr, Vec<u8>) {
+    let mut block = meta.encode(extent.addr);
+    let ptr = Ptr {
+        addr: extent.addr,
+        len: BLOCK_BYTES as u32,
+        kind: Kind::Meta,
+        checksum: get_u64(&block, 0),
+        birth: TxnId(meta.txn),
+    };
+    block.resize(extent.pages as usize * page_size, 0);
+    (ptr, block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_is_thinned_and_stays_in_order() {
+        let mut pins = Pins::default();
+        for txn in 1..20_000u64 {
+            pins.tick(txn, txn as i64 * 60);
+            // Neither a clock that was set back nor a repeated commit is noted.
+            pins.tick(txn, 5);
+        }
+        assert!(pins.clock.len() <= CLOCK_MAX && pins.clock.len() > CLOCK_MAX / 4);
+        assert!(pins.clock.is_sorted() && pins.clock[0] == (1, 60));
+        let newest: Vec<u64> = pins
+            .clock
+            .iter()
+            .rev()
+            .take(100)
+            .map(|entry| entry.0)
+            .collect();
+        assert!(
+            newest.windows(2).all(|pair| pair[0] == pair[1] + 1),
+            "the newest are whole"
+        );
+        assert!(encode_clock(&pins.clock).len() <= CLOCK_BYTES_MAX);
+    }
+}

@@ -1,0 +1,79 @@
+//! Merkle pointers.
+//!
+//! ```text
+//! 0        8      12   13    16         24         32
+//! | address | len  |kind| 0   | checksum | birth    |
+//! |   u64   | u32  | u8 | 3 B |   u64    | txn u64  |
+//! ```
+//!
+//! `address` is a byte offset in the file. `checksum` is that of the bytes pointed at without their
+//! first eight (which hold the same checksum, see `header`). `birth` is the transaction that
+//! physically wrote them: reclaim, backup and checking use it without reading the bytes.
+//! A null pointer is all zero.
+
+use super::kind::Kind;
+use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
+
+/// Bytes of an encoded pointer.
+pub const PTR_BYTES: usize = 32;
+
+/// Where something is, how long it is, what it hashes to and when it was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ptr {
+    /// Byte offset in the file; 0 for the null pointer.
+    pub addr: u64,
+    /// Bytes pointed at (a whole page, or a block inside an extent).
+    pub len: u32,
+    /// What is there.
+    pub kind: Kind,
+    /// XXH3-64 of the bytes after the first eight; 0 while the page is still being changed.
+    pub checksum: u64,
+    /// The transaction that wrote the bytes.
+    pub birth: TxnId,
+}
+
+impl Ptr {
+    /// The pointer to nothing.
+    pub const NULL: Self = Self {
+        addr: 0,
+        len: 0,
+        kind: Kind::None,
+        checksum: 0,
+        birth: TxnId(0),
+    };
+
+    /// True for the pointer to nothing.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.addr == 0
+    }
+
+    /// Writes the 32 bytes at `at`.
+    ///
+    /// # Panics
+    /// When `bytes` is too short.
+    pub fn encode(&self, bytes: &mut [u8], at: usize) {
+        put_u64(bytes, at, self.addr);
+        put_u32(bytes, at + 8, self.len);
+        put_u32(bytes, at + 12, u32::from(self.kind as u8));
+        put_u64(bytes, at + 16, self.checksum);
+        put_u64(bytes, at + 24, self.birth.0);
+    }
+
+    /// Reads 32 bytes at `at`. An unknown kind reads as `Kind::None`; verification of what is
+    /// pointed at then fails with a typed error.
+    ///
+    /// # Panics
+    /// When `bytes` is too short.
+    #[must_use]
+    #[inline]
+    pub fn decode(bytes: &[u8], at: usize) -> Self {
+        Self {
+            addr: get_u64(bytes, at),
+            len: get_u32(bytes, at + 8),
+            kind: Kind::from_u8(bytes[at + 12]),
+            checksum: get_u64(bytes, at + 16),
+            birth: TxnId(get_u64(bytes, at + 24)),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The superblock: what never changes in a file's life. Two copies, 4 KiB each.
+//!
+//! ```text
+//! 0        32      48        52          56         60         64     80           88          96             104  4096
+//! | header | magic | version | page size | checksum | reserved | uuid | compatible | read-only | incompatible | 0 .. |
+//! | 32 B   | 16 B  | u32     | u32       | kind u32 | u32      | 16 B | features   | features  | features u64 |      |
+//! ```
+//!
+//! The header is that of every block: kind 1, owner 0, the
+//! copy's own address, birth 1. `checksum kind` 1 is XXH3-64. `reserved` counts bytes kept free at the
+//! end of each page (0 now). Features are bit sets: compatible ones may be ignored, read-only ones must
+//! be known to write, incompatible ones must be known to read.
+
+use super::header::{HEADER_BYTES, Header, seal_block, verify_block};
+use super::kind::Kind;
+use super::layout::{BLOCK_BYTES, page_size_ok, superblock_at};
+use super::ptr::Ptr;
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+use std::io;
+use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64, put_u32, put_u64};
+
+/// What begins the field after the header. The line ends and the zero show a transfer as text.
+pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
+/// The format this library writes.
+pub(crate) const FORMAT_VERSION: u32 = 14;
+const CHECKSUM_XXH3: u32 = 1;
+
+const MAGIC_AT: usize = HEADER_BYTES;
+const VERSION_AT: usize = MAGIC_AT + MAGIC.len();
+const PAGE_SIZE_AT: usize = VERSION_AT + 4;
+const CHECKSUM_KIND_AT: usize = PAGE_SIZE_AT + 4;
+const RESERVED_AT: usize = CHECKSUM_KIND_AT + 4;
+const UUID_AT: usize = RESERVED_AT + 4;
+const COMPATIBLE_AT: usize = UUID_AT + 16;
+const READ_ONLY_AT: usize = COMPATIBLE_AT + 8;
+const INCOMPATIBLE_AT: usize = READ_ONLY_AT + 8;
+const END: usize = INCOMPATIBLE_AT + 8;
+const _: () = assert!(END == 104);
+
+/// Features that this library knows: none yet.
+const READ_ONLY_KNOWN: u64 = 0;
+const INCOMPATIBLE_KNOWN: u64 = 0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superblock {
+    pub(crate) page_size: usize,
+    pub(crate) uuid: [u8; 16],
+    pub(crate) compatible: u64,
+    pub(crate) read_only: u64,
+    pub(crate) incompatible: u64,
+}
+
+/// Puts the header before a copy of what stands at the beginning of a file, the first or the second one.
+pub(crate) fn seal_copy(block: &mut [u8], copy: usize) {
+    let header = Header {
+        kind: Kind::Superblock,
+        flags: 0,
+        owner: 0,
+        address: superblock_at(copy),
+        birth: TxnId(1),
+    };
+    let _ = seal_block(block, &header);
+}
+
+impl Superblock {
+    pub(crate) fn new(page_size: usize, uuid: [u8; 16]) -> Self {
+        Self {
+            page_size,
+            uuid,
+            compatible: 0,
+            read_only: 0,
+            incompatible: 0,
+        }
+    }
+
+    pub(crate) fn encode(&self, copy: usize) -> Vec<u8> {
+        let mut block = vec![0u8; BLOCK_BYTES];
+        block[MAGIC_AT..VERSION_AT].copy_from_slice(&MAGIC);
+        put_u32(&mut block, VERSION_AT, FORMAT_VERSION);
+        put_u32(&mut block, PAGE_SIZE_AT, self.page_size as u32);
+        put_u32(&mut block, CHECKSUM_KIND_AT, CHECKSUM_XXH3);
+        block[UUID_AT..COMPATIBLE_AT].copy_from_slice(&self.uuid);
+        put_u64(&mut block, COMPATIBLE_AT, self.compatible);
+        put_u64(&mut block, READ_ONLY_AT, self.read_only);
+        put_u64(&mut block, INCOMPATIBLE_AT, self.incompatible);
+        seal_copy(&mut block, copy);
+        block
+    }
+
+    /// Reads one copy. `Corrupt` says that the other one must do; `Unsupported` is final.
+    fn decode(block: &[u8], copy: usize) -> Result<Self> {
+        verify_own(block, Kind::Superblock, superblock_at(copy))?;
+        let damaged = |what: &str, found: String, expected: &str| {
+            Error::from(Corrupt::new(
+                format!("superblock: {what}"),
+                superblock_at(copy),
+                found,
+                expected,
+            ))
+        };
+        if block[MAGIC_AT..VERSION_AT] != MAGIC {
+            let found = format!("{:02x?}", &block[MAGIC_AT..VERSION_AT]);
+            return Err(damaged("magic number", found, "Tidalite's"));
+        }
+        let version = get_u32(block, VERSION_AT);
+        if version != FORMAT_VERSION {
+            let next = if version < FORMAT_VERSION {
+                "take the data out with the version of this library that wrote it"
+            } else {
+                "open it with a newer version of this library"
+            };
+            return Err(Error::Unsupported {
+                found: format!("a file of format version {version}"),
+                expected: format!("version {FORMAT_VERSION}: {next}"),
+            });
+        }
+        let incompatible = get_u64(block, INCOMPATIBLE_AT);
+        if incompatible & !INCOMPATIBLE_KNOWN != 0 {
+            return Err(Error::Unsupported {
+                found: format!("a file with the incompatible features {incompatible:#x}"),
+                expected: format!(
+                    "none but {INCOMPATIBLE_KNOWN:#x}: open it with a newer version of this library"
+                ),
+            });
+        }
+        let kind = get_u32(block, CHECKSUM_KIND_AT);
+        if kind != CHECKSUM_XXH3 || get_u32(block, RESERVED_AT) != 0 {
+            return Err(Error::Unsupported {
+                found: format!(
+                    "a file with checksum kind {kind} and {} bytes reserved a page",
+                    get_u32(block, RESERVED_AT)
+                ),
+                expected: format!(
+                    "checksum kind {CHECKSUM_XXH3} with 0 bytes reserved: open it with the version of this library that wrote it"
+                ),
+            });
+        }
+        let page_size = get_u32(block, PAGE_SIZE_AT) as usize;
+        if !page_size_ok(page_size) {
+            let expected = "a power of two from 512 to 262144";
+            return Err(damaged("page size", page_size.to_string(), expected));
+        }
+        let mut uuid = [0u8; 16];
+        uuid.copy_from_slice(&block[UUID_AT..COMPATIBLE_AT]);
+        Ok(Self {
+            page_size,
+            uuid,
+            compatible: get_u64(block, COMPATIBLE_AT),
+            read_only: get_u64(block, READ_ONLY_AT),
+            incompatible,
+        })
+    }
+
+    /// Fails when the file may be read by this library but not written.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.read_only & !READ_ONLY_KNOWN == 0 {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            found: format!("a file with the features {:#x} for writing", self.read_only),
+            expected: format!("none but {READ_ONLY_KNOWN:#x}: open it read-only"),
+        })
+    }
+}
+
+/// Checks a block of the head by itself: no pointer leads to it.
+pub(crate) fn verify_own(block: &[u8], kind: Kind, address: u64) -> Result<()> {
+    let header = Header::decode(block);
+    let ptr = Ptr {
+        addr: address,
+        len: block.len() as u32,
+        kind,
+        checksum: checksum(&block[8..]),
+        birth: header.birth,
+    };
+    verify_block(block, &ptr)
+}
+
+/// Reads a block of the head; bytes beyond the file's end read as zero.
+pub(crate) fn read_block(storage: &dyn Storage, at: u64) -> Result<Vec<u8>> {
+    let mut block = vec![0u8; BLOCK_BYTES];
+    let len = storage.len().map_err(|error| read_failed(at, error))?;
+    let there = len.saturating_sub(at).min(BLOCK_BYTES as u64) as usize;
+    storage
+        .read_at(at, &mut block[..there])
+        .map_err(|error| read_failed(at, error))?;
+    Ok(block)
+}
+
+pub(crate) fn read_failed(at: u64, source: io::Error) -> Error {
+    Error::Io {
+        what: "read".into(),
+        at,
+        source,
+    }
+}
+
+/// The superblock and which copies are damaged.
+pub(crate) fn load(storage: &dyn Storage) -> Result<(Superblock, [Option<Error>; 2])> {
+    let blocks = [
+        read_block(storage, superblock_at(0)),
+        read_block(storage, superblock_at(1)),
+    ];
+    let mut magic_seen = false;
+    let mut first_bytes = String::from("nothing (an empty file)");
+    if let Ok(block) = &blocks[0]
+        && !storage.is_empty().map_err(|error| read_failed(0, error))?
+    {
+        first_bytes = format!("`{}`", block[..16].escape_ascii());
+    }
+    let copies = [0, 1].map(|copy| {
+        let block = match &blocks[copy] {
+            Ok(block) => block,
+            Err(error) => return Err(error.again()),
+        };
+        magic_seen |= block[MAGIC_AT..VERSION_AT] == MAGIC;
+        Superblock::decode(block, copy)
+    });
+    for copy in &copies {
+        if let Err(error @ Error::Unsupported { .. }) = copy {
+            return Err(error.again());
+        }
+    }
+    match copies {
+        [Ok(superblock), other] => Ok((superblock, [None, other.err()])),
+        [Err(error), Ok(superblock)] => Ok((superblock, [Some(error), None])),
+        [Err(error), Err(_)] if magic_seen || matches!(error, Error::Io { .. }) => Err(error),
+        [Err(_), Err(_)] => Err(Error::NotADatabase { found: first_bytes }),
+    }
+}

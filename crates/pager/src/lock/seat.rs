@@ -1,0 +1,246 @@
+//! Coming to a lock area: the setup lock, who else is there, and becoming a handle.
+
+use super::area::{Area, Identity, MemoryWords};
+use super::bytes::{ByteLocks, HANDLES, LockBoard, MemoryLocks, PRESENCE, SETUP};
+use super::fork;
+use super::handle::Lock;
+use super::idle_slots::Slots;
+use super::layout::{HANDLES_MAX, RECORDS_BYTES, VERSION};
+use super::ofd::Mode;
+use crate::error::{Error, Result};
+use crate::storage::real_path;
+use crate::system::clock::wall_ns;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Opening gives up when another process has been at it for this long.
+const SETUP_WAIT: Duration = Duration::from_secs(10);
+
+/// A lock area in the memory of this process: for storages that are no file. Clones share it, so that several
+/// handles may be opened on one storage, as several processes would on a file.
+#[derive(Clone, Debug)]
+pub struct LockMemory {
+    words: Arc<MemoryWords>,
+    board: Arc<LockBoard>,
+}
+
+impl Default for LockMemory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LockMemory {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            words: Arc::new(MemoryWords::new()),
+            board: Arc::default(),
+        }
+    }
+
+    /// What outlives the handles: the words and the weak records as they are now. A killed process leaves them, a
+    /// power cut does not.
+    #[must_use]
+    pub fn image(&self) -> Vec<u8> {
+        let words = self.words.words[..RECORDS_BYTES / 8].iter();
+        words
+            .flat_map(|word| word.load(Ordering::SeqCst).to_ne_bytes())
+            .collect()
+    }
+
+    /// An area with this content, and nobody alive. Bytes that are not given are zeros.
+    ///
+    /// # Panics
+    /// When there are more than an image has.
+    #[must_use]
+    pub fn from_image(image: &[u8]) -> Self {
+        let new = Self::new();
+        new.words.empty.store(image.is_empty(), Ordering::Relaxed);
+        assert!(image.len() <= RECORDS_BYTES, "no more than an image");
+        for (word, bytes) in new.words.words.iter().zip(image.chunks_exact(8)) {
+            let mut array = [0; 8];
+            array.copy_from_slice(bytes);
+            word.store(u64::from_ne_bytes(array), Ordering::SeqCst);
+        }
+        new
+    }
+
+    /// All who have it open are dead from now on, as if their processes had been killed: what they left in
+    /// the area stays, their locks are gone.
+    pub fn kill_all(&self) {
+        self.board.kill_all();
+    }
+
+    pub(crate) fn seat(&self) -> Seat {
+        Seat {
+            area: Area::Memory(Arc::clone(&self.words)),
+            locks: ByteLocks::Memory(MemoryLocks::new(Arc::clone(&self.board))),
+            path: PathBuf::from("(memory)"),
+        }
+    }
+}
+
+/// A lock area and an owner of locks, before it has become a handle.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(super) area: Area,
+    pub(super) locks: ByteLocks,
+    pub(super) path: PathBuf,
+}
+
+/// The setup lock. It must be given back with [`Lock::opened`]; or it dies with its owner.
+pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_micros(20);
+    loop {
+        let locked = locks.try_lock(SETUP, 1, Mode::Alone);
+        match locked.map_err(|source| Error::of_open(path, source))? {
+            true => return Ok(()),
+            false if begun.elapsed() > SETUP_WAIT || !locks.alive() => {
+                return Err(Error::LockFile {
+                    path: path.to_owned(),
+                    problem: "another process has been opening or closing it for 10 seconds".into(),
+                });
+            }
+            false => std::thread::sleep(pause),
+        }
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// What is wrong when a lock file serves another file than the one at this path, which may be missing, and somebody has that open. Where the
+/// lock file has the name of the data file, or the other file is the same database (`is_copy`), it was at this path before. Under the setup lock.
+fn in_use(seat: &Seat, named: &Path, is_copy: bool) -> Error {
+    let handle = (0..HANDLES_MAX).find(|&index| {
+        let opened = seat.area.handle(index)[0].load(Ordering::SeqCst) != 0;
+        opened && matches!(seat.locks.taken(HANDLES + index as u64, 1), Ok(true))
+    });
+    let process = handle.map_or(0, |index| {
+        seat.area.handle(index)[1].load(Ordering::Relaxed)
+    });
+    if is_copy || seat.path == beside(&real_path(named)) {
+        return Error::FileReplaced {
+            path: named.to_owned(),
+            process: process as u32,
+        };
+    }
+    Error::LockFile {
+        path: seat.path.clone(),
+        problem: format!(
+            "process {process} uses it for another database, or for a file that was replaced"
+        ),
+    }
+}
+
+impl Seat {
+    /// Waits for the setup lock: until [`Lock::opened`] nobody else opens, closes or cleans up.
+    pub(crate) fn begin(&self) -> Result<()> {
+        wait_for_setup(&self.locks, &self.path)
+    }
+
+    /// Whether nobody has the database open, under the setup lock.
+    pub(crate) fn is_alone(&self) -> Result<bool> {
+        let taken = self.locks.taken(PRESENCE, 1);
+        taken
+            .map(|taken| !taken)
+            .map_err(|source| Error::of_open(&self.path, source))
+    }
+
+    /// Fails when somebody has a file open that this lock file serves, while there is none at this path. Under the setup lock.
+    pub(crate) fn expect_unused(&self, named: &Path) -> Result<()> {
+        if self.is_alone()? {
+            return Ok(());
+        }
+        Err(in_use(self, named, false))
+    }
+
+    /// Becomes a handle, under the setup lock. Returns whether nobody else was alive; then the area was made
+    /// anew, but for weak records of the same file (the inode, not a copy of it) since the same start of the system.
+    pub(crate) fn attach(
+        self,
+        identity: &Identity,
+        exclusive: bool,
+        read_only: bool,
+        named: &Path,
+    ) -> Result<(Lock, bool)> {
+        let Self { area, locks, path } = self;
+        let fail = |source| Error::of_open(&path, source);
+        let elsewhere = || Error::OpenElsewhere {
+            path: named.to_owned(),
+        };
+        let alone = locks.try_lock(PRESENCE, 1, Mode::Alone).map_err(fail)?;
+        if !exclusive || !alone {
+            let shared = !exclusive && locks.try_lock(PRESENCE, 1, Mode::Shared).map_err(fail)?;
+            if !shared {
+                return Err(elsewhere());
+            }
+        }
+        if alone {
+            let known = area.is_ours() && area.version() == VERSION;
+            // After a failed sync the pages of weak commits may be gone. Where the system does not say which start it is, they may be of
+            // another one.
+            let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
+            area.reset(identity, known && sound && area.identity() == *identity);
+        } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {
+            let served = area.identity();
+            let is_known = area.is_ours() && area.version() == VERSION;
+            if is_known && served.file != identity.file {
+                let seat = Self { area, locks, path };
+                return Err(in_use(&seat, named, served.uuid == identity.uuid));
+            }
+            let problem = "it belongs to another database, another version of the library or \
+                           another start of the system, and is in use";
+            return Err(Error::LockFile {
+                path,
+                problem: problem.into(),
+            });
+        }
+        let mut found = None;
+        for index in 0..HANDLES_MAX {
+            if locks
+                .try_lock(HANDLES + index as u64, 1, Mode::Alone)
+                .map_err(fail)?
+            {
+                found = Some(index);
+                break;
+            }
+        }
+        let Some(handle) = found else {
+            return Err(Error::Limit {
+                what: "databases open on one file",
+                found: HANDLES_MAX as u64 + 1,
+                limit: HANDLES_MAX as u64,
+            });
+        };
+        let generation = area.generations().fetch_add(1, Ordering::SeqCst) + 1;
+        let line = area.handle(handle);
+        line[1].store(u64::from(std::process::id()), Ordering::Relaxed);
+        line[2].store(wall_ns().cast_unsigned(), Ordering::Relaxed);
+        line[3].store(u64::from(read_only), Ordering::Relaxed);
+        line[0].store(generation, Ordering::SeqCst);
+        let lock = Lock {
+            area,
+            locks,
+            path,
+            handle,
+            generation,
+            born: fork::generation(),
+            slots: Slots::new(),
+            setup: Mutex::new(()),
+        };
+        lock.clean_slots();
+        Ok((lock, alone))
+    }
+}
+
+/// `name.tdl-lock` beside `name.tdl`.
+pub(crate) fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path.as_os_str());
+    name.push("-lock");
+    PathBuf::from(name)
+}

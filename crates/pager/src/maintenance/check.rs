@@ -1,0 +1,545 @@
+//! Checking: every page of the file is reached exactly once, or is free, or waits to become free.
+//!
+//! The structures above walk themselves from the snapshot and claim what they reach; `finish` adds the
+//! free-space structure and compares. The damaged, the doubly claimed, the lost and the leaked are reported.
+//!
+//! ```text
+//! head      the heads of both files        compare   what is reached beside what is free
+//! ```
+
+mod compare;
+mod head;
+
+use crate::commit::pipeline::{Until, Waited};
+use crate::error::Result;
+use crate::format::header::verify_block;
+use crate::format::layout::{LARGE_AT, first_page, is_large_page};
+use crate::format::meta::{Dead, Meta};
+use crate::format::pages::{PageRef, expect_zeros};
+use crate::format::ptr::Ptr;
+use crate::format::superblock;
+use crate::lock::writer_lock::Turn;
+use crate::space::large::Large;
+use crate::space::lists::Stack;
+use crate::space::load;
+use crate::space::reclaim::walk;
+use crate::txn::inner::Pager;
+use crate::txn::make_durable;
+use crate::txn::published::published;
+use crate::txn::snapshot::Snapshot;
+use crate::txn::writer::Writer;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+/// Problems that are described one by one; the rest are counted.
+const PROBLEMS_MAX: usize = 100;
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// What is wrong, one sentence each; empty for a sound file.
+    pub problems: Vec<String>,
+    /// How many of the problems are damaged copies of blocks in the head, which the next handle that opens the file for writing rewrites.
+    pub problems_healable: u64,
+    /// What is no damage but may be of interest: traces of a crash, which the next handle that opens the file for writing removes.
+    pub notes: Vec<String>,
+    /// Pages of the file, its head included.
+    pub pages_total: u64,
+    /// Pages reached by the structures and the free-space structure.
+    pub pages_claimed: u64,
+    /// Pages that can be allocated.
+    pub pages_free: u64,
+    /// Pages that wait to become free.
+    pub pages_pending: u64,
+}
+
+impl CheckReport {
+    /// True when nothing is wrong.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// One bit a page.
+#[derive(Clone, Debug, Default)]
+struct PageSet {
+    words: Vec<u64>,
+    len: u64,
+}
+
+impl PageSet {
+    fn new(pages: u64) -> Self {
+        Self {
+            words: vec![0; pages.div_ceil(64) as usize],
+            len: 0,
+        }
+    }
+
+    fn has(&self, page: u64) -> bool {
+        self.words[(page / 64) as usize] >> (page % 64) & 1 == 1
+    }
+
+    /// True when it was not there before.
+    fn insert(&mut self, page: u64) -> bool {
+        let fresh = !self.has(page);
+        self.words[(page / 64) as usize] |= 1 << (page % 64);
+        self.len += u64::from(fresh);
+        fresh
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+/// What the free space said when the check began. The snapshot keeps everything that this names as it was.
+struct Captured {
+    /// Pages of the file.
+    pages: u64,
+    free: PageSet,
+    held: Vec<Dead>,
+    held_pages: u64,
+    /// Pages of the second file, and which are free.
+    large: Option<PageSet>,
+    large_pages: u64,
+    /// Pages of the free-space structure, but for the lists on the stacks.
+    structure: Vec<Ptr>,
+    stacks: Vec<Stack>,
+    /// The newest durable record, and the number of the one before.
+    meta: Meta,
+    before: u64,
+    /// Blocks of pins and clock, each alone in its extent.
+    pins: Vec<(Ptr, u64)>,
+}
+
+/// A check under way. It reads beside readers and writers: what it looks at is a snapshot.
+pub struct Check {
+    pager: Pager,
+    snapshot: Snapshot,
+    captured: Captured,
+    page_size: u64,
+    pages: u64,
+    claimed: PageSet,
+    claimed_large: PageSet,
+    /// What an older version reaches, while that is walked.
+    version: Option<(String, PageSet)>,
+    problems: Vec<String>,
+    more: u64,
+    /// What was claimed, by what it is, when somebody wants to know.
+    ranges: Option<BTreeMap<String, Vec<(u64, u64)>>>,
+}
+
+impl Pager {
+    /// Begins a check of the newest commit; waits for commits that wait for their sync. While a write transaction is under way, in whatever
+    /// process, what is checked is the newest commit that all processes see, and nobody is waited for. Writers go on beside the check.
+    ///
+    /// # Errors
+    /// When the free space cannot be read; `Poisoned` and errors of a sync when commits wait for one; as for `begin_read`.
+    pub fn begin_check(&self) -> Result<Check> {
+        let page_size = self.inner.files.page_size;
+        let (snapshot, captured) = match self.shown_turn()? {
+            Some(_turn) => {
+                let snapshot = self.begin_read()?;
+                let mut writer = self.inner.take_writer(snapshot.state())?;
+                writer.reclaim(&self.inner);
+                let captured = Captured::of(&mut writer, page_size);
+                self.inner.put_writer(writer);
+                (snapshot, captured)
+            }
+            None => {
+                let (snapshot, mut writer) = published(&self.inner)?;
+                (snapshot, Captured::of(&mut writer, page_size))
+            }
+        };
+        let pages = captured.pages;
+        Ok(Check {
+            pager: self.clone(),
+            snapshot,
+            claimed_large: PageSet::new(captured.large_pages),
+            captured,
+            page_size: page_size as u64,
+            pages,
+            claimed: PageSet::new(pages),
+            version: None,
+            problems: Vec::new(),
+            more: 0,
+            ranges: None,
+        })
+    }
+}
+
+impl Pager {
+    /// The turn, with nothing committed that readers are not shown yet: the free space in memory is that of the newest commit. `None` while somebody writes.
+    fn shown_turn(&self) -> Result<Option<Turn>> {
+        self.inner.files.lock.check_process()?;
+        if self.inner.files.options.read_only {
+            return self.inner.turn().map(Some);
+        }
+        loop {
+            let Some(turn) = self.inner.files.turns.try_take()? else {
+                return Ok(None);
+            };
+            let shown = self.inner.state();
+            let shown_txn = shown.txn;
+            let newest = self.inner.pipeline.base(shown).txn;
+            if newest <= shown_txn {
+                return Ok(Some(turn));
+            }
+            let wanted = (newest.0, Until::Kept);
+            if self.inner.wait(wanted, None)? == Waited::Durable {
+                return Ok(Some(turn));
+            }
+            // A commit without a record waits behind others: an empty one on top of it, which takes the turn.
+            drop(turn);
+            make_durable(&self.inner, (newest, Until::Kept), None)?;
+        }
+    }
+}
+
+impl Captured {
+    fn of(writer: &mut Writer, page_size: usize) -> Self {
+        let pages = writer.space.pages();
+        let mut free = PageSet::new(pages);
+        writer.space.for_each_free(|page| {
+            free.insert(page);
+        });
+        Self {
+            pages,
+            free,
+            held: writer.space.held().copied().collect(),
+            held_pages: writer.space.held_pages(),
+            large: writer.space.large.as_deref().map(free_of),
+            large_pages: writer.space.large.as_deref().map_or(0, Large::pages),
+            structure: writer.space.structure().copied().collect(),
+            stacks: writer.space.stacks().to_vec(),
+            meta: Meta::clone(&writer.meta),
+            before: writer.space.durable[1],
+            pins: writer.pins.extents(page_size),
+        }
+    }
+}
+
+impl Check {
+    /// The commit that is checked.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Something is wrong.
+    pub fn problem(&mut self, problem: impl Display) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem.to_string());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// A structure reaches `pages` pages from byte `addr` on. False when that cannot be, or when it was
+    /// claimed before: then do not go further down, a cycle would not end.
+    pub fn claim(&mut self, addr: u64, pages: u64, what: &str) -> bool {
+        if addr >= LARGE_AT {
+            return self.claim_large(addr, pages, what);
+        }
+        let first = addr / self.page_size;
+        let outside = !addr.is_multiple_of(self.page_size)
+            || first < first_page(self.page_size as usize)
+            || first.checked_add(pages).is_none_or(|end| end > self.pages);
+        if outside || pages == 0 {
+            self.problem(format!(
+                "{what}: {pages} pages at byte {addr} are not a range of pages of the file"
+            ));
+            return false;
+        }
+        if let Some(ranges) = &mut self.ranges
+            && self.version.is_none()
+        {
+            let known = ranges.entry(what.to_owned()).or_default();
+            match known.last_mut() {
+                Some((from, count)) if *from + *count == first => *count += pages,
+                _ => known.push((first, pages)),
+            }
+        }
+        let mut sound = true;
+        for page in first..first + pages {
+            let claimed = match &mut self.version {
+                Some((_, claimed)) => claimed,
+                None => &mut self.claimed,
+            };
+            if !claimed.insert(page) {
+                self.problem(format!(
+                    "page {page} is reached twice, the second time by {what}"
+                ));
+                sound = false;
+            }
+        }
+        sound
+    }
+
+    /// The same in the second file.
+    fn claim_large(&mut self, addr: u64, pages: u64, what: &str) -> bool {
+        let place = (addr - LARGE_AT) / self.page_size;
+        let end = place.checked_add(pages);
+        let outside = !addr.is_multiple_of(self.page_size)
+            || place < first_page(self.page_size as usize)
+            || end.is_none_or(|end| end > self.captured.large_pages);
+        if outside || pages == 0 {
+            self.problem(format!(
+                "{what}: {pages} pages at byte {addr} are not a range of pages of the second file"
+            ));
+            return false;
+        }
+        let mut sound = true;
+        for page in place..place + pages {
+            let free = &self.captured.large;
+            if self.version.is_some() {
+                if free.as_ref().is_some_and(|free| free.has(page)) {
+                    self.problem(format!(
+                        "page {page} of the second file is free, but {what} of an older version reaches it"
+                    ));
+                    sound = false;
+                }
+            } else if !self.claimed_large.insert(page) {
+                self.problem(format!(
+                    "page {page} of the second file is reached twice, the second time by {what}"
+                ));
+                sound = false;
+            }
+        }
+        sound
+    }
+
+    /// Pages that the newest version is expected to reach.
+    #[must_use]
+    pub fn pages_expected(&self) -> u64 {
+        self.pages
+            .saturating_sub(self.captured.free.len() + self.captured.held_pages)
+    }
+
+    /// From now on an older version's pages are claimed.
+    pub fn begin_version(&mut self, name: &str) {
+        self.version = Some((name.to_owned(), PageSet::new(self.pages)));
+    }
+
+    /// The older version is walked: none of its pages may be free.
+    pub fn end_version(&mut self) {
+        let Some((name, claimed)) = self.version.take() else {
+            return;
+        };
+        for page in first_page(self.page_size as usize)..self.pages {
+            if claimed.has(page) && self.captured.free.has(page) {
+                self.problem(format!("page {page} is free, but {name} reaches it"));
+            }
+        }
+    }
+
+    /// From now on it is kept which pages are claimed as what; neighbours that are the same count once.
+    pub fn keep_ranges(&mut self) {
+        self.ranges = Some(BTreeMap::new());
+    }
+
+    /// Claims the free-space structure and the pins, and returns which pages are what: first page and pages.
+    #[must_use]
+    pub fn into_ranges(mut self) -> BTreeMap<String, Vec<(u64, u64)>> {
+        self.check_structure();
+        self.check_stacks();
+        self.ranges.take().unwrap_or_default()
+    }
+
+    /// Pages claimed so far.
+    #[must_use]
+    pub fn pages_claimed(&self) -> u64 {
+        self.claimed.len()
+    }
+
+    /// Ends a check that was not brought to its end: nothing is compared.
+    #[must_use]
+    pub fn abandon(mut self) -> CheckReport {
+        CheckReport {
+            problems: std::mem::take(&mut self.problems),
+            problems_healable: 0,
+            notes: Vec::new(),
+            pages_total: self.pages,
+            pages_claimed: self.claimed.len(),
+            pages_free: self.captured.free.len(),
+            pages_pending: self.captured.held_pages,
+        }
+    }
+
+    /// Compares what was claimed with the free space, and checks the head of the file.
+    #[must_use]
+    pub fn finish(mut self) -> CheckReport {
+        let (notes, problems_healable) = self.check_head();
+        self.check_structure();
+        self.check_stacks();
+        let free = std::mem::take(&mut self.captured.free);
+        let mut held = std::mem::take(&mut self.captured.held);
+        let stacks = std::mem::take(&mut self.captured.stacks);
+        held.extend(self.on_stacks(&stacks));
+        let mut state = self.states(&free, &held, "in memory");
+        self.compare("in memory", &state);
+        if let Some(free) = self.captured.large.take() {
+            let pages = self.captured.large_pages;
+            self.compare_large("in memory", &free, pages, &held);
+        }
+        if self.snapshot.txn().0 == self.captured.meta.txn {
+            match self.stored() {
+                Ok((free, mut held, stacks, large)) => {
+                    held.extend(self.on_stacks(&stacks));
+                    if let Some((free, pages)) = large {
+                        self.compare_large("as stored", &free, pages, &held);
+                    }
+                    state = self.states(&free, &held, "as stored");
+                    self.compare("as stored", &state);
+                }
+                Err(error) => self.problem(format!("free space as stored: {error}")),
+            }
+        }
+        if self.more > 0 {
+            let more = format!("and {} more problems", self.more);
+            self.problems.push(more);
+        }
+        CheckReport {
+            problems: std::mem::take(&mut self.problems),
+            problems_healable,
+            notes,
+            pages_total: self.pages,
+            pages_claimed: self.claimed.len(),
+            pages_free: free.len(),
+            pages_pending: self.captured.held_pages,
+        }
+    }
+
+    /// Reads the free-space structure, pins and clock afresh and claims their pages.
+    fn check_structure(&mut self) {
+        for (ptr, pages) in std::mem::take(&mut self.captured.pins) {
+            self.claim(ptr.addr, pages, "pins");
+            let inner = &self.pager.inner;
+            let end = self.pages.saturating_mul(self.page_size);
+            let room = (pages * self.page_size).saturating_sub(u64::from(ptr.len)) as usize;
+            let padding = ptr.addr.saturating_add(u64::from(ptr.len));
+            let read = inner
+                .files
+                .block(&ptr, end)
+                .and_then(|block| verify_block(&block, &ptr))
+                .and_then(|()| expect_zeros(&self.snapshot, padding, room));
+            if let Err(error) = read {
+                self.problem(error);
+            }
+        }
+        if let Some(redo) = self.captured.meta.redo {
+            // What it holds is of newer commits, or of none.
+            self.claim(redo.page * self.page_size, redo.pages, "log");
+        }
+        for ptr in std::mem::take(&mut self.captured.structure) {
+            self.claim(ptr.addr, 1, "free space");
+            if let Err(error) = read_again(&self.pager, &ptr) {
+                self.problem(error);
+            }
+        }
+    }
+
+    /// Reads the lists of dead ranges afresh and claims their pages.
+    fn check_stacks(&mut self) {
+        let pager = self.pager.clone();
+        let read = |ptr: &Ptr| read_again(&pager, ptr);
+        for stack in self.captured.stacks.clone() {
+            let (mut pages, mut lists) = (0u64, Vec::new());
+            let mut problems = Vec::new();
+            let walked = walk(&stack, &read, &mut |at, list| {
+                let at = at.addr;
+                lists.push(at);
+                for range in &list.ranges {
+                    pages = pages.saturating_add(range.pages);
+                    let end = range.page.saturating_add(range.pages);
+                    let (least, most) = if is_large_page(range.page) {
+                        let number = Large::first_number(self.page_size as usize);
+                        (number, number + self.captured.large_pages)
+                    } else {
+                        (0, self.pages)
+                    };
+                    if range.page < least + first_page(self.page_size as usize) || end > most {
+                        problems.push(format!(
+                            "list of dead ranges at byte {at}: {range:?} is not in the file"
+                        ));
+                    }
+                    if range.birth > stack.newest_birth || range.freed < stack.oldest_freed {
+                        problems.push(format!(
+                            "list of dead ranges at byte {at}: {range:?} is not of its stack"
+                        ));
+                    }
+                }
+                problems.len() < PROBLEMS_MAX
+            });
+            for problem in problems {
+                self.problem(problem);
+            }
+            for at in lists {
+                self.claim(at, 1, "lists of dead ranges");
+            }
+            match walked {
+                Err(error) => self.problem(error),
+                Ok(()) if pages != stack.pages => self.problem(format!(
+                    "dead ranges held by transaction {}: {pages} pages, expected {}",
+                    stack.holder, stack.pages
+                )),
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// What is on stacks, as far as it can be read; what cannot is reported by `check_stacks`.
+    fn on_stacks(&self, stacks: &[Stack]) -> Vec<Dead> {
+        let read = |ptr: &Ptr| read_again(&self.pager, ptr);
+        let mut held = Vec::new();
+        for stack in stacks {
+            let walked = walk(stack, &read, &mut |_, list| {
+                held.extend(&list.ranges);
+                true
+            });
+            drop(walked);
+        }
+        held
+    }
+
+    /// The free space as stored, which must say the same as the one in memory.
+    fn stored(&self) -> Result<Stored> {
+        let read = |ptr: &Ptr| read_again(&self.pager, ptr);
+        let Captured { meta, before, .. } = &self.captured;
+        let mut stored = load::load(self.page_size as usize, meta, *before, &read)?;
+        stored.grow(self.pages.max(stored.pages()));
+        let mut free = PageSet::new(stored.pages());
+        stored.for_each_free(|page| {
+            free.insert(page);
+        });
+        let held = stored.held().copied().collect();
+        let large = stored.large.as_deref();
+        let large = large.map(|large| (free_of(large), large.pages()));
+        Ok((free, held, stored.stacks().to_vec(), large))
+    }
+}
+
+/// Free pages, dead ranges in the record and on stacks, and free pages and length of the second file.
+type Stored = (PageSet, Vec<Dead>, Vec<Stack>, Option<(PageSet, u64)>);
+
+fn free_of(large: &Large) -> PageSet {
+    let mut free = PageSet::new(large.pages());
+    for page in (0..large.pages()).filter(|page| large.is_free(*page)) {
+        free.insert(page);
+    }
+    free
+}
+
+/// Reads and verifies a page whatever the options say.
+fn read_again<'a>(pager: &'a Pager, ptr: &Ptr) -> Result<PageRef<'a>> {
+    let inner = &pager.inner;
+    let len = inner
+        .files
+        .storage
+        .len()
+        .map_err(|e| superblock::read_failed(0, e))?;
+    let page = inner.files.page(ptr, len)?;
+    verify_block(&page, ptr)?;
+    Ok(page)
+}

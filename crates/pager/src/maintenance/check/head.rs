@@ -1,0 +1,146 @@
+//! The heads of both files, as they stand.
+
+use super::Check;
+use crate::error::Error;
+use crate::format::layout::{meta_at, superblock_at};
+use crate::format::meta_blocks::MetaBlocks;
+use crate::format::superblock;
+use std::time::Duration;
+
+/// The head is read again so often while it looks damaged, after pauses that grow by this.
+const HEAD_ATTEMPTS: u32 = 4;
+const HEAD_PAUSE: Duration = Duration::from_millis(10);
+
+/// The next step for a damaged block of the head.
+const HEALED: &str =
+    "the next handle that opens the file for writing rewrites it from a whole copy";
+/// Begins the note on a block that a crash leaves.
+const INTERRUPTED: &str = "left by an unfinished commit, and rewritten by the next handle that opens the file for writing";
+
+/// What the heads of both files look like.
+#[derive(Default)]
+struct Heads {
+    /// Damage that is beyond repair from a copy.
+    problems: Vec<String>,
+    /// Damage that the next writer repairs.
+    healable: Vec<String>,
+    /// Traces of a crash.
+    notes: Vec<String>,
+}
+
+impl Heads {
+    fn is_sound(&self) -> bool {
+        self.problems.is_empty() && self.healable.is_empty() && self.notes.is_empty()
+    }
+}
+
+impl Check {
+    /// The head as it stands, and what opening found missing. Returns the notes and the number of problems that a writer heals. A commit
+    /// that is being written looks like damage, but it does not last.
+    pub(super) fn check_head(&mut self) -> (Vec<String>, u64) {
+        let mut heads = self.heads();
+        if !heads.is_sound() {
+            // A handle that only reads cannot keep the writers of other processes away.
+            let turn = self.pager.inner.turn();
+            heads = self.heads();
+            drop(turn);
+        }
+        for attempt in 1..=HEAD_ATTEMPTS {
+            if heads.is_sound() || !self.written_since() {
+                break;
+            }
+            std::thread::sleep(HEAD_PAUSE * attempt);
+            heads = self.heads();
+        }
+        if let Some(lost) = self.pager.inner.recovery.lost {
+            let gone_on = self.captured.meta.txn > lost.found.0;
+            match self.pager.inner.files.options.read_only && !gone_on {
+                true => heads.problems.push(lost.to_string()),
+                // Somebody has accepted the loss, and opened the file for writing.
+                false => heads
+                    .notes
+                    .push(format!("accepted when it was opened: {lost}")),
+            }
+        }
+        let healable = heads.healable.len() as u64;
+        for problem in heads.problems.into_iter().chain(heads.healable) {
+            self.problem(problem);
+        }
+        (heads.notes, healable)
+    }
+
+    /// Whether somebody has committed since the check began.
+    fn written_since(&self) -> bool {
+        let blocks = MetaBlocks::load(&*self.pager.inner.files.storage, &self.pager.uuid());
+        let newest = blocks.newest();
+        newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
+    }
+
+    /// Tells damage from the traces of a crash.
+    ///
+    /// A crash inside a commit leaves the blocks of one pair of meta records in any state, and any state of one pair is healed at the next
+    /// open for writing. The pair may be the one with the newest record: the power may go when one copy of a new record is whole and the
+    /// other is not. So a torn block is no problem by itself; damage of a single block looks the same, and undoes nothing either. Problems are
+    /// only these: traces in both pairs, a block that cannot be read at all, and what a handle sees again that has healed the file at open.
+    ///
+    /// No crash damages the superblocks and the head of the second file: they are synced before a record relies on them, and written again
+    /// only to heal a copy that was damaged before. (A second file that no record names yet may be torn.)
+    fn heads(&self) -> Heads {
+        let mut heads = Heads::default();
+        let storage = self.pager.inner.files.storage.clone();
+        match superblock::load(&*storage) {
+            Ok((_, damaged)) => {
+                for (copy, error) in damaged.into_iter().enumerate() {
+                    if let Some(error) = error {
+                        let at = superblock_at(copy);
+                        let problem = format!("superblock copy at byte {at}: {error}; {HEALED}");
+                        heads.healable.push(problem);
+                    }
+                }
+            }
+            Err(error) => heads.problems.push(format!("superblock: {error}")),
+        }
+        let named = !self.captured.meta.large.is_null();
+        if let Some(large) = self.pager.inner.files.large.as_ref().filter(|_| named) {
+            let damaged = large.damaged_heads(self.pager.inner.files.page_size);
+            let (one, list) = match damaged.len() {
+                0 | 1 => (format!("; {HEALED}"), &mut heads.healable),
+                _ => (String::new(), &mut heads.problems),
+            };
+            let text = |(_, error)| format!("head of the second file: {error}{one}");
+            list.extend(damaged.into_iter().map(text));
+        }
+        let blocks = MetaBlocks::load(&*storage, &self.pager.uuid());
+        let read_only = self.pager.inner.files.options.read_only;
+        let found_whole = blocks.newest().is_ok();
+        let mut torn: [Vec<String>; 2] = Default::default();
+        let mut unreadable = false;
+        for (pair, copies) in blocks.copies.iter().enumerate() {
+            for (copy, found) in copies.iter().enumerate() {
+                if let Err(error) = found {
+                    unreadable |= matches!(error, Error::Io { .. });
+                    let at = meta_at(pair, copy);
+                    torn[pair].push(format!("meta block at byte {at}: {error}"));
+                }
+            }
+            if let [Ok(a), Ok(b)] = copies
+                && !a.is_copy_of(b)
+            {
+                let (a, b) = (a.txn, b.txn);
+                torn[pair].push(format!(
+                    "meta pair {pair}: its copies hold txn {a} and txn {b}"
+                ));
+            }
+        }
+        let one_pair = torn.iter().any(Vec::is_empty);
+        let traces = found_whole && read_only && one_pair && !unreadable;
+        for problem in torn.into_iter().flatten() {
+            match found_whole {
+                true if traces => heads.notes.push(format!("{INTERRUPTED}: {problem}")),
+                true => heads.healable.push(format!("{problem}; {HEALED}")),
+                false => heads.problems.push(problem),
+            }
+        }
+        heads
+    }
+}

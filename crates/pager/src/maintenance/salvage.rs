@@ -1,0 +1,386 @@
+//! A damaged file, read without trusting its head: what every page and block says of itself in its header is
+//! enough to find it again (kind, owner, its own address, birth, checksum).
+
+use crate::commit::lost_commits;
+use crate::commit::redo;
+use crate::commit::redo::Logged;
+use crate::commit::second_file;
+use crate::commit::second_file::{LargeFile, LargePlace};
+use crate::error::lost_commits::LostCommits;
+use crate::error::{Error, Result};
+use crate::format::header::{HEADER_BYTES, Header, verify_block};
+use crate::format::kind::Kind;
+use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, LARGE_AT, meta_at, page_size_ok};
+use crate::format::meta::Meta;
+use crate::format::pages::{Counters, PageRead, PageRef};
+use crate::format::ptr::Ptr;
+use crate::format::superblock;
+use crate::format::superblock::{read_block, read_failed};
+use crate::options::Options;
+use crate::space::load;
+use crate::storage::{FileStorage, Overlay, Storage};
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use tidalite_base::limits::{CHECKSUM_SPAN_MAX, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
+use tidalite_base::{Corrupt, TxnId, get_u64};
+
+/// Blocks lie at multiples of this.
+const BLOCK_ALIGN: usize = 8;
+/// Bytes of the file that are looked at at a time.
+const WINDOW_BYTES: usize = 1 << 20;
+/// Pages whose checksum is tried under each page size, when both superblocks are lost.
+const GUESSES_MAX: usize = 64;
+
+/// The newest meta record that can be read, in the head or in the log.
+#[derive(Clone, Debug)]
+pub struct RawState {
+    /// Its transaction.
+    pub txn: TxnId,
+    /// What the layers above stored with it.
+    pub app: Arc<[u8]>,
+    meta: Meta,
+}
+
+/// Something that says it belongs where it stands. Its checksum was not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its header.
+    pub header: Header,
+    /// The checksum in its header.
+    pub checksum: u64,
+}
+
+impl RawState {
+    fn of(meta: Meta) -> Self {
+        Self {
+            txn: TxnId(meta.txn),
+            app: Arc::clone(&meta.app),
+            meta,
+        }
+    }
+}
+
+impl Candidate {
+    /// A pointer to it, when it is so long.
+    #[must_use]
+    pub fn ptr(&self, len: usize) -> Ptr {
+        Ptr {
+            addr: self.header.address,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
+            kind: self.header.kind,
+            checksum: self.checksum,
+            birth: self.header.birth,
+        }
+    }
+}
+
+/// A file of which only the pages and blocks are believed. Reads verify every time; nothing is written.
+pub struct RawFile {
+    storage: Arc<dyn Storage>,
+    /// The second file, where it can be found.
+    large: Option<LargeFile>,
+    page_size: usize,
+    len: u64,
+    state: Option<RawState>,
+    lost: Option<LostCommits>,
+    counters: Counters,
+}
+
+impl RawFile {
+    /// Opens a file for salvage; nobody else should have it open.
+    ///
+    /// # Errors
+    /// `Open`, `Io`; `NotADatabase` when nothing in it says how large its pages are.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let failed = |source| Error::Open {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::open(path).map_err(failed)?;
+        let storage = FileStorage::new(file, false).map_err(failed)?;
+        let mut raw = Self::of_storage(Arc::new(storage))?;
+        raw.large = raw.find_large(path);
+        Ok(raw)
+    }
+
+    /// The same with the second file where it is now. Its head need not be whole.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_in_two(path: impl AsRef<Path>, second: impl AsRef<Path>) -> Result<Self> {
+        let mut raw = Self::open(path)?;
+        raw.large = Some(LargeFile::raw(second.as_ref())?);
+        Ok(raw)
+    }
+
+    /// The second file by the name that the newest record has for it; without it what lies there is lost.
+    fn find_large(&self, path: &Path) -> Option<LargeFile> {
+        let (superblock, _) = superblock::load(&*self.storage).ok()?;
+        let options = Options {
+            read_only: true,
+            map: false,
+            ..Options::default()
+        };
+        let meta = &self.state.as_ref()?.meta;
+        let place = LargePlace::Beside(path);
+        second_file::open(&*self.storage, &superblock, meta, &place, &options).ok()?
+    }
+
+    /// The same for what is in a storage.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn of_storage(storage: Arc<dyn Storage>) -> Result<Self> {
+        let len = storage.len().map_err(|error| read_failed(0, error))?;
+        let superblock = superblock::load(&*storage).ok().map(|(found, _)| found);
+        let state = newest_state(&*storage, superblock.map(|found| found.uuid));
+        let mut raw = Self {
+            storage,
+            large: None,
+            page_size: superblock.map_or(PAGE_SIZE_MIN, |found| found.page_size),
+            len,
+            state,
+            lost: None,
+            counters: Counters::default(),
+        };
+        if superblock.is_none() {
+            raw.page_size = raw.guess_page_size()?;
+        }
+        raw.lay_log_over();
+        Ok(raw)
+    }
+
+    /// The newest commits may be in the log alone. Where that is damaged, so much the worse: the record stands for itself.
+    fn lay_log_over(&mut self) {
+        let Some(state) = &self.state else {
+            return;
+        };
+        let logged = redo::read(&*self.storage, self.page_size, &state.meta, state.txn.0);
+        if let Ok(logged) = &logged {
+            let record = (&state.meta, state.txn.0);
+            self.lost = lost_commits::find(&*self.storage, (self.page_size, None), record, logged);
+        }
+        if let Ok(Logged {
+            replayed: Some(replayed),
+            ..
+        }) = logged
+        {
+            self.state = Some(RawState::of(replayed.meta));
+            let below = Arc::clone(&self.storage);
+            let over = Overlay::new(below, self.page_size, replayed.pages);
+            self.len = over.len().unwrap_or(self.len);
+            self.storage = Arc::new(over);
+        }
+    }
+
+    /// The newest meta record that can be read.
+    #[must_use]
+    pub fn state(&self) -> Option<&RawState> {
+        self.state.as_ref()
+    }
+
+    /// The durable commits that the log shows to be missing.
+    #[must_use]
+    pub fn lost_commits(&self) -> Option<LostCommits> {
+        self.lost
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True for a file of no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Which pages are free by the newest record, when its free-space structure can be read: one flag a page.
+    #[must_use]
+    pub fn free_pages(&self) -> Option<Vec<bool>> {
+        let meta = &self.state.as_ref()?.meta;
+        let pages = self.len / self.page_size as u64;
+        if meta.pages > pages {
+            return None;
+        }
+        let read = |ptr: &Ptr| self.page(ptr);
+        let before = meta.txn.saturating_sub(1);
+        let mut space = load::load(self.page_size, meta, before, &read).ok()?;
+        let mut free = vec![false; pages as usize];
+        space.for_each_free(|page| free[page as usize] = true);
+        Some(free)
+    }
+
+    /// Shows everything behind the head that claims to stand where it stands, ascending. `f` also gets the bytes
+    /// looked at so far.
+    ///
+    /// # Errors
+    /// `Io`, and what `f` returns. A stretch that cannot be read is left out.
+    pub fn scan(&self, f: &mut dyn FnMut(Candidate, u64) -> Result<()>) -> Result<()> {
+        let mut window = vec![0u8; WINDOW_BYTES + HEADER_BYTES];
+        let mut from = HEAD_BYTES;
+        while from + HEADER_BYTES as u64 <= self.len {
+            let there = (self.len - from).min(window.len() as u64) as usize;
+            let bytes = &mut window[..there];
+            if self.storage.read_at(from, bytes).is_err() {
+                self.read_in_parts(from, bytes);
+            }
+            let last = there - HEADER_BYTES;
+            for at in (0..=last.min(WINDOW_BYTES - BLOCK_ALIGN)).step_by(BLOCK_ALIGN) {
+                // The address of a header says where it stands: hardly anything else does.
+                if get_u64(bytes, at + 16) != from + at as u64 {
+                    continue;
+                }
+                let header = Header::decode(&bytes[at..]);
+                if header.kind != Kind::None && header.birth.0 > 0 {
+                    let checksum = get_u64(bytes, at);
+                    f(
+                        Candidate { header, checksum },
+                        from + at as u64 - HEAD_BYTES,
+                    )?;
+                }
+            }
+            from += WINDOW_BYTES as u64;
+        }
+        Ok(())
+    }
+
+    /// What cannot be read at once is read block by block; what cannot be read at all is zero.
+    fn read_in_parts(&self, from: u64, bytes: &mut [u8]) {
+        for (i, part) in bytes.chunks_mut(BLOCK_BYTES).enumerate() {
+            if self
+                .storage
+                .read_at(from + (i * BLOCK_BYTES) as u64, part)
+                .is_err()
+            {
+                part.fill(0);
+            }
+        }
+    }
+
+    /// The page size under which most pages have the checksum that they say.
+    fn guess_page_size(&self) -> Result<usize> {
+        let mut candidates = Vec::new();
+        let scanned = self.scan(&mut |found, _| {
+            let kind = found.header.kind;
+            if matches!(kind, Kind::KvLeaf | Kind::KvBranch | Kind::Tail) {
+                candidates.push(found);
+            }
+            if candidates.len() < GUESSES_MAX {
+                Ok(())
+            } else {
+                Err(Error::Cancelled)
+            }
+        });
+        if let Err(error) = scanned
+            && !matches!(error, Error::Cancelled)
+        {
+            return Err(error);
+        }
+        let mut votes: HashMap<usize, usize> = HashMap::new();
+        for found in &candidates {
+            let mut size = PAGE_SIZE_MIN;
+            while size <= PAGE_SIZE_MAX {
+                let ptr = found.ptr(size);
+                let whole = found.header.address % size as u64 == 0;
+                if whole
+                    && self
+                        .read(ptr.addr, size)
+                        .is_ok_and(|b| verify_block(&b, &ptr).is_ok())
+                {
+                    *votes.entry(size).or_default() += 1;
+                }
+                size *= 2;
+            }
+        }
+        match votes.into_iter().max_by_key(|(_, count)| *count) {
+            Some((size, _)) if page_size_ok(size) => Ok(size),
+            // Series alone leave no page; their leaves do not depend on the page size.
+            _ if self.len > HEAD_BYTES => Ok(PAGE_SIZE_DEFAULT),
+            _ => Err(Error::NotADatabase {
+                found: "no superblock and no page of a table".into(),
+            }),
+        }
+    }
+
+    fn read(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        if addr >= LARGE_AT {
+            let damage =
+                |error: Error| Corrupt::new("second file", addr, error, format!("{len} bytes"));
+            return match &self.large {
+                Some(large) if len <= CHECKSUM_SPAN_MAX => large
+                    .bytes(addr, len, false)
+                    .map_err(|error| damage(error).into()),
+                _ => Err(Corrupt::new("second file", addr, "none", "the one that is named").into()),
+            };
+        }
+        let inside = addr
+            .checked_add(len as u64)
+            .is_some_and(|end| end <= self.len);
+        if !inside || addr < HEAD_BYTES || len > PAGE_SIZE_MAX.max(CHECKSUM_SPAN_MAX) {
+            let expected = format!("a range between {HEAD_BYTES} and {}", self.len);
+            let found = format!("{len} bytes at {addr}");
+            return Err(Corrupt::new("pointer", addr, found, expected).into());
+        }
+        let mut bytes = vec![0u8; len];
+        self.storage
+            .read_at(addr, &mut bytes)
+            // A bad sector is damage like any other here.
+            .map_err(|error| Corrupt::new("medium", addr, error, format!("{len} bytes")))?;
+        Ok(PageRef::Owned(bytes.into()))
+    }
+}
+
+fn newest_state(storage: &dyn Storage, uuid: Option<[u8; 16]>) -> Option<RawState> {
+    let mut newest: Option<Meta> = None;
+    for pair in [0, 1] {
+        for copy in [0, 1] {
+            let at = meta_at(pair, copy);
+            let Ok(block) = read_block(storage, at) else {
+                continue;
+            };
+            let mut own = [0; 16];
+            own.copy_from_slice(&block[HEADER_BYTES..HEADER_BYTES + 16]);
+            let Ok(meta) = Meta::decode(&block, at, &uuid.unwrap_or(own)) else {
+                continue;
+            };
+            if newest.as_ref().is_none_or(|best| best.txn < meta.txn) {
+                newest = Some(meta);
+            }
+        }
+    }
+    newest.map(RawState::of)
+}
+
+impl PageRead for RawFile {
+    fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if ptr.len as usize != self.page_size || !ptr.addr.is_multiple_of(self.page_size as u64) {
+            let found = format!("{} bytes at {}", ptr.len, ptr.addr);
+            return Err(Corrupt::new("pointer", ptr.addr, found, "a whole page").into());
+        }
+        self.block(ptr)
+    }
+
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        let bytes = self.read(ptr.addr, ptr.len as usize)?;
+        verify_block(&bytes, ptr)?;
+        Ok(bytes)
+    }
+
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        self.read(addr, len)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}

@@ -1,0 +1,128 @@
+//! Opening and creating the data file and its lock file, with an error for each way it can go wrong.
+
+use crate::error::{Error, Result};
+use crate::format::layout::{BLOCK_BYTES, superblock_at};
+use crate::lock;
+use crate::lock::seat::Seat;
+use crate::lock::seat::beside;
+use crate::options::{OpenMode, Options};
+use crate::storage::{create_file, device, network, real_path};
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// An open data file and its part in the lock file.
+pub(crate) struct OpenFile {
+    pub(crate) file: File,
+    /// `None` only for a reader that can have no lock file; then nobody writes.
+    pub(crate) seat: Option<Seat>,
+}
+
+/// Opens the file; creates it with `initial` content if asked to. The setup lock is held afterwards.
+pub(crate) fn open(
+    path: &Path,
+    options: &Options,
+    initial: &dyn Fn() -> Result<Vec<u8>>,
+) -> Result<OpenFile> {
+    let (create, open_existing) = (
+        options.mode != OpenMode::Open && !options.read_only,
+        options.mode != OpenMode::Create,
+    );
+    let exists = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(Error::of_open(path, ErrorKind::IsADirectory.into()));
+        }
+        Ok(metadata) if device::is_device(&metadata) => {
+            return open_device(path, options, create, initial);
+        }
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(Error::of_open(path, error)),
+    };
+    if exists && !open_existing {
+        return Err(Error::of_open(path, ErrorKind::AlreadyExists.into()));
+    }
+    if !exists && !create {
+        return Err(Error::of_open(path, ErrorKind::NotFound.into()));
+    }
+    let lock_path = match &options.lock_path {
+        Some(lock_path) => lock_path.clone(),
+        None => beside(&real_path(path)),
+    };
+    if !options.exclusive {
+        network::refuse(path)?;
+        network::refuse(&lock_path)?;
+    }
+    let opened = lock::file::open(lock_path, options.read_only)?;
+    if !exists && !path.exists() {
+        if let lock::file::Opened::Here { seat, .. } = &opened {
+            seat.expect_unused(path)?;
+        }
+        create_file(path, &initial()?)?;
+    } else if !exists && !open_existing {
+        return Err(Error::of_open(path, ErrorKind::AlreadyExists.into()));
+    }
+    let file = open_existing_file(path, options)?;
+    opened.share_as(&file);
+    lock::file::join(&file, &opened, options.exclusive, path)?;
+    let seat = opened.seat();
+    Ok(OpenFile { file, seat })
+}
+
+fn open_existing_file(path: &Path, options: &Options) -> Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(!options.read_only)
+        .open(path)
+        .map_err(|error| Error::of_open(path, error))
+}
+
+/// The same for a block device, which is always there; whether it is a database is another question.
+fn open_device(
+    path: &Path,
+    options: &Options,
+    create: bool,
+    initial: &dyn Fn() -> Result<Vec<u8>>,
+) -> Result<OpenFile> {
+    let Some(lock_path) = &options.lock_path else {
+        return Err(Error::LockFile {
+            path: beside(path),
+            problem: "a database on a block device has its lock file elsewhere: say where (Options::lock_path)".into(),
+        });
+    };
+    if !options.exclusive {
+        network::refuse(lock_path)?;
+    }
+    let opened = lock::file::open(lock_path.clone(), options.read_only)?;
+    if !options.read_only {
+        device::check_unclaimed(path).map_err(|error| Error::of_open(path, error))?;
+    }
+    let file = open_existing_file(path, options)?;
+    opened.share_as(&file);
+    lock::file::join(&file, &opened, options.exclusive, path)?;
+    let seat = opened.seat();
+    if create {
+        let blank = device::is_blank(&file).map_err(|error| Error::of_open(path, error))?;
+        let asked = options.mode == OpenMode::Create;
+        if asked && !blank && !options.overwrite_device {
+            return Err(Error::of_open(path, device::holds_something()));
+        }
+        if asked || blank {
+            // Nobody may be at work in what is wiped.
+            if let Some(seat) = &seat
+                && !seat.is_alone()?
+            {
+                return Err(Error::OpenElsewhere {
+                    path: path.to_owned(),
+                });
+            }
+            // The superblocks, the second copy first.
+            let superblock = |copy| {
+                let at = superblock_at(copy) as usize;
+                at..at + BLOCK_BYTES
+            };
+            device::create(&file, &initial()?, &[superblock(1), superblock(0)], path)?;
+        }
+    }
+    Ok(OpenFile { file, seat })
+}

@@ -1,0 +1,38 @@
+//! The background flusher: a thread that makes lazy and queued commits durable. There is one only when asked for
+//! (`Options::background_flush`); it ends when the file is closed (`Inner::drop` wakes it), or poisoned. After any other error it tries again.
+
+use crate::commit::pipeline::Until;
+use crate::txn::inner::Inner;
+use crate::txn::make_durable;
+use std::sync::{Arc, Weak};
+use std::thread::{self, Thread};
+use std::time::Duration;
+use tidalite_base::TxnId;
+
+/// A shorter pause would keep a processor busy with looking.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// Starts it; `None` when the system gives no thread (commits then look after themselves).
+pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Thread> {
+    let weak = Arc::downgrade(inner);
+    let builder = thread::Builder::new().name("tidalite-flush".into());
+    let started = builder.spawn(move || run(&weak, pause));
+    started.ok().map(|handle| handle.thread().clone())
+}
+
+fn run(inner: &Weak<Inner>, pause: Duration) {
+    loop {
+        thread::park_timeout(pause.max(PAUSE_MIN));
+        let Some(inner) = inner.upgrade() else {
+            return;
+        };
+        let Some(newest) = inner.pipeline.newest_recorded() else {
+            continue;
+        };
+        // A failed sync poisons the file; whoever writes next is told.
+        let done = make_durable(&inner, (TxnId(newest), Until::Kept), None);
+        if done.is_err() && inner.files.check_poison().is_err() {
+            return;
+        }
+    }
+}

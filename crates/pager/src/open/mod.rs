@@ -1,0 +1,9 @@
+//! Opening and closing a file, and the handle that programs have.
+
+pub(crate) mod data_file;
+pub(crate) mod flusher;
+pub(crate) mod handle;
+pub(crate) mod inspect;
+pub(crate) mod open_pager;
+pub(crate) mod recover;
+pub(super) mod weak_state;

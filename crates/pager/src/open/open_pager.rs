@@ -1,0 +1,454 @@
+//! Opening: find the newest durable state, heal what a crash or one fault left, and make a record of what the log holds.
+
+use super::data_file;
+use super::flusher;
+use super::recover;
+use crate::commit::found::Found;
+use crate::commit::found::Recovery;
+use crate::commit::heal::{check_length, heal_metas, heal_superblocks};
+use crate::commit::lost_commits;
+use crate::commit::redo;
+use crate::commit::redo::Replayed;
+use crate::commit::second_file;
+use crate::commit::second_file::LargePlace;
+use crate::error::{Error, Result};
+use crate::format::layout::{HEAD_BYTES, first_page, meta_at, page_size_ok, superblock_at};
+use crate::format::meta::{FIRST_TXN, Meta};
+use crate::format::meta_blocks::MetaBlocks;
+use crate::format::superblock;
+use crate::format::superblock::{Superblock, read_failed};
+use crate::lock::seat::Seat;
+use crate::lock::{Identity, LockMemory, protocol};
+use crate::options::event::Event;
+use crate::options::{OpenMode, Options};
+use crate::storage::{self, FileId, FileStorage, Growth, Named, Overlay, Storage};
+use crate::system::clock::boot_id;
+use crate::system::uuid::new_uuid;
+use crate::txn::inner::Inner;
+use crate::txn::inner::Pager;
+use std::path::Path;
+use std::sync::Arc;
+use tidalite_base::limits::PAGE_SIZE_MAX;
+use tidalite_base::{Corrupt, TxnId};
+
+/// What a new file holds: its head, and nothing else.
+fn initial_image(page_size: usize, time_ns: i64) -> Result<Vec<u8>> {
+    if !page_size_ok(page_size) {
+        return Err(Error::Limit {
+            what: "page size: a power of two from 512 bytes",
+            found: page_size as u64,
+            limit: PAGE_SIZE_MAX as u64,
+        });
+    }
+    let uuid = new_uuid()?;
+    let pages = first_page(page_size);
+    let mut image = vec![0u8; pages as usize * page_size];
+    let mut put = |at: u64, block: Vec<u8>| {
+        image[at as usize..at as usize + block.len()].copy_from_slice(&block);
+    };
+    let superblock = Superblock::new(page_size, uuid);
+    let meta = Meta::first(uuid, pages, time_ns);
+    for copy in [0, 1] {
+        put(superblock_at(copy), superblock.encode(copy));
+        for pair in [0, 1] {
+            put(meta_at(pair, copy), meta.encode(meta_at(pair, copy)));
+        }
+    }
+    Ok(image)
+}
+
+impl Pager {
+    /// Opens or creates the file at `path`, as the options say.
+    ///
+    /// # Errors
+    /// `Open` (with the system's reason), `OpenElsewhere`, `FileReplaced`, `NetworkFileSystem`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let path = path.as_ref();
+        let opened = data_file::open(path, options, &|| {
+            initial_image(options.page_size, options.clock.wall_ns())
+        })?;
+        let storage = FileStorage::new(opened.file, options.map).map_err(|source| Error::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut storage = storage.read_ahead(options.read_ahead);
+        if options.map && options.map_writes && !options.read_only {
+            storage = storage.write_map();
+        }
+        let named = storage.named(storage::real_path(path));
+        let place = Place {
+            named: Some(named.map_err(|error| read_failed(0, error))?),
+            storage: Arc::new(storage),
+            large: LargePlace::Beside(path),
+            path,
+            boot: boot_id(),
+        };
+        match opened.seat {
+            Some(seat) => Self::open_seated(place, options, seat),
+            // Nobody writes: the data file is locked against that.
+            None => {
+                let seat = LockMemory::new().seat();
+                seat.begin()?;
+                Self::open_seated(place, options, seat)
+            }
+        }
+    }
+
+    /// Opens what is in a storage; with a mode that allows it, makes a database of an empty one.
+    /// Locks nothing: the storage is the caller's alone.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
+        Self::open_storage_with(storage, &LockMemory::new(), options)
+    }
+
+    /// Opens what is in a storage beside others who have it open with the same lock area, as several processes
+    /// would open a file.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage_with(
+        storage: Arc<dyn Storage>,
+        memory: &LockMemory,
+        options: &Options,
+    ) -> Result<Self> {
+        Self::open_storages(storage, None, memory, options)
+    }
+
+    /// The same with a second storage for large values, as [`Options::large_values_path`] is for files; it must be empty, or the one that this
+    /// database has used before.
+    ///
+    /// # Errors
+    /// As for `open`; `LargeFile`.
+    pub fn open_storages(
+        storage: Arc<dyn Storage>,
+        large: Option<Arc<dyn Storage>>,
+        memory: &LockMemory,
+        options: &Options,
+    ) -> Result<Self> {
+        let seat = memory.seat();
+        seat.begin()?;
+        let len = storage.len().map_err(|e| superblock::read_failed(0, e))?;
+        if len == 0 && options.mode != OpenMode::Open && !options.read_only {
+            create_in(&*storage, options)?;
+        }
+        let place = Place {
+            storage,
+            large: large.map_or(LargePlace::Nowhere, LargePlace::Storage),
+            path: Path::new("(memory)"),
+            named: None,
+            boot: MEMORY_BOOT,
+        };
+        Self::open_seated(place, options, seat)
+    }
+
+    /// Under the setup lock.
+    fn open_seated(place: Place<'_>, options: &Options, seat: Seat) -> Result<Self> {
+        let mut storage = place.storage;
+        let (superblock, damaged) = superblock::load(&*storage)?;
+        if !options.read_only {
+            superblock.check_writable()?;
+        }
+        let identity = Identity {
+            boot: place.boot,
+            uuid: superblock.uuid,
+            file: place.named.as_ref().map_or(FileId::default(), |it| it.id),
+        };
+        let (exclusive, read_only) = (options.exclusive, options.read_only);
+        let (lock, first) = seat.attach(&identity, exclusive, read_only, place.path)?;
+        let mut recovery = Recovery::default();
+        let (mut healed, mut dropped) = (Vec::new(), None);
+        let found = if first {
+            let mut blocks = MetaBlocks::load(&*storage, &superblock.uuid);
+            storage = storage::watched(storage, place.path, first);
+            let mut found = Found::newest(&blocks)?;
+            if options.older_record {
+                found = older(&mut blocks, &found.meta, options)?;
+            }
+            check_length(&*storage, &superblock, &found.meta)?;
+            if !options.read_only {
+                let done = heal_superblocks(&*storage, &superblock, &damaged).and_then(|at| {
+                    healed.extend(at);
+                    heal_metas(&*storage, &mut blocks, &found.meta)
+                });
+                // What a killed process has not synced may have gone with a failed sync: its weak records are void.
+                healed.extend(done.inspect_err(|_| lock.poison())?);
+                found = Found::newest(&blocks)?;
+            }
+            if !options.older_record {
+                (found, dropped) = recover::recovered(
+                    found,
+                    &*storage,
+                    &superblock,
+                    &lock,
+                    &place.large,
+                    options,
+                    &mut recovery,
+                )?;
+            }
+            protocol::publish(lock.area.published(), found.meta.txn);
+            found
+        } else {
+            storage = storage::watched(storage, place.path, first);
+            // A writer may be at work: healing is for who has the turn.
+            let found = Found::published(&*storage, &superblock, &lock, None)?;
+            let found = found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?;
+            recovery.lost = recover::find_beside(&*storage, &superblock, &lock, &found, options);
+            lost_commits::refuse(recovery.lost, options)?;
+            found
+        };
+        let large = second_file::open(&*storage, &superblock, &found.meta, &place.large, options)?;
+        if let Some(large) = large.as_ref().filter(|_| first && !options.read_only) {
+            let done = large.heal(superblock.page_size, &superblock.uuid);
+            healed.extend(done.inspect_err(|_| lock.poison())?);
+        }
+        let mut found = found;
+        if let Some(replayed) = found.replayed.take() {
+            (storage, found) = over(storage, found, &superblock, replayed, read_only)
+                .inspect_err(|_| lock.poison())?;
+        }
+        if let Some(named) = place.named.as_ref().filter(|_| !read_only) {
+            storage::finish_creation(place.path, named, found.durable.txn == FIRST_TXN)?;
+        }
+        lock.opened()?;
+        let weak = found.weak.filter(|_| first);
+        let unrecorded = weak.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
+        let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
+        inner.recovery = recovery;
+        inner.shared.files.large = large;
+        if let LargePlace::Beside(path) = place.large {
+            inner.shared.files.path = Some(storage::real_path(path));
+        }
+        inner.shared.files.named = place.named;
+        let inner = Arc::new(inner);
+        for at in healed {
+            inner.files.log(&Event::Healed { at });
+        }
+        if recovery.replayed > 0 {
+            let (commits, txn) = (recovery.replayed, inner.state().txn);
+            inner.files.log(&Event::Replayed { commits, txn });
+        }
+        if let Some(lost) = recovery.lost {
+            inner.files.log(&Event::WentBack(lost));
+        }
+        if let Some(dropped) = dropped {
+            inner.files.log(&dropped);
+        }
+        if let Some((txn, recorded)) = unrecorded {
+            inner.files.log(&Event::FoundUnrecorded { txn, recorded });
+        }
+        let state = inner.state();
+        inner.files.log(&Event::Opened {
+            txn: state.txn,
+            bytes: state.bytes,
+            read_only: options.read_only,
+        });
+        if let Some(pause) = options.background_flush.filter(|_| !options.read_only) {
+            inner.set_flusher(flusher::start(&inner, pause));
+        }
+        Ok(Self { inner })
+    }
+}
+
+/// What the log leads to, for who opens the file: in the file, as its newest durable record, or laid over it for who may only read. No writer has
+/// the file open, or this would have been done.
+fn over(
+    storage: Arc<dyn Storage>,
+    found: Found,
+    superblock: &Superblock,
+    replayed: Arc<Replayed>,
+    read_only: bool,
+) -> Result<(Arc<dyn Storage>, Found)> {
+    let page_size = superblock.page_size;
+    if read_only {
+        let pages = Arc::unwrap_or_clone(replayed).pages;
+        let over = Overlay::new(storage, page_size, pages);
+        check_length(&over, superblock, &found.meta)?;
+        return Ok((Arc::new(over), found));
+    }
+    redo::settle(&*storage, page_size, &found.durable, &replayed)?;
+    let found = Found::newest(&MetaBlocks::load(&*storage, &superblock.uuid))?;
+    Ok((storage, found))
+}
+
+/// What is opened.
+struct Place<'a> {
+    storage: Arc<dyn Storage>,
+    large: LargePlace<'a>,
+    path: &'a Path,
+    named: Option<Named>,
+    boot: [u8; 16],
+}
+
+/// A storage in memory lives no longer than its lock area.
+const MEMORY_BOOT: [u8; 16] = [0xff; 16];
+
+fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
+    let image = initial_image(options.page_size, options.clock.wall_ns())?;
+    let len = image.len() as u64;
+    let write = |error| Error::of_write("creation", 0, len, error);
+    storage.grow(len, Growth::Zeros).map_err(write)?;
+    // The superblocks last: until then an interrupted creation is no database.
+    let head = HEAD_BYTES as usize;
+    storage
+        .write_at(HEAD_BYTES, &image[head..])
+        .map_err(write)?;
+    storage.write_at(0, &image[..head]).map_err(write)?;
+    storage.sync_all().map_err(write)
+}
+
+/// What the other pair shows.
+fn older(blocks: &mut MetaBlocks, newest: &Meta, options: &Options) -> Result<Found> {
+    let expected = "an older durable record; and with older_record, exclusive and read_only";
+    let none = |found: &str| Error::from(Corrupt::new("meta records", 0, found, expected));
+    if !options.read_only || !options.exclusive {
+        return Err(none("an opening that others could join"));
+    }
+    let newest_pair = newest.pair();
+    for copy in &mut blocks.copies[newest_pair] {
+        *copy = Err(none("the newest record, which is not wanted"));
+    }
+    let found = Found::newest(blocks)?;
+    if found.meta.txn == newest.txn {
+        return Err(none("the newest record in both pairs"));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::meta::COUNT_MAX;
+    use crate::format::meta::Redo;
+    use crate::storage::MemoryStorage;
+    use crate::{Durability, PageWrite, Verifier};
+
+    fn image(change: impl Fn(&mut Meta)) -> Vec<u8> {
+        let mut image = initial_image(4096, 0).expect("a size of pages");
+        let (uuid, meta) = {
+            let storage = MemoryStorage::from_image(image.clone());
+            let (superblock, _) = superblock::load(&storage).expect("a superblock");
+            let blocks = MetaBlocks::load(&storage, &superblock.uuid);
+            (superblock.uuid, blocks.newest().expect("a record").0)
+        };
+        assert_eq!(meta.uuid, uuid);
+        let mut meta = meta;
+        change(&mut meta);
+        for at in [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(pair, copy)| meta_at(pair, copy)) {
+            image[at as usize..at as usize + 4096].copy_from_slice(&meta.encode(at));
+        }
+        image
+    }
+
+    fn open(image: Vec<u8>) -> Pager {
+        let storage = Arc::new(MemoryStorage::from_image(image));
+        Pager::open_storage(storage, &Options::default()).expect("its head is sound")
+    }
+
+    /// The blocks of the log would be written over the records.
+    #[test]
+    fn a_log_in_the_head_of_the_file_is_damage() {
+        let pager = open(image(|meta| {
+            meta.redo = Some(Redo {
+                page: 1,
+                pages: 4,
+                birth: 1,
+            });
+        }));
+        let refused = pager.begin_write().err();
+        assert!(matches!(refused, Some(Error::Corrupt(_))), "{refused:?}");
+    }
+
+    /// A record beyond the bound could not be read again.
+    #[test]
+    fn nothing_is_committed_beyond_the_last_number() {
+        for sequence in [false, true] {
+            let pager = open(image(|meta| match sequence {
+                true => meta.sequence = COUNT_MAX - 1,
+                false => meta.txn = COUNT_MAX - 1,
+            }));
+            for _ in 0..2 {
+                let refused = pager.begin_write().err();
+                assert!(matches!(refused, Some(Error::Limit { .. })), "{refused:?}");
+            }
+        }
+    }
+
+    /// A database in memory with its lock area, opened as after a start of the system with this number.
+    struct Machine {
+        storage: Arc<MemoryStorage>,
+        memory: LockMemory,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            let storage = Arc::new(MemoryStorage::from_image(image(|_| ())));
+            let memory = LockMemory::new();
+            Self { storage, memory }
+        }
+
+        fn open(&self, start: u8) -> Pager {
+            let seat = self.memory.seat();
+            seat.begin().expect("nobody else is opening it");
+            let place = Place {
+                storage: Arc::clone(&self.storage) as Arc<dyn Storage>,
+                large: LargePlace::Nowhere,
+                path: Path::new("(memory)"),
+                named: None,
+                boot: [start; 16],
+            };
+            let options = Options {
+                // What is committed is in the record.
+                verifier: Some(Verifier::new(|_| Ok(()))),
+                ..Options::default()
+            };
+            Pager::open_seated(place, &options, seat).expect("open")
+        }
+    }
+
+    fn commit(pager: &Pager, app: &[u8], durability: Durability) {
+        let mut txn = pager.begin_write().expect("the turn");
+        let page = txn.new_page(crate::Kind::KvLeaf, 1).expect("a page");
+        txn.seal_page(&page).expect("sealed");
+        txn.commit(app, durability).expect("committed");
+    }
+
+    fn newest(pager: &Pager) -> Vec<u8> {
+        pager.begin_read().expect("its record").app().to_vec()
+    }
+
+    /// The lock area keeps what lazy commits showed; after another start of the system nothing says that their pages reached the medium.
+    #[test]
+    #[cfg_attr(miri, ignore = "several handles, each with a lock area of its own")]
+    fn a_lazy_commit_counts_until_the_system_starts_anew() {
+        for (start, expected) in [(1, &b"lazy"[..]), (2, b"durable"), (0, b"durable")] {
+            let machine = Machine::new();
+            let pager = machine.open(1);
+            commit(&pager, b"durable", Durability::Durable);
+            commit(&pager, b"lazy", Durability::Lazy);
+            drop(pager);
+            let pager = machine.open(start);
+            assert_eq!(newest(&pager), expected, "start {start}");
+            // What follows is seen by those of the same start.
+            commit(&pager, b"after", Durability::Lazy);
+            assert_eq!(newest(&machine.open(start)), b"after");
+        }
+    }
+
+    /// Where the system does not say which start of it this is, lazy commits are seen by all processes all the same, and end with them.
+    #[test]
+    #[cfg_attr(miri, ignore = "three handles, each with a lock area of its own")]
+    fn lazy_commits_are_seen_by_others_where_the_start_of_the_system_is_unknown() {
+        let machine = Machine::new();
+        let (a, b) = (machine.open(0), machine.open(0));
+        commit(&a, b"durable", Durability::Durable);
+        commit(&a, b"lazy", Durability::Lazy);
+        assert_eq!(newest(&b), b"lazy");
+        commit(&b, b"on top", Durability::Lazy);
+        assert_eq!(newest(&a), b"on top");
+        drop((a, b));
+        // It may be another start of the system now.
+        assert_eq!(newest(&machine.open(0)), b"durable");
+    }
+}

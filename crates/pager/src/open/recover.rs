@@ -1,0 +1,98 @@
+//! What an opener finds in the file and the lock file: the newest commit that is whole, and whether any is missing.
+
+use super::weak_state;
+use crate::commit::found::{Found, Recovery};
+use crate::commit::second_file::LargePlace;
+use crate::commit::{lost_commits, second_file};
+use crate::error::lost_commits::LostCommits;
+use crate::error::{Error, Result};
+use crate::format::meta_blocks::MetaBlocks;
+use crate::format::superblock::Superblock;
+use crate::lock::handle::Lock;
+use crate::options::Options;
+use crate::options::event::Event;
+use crate::seeded::{Bug, active};
+use crate::storage::Storage;
+use std::sync::atomic::Ordering;
+use tidalite_base::TxnId;
+
+/// What an opener finds who is alone: the newest commit of the durable record, of the log, and of the weak records that are verified.
+/// The slots of the others are emptied: no later commit that gets their number may be taken for them.
+pub(crate) fn recovered(
+    own: Found,
+    storage: &dyn Storage,
+    superblock: &Superblock,
+    lock: &Lock,
+    place: &LargePlace<'_>,
+    options: &Options,
+    recovery: &mut Recovery,
+) -> Result<(Found, Option<Event>)> {
+    let mut logged = own.logged(storage, superblock.page_size)?;
+    let records = own.weak_records(lock);
+    let mut found = match logged.replayed.take() {
+        Some(replayed) => own.with_replayed(replayed),
+        None => own,
+    };
+    let mut dropped = None;
+    for (weak, record) in records.into_iter().rev() {
+        // What the log reaches needs nobody's word.
+        if record.txn <= found.meta.txn {
+            break;
+        }
+        if !found.durable.large.is_null() {
+            // That it is missing is told, and says nothing about the record.
+            second_file::open(storage, superblock, &found.durable, place, options)?;
+        }
+        let records = (&record, &found.durable);
+        let (bytes, verified) = weak_state::verify(storage, superblock, records, place, options);
+        recovery.verified_bytes += bytes;
+        match verified {
+            // A page that cannot be read may be sound: nothing is dropped, and the next attempt may succeed.
+            Err(Error::Io { what, at, source }) => {
+                let (txn, without) = (TxnId(record.txn), TxnId(found.meta.txn));
+                let what = format!(
+                    "{what} of {txn}, which only the lock file names (to give it up and open \
+                     {without}, delete the lock file),"
+                );
+                return Err(Error::Io { what, at, source });
+            }
+            Err(error) if !active(Bug::WeakUnverified) => {
+                dropped.get_or_insert((TxnId(record.txn), error.to_string()));
+            }
+            _ => {
+                found.replayed = None;
+                found = found.with((weak, record));
+                break;
+            }
+        }
+    }
+    recovery.lost = found.lost(storage, superblock.page_size, options, &logged);
+    lost_commits::refuse(recovery.lost, options)?;
+    lock.area.clear_weak(found.weak.map(|weak| weak.slot));
+    recovery.replayed = found.replayed.as_ref().map_or(0, |log| log.commits);
+    recovery.dropped_unrecorded = dropped.as_ref().map(|(txn, _)| *txn);
+    let used = TxnId(found.meta.txn);
+    let told = dropped.map(|(txn, reason)| Event::DroppedUnrecorded { txn, used, reason });
+    Ok((found, told))
+}
+
+/// The durable commits that are missing, for a handle that joins others. Once a writer has made something durable there is nothing to look for: it found the file whole,
+/// or accepted the loss, and a log under a record that somebody is writing to is never read. One may begin just now, so what was seen
+/// counts only if the record is still the newest one afterwards.
+pub(crate) fn find_beside(
+    storage: &dyn Storage,
+    superblock: &Superblock,
+    lock: &Lock,
+    found: &Found,
+    options: &Options,
+) -> Option<LostCommits> {
+    if lock.area.durable().load(Ordering::SeqCst) != 0 {
+        return None;
+    }
+    let page_size = superblock.page_size;
+    // An error is reported by the first read that needs these bytes.
+    let logged = found.logged(storage, page_size).ok()?;
+    let lost = found.lost(storage, page_size, options, &logged)?;
+    let (newest, _) = MetaBlocks::load(storage, &superblock.uuid).newest().ok()?;
+    (newest.sequence == found.durable.sequence).then_some(lost)
+}

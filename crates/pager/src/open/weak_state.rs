@@ -1,0 +1,161 @@
+//! Verifying a state that only the lock file names, before an opener believes it.
+//!
+//! The lock file says which commit was the newest; it is no evidence that the pages of that commit are in the data file. The two files may be
+//! of different instants: a copied folder, a backup put in place, a disk that lost its unsynced sectors while the lock file was kept. So
+//! the first opener reads everything that such a state reaches and that was written after the durable record, and compares it with the
+//! checksums in the pointers to it. Older pages were synced with that record.
+//!
+//! Invariants (further ones in `options/unrecorded.rs`)
+//! 1. A pointer's birth is the transaction that wrote what it names, and no page names a younger one. So what is not younger than the durable
+//!    record need not be read, nor anything below it.
+
+use crate::commit::second_file;
+use crate::commit::second_file::LargePlace;
+use crate::error::{Error, Result};
+use crate::format::kind::Kind;
+use crate::format::layout::first_page;
+use crate::format::meta::Meta;
+use crate::format::pages::{Counters, PageRead, PageRef, expect_zeros};
+use crate::format::pins;
+use crate::format::pins::Alone;
+use crate::format::ptr::Ptr;
+use crate::format::superblock::{Superblock, read_failed};
+use crate::options::Options;
+use crate::options::unrecorded::{Files, Unrecorded, Verifier};
+use crate::space::load;
+use crate::space::reclaim::walk;
+use crate::storage::Storage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tidalite_base::{Corrupt, TxnId};
+
+/// Verifies the state of a record, which nothing else vouches for, as far as it is younger than the durable record that it stands on. Returns the
+/// bytes read, and why the state is not to be used, if so.
+pub(crate) fn verify(
+    storage: &dyn Storage,
+    superblock: &Superblock,
+    (record, durable): (&Meta, &Meta),
+    place: &LargePlace<'_>,
+    options: &Options,
+) -> (u64, Result<()>) {
+    let files = match open(storage, superblock, record, place, options) {
+        Ok(files) => files,
+        Err(error) => return (0, Err(error)),
+    };
+    let verified = verify_state(&files, superblock, record, TxnId(durable.txn), options);
+    (files.read_bytes.load(Ordering::Relaxed), verified)
+}
+
+fn open<'a>(
+    first: &'a dyn Storage,
+    superblock: &Superblock,
+    record: &Meta,
+    place: &LargePlace<'_>,
+    options: &Options,
+) -> Result<Files<'a>> {
+    let second = second_file::open(first, superblock, record, place, options)?;
+    let len = |storage: &dyn Storage| storage.len().map_err(|error| read_failed(0, error));
+    let second_bytes = match &second {
+        Some(second) => len(&*second.storage)?,
+        None => 0,
+    };
+    Ok(Files {
+        first,
+        first_bytes: len(first)?,
+        second: second.map(|second| second.storage),
+        second_bytes,
+        page_size: superblock.page_size,
+        read_bytes: AtomicU64::new(0),
+        counters: Counters::default(),
+    })
+}
+
+fn verify_state(
+    files: &Files<'_>,
+    superblock: &Superblock,
+    record: &Meta,
+    since: TxnId,
+    options: &Options,
+) -> Result<()> {
+    let Some(Verifier(walk)) = &options.verifier else {
+        return Err(Error::Unsupported {
+            found: "a state that only the lock file names".into(),
+            expected: "Options::verifier, which verifies one".into(),
+        });
+    };
+    let end = record.pages.saturating_mul(files.page_size as u64);
+    if end > files.first_bytes || record.pages < first_page(files.page_size) {
+        let expected = format!("{end} bytes or more, which are {} pages", record.pages);
+        let found = format!("{} bytes", files.first_bytes);
+        return Err(Corrupt::new("file length", 0, found, expected).into());
+    }
+    let newest = state_of(files, record, since, end);
+    verify_space(&newest, record)?;
+    verify_alone(&newest, &record.clock)?;
+    if record.clock.birth > since {
+        pins::read_clock(&record.clock, &|ptr| newest.block(ptr))?;
+    }
+    walk(&newest)?;
+    if record.pins.birth <= since {
+        return Ok(());
+    }
+    verify_alone(&newest, &record.pins)?;
+    for pin in pins::read_table(&record.pins, &|ptr| newest.block(ptr))? {
+        // The birth of a pinned record is that of its version: the pin may be younger.
+        let block = newest.block(&pin.record)?;
+        let pinned = Meta::decode(&block, pin.record.addr, &superblock.uuid)?;
+        verify_padding(&newest, &pin.record)?;
+        if pin.txn > since {
+            walk(&state_of(files, &pinned, since, files.first_bytes))?;
+        }
+    }
+    Ok(())
+}
+
+fn state_of<'a>(files: &'a Files<'a>, record: &Meta, since: TxnId, end: u64) -> Unrecorded<'a> {
+    Unrecorded {
+        files,
+        app: Arc::clone(&record.app),
+        since,
+        end,
+    }
+}
+
+/// Verifies the free space: its structure, and the lists of dead ranges.
+fn verify_space(state: &Unrecorded<'_>, record: &Meta) -> Result<()> {
+    let since = state.since;
+    let page_size = state.files.page_size;
+    let read = |ptr: &Ptr| {
+        if ptr.kind == Kind::FreeBitmap && ptr.birth <= since {
+            // Which pages are free does not matter here: nothing free is as good as anything.
+            return Ok(PageRef::Owned(vec![0; page_size].into()));
+        }
+        state.page(ptr)
+    };
+    let before = record.txn.saturating_sub(1);
+    let space = load::load(page_size, record, before, &read)?;
+    for stack in space
+        .stacks()
+        .iter()
+        .filter(|stack| stack.top.birth > since)
+    {
+        walk(stack, &read, &mut |_, list| list.next.birth > since)?;
+    }
+    Ok(())
+}
+
+/// Verifies a block alone in its extent, if it is young.
+fn verify_alone(state: &Unrecorded<'_>, ptr: &Ptr) -> Result<()> {
+    if ptr.birth <= state.since {
+        return Ok(());
+    }
+    state.block(ptr)?;
+    verify_padding(state, ptr)
+}
+
+fn verify_padding(state: &Unrecorded<'_>, ptr: &Ptr) -> Result<()> {
+    let pages = Alone(*ptr).extent(state.files.page_size).pages;
+    let room = (pages * state.files.page_size as u64).saturating_sub(u64::from(ptr.len));
+    let at = ptr.addr.saturating_add(u64::from(ptr.len));
+    expect_zeros(state, at, room as usize)
+}

@@ -1,0 +1,135 @@
+//! A state that only the lock file names, as the layer above walks over it to verify it.
+//!
+//! Invariants
+//! 1. Nothing that is read here is trusted: each page, block and chunk is verified whatever `Options::verify` says, by `read_at`, never
+//!    through the map, and no mark of it is kept.
+//! 2. A hostile record ends: all reads together are bounded by a multiple of the lengths of the files, and each one by `READ_BYTES_MAX`.
+
+use crate::error::Result;
+use crate::format::header::verify_block;
+use crate::format::layout::{HEAD_BYTES, LARGE_AT};
+use crate::format::pages::{Counters, PageRead, PageRef};
+use crate::format::ptr::Ptr;
+use crate::format::superblock::read_failed;
+use crate::storage::Storage;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tidalite_base::{Corrupt, TxnId};
+
+/// All reads together, as a multiple of the bytes of the files. Walking a sound state reads each byte a few times.
+const READS_OF_A_BYTE_MAX: u64 = 16;
+/// One read: the longest is the padding of an extent, or a block.
+const READ_BYTES_MAX: usize = 64 << 20;
+
+/// Walks over a state and verifies all of it that is younger than a transaction. Supplied by the layer that knows how its structures find
+/// their pages; see [`Options::verifier`](crate::Options::verifier).
+#[derive(Clone)]
+pub struct Verifier(pub(crate) Arc<Walk>);
+
+type Walk = dyn Fn(&Unrecorded<'_>) -> Result<()> + Send + Sync;
+
+impl Verifier {
+    /// A verifier that calls `f`, which returns an error when anything that it reads is not as the pointer to it says. It must not open the
+    /// database.
+    pub fn new(f: impl Fn(&Unrecorded<'_>) -> Result<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(f))
+    }
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Verifier")
+    }
+}
+
+/// A state that only the lock file names, while it is being verified. Every read is verified against the pointer.
+pub struct Unrecorded<'a> {
+    pub(crate) files: &'a Files<'a>,
+    pub(crate) app: Arc<[u8]>,
+    pub(crate) since: TxnId,
+    pub(crate) end: u64,
+}
+
+/// The files of the database, and how much was read of them.
+pub(crate) struct Files<'a> {
+    pub(crate) first: &'a dyn Storage,
+    pub(crate) first_bytes: u64,
+    pub(crate) second: Option<Arc<dyn Storage>>,
+    pub(crate) second_bytes: u64,
+    pub(crate) page_size: usize,
+    pub(crate) read_bytes: AtomicU64,
+    pub(crate) counters: Counters,
+}
+
+impl Unrecorded<'_> {
+    /// What the layers above stored with that commit.
+    #[must_use]
+    pub fn app(&self) -> &[u8] {
+        &self.app
+    }
+
+    /// The durable record's transaction: what was written by it, or before, need not be read.
+    #[must_use]
+    pub fn since(&self) -> TxnId {
+        self.since
+    }
+
+    fn read(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        let files = self.files;
+        let (storage, at, from, end) = match (addr.checked_sub(LARGE_AT), &files.second) {
+            (None, _) => (files.first, addr, HEAD_BYTES, self.end),
+            (Some(at), Some(second)) => (&**second, at, 0, files.second_bytes),
+            (Some(_), None) => (files.first, addr, HEAD_BYTES, 0),
+        };
+        let inside = at
+            .checked_add(len as u64)
+            .is_some_and(|to| to <= end && at >= from);
+        let before = files.read_bytes.fetch_add(len as u64, Ordering::Relaxed);
+        let all = files.first_bytes.saturating_add(files.second_bytes);
+        let most = all.saturating_mul(READS_OF_A_BYTE_MAX);
+        if !inside || len > READ_BYTES_MAX || before.saturating_add(len as u64) > most {
+            let found = format!("{len} bytes at {addr}, after {before} bytes that were read");
+            let expected = format!("a range between {from} and {end}; {most} bytes read in all");
+            return Err(Corrupt::new("pointer", addr, found, expected).into());
+        }
+        let mut bytes = vec![0; len];
+        let read = storage.read_at(at, &mut bytes);
+        read.map_err(|error| read_failed(addr, error))?;
+        Ok(PageRef::Owned(bytes.into()))
+    }
+}
+
+impl PageRead for Unrecorded<'_> {
+    fn page_size(&self) -> usize {
+        self.files.page_size
+    }
+
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        let page_size = self.files.page_size;
+        if ptr.len as usize != page_size || !ptr.addr.is_multiple_of(page_size as u64) {
+            let found = format!("{} bytes", ptr.len);
+            let expected = format!("{page_size} bytes at a multiple of that");
+            return Err(Corrupt::new("pointer to a page", ptr.addr, found, expected).into());
+        }
+        Counters::bump(&self.files.counters.pages_read);
+        let bytes = self.read(ptr.addr, page_size)?;
+        verify_block(&bytes, ptr)?;
+        Ok(bytes)
+    }
+
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.files.counters.blocks_read);
+        let bytes = self.read(ptr.addr, ptr.len as usize)?;
+        verify_block(&bytes, ptr)?;
+        Ok(bytes)
+    }
+
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        self.read(addr, len)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.files.counters
+    }
+}

@@ -1,0 +1,580 @@
+//! Free space: who may allocate what, and what the next record says about it.
+//!
+//! Invariants
+//! 1. A page is one of: head, used, held (dead, but a snapshot sees it) or free. In a record, held pages count as used
+//!    and stand on a list; so whoever opens the file, in whatever process, knows what is to become free and when.
+//! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It stands with one of these (`held`),
+//!    in memory or on that holder's stack of lists on disk; when that one ends it goes to another one or becomes free.
+//! 3. What is in memory under `held` is the pending list of the next record, or goes to the stacks with it (`plan`).
+//! 4. `changes` turns the structure under `base` into the state of the next record, unless it has grown too
+//!    long (`overflow`); `touched` are the zones where the two differ.
+//! 5. Taking a list from a stack changes memory alone; its page is in use until a record was written that no longer
+//!    knows it (`popped`).
+//!
+//! Work per commit: what the transaction itself freed, and at most `LISTS_PER_COMMIT` lists of holders that are gone; more only
+//! instead of making the file longer.
+
+use super::base::Base;
+use super::large::Large;
+use super::lists::Stack;
+use super::placement::Recent;
+use super::placement::Stretch;
+use super::ranges::{Changes, RangeSet};
+use super::txn::TxnSpace;
+use super::zone::{Use, Zone};
+use crate::error::Result;
+use crate::format::layout::{first_page, is_large_page, zone_pages};
+use crate::format::meta::Dead;
+use crate::format::ptr::Ptr;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lists that one write transaction takes from the stacks of holders that are gone: at most 16 x 125 ranges, or
+/// 16 x 32,000 pages where they are close together.
+pub(crate) const LISTS_PER_COMMIT: usize = 16;
+
+/// More changes than this cannot fit a meta record: they are no longer kept.
+const CHANGES_MAX: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Space {
+    pub(super) page_size: usize,
+    pub(super) zone_pages: u64,
+    /// The file's length in pages.
+    pub(super) pages: u64,
+    pub(super) zones: Vec<Zone>,
+    /// Where single pages were found last.
+    page_zone: usize,
+    /// Where the transaction takes its pages, side by side.
+    pub(super) stretch: Stretch,
+    pub(super) recent: Recent,
+    /// In memory, by holder.
+    pub(super) held: BTreeMap<u64, Vec<Dead>>,
+    pub(super) held_pages: u64,
+    /// On disk.
+    pub(super) stacks: Vec<Stack>,
+    pub(super) directory: Vec<Ptr>,
+    /// The directory on disk is no longer true.
+    pub(super) stacks_changed: bool,
+    /// Lists taken from the stacks since the last record.
+    pub(super) popped: Vec<Ptr>,
+    pub(super) changes: Changes,
+    pub(super) overflow: bool,
+    pub(super) touched: BTreeSet<usize>,
+    pub(super) base: Base,
+    /// Free pages that were punched: the file system would have to find space for them.
+    pub(super) punched: RangeSet,
+    pub(super) punched_pages: u64,
+    /// That of the second file.
+    pub(crate) large: Option<Box<Large>>,
+    /// The newest two durable transactions.
+    pub(crate) durable: [u64; 2],
+    /// Since the file was opened.
+    pub(crate) work: Work,
+}
+
+/// Counts of what was done, to prove bounds without a clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Lists taken from the stacks of holders that were gone.
+    pub(crate) lists_taken: u64,
+    /// Lists written.
+    pub(crate) lists_written: u64,
+    /// Bitmaps written.
+    pub(crate) bitmaps_written: u64,
+}
+
+impl Space {
+    /// All pages used, `pages` of them.
+    pub(crate) fn new(page_size: usize, pages: u64, base: Base, durable: [u64; 2]) -> Self {
+        let mut space = Self {
+            page_size,
+            zone_pages: zone_pages(page_size),
+            pages: 0,
+            zones: Vec::new(),
+            page_zone: 0,
+            stretch: Stretch::default(),
+            recent: Recent::default(),
+            held: BTreeMap::new(),
+            held_pages: 0,
+            stacks: Vec::new(),
+            directory: Vec::new(),
+            stacks_changed: false,
+            popped: Vec::new(),
+            changes: Changes::default(),
+            overflow: false,
+            touched: BTreeSet::new(),
+            base,
+            punched: RangeSet::default(),
+            punched_pages: 0,
+            large: None,
+            durable,
+            work: Work::default(),
+        };
+        space.add_zones(pages);
+        space.pages = pages;
+        space
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    pub(crate) fn free_pages(&self) -> u64 {
+        self.zones.iter().map(Zone::free_count).sum()
+    }
+
+    pub(crate) fn held_pages(&self) -> u64 {
+        self.held_pages
+    }
+
+    pub(crate) fn longest_free(&self) -> u64 {
+        self.zones.iter().map(Zone::longest).max().unwrap_or(0)
+    }
+
+    /// What is held and in memory.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Dead> {
+        self.held.values().flatten()
+    }
+
+    /// Pages held, by holder, ascending.
+    pub(crate) fn held_by_holder(&self) -> Vec<(u64, u64)> {
+        let mut held = BTreeMap::new();
+        for (&holder, ranges) in &self.held {
+            *held.entry(holder).or_default() += ranges.iter().map(|range| range.pages).sum::<u64>();
+        }
+        for stack in &self.stacks {
+            *held.entry(stack.holder).or_default() += stack.pages;
+        }
+        held.into_iter().collect()
+    }
+
+    /// What is held and on disk.
+    pub(crate) fn stacks(&self) -> &[Stack] {
+        &self.stacks
+    }
+
+    /// Every page of the structure except the lists on the stacks; those taken since the last record are among them.
+    pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
+        let own = self.directory.iter().chain(&self.popped);
+        let large = self.large.iter().flat_map(|large| large.structure());
+        self.base.pages().chain(own).chain(large)
+    }
+
+    fn add_zones(&mut self, pages: u64) {
+        while (self.zones.len() as u64) * self.zone_pages < pages {
+            self.zones.push(Zone::new(self.zone_pages));
+        }
+    }
+
+    /// Calls `f(zone number, zone, from, len)` for the parts of a range.
+    pub(super) fn for_zones(
+        &mut self,
+        page: u64,
+        pages: u64,
+        mut f: impl FnMut(usize, &mut Zone, u64, u64),
+    ) {
+        let (mut at, end) = (page, page + pages);
+        while at < end {
+            let number = (at / self.zone_pages) as usize;
+            let from = at % self.zone_pages;
+            let len = (self.zone_pages - from).min(end - at);
+            f(number, &mut self.zones[number], from, len);
+            at += len;
+        }
+    }
+
+    /// The second file and the place there, for a page that lies in it.
+    fn in_large(&mut self, page: u64) -> Option<(&mut Large, u64)> {
+        if !is_large_page(page) {
+            return None;
+        }
+        let large = self.large.as_deref_mut()?;
+        let place = large.place(page)?;
+        Some((large, place))
+    }
+
+    /// True when the range lies in the file, after the head; or in the second file.
+    pub(crate) fn in_file(&self, page: u64, pages: u64) -> bool {
+        if is_large_page(page) {
+            let place =
+                |large: &Large| large.place(page).is_some_and(|at| large.in_file(at, pages));
+            return self.large.as_deref().is_some_and(place);
+        }
+        page >= first_page(self.page_size)
+            && pages > 0
+            && page.checked_add(pages).is_some_and(|end| end <= self.pages)
+    }
+
+    pub(crate) fn any_free(&mut self, page: u64, pages: u64) -> bool {
+        if let Some((large, place)) = self.in_large(page) {
+            return large.any_free(place, pages);
+        }
+        let mut any = false;
+        self.for_zones(page, pages, |_, zone, from, len| {
+            any |= zone.any_free(from, len);
+        });
+        any
+    }
+
+    /// Tells of free ranges, ascending.
+    pub(crate) fn for_each_free(&mut self, mut f: impl FnMut(u64)) {
+        for page in first_page(self.page_size)..self.pages {
+            let zone = &self.zones[(page / self.zone_pages) as usize];
+            if zone.is_free(page % self.zone_pages, 1) {
+                f(page);
+            }
+        }
+    }
+
+    /// The file has grown.
+    pub(crate) fn grow(&mut self, pages: u64) {
+        let old = self.pages;
+        assert!(pages >= old, "a file only grows");
+        if pages == old {
+            return;
+        }
+        self.add_zones(pages);
+        self.pages = pages;
+        self.look_again();
+        let mut touched = std::mem::take(&mut self.touched);
+        self.for_zones(old, pages - old, |number, zone, from, len| {
+            zone.release(from, len);
+            touched.insert(number);
+        });
+        self.touched = touched;
+    }
+
+    /// Free pages at the end of the file: growth joins them.
+    pub(crate) fn tail_free(&self) -> u64 {
+        let Some(last) = self.pages.checked_sub(1) else {
+            return 0;
+        };
+        let zone = &self.zones[(last / self.zone_pages) as usize];
+        zone.run_before(last % self.zone_pages + 1)
+    }
+
+    /// The file's length in pages as the next meta record says it: free pages at the end are left out,
+    /// but not below `least`.
+    pub(crate) fn stored_pages(&self, least: u64) -> u64 {
+        let mut end = self.pages;
+        while end > least {
+            let number = ((end - 1) / self.zone_pages) as usize;
+            let start = number as u64 * self.zone_pages;
+            if let Some(last) = self.zones[number].last_used(end - start) {
+                return (start + last + 1).max(least);
+            }
+            end = start;
+        }
+        least
+    }
+
+    /// Takes one page, beside the one taken before if that can be; where space was written before, as long as there is any.
+    pub(crate) fn take_page(&mut self) -> Option<u64> {
+        if let Some(page) = self.take_recent() {
+            return Some(page);
+        }
+        if let Some(page) = self.take_beside(1) {
+            return Some(page);
+        }
+        let number = self.page_zone;
+        let usable = |zone: &Zone| zone.used_for != Use::Extents && zone.free_count() > 0;
+        let (found, bit) = match self.zones.get_mut(number) {
+            Some(zone) if usable(zone) && self.punched_pages == 0 => (number, zone.first_free()?),
+            Some(zone) if usable(zone) => match self.written_page(number) {
+                Some(bit) => (number, bit),
+                None => self.find_page()?,
+            },
+            _ => self.find_page()?,
+        };
+        self.page_zone = found;
+        let zone = &mut self.zones[found];
+        zone.take(bit, 1);
+        if zone.used_for == Use::Any {
+            zone.used_for = Use::Pages;
+        }
+        let page = found as u64 * self.zone_pages + bit;
+        self.unpunch(page, 1);
+        Some(page)
+    }
+
+    /// The lowest free page of a zone that is not punched.
+    fn written_page(&mut self, number: usize) -> Option<u64> {
+        let start = number as u64 * self.zone_pages;
+        let mut bit = self.zones[number].first_free()?;
+        while let Some(end) = self.punched.end_of(start + bit) {
+            bit = self.zones[number].free_from(end.checked_sub(start)?.min(self.zone_pages))?;
+        }
+        Some(bit)
+    }
+
+    fn find_page(&mut self) -> Option<(usize, u64)> {
+        if self.punched_pages > 0 && self.punched_pages < self.free_pages() {
+            for extents in [false, true] {
+                for number in 0..self.zones.len() {
+                    if self.zones[number].free_count() > 0
+                        && (self.zones[number].used_for == Use::Extents) == extents
+                        && let Some(bit) = self.written_page(number)
+                    {
+                        return Some((number, bit));
+                    }
+                }
+            }
+        }
+        let number = self.find_page_zone()?;
+        let bit = self.zones[number].first_free()?;
+        Some((number, bit))
+    }
+
+    pub(super) fn unpunch(&mut self, page: u64, pages: u64) {
+        if self.punched_pages > 0 {
+            self.punched_pages -= self.punched.cut_out(page, pages);
+        }
+    }
+
+    /// Free pages that need no space of the file system.
+    pub(crate) fn written_free_pages(&self) -> u64 {
+        self.free_pages() - self.punched_pages
+    }
+
+    /// The same, of those before `end`, behind which all is free.
+    pub(crate) fn written_free_before(&self, end: u64) -> u64 {
+        let behind = self.pages.saturating_sub(end);
+        let punched = self.punched.iter().map(|(page, pages)| {
+            let until = (page + pages).min(end);
+            until.saturating_sub(page)
+        });
+        self.free_pages()
+            .saturating_sub(behind)
+            .saturating_sub(punched.sum())
+    }
+
+    /// Free stretches of at least `least` pages that were not punched yet, in the zone after the one asked about last.
+    pub(crate) fn unpunched(&mut self, cursor: &mut usize, least: u64) -> Vec<(u64, u64)> {
+        if self.zones.is_empty() {
+            return Vec::new();
+        }
+        *cursor = (*cursor + 1) % self.zones.len();
+        let start = *cursor as u64 * self.zone_pages;
+        let mut stretches = self.zones[*cursor].stretches(least);
+        stretches.retain(|&(page, pages)| !self.punched.contains(start + page, pages));
+        stretches
+            .iter()
+            .map(|&(page, pages)| (start + page, pages))
+            .collect()
+    }
+
+    /// These free pages were punched.
+    pub(crate) fn punch(&mut self, page: u64, pages: u64) {
+        self.unpunch(page, pages);
+        self.punched.insert(page, pages);
+        self.punched_pages += pages;
+    }
+
+    /// Where what is in use or held ends, in pages.
+    pub(crate) fn end(&self) -> u64 {
+        self.stored_pages(first_page(self.page_size))
+    }
+
+    /// The file was cut to this many pages; all that is gone was free.
+    pub(crate) fn cut(&mut self, pages: u64) {
+        self.unpunch(pages, self.pages - pages);
+        self.pages = pages;
+        self.zones
+            .truncate(pages.div_ceil(self.zone_pages) as usize);
+        if let Some(last) = self.zones.last_mut()
+            && !pages.is_multiple_of(self.zone_pages)
+        {
+            last.cut(pages % self.zone_pages);
+        }
+        self.page_zone = 0;
+        self.stretch = Stretch::default();
+    }
+
+    pub(crate) fn zone_pages(&self) -> u64 {
+        self.zone_pages
+    }
+
+    /// Pages of the file that the structure on disk describes: a record's file is not shorter.
+    pub(crate) fn described(&self) -> u64 {
+        self.base.pages
+    }
+
+    /// True when the structure describes more of the file than is in use, by `slack` pages and more.
+    pub(crate) fn describes_too_much(&self, slack: u64) -> bool {
+        self.base.pages >= self.end().saturating_add(slack)
+    }
+
+    /// The next record rewrites the structure.
+    pub(crate) fn rewrite(&mut self) {
+        self.overflow = true;
+        self.changes.clear();
+    }
+
+    /// Takes the lowest stretch of pages that is long enough.
+    pub(crate) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
+        let zones = self.zones.iter_mut().enumerate();
+        let (number, bit) = zones
+            .filter_map(|(number, zone)| zone.find(pages).map(|bit| (number, bit)))
+            .next()?;
+        self.zones[number].take(bit, pages);
+        let page = number as u64 * self.zone_pages + bit;
+        self.unpunch(page, pages);
+        Some(page)
+    }
+
+    /// How many pages the lowest free stretch has that is at least `least` long, counted up to `most`.
+    pub(crate) fn lowest_run(&mut self, least: u64, most: u64) -> Option<u64> {
+        self.zones.iter_mut().find_map(|zone| {
+            let bit = zone.find(least)?;
+            Some(zone.run_from(bit, most).min(most))
+        })
+    }
+
+    /// The next record writes the pages of the structure anew that lie at or beyond a page.
+    pub(crate) fn move_structure(&mut self, boundary: u64) {
+        let beyond = |ptr: &Ptr| ptr.addr / self.page_size as u64 >= boundary;
+        let per_directory = super::base::zones_per_directory(self.page_size);
+        let zones = self.base.bitmaps.iter().enumerate();
+        let mut touched: Vec<usize> = zones
+            .filter(|(_, ptr)| beyond(ptr))
+            .map(|(i, _)| i)
+            .collect();
+        let directories = self.base.directories.iter().enumerate();
+        touched.extend(
+            directories
+                .filter(|(_, ptr)| beyond(ptr))
+                .map(|(i, _)| i * per_directory),
+        );
+        if let Some(large) = self.large.as_deref_mut()
+            && large.structure().any(beyond)
+        {
+            large.rewrite();
+        }
+        if !touched.is_empty() || self.base.roots.iter().any(beyond) || self.base.pages > boundary {
+            self.touched.extend(touched);
+            self.rewrite();
+        }
+    }
+
+    fn find_page_zone(&self) -> Option<usize> {
+        let with = |extents: bool| {
+            self.zones.iter().position(|zone| {
+                zone.free_count() > 0 && (zone.used_for == Use::Extents) == extents
+            })
+        };
+        with(false).or_else(|| with(true))
+    }
+
+    /// Takes a stretch of pages that exists.
+    pub(crate) fn take_extent(&mut self, pages: u64) -> Option<u64> {
+        for pass_pages in [false, true] {
+            for (number, zone) in self.zones.iter_mut().enumerate() {
+                if (zone.used_for == Use::Pages) == pass_pages
+                    && let Some(bit) = zone.find(pages)
+                {
+                    zone.take(bit, pages);
+                    if zone.used_for == Use::Any {
+                        zone.used_for = Use::Extents;
+                    }
+                    let page = number as u64 * self.zone_pages + bit;
+                    self.unpunch(page, pages);
+                    return Some(page);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes pages that are known to be free.
+    pub(crate) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
+        self.for_zones(page, pages, |_, zone, from, len| zone.take(from, len));
+        self.unpunch(page, pages);
+        page
+    }
+
+    /// Makes pages allocatable that a transaction had taken and not committed.
+    pub(crate) fn release(&mut self, page: u64, pages: u64) {
+        if let Some((large, place)) = self.in_large(page) {
+            return large.release(place, pages);
+        }
+        let mut longest = 0;
+        self.for_zones(page, pages, |_, zone, from, len| {
+            longest = longest.max(zone.release(from, len));
+        });
+        self.free_stretch(longest);
+    }
+
+    /// Undoes what a transaction allocated.
+    pub(crate) fn roll_back(&mut self, txn: &mut TxnSpace) {
+        for (page, pages) in txn.forget().iter() {
+            self.release(page, pages);
+        }
+    }
+
+    pub(super) fn note(&mut self, page: u64, pages: u64, used: bool) {
+        if let Some((large, place)) = self.in_large(page) {
+            return large.note(place, pages);
+        }
+        let (first, last) = (page / self.zone_pages, (page + pages - 1) / self.zone_pages);
+        self.touched.extend(first as usize..=last as usize);
+        if !self.overflow {
+            self.changes.set(page, pages, used);
+            if self.changes.len() > CHANGES_MAX {
+                self.overflow = true;
+                self.changes.clear();
+            }
+        }
+    }
+
+    /// Enters what a transaction allocated into the next record.
+    pub(crate) fn stage(&mut self, txn: &TxnSpace) {
+        for (page, pages) in txn.own.iter() {
+            self.note(page, pages, true);
+        }
+    }
+
+    /// What a transaction has taken of the second file differs from its bitmaps.
+    pub(crate) fn note_large(&mut self, txn: &TxnSpace) {
+        for (page, pages) in txn.own.iter().filter(|(page, _)| is_large_page(*page)) {
+            self.note(page, pages, true);
+        }
+    }
+
+    /// Takes `stage` back.
+    pub(crate) fn unstage(&mut self, txn: &TxnSpace) {
+        for (page, pages) in txn.own.iter() {
+            self.note(page, pages, false);
+        }
+        self.overflow = true;
+        self.changes.clear();
+    }
+
+    /// A commit without a record is done: what it freed is held by the commit before it, to begin with.
+    pub(crate) fn committed(&mut self, txn: u64, dead: Vec<Dead>) {
+        self.held_pages += dead.iter().map(|range| range.pages).sum::<u64>();
+        if !dead.is_empty() {
+            self.held.entry(txn - 1).or_default().extend(dead);
+        }
+    }
+
+    /// This is the newest durable commit now.
+    pub(crate) fn durable_is(&mut self, txn: u64) {
+        if txn != self.durable[0] {
+            self.durable = [txn, self.durable[0]];
+        }
+    }
+
+    /// Checks a freed range that the file named: in the file, and not free or freed already.
+    pub(crate) fn can_free(&mut self, txn: &TxnSpace, page: u64, pages: u64) -> Result<(), String> {
+        if !self.in_file(page, pages) {
+            return Err("a range outside the file".into());
+        }
+        if self.any_free(page, pages) {
+            return Err("a range that is free already".into());
+        }
+        if txn.own.overlaps(page, pages) || txn.freed_all.overlaps(page, pages) {
+            return Err("a range that this transaction has allocated or freed".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,24 @@
+//! Free space of both files: who may allocate what, and what the next record says about it.
+
+pub(crate) mod base;
+pub(crate) mod build;
+pub(super) mod free_space;
+pub(crate) mod large;
+pub(crate) mod lists;
+pub(crate) mod load;
+mod placement;
+pub(crate) mod plan;
+pub(crate) mod ranges;
+mod read;
+pub(crate) mod reclaim;
+mod take_beside;
+mod take_recent;
+mod txn;
+pub(crate) mod zone;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use free_space::LISTS_PER_COMMIT;
+pub(crate) use read::ReadPage;
+pub(crate) use txn::TxnSpace;

@@ -1,0 +1,76 @@
+//! Pages that have just become free, where somebody wants to know of them: to take them first, or to spoil what they held.
+//!
+//! Invariants
+//! 1. A range here was free when it was noted; each page is looked at again before it is taken.
+
+use super::free_space::Space;
+use crate::format::layout::is_large_page;
+
+/// Ranges that are remembered; older ones are taken like any other free page.
+const RECENT_MAX: usize = 4096;
+
+impl Space {
+    /// From now on pages that became free last are taken first.
+    pub(crate) fn take_recent_first(&mut self) {
+        self.recent.always = true;
+    }
+
+    /// Whether a transaction takes them first.
+    pub(super) fn prefer_recent(&mut self, now: bool) {
+        self.recent.now = now;
+    }
+
+    /// From now on `freed` tells what became free.
+    pub(crate) fn remember_freed(&mut self) {
+        self.recent.spoil.get_or_insert_default();
+    }
+
+    /// Ranges of the first file that became free since this was asked last, and are free still.
+    pub(crate) fn freed(&mut self) -> Vec<(u64, u64)> {
+        let mut freed = self
+            .recent
+            .spoil
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
+        freed.retain(|&(page, pages)| self.is_all_free(page, pages));
+        freed
+    }
+
+    pub(super) fn became_free(&mut self, page: u64, pages: u64) {
+        if is_large_page(page) {
+            return;
+        }
+        if self.recent.first.len() == RECENT_MAX {
+            self.recent.first.pop_front();
+        }
+        self.recent.first.push_back((page, pages));
+        if let Some(spoil) = &mut self.recent.spoil {
+            spoil.push((page, pages));
+        }
+    }
+
+    /// The page that became free last, if there is one that is free still and was not given back to the file system.
+    pub(super) fn take_recent(&mut self) -> Option<u64> {
+        if !self.recent.now && !self.recent.always {
+            return None;
+        }
+        while let Some((page, pages)) = self.recent.first.pop_back() {
+            let last = page + pages - 1;
+            if pages > 1 {
+                self.recent.first.push_back((page, pages - 1));
+            }
+            if self.is_all_free(last, 1) && !self.punched.overlaps(last, 1) {
+                return Some(self.take_at(last, 1));
+            }
+        }
+        None
+    }
+
+    fn is_all_free(&self, page: u64, pages: u64) -> bool {
+        (page..page + pages).all(|page| {
+            page < self.pages
+                && self.zones[(page / self.zone_pages) as usize].is_free(page % self.zone_pages, 1)
+        })
+    }
+}

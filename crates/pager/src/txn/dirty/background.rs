@@ -1,0 +1,304 @@
+//! A thread that writes leaves of a large transaction in place of the one that changes them, and asks the system to begin to write them
+//! to the medium. Where pages lie here and there each is a request of its own, the queue of the disk is full soon, and who asks for more
+//! waits: for half of the time of such a commit, while there was work to do (decisions 0022, 0025).
+//!
+//! ```text
+//! transaction ──pages, sealed──> [write, ask] [write, ask] ...      what was handed over is written in this order
+//!      └── settle: waits until all of it is in the file
+//! ```
+//!
+//! Invariants
+//! 1. Between `write` and `settle` nobody else writes to the file within pages of the transaction: what was given up meanwhile may be
+//!    given to somebody else, and what is late would lie over it. So who writes there himself settles first.
+//! 2. What fails shows at `settle`, once; whoever is told gives the thread up and takes nothing that it was given for written.
+//! 3. It ends with its transaction: dropping it waits for the pages that it has in hand and leaves the rest, and nothing is left
+//!    where the transaction has settled. It holds the file, and with it the lock that says who has it open.
+
+use super::write_out::{Handing, write_pages};
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+use std::io;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// So much is written before the system is asked to begin with it: longer pieces leave the disk without work while they are
+/// written, shorter ones cut what lies side by side (decision 0025).
+const PIECE_BYTES: usize = 256 << 10;
+
+type Pages = Vec<(u64, Arc<[u8]>)>;
+
+enum Piece {
+    Write(Pages),
+    /// It is written, and lies here.
+    Ask(u64, u64),
+}
+
+#[derive(Debug, Default)]
+struct Writes {
+    /// Handed over and not in the file.
+    left: usize,
+    /// Calls that wrote, since somebody settled.
+    calls: u64,
+    failed: Option<Error>,
+    /// The thread has ended.
+    gone: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// Pieces that it is not through with.
+    ahead: AtomicUsize,
+    writes: Mutex<Writes>,
+    written: Condvar,
+}
+
+impl Shared {
+    fn writes(&self) -> MutexGuard<'_, Writes> {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, storage: &dyn Storage, page_size: usize, mut pages: Pages) {
+        pages.sort_unstable_by_key(|(number, _)| *number);
+        let (mut calls, mut failed) = (0, None);
+        for piece in pages.chunks((PIECE_BYTES / page_size).max(1)) {
+            let ask = |at, len| storage.write_back(at, len);
+            let lent = piece.iter().map(|(number, bytes)| (*number, &**bytes));
+            match write_pages(storage, ask, page_size, lent.collect(), Handing::Plain) {
+                Ok(made) => calls += made,
+                Err(error) => failed = failed.or(Some(error)),
+            }
+            if let (Some((first, _)), Some((last, _))) = (piece.first(), piece.last()) {
+                let bytes = page_size as u64;
+                storage.write_back(first * bytes, (last - first + 1) * bytes);
+            }
+        }
+        // Nobody shares a page that is changed from now on.
+        drop(pages);
+        let mut writes = self.writes();
+        writes.left -= 1;
+        writes.calls += calls;
+        writes.failed = writes.failed.take().or(failed);
+        self.written.notify_all();
+    }
+}
+
+/// Says that the thread has ended, whatever it ended by.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.writes().gone = true;
+        self.0.written.notify_all();
+    }
+}
+
+/// The thread.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    pieces: Option<Sender<Piece>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Beside {
+    /// Begins it where there is work for it: `None` when the storage has no use for it, or there is one processor alone.
+    pub(crate) fn if_useful(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
+        let cores = || thread::available_parallelism().map_or(1, NonZero::get);
+        if !storage.writes_back() || cores() < 2 {
+            return None;
+        }
+        Self::begin(storage, page_size)
+    }
+
+    /// Begins it; `None` when the system gives no thread.
+    fn begin(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
+        let (sender, pieces) = channel::<Piece>();
+        let (storage, shared) = (Arc::clone(storage), Arc::<Shared>::default());
+        let ending = Ending(Arc::clone(&shared));
+        let run = move || {
+            let shared = &ending.0;
+            let stopped = || shared.stop.load(Ordering::Relaxed);
+            for piece in pieces.iter().take_while(|_| !stopped()) {
+                match piece {
+                    Piece::Write(pages) => shared.write(&*storage, page_size, pages),
+                    Piece::Ask(at, len) => storage.write_back(at, len),
+                }
+                shared.ahead.fetch_sub(1, Ordering::Relaxed);
+            }
+        };
+        let thread = thread::Builder::new().name("tidalite-write".into());
+        let thread = thread.spawn(run).ok()?;
+        Some(Self {
+            pieces: Some(sender),
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// It is through with everything, so the disk is about to have nothing to do.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.shared.ahead.load(Ordering::Relaxed) == 0
+    }
+
+    fn send(&self, piece: Piece) {
+        self.shared.ahead.fetch_add(1, Ordering::Relaxed);
+        if let Some(pieces) = &self.pieces {
+            // Where nobody takes it, `settle` finds that it was not written.
+            drop(pieces.send(piece));
+        }
+    }
+
+    /// Writes pages, all of them sealed, and begins to bring them to the medium.
+    pub(crate) fn write(&self, pages: Pages) {
+        self.shared.writes().left += 1;
+        self.send(Piece::Write(pages));
+    }
+
+    /// Begins to bring to the medium what is written here.
+    pub(crate) fn write_back(&self, at: u64, len: u64) {
+        self.send(Piece::Ask(at, len));
+    }
+
+    /// Waits until everything that was handed over is in the file. Returns the calls that wrote it, since the last time.
+    ///
+    /// # Errors
+    /// The system's, of what it wrote since the last time.
+    pub(crate) fn settle(&self) -> Result<u64> {
+        let mut writes = self.shared.writes();
+        while writes.left > 0 && !writes.gone {
+            let woken = self.shared.written.wait(writes);
+            writes = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(error) = writes.failed.take() {
+            return Err(error);
+        }
+        if writes.left > 0 {
+            let source = io::Error::other("the thread that writes has ended");
+            return Err(Error::of_write("write", 0, 0, source));
+        }
+        Ok(std::mem::take(&mut writes.calls))
+    }
+
+    /// In a process that was forked meanwhile there is no such thread, and nothing to wait for.
+    pub(crate) fn leave(mut self) {
+        std::mem::forget((self.pieces.take(), self.thread.take()));
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.pieces = None;
+        // What it had to say was said when its transaction settled.
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Beside;
+    use crate::storage::{Growth, MemoryStorage, Storage};
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    const PAGE: usize = 4096;
+
+    /// Knows what was asked for, writes late, and fails or panics where it is told to.
+    #[derive(Default)]
+    struct Late {
+        memory: MemoryStorage,
+        asked: Mutex<Vec<(u64, u64)>>,
+        fails: AtomicBool,
+        panics: AtomicBool,
+    }
+
+    impl Storage for Late {
+        fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+            self.memory.read_at(at, bytes)
+        }
+        fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+            std::thread::yield_now();
+            assert!(!self.panics.load(Ordering::SeqCst), "as it was told to");
+            if self.fails.load(Ordering::SeqCst) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.memory.write_at(at, bytes)
+        }
+        fn write_back(&self, at: u64, len: u64) {
+            self.asked.lock().unwrap().push((at, len));
+        }
+        fn writes_back(&self) -> bool {
+            true
+        }
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn sync_all(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn len(&self) -> io::Result<u64> {
+            self.memory.len()
+        }
+        fn grow(&self, len: u64, how: Growth) -> io::Result<()> {
+            self.memory.grow(len, how)
+        }
+    }
+
+    fn page(byte: u8) -> Arc<[u8]> {
+        Arc::from([byte; PAGE])
+    }
+
+    fn begin() -> (Arc<Late>, Beside) {
+        let late = Arc::new(Late::default());
+        late.grow(1 << 20, Growth::Reserve).unwrap();
+        let storage: Arc<dyn Storage> = Arc::clone(&late) as Arc<dyn Storage>;
+        let beside = Beside::begin(&storage, PAGE).unwrap();
+        (late, beside)
+    }
+
+    #[test]
+    fn what_was_handed_over_is_in_the_file_when_it_has_settled() {
+        let (late, beside) = begin();
+        for round in 1..50u8 {
+            beside.write(vec![(9, page(round)), (8, page(round)), (40, page(round))]);
+            beside.write(vec![(9, page(round | 0x80))]);
+            // Two stretches and one.
+            assert_eq!(beside.settle().unwrap(), 3);
+            let mut bytes = vec![0; 2 * PAGE];
+            late.read_at(8 * PAGE as u64, &mut bytes).unwrap();
+            assert_eq!((bytes[0], bytes[PAGE]), (round, round | 0x80));
+        }
+        beside.write_back(0, 77);
+        while !beside.is_idle() {
+            std::thread::yield_now();
+        }
+        drop(beside);
+        assert_eq!(Arc::strong_count(&late), 1, "nobody holds the file");
+        let asked = late.asked.lock().unwrap();
+        let bytes = PAGE as u64;
+        assert_eq!(asked[..2], [(8 * bytes, 33 * bytes), (9 * bytes, bytes)]);
+        assert_eq!(asked.last(), Some(&(0, 77)));
+    }
+
+    #[test]
+    fn what_fails_shows_when_it_settles() {
+        let (late, beside) = begin();
+        late.fails.store(true, Ordering::SeqCst);
+        beside.write(vec![(8, page(1))]);
+        let found = beside.settle().unwrap_err();
+        assert!(matches!(found, crate::Error::DiskFull { .. }), "{found:?}");
+        late.fails.store(false, Ordering::SeqCst);
+        beside.write(vec![(8, page(1))]);
+        beside.settle().unwrap();
+        late.panics.store(true, Ordering::SeqCst);
+        beside.write(vec![(8, page(1))]);
+        beside.write(vec![(8, page(2))]);
+        let found = beside.settle().unwrap_err();
+        assert!(matches!(found, crate::Error::Io { .. }), "{found:?}");
+    }
+}

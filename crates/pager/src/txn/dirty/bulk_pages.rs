@@ -1,0 +1,120 @@
+//! Pages that are added whole and will hardly be changed again: those of bulk loads. They are written while they are in the processor's
+//! cache, many side by side, and the system is asked to begin to write them to the medium: the sync of the commit then finds little
+//! left to do (decisions 0020, 0204).
+//!
+//! Invariants
+//! 1. A page that was written here is sealed, and `spilled` with the same checksum: as one that was written early for want of memory.
+//! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short: the log of small commits wants its pages
+//!    in memory.
+
+use super::buffers::filled;
+use super::dirty_pages::{Dirty, DirtyPage, FLAGS_AT};
+use super::write_out::{Handing, write_pages};
+use crate::error::Result;
+use crate::format::header::{Header, seal_block};
+use crate::format::kind::Kind;
+use crate::format::ptr::Ptr;
+use crate::storage::Storage;
+use std::sync::Arc;
+
+/// Bytes of whole pages that stay in memory at first.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// Then so many are written at a time.
+const PART_BYTES: usize = 256 << 10;
+
+impl Dirty {
+    /// Adds a page with these bytes and seals it.
+    ///
+    /// # Errors
+    /// The system's, when pages are written.
+    pub(crate) fn add_whole(
+        &mut self,
+        storage: &dyn Storage,
+        page: u64,
+        (kind, owner): (Kind, u64),
+        epoch: u64,
+        bytes: &[u8],
+    ) -> Result<Ptr> {
+        if self.enough_wait() {
+            self.write_whole(storage)?;
+        }
+        self.make_room(storage)?;
+        let mut bytes = filled(self.buffer(), bytes);
+        let header = Header {
+            kind,
+            flags: bytes[FLAGS_AT],
+            owner,
+            address: page * self.page_size as u64,
+            birth: self.txn,
+        };
+        let sealed = seal_block(Arc::make_mut(&mut bytes), &header);
+        let dirty = DirtyPage {
+            bytes: Some(bytes),
+            in_place: false,
+            kind,
+            owner,
+            origin: None,
+            epoch,
+            sealed: Some(sealed.checksum),
+            spilled: None,
+            touched: false,
+        };
+        let before = self.pages.insert(page, dirty);
+        assert!(before.is_none(), "page {page} is allocated twice");
+        self.in_memory += 1;
+        self.whole.waiting.push(page);
+        Ok(sealed)
+    }
+
+    fn enough_wait(&self) -> bool {
+        let enough = if self.whole.has_begun {
+            PART_BYTES
+        } else {
+            KEPT_BYTES
+        };
+        self.whole.waiting.len() * self.page_size >= enough
+    }
+
+    /// Writes the whole pages that wait.
+    pub(super) fn write_whole(&mut self, storage: &dyn Storage) -> Result<()> {
+        self.settle()?;
+        let mut numbers = std::mem::take(&mut self.whole.waiting);
+        let (pages, order) = (&self.pages, &mut self.order);
+        numbers.retain(|number| {
+            let page = pages.get(number).filter(|page| page.bytes.is_some());
+            let is_whole = |page: &DirtyPage| page.sealed.is_some() && page.spilled.is_none();
+            if page.is_some_and(|page| !is_whole(page)) {
+                // Changed since: it is spilled like any other page.
+                order.push_back(*number);
+            }
+            page.is_some_and(is_whole)
+        });
+        let in_memory = numbers.iter().filter_map(|number| {
+            let bytes = self.pages.get(number)?.bytes.as_ref()?;
+            Some((*number, &**bytes))
+        });
+        self.writes += write_pages(
+            storage,
+            |at, len| storage.write_back(at, len),
+            self.page_size,
+            in_memory.collect(),
+            Handing::Plain,
+        )?;
+        self.pages_written += numbers.len() as u64;
+        for number in &numbers {
+            if let Some(page) = self.pages.get_mut(number)
+                && let Some(bytes) = page.bytes.take()
+            {
+                page.spilled = page.sealed;
+                self.in_memory -= 1;
+                self.keep_buffer(bytes);
+            }
+            let bytes = self.page_size as u64;
+            self.whole.write_back.ask(storage, number * bytes, bytes);
+        }
+        numbers.clear();
+        (self.whole.waiting, self.whole.has_begun) = (numbers, true);
+        Ok(())
+    }
+}

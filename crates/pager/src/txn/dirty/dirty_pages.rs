@@ -1,0 +1,589 @@
+//! The changed pages of a write transaction.
+//!
+//! Invariants
+//! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both; or it is
+//!    changed in place (`in_place.rs`).
+//! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
+
+use super::buffers::read_back;
+use super::places::InPlace;
+use super::state::{Early, Whole};
+use super::write_out::{Handing, write_pages};
+use crate::commit::unwritten_pages::Waiting;
+use crate::error::{Error, Result};
+use crate::format::header::{Header, seal_block};
+use crate::format::kind::Kind;
+use crate::format::page_map::PageMap;
+use crate::format::pages::PageRef;
+use crate::format::ptr::Ptr;
+use crate::storage::Storage;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, TxnId, checksum};
+
+/// Buffers of pages that a transaction leaves to the next one, in bytes at most: the memory is warm, and need not be asked for.
+const SPARE_BYTES_MAX: usize = 2 << 20;
+
+/// Places of a map of pages that a transaction leaves to the next one.
+const SPARE_PAGES_MAX: usize = 1024;
+
+/// The flags in a page's header.
+pub(super) const FLAGS_AT: usize = 9;
+
+/// A page as a reader of uncommitted state keeps it.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    InMemory(Arc<[u8]>),
+    /// Written early; the checksum of its bytes after the first eight.
+    OnDisk(u64),
+}
+
+pub(crate) type KeptPages = PageMap<(Kind, Kept)>;
+
+#[derive(Debug)]
+pub(super) struct DirtyPage {
+    /// The transaction's alone, or shared with readers of uncommitted state, who keep what they were given when it is
+    /// changed.
+    pub(super) bytes: Option<Arc<[u8]>>,
+    /// It is changed where it lies in the file; there are no `bytes`.
+    pub(super) in_place: bool,
+    pub(super) kind: Kind,
+    pub(super) owner: u64,
+    /// The page of an older commit of which it is a changed copy.
+    pub(super) origin: Option<u64>,
+    /// The epoch in which it was allocated.
+    pub(super) epoch: u64,
+    pub(super) sealed: Option<u64>,
+    pub(super) spilled: Option<u64>,
+    pub(super) touched: bool,
+}
+
+impl DirtyPage {
+    /// Whether a pointer leads to where this page begins.
+    fn is_at(&self, page_size: usize, ptr: &Ptr) -> bool {
+        // A power of two, so no division.
+        self.kind == ptr.kind && ptr.addr & (page_size as u64 - 1) == 0
+    }
+}
+
+type Pages = PageMap<DirtyPage>;
+
+/// Memory that a transaction leaves to the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    /// Of pages.
+    buffers: Vec<Arc<[u8]>>,
+    /// Empty.
+    pages: Pages,
+    order: VecDeque<u64>,
+    in_place: InPlace,
+}
+
+#[derive(Debug)]
+pub(crate) struct Dirty {
+    pub(super) page_size: usize,
+    pub(super) txn: TxnId,
+    pub(super) pages: Pages,
+    /// In the order in which they came into memory; for spilling.
+    pub(super) order: VecDeque<u64>,
+    pub(super) in_memory: usize,
+    in_memory_max: usize,
+    /// Buffers that nobody uses.
+    spare: Vec<Arc<[u8]>>,
+    pub(super) in_place: InPlace,
+    pub(super) whole: Whole,
+    pub(super) early: Early,
+    pub(crate) pages_written: u64,
+    /// Calls that wrote them.
+    pub(crate) writes: u64,
+    /// Pages that left memory to make room for others, and pages that were read back to be changed.
+    pub(crate) spilled: u64,
+    pub(crate) read_back: u64,
+}
+
+impl Dirty {
+    /// `spare`: what `take_spare` of the transaction before gave.
+    pub(crate) fn new(page_size: usize, txn: TxnId, bytes_max: usize, spare: Spare) -> Self {
+        Self {
+            page_size,
+            txn,
+            pages: spare.pages,
+            order: spare.order,
+            in_memory: 0,
+            in_memory_max: (bytes_max / page_size).max(16),
+            spare: spare.buffers,
+            in_place: spare.in_place,
+            whole: Whole::default(),
+            early: Early::default(),
+            pages_written: 0,
+            writes: 0,
+            spilled: 0,
+            read_back: 0,
+        }
+    }
+
+    fn number(&self, ptr: &Ptr) -> u64 {
+        number(self.page_size, ptr)
+    }
+
+    /// Every page is in memory of this process alone.
+    #[inline]
+    pub(crate) fn is_private(&self) -> bool {
+        self.in_memory == self.pages.len()
+    }
+
+    /// No page is on disk alone.
+    #[inline]
+    fn is_at_hand(&self) -> bool {
+        self.in_memory + self.in_place.pages == self.pages.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// A buffer for a page, and what is in it does not count; `filled` takes it.
+    pub(crate) fn buffer(&mut self) -> Option<Arc<[u8]>> {
+        self.spare.pop()
+    }
+
+    /// Keeps a buffer for later, if nobody else has it.
+    pub(super) fn keep_buffer(&mut self, mut bytes: Arc<[u8]>) {
+        if self.spare.len() * self.page_size < SPARE_BYTES_MAX && Arc::get_mut(&mut bytes).is_some()
+        {
+            self.spare.push(bytes);
+        }
+    }
+
+    /// The transaction is given up: before its pages are given to anybody else, nobody writes to them any more. `here`: this is the
+    /// process that began it.
+    pub(crate) fn end(&mut self, here: bool) -> Spare {
+        self.end_beside(here);
+        self.take_spare()
+    }
+
+    /// The memory, for the next transaction; the pages are gone then.
+    pub(crate) fn take_spare(&mut self) -> Spare {
+        let (mut pages, mut order) = (
+            std::mem::take(&mut self.pages),
+            std::mem::take(&mut self.order),
+        );
+        let held = pages.drain().filter_map(|(_, page)| page.bytes);
+        held.for_each(|bytes| self.keep_buffer(bytes));
+        order.clear();
+        // To empty a large map takes as long as it is large, whatever is in it.
+        if pages.capacity().max(order.capacity()) > SPARE_PAGES_MAX {
+            (pages, order) = (Pages::default(), VecDeque::new());
+        }
+        Spare {
+            buffers: std::mem::take(&mut self.spare),
+            pages,
+            order,
+            in_place: self.in_place.take(),
+        }
+    }
+
+    /// The buffer of a page that waited in memory and is not needed any more.
+    pub(crate) fn reuse(&mut self, bytes: Arc<[u8]>) {
+        self.keep_buffer(bytes);
+    }
+
+    pub(crate) fn insert(
+        &mut self,
+        storage: &dyn Storage,
+        page: u64,
+        kind: Kind,
+        (owner, origin): (u64, Option<u64>),
+        epoch: u64,
+        bytes: Arc<[u8]>,
+    ) -> Result<Ptr> {
+        self.make_room(storage)?;
+        let ptr = self.enter(page, (kind, owner, origin), epoch, Some(bytes));
+        self.order.push_back(page);
+        self.in_memory += 1;
+        self.note_early(storage, page)?;
+        Ok(ptr)
+    }
+
+    /// Enters a page that is not sealed; without `bytes` one that is changed in place.
+    pub(super) fn enter(
+        &mut self,
+        page: u64,
+        (kind, owner, origin): (Kind, u64, Option<u64>),
+        epoch: u64,
+        bytes: Option<Arc<[u8]>>,
+    ) -> Ptr {
+        let dirty = DirtyPage {
+            in_place: bytes.is_none(),
+            bytes,
+            kind,
+            owner,
+            origin,
+            epoch,
+            sealed: None,
+            spilled: None,
+            touched: true,
+        };
+        let before = self.pages.insert(page, dirty);
+        assert!(before.is_none(), "page {page} is allocated twice");
+        Ptr {
+            addr: page * self.page_size as u64,
+            len: self.page_size as u32,
+            kind,
+            checksum: 0,
+            birth: self.txn,
+        }
+    }
+
+    fn known(&self, ptr: &Ptr) -> Result<&DirtyPage> {
+        match self.pages.get(&self.number(ptr)) {
+            Some(page) if page.is_at(self.page_size, ptr) => Ok(page),
+            _ => Err(unknown(ptr)),
+        }
+    }
+
+    /// The epoch in which a page was allocated.
+    pub(crate) fn epoch(&self, ptr: &Ptr) -> Result<u64> {
+        self.known(ptr).map(|page| page.epoch)
+    }
+
+    /// The page of an older commit of which a page is a changed copy.
+    pub(crate) fn origin(&self, ptr: &Ptr) -> Result<Option<u64>> {
+        self.known(ptr).map(|page| page.origin)
+    }
+
+    /// A page that is in memory, with its origin.
+    pub(crate) fn with_origin(&self, number: u64) -> Option<(&[u8], Option<u64>)> {
+        let page = self.pages.get(&number)?;
+        let bytes = if page.in_place {
+            self.in_place.bytes(number, self.page_size)
+        } else {
+            page.bytes.as_deref()?
+        };
+        Some((bytes, page.origin))
+    }
+
+    /// True when the page is on disk only, as it was written early, and will be changed by its seal.
+    pub(crate) fn is_spilled_unsealed(&self, ptr: &Ptr) -> bool {
+        self.known(ptr)
+            .is_ok_and(|page| page.bytes.is_none() && !page.in_place && page.sealed.is_none())
+    }
+
+    /// Every page as it is now, for a reader of uncommitted state.
+    pub(crate) fn keep(&self) -> KeptPages {
+        let each = self.pages.iter();
+        each.filter_map(|(&number, page)| {
+            let kept = match (&page.bytes, page.spilled) {
+                (Some(bytes), _) => Kept::InMemory(Arc::clone(bytes)),
+                (None, _) if page.in_place => {
+                    let bytes = self.in_place.bytes(number, self.page_size);
+                    Kept::InMemory(bytes.into())
+                }
+                (None, Some(sum)) => Kept::OnDisk(sum),
+                (None, None) => return None,
+            };
+            Some((number, (page.kind, kept)))
+        })
+        .collect()
+    }
+
+    pub(crate) fn get(&self, storage: &dyn Storage, ptr: &Ptr) -> Result<PageRef<'_>> {
+        let page = self.known(ptr)?;
+        match &page.bytes {
+            Some(bytes) => Ok(PageRef::Borrowed(bytes)),
+            None if page.in_place => {
+                let bytes = self.in_place.bytes(self.number(ptr), self.page_size);
+                Ok(PageRef::Borrowed(bytes))
+            }
+            None => {
+                let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
+                Ok(PageRef::Owned(bytes))
+            }
+        }
+    }
+
+    /// Reads a page that was written early.
+    #[cold]
+    fn bring_in(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<()> {
+        let page = self.known(ptr)?;
+        if page.bytes.is_some() || page.in_place {
+            return Ok(());
+        }
+        let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
+        self.make_room(storage)?;
+        let number = self.number(ptr);
+        self.order.push_back(number);
+        self.in_memory += 1;
+        let Some(page) = self.pages.get_mut(&number) else {
+            return Err(unknown(ptr));
+        };
+        page.bytes = Some(bytes);
+        self.read_back += 1;
+        Ok(())
+    }
+
+    pub(crate) fn get_mut(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&mut [u8]> {
+        if !self.is_at_hand() {
+            self.bring_in(storage, ptr)?;
+        }
+        let page = own(&mut self.pages, self.page_size, ptr)?;
+        page.touched = true;
+        if page.spilled.take().is_some() {
+            self.early.again += 1;
+        }
+        page.sealed = None;
+        Ok(bytes_mut(
+            page,
+            &mut self.in_place,
+            ptr.addr,
+            self.page_size,
+        ))
+    }
+
+    /// A page to be looked at and perhaps changed then.
+    pub(crate) fn get_own(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&[u8]> {
+        if !self.is_at_hand() {
+            self.bring_in(storage, ptr)?;
+        }
+        let number = self.number(ptr);
+        let page = own(&mut self.pages, self.page_size, ptr)?;
+        page.touched = true;
+        match &page.bytes {
+            Some(bytes) => Ok(bytes),
+            None => Ok(self.in_place.bytes(number, self.page_size)),
+        }
+    }
+
+    pub(crate) fn seal(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<Ptr> {
+        let txn = self.txn;
+        if !self.is_at_hand() && self.known(ptr)?.sealed.is_none() {
+            self.bring_in(storage, ptr)?;
+        }
+        let page = own(&mut self.pages, self.page_size, ptr)?;
+        if let Some(checksum) = page.sealed {
+            return Ok(Ptr { checksum, ..*ptr });
+        }
+        page.touched = true;
+        page.spilled = None;
+        let (kind, owner) = (page.kind, page.owner);
+        let bytes = bytes_mut(page, &mut self.in_place, ptr.addr, self.page_size);
+        let header = Header {
+            kind,
+            flags: bytes[FLAGS_AT],
+            owner,
+            address: ptr.addr,
+            birth: txn,
+        };
+        let sealed = seal_block(bytes, &header);
+        page.sealed = Some(sealed.checksum);
+        Ok(sealed)
+    }
+
+    /// The final pointer of a page that was not changed since it was sealed.
+    pub(crate) fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
+        let page = self.known(ptr).ok()?;
+        let checksum = page.sealed?;
+        Some(Ptr { checksum, ..*ptr })
+    }
+
+    /// Tells of every page, all of them sealed, the pointer that leads to it.
+    pub(crate) fn for_each_sealed(&self, mut tell: impl FnMut(&Ptr)) {
+        for (&number, page) in &self.pages {
+            if let Some(checksum) = page.sealed {
+                tell(&Ptr {
+                    addr: number * self.page_size as u64,
+                    len: self.page_size as u32,
+                    kind: page.kind,
+                    checksum,
+                    birth: self.txn,
+                });
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, page: u64) -> bool {
+        let Some(removed) = self.pages.remove(&page) else {
+            return false;
+        };
+        self.in_place.pages -= usize::from(removed.in_place);
+        if let Some(bytes) = removed.bytes {
+            self.in_memory -= 1;
+            self.keep_buffer(bytes);
+        }
+        true
+    }
+
+    /// Writes a quarter of the pages early when too many are in memory.
+    pub(super) fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
+        if self.in_memory >= self.in_memory_max {
+            self.write_whole(storage)?;
+        }
+        if self.in_memory < self.in_memory_max {
+            return Ok(());
+        }
+        self.settle()?;
+        let wanted = self.in_memory_max / 4 + 1;
+        let mut chosen = Vec::with_capacity(wanted);
+        let mut passes = self.order.len() * 2;
+        while chosen.len() < wanted && passes > 0 {
+            passes -= 1;
+            let Some(number) = self.order.pop_front() else {
+                break;
+            };
+            match self.pages.get_mut(&number) {
+                Some(page) if page.bytes.is_some() && page.touched => {
+                    page.touched = false;
+                    self.order.push_back(number);
+                }
+                Some(page) if page.bytes.is_some() => chosen.push(number),
+                _ => {}
+            }
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        // Most leaves lead nowhere: sealed now, one need not be written again unless it is changed, be it by the seals of nested tables.
+        for &number in &chosen {
+            if let Some(page) = self.pages.get_mut(&number)
+                && let Some(bytes) = &mut page.bytes
+                && page.sealed.is_none()
+                && page.kind == Kind::KvLeaf
+                && bytes[FLAGS_AT] == 0
+            {
+                let header = Header {
+                    kind: page.kind,
+                    flags: 0,
+                    owner: page.owner,
+                    address: number * self.page_size as u64,
+                    birth: self.txn,
+                };
+                page.sealed = Some(seal_block(Arc::make_mut(bytes), &header).checksum);
+            }
+        }
+        let unwritten = chosen.iter().filter_map(|number| {
+            let page = self.pages.get(number)?;
+            let bytes = page.bytes.as_ref().filter(|_| page.spilled.is_none())?;
+            Some((*number, &**bytes))
+        });
+        let unwritten: Vec<_> = unwritten.collect();
+        let count = unwritten.len() as u64;
+        let ask = |at, len| self.early.ask(storage, at, len);
+        let written = write_pages(storage, ask, self.page_size, unwritten, Handing::ForSync);
+        match written {
+            Ok(writes) => self.writes += writes,
+            Err(error) => {
+                self.order.extend(chosen);
+                return Err(error);
+            }
+        }
+        self.pages_written += count;
+        for number in chosen {
+            if let Some(page) = self.pages.get_mut(&number)
+                && let Some(bytes) = page.bytes.take()
+            {
+                page.spilled = page.sealed.or_else(|| Some(checksum(&bytes[8..])));
+                self.in_memory -= 1;
+                self.spilled += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every page must be sealed before a commit: one that is not would be lost.
+    ///
+    /// # Errors
+    /// When a page was changed after its last seal: a mistake of the structure that owns it, or a hostile file whose tree
+    /// has one page in two places.
+    pub(crate) fn expect_sealed(&self) -> Result<()> {
+        for (&number, page) in &self.pages {
+            if page.sealed.is_none() {
+                let what = format!("{:?} of {}", page.kind, page.owner);
+                let at = number * self.page_size as u64;
+                let (found, expected) = ("a changed page that nothing leads to", "one in its tree");
+                return Err(Corrupt::new(what, at, found, expected).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is not on disk yet, and pages of commits before that wait.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn write_all(
+        &mut self,
+        storage: &dyn Storage,
+        waiting: &[(u64, Waiting)],
+        handing: Handing,
+    ) -> Result<()> {
+        self.settle()?;
+        let own = self.pages.iter().filter(|(_, page)| page.spilled.is_none());
+        let own = own.filter_map(|(&number, page)| Some((number, &**page.bytes.as_ref()?)));
+        let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
+        let pages: Vec<_> = own.chain(before).collect();
+        self.pages_written += pages.len() as u64;
+        let ask = |at, len| self.early.ask(storage, at, len);
+        self.writes += write_pages(storage, ask, self.page_size, pages, handing)?;
+        self.end_in_place(storage)
+    }
+
+    /// The numbers of those pages that are not on disk.
+    pub(crate) fn numbers_unwritten(&self) -> Vec<u64> {
+        let each = self.pages.iter();
+        each.filter(|(_, page)| page.spilled.is_none())
+            .map(|(&number, _)| number)
+            .collect()
+    }
+
+    /// Pages in memory, and those that are changed in place.
+    pub(crate) fn at_hand(&self) -> usize {
+        self.in_memory + self.in_place.pages
+    }
+
+    /// Hands over what is in memory and not on disk, all of it sealed.
+    pub(crate) fn take_unwritten(&mut self) -> impl Iterator<Item = (u64, Waiting)> + use<> {
+        self.bring_out();
+        let birth = self.txn;
+        let pages = std::mem::take(&mut self.pages).into_iter();
+        pages.filter_map(move |(number, page)| {
+            let bytes = page.bytes.filter(|_| page.spilled.is_none())?;
+            let waiting = Waiting {
+                kind: page.kind,
+                checksum: page.sealed?,
+                birth,
+                is_dead: false,
+                bytes,
+            };
+            Some((number, waiting))
+        })
+    }
+}
+
+/// A page that is to be changed. The map alone is borrowed, not what counts beside it.
+fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut DirtyPage> {
+    match pages.get_mut(&number(page_size, ptr)) {
+        Some(page) if page.is_at(page_size, ptr) => Ok(page),
+        _ => Err(unknown(ptr)),
+    }
+}
+
+/// The bytes of a page that is in memory or changed in place.
+fn bytes_mut<'p>(
+    page: &'p mut DirtyPage,
+    in_place: &'p mut InPlace,
+    addr: u64,
+    page_size: usize,
+) -> &'p mut [u8] {
+    match &mut page.bytes {
+        Some(bytes) => Arc::make_mut(bytes),
+        None => in_place.bytes_mut(addr / page_size as u64, page_size),
+    }
+}
+
+fn number(page_size: usize, ptr: &Ptr) -> u64 {
+    ptr.addr >> page_size.trailing_zeros()
+}
+
+fn unknown(ptr: &Ptr) -> Error {
+    let expected = "a page of this transaction";
+    Corrupt::new("pointer", ptr.addr, format!("{ptr:?}"), expected).into()
+}

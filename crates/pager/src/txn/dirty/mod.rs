@@ -1,0 +1,15 @@
+//! The changed pages of a write transaction, and how they reach the file.
+
+mod background;
+mod buffers;
+mod bulk_pages;
+mod dirty_pages;
+mod in_place;
+mod places;
+mod state;
+pub(crate) mod write_behind;
+mod write_out;
+
+pub(crate) use buffers::{filled, read_back, zeroed};
+pub(crate) use dirty_pages::{Dirty, Kept, KeptPages, Spare};
+pub(crate) use write_out::{Handing, write};

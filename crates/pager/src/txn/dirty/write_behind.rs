@@ -1,0 +1,210 @@
+//! Leaves of a large transaction that are written while it is still open: the disk works meanwhile, and the commit finds a part of its
+//! pages on the way already (decisions 0022, 0025).
+//!
+//! ```text
+//! changes:  oldest leaves, a part at a time, whenever the disk has nothing to do     few come back: they are written again
+//! hand_over: all that are left, while branches are sealed                            none come back
+//! commit:   what leads to them
+//! ```
+//!
+//! A page that is changed again is written a second time. Of ten thousand random rows in a table of forty thousand leaves an eighth
+//! comes back; in one of ten thousand half of them. So what comes back is counted, and where it is too much, it ends,
+//! for this transaction and for some after it.
+//!
+//! Invariants
+//! 1. A page that was handed over here is in memory as well, sealed, and `spilled` with the same checksum; `load` forgets the latter when it is
+//!    about to be changed. Until `settle` it may not be in the file yet.
+//! 2. What is written are pages that this transaction has allocated: nobody sees them before its commit, and given up they are free pages.
+
+use super::background::Beside;
+use super::dirty_pages::{Dirty, FLAGS_AT};
+use super::state::Own;
+use super::write_out::{Handing, write_pages};
+use crate::error::Result;
+use crate::format::header::{Header, seal_block};
+use crate::format::kind::Kind;
+use crate::storage::Storage;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A part is this much of what makes a transaction large (`Options::early_bytes`). The newest pages, a part of them, are not
+/// written: what was changed a moment ago is likely to be changed again.
+const PARTS: u64 = 8;
+/// Whether the disk has something to do is asked so many times while a part is changed.
+const ASKED_A_PART: usize = 4;
+/// Transactions that do without after one where too much came back.
+const PAUSE: u32 = 15;
+
+/// Whether the next transaction writes early: what the writer keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habit {
+    large: bool,
+    pause: u32,
+}
+
+impl Habit {
+    /// A transaction begins: whether it is to write early.
+    pub(crate) fn begin(&mut self) -> bool {
+        let pauses = self.pause > 0;
+        if self.large {
+            self.pause = self.pause.saturating_sub(1);
+        }
+        self.large && !pauses
+    }
+
+    /// A transaction was committed. `for_sync`: a sync follows. `early_bytes`: what makes it a large one, if anything does.
+    pub(crate) fn note(&mut self, dirty: &Dirty, for_sync: bool, early_bytes: u64) {
+        let bytes = dirty.pages_written * dirty.page_size as u64;
+        let is_large = early_bytes > 0 && bytes >= early_bytes;
+        self.large = for_sync && is_large;
+        if dirty.early.comes_back() {
+            self.pause = PAUSE;
+        }
+    }
+}
+
+impl Dirty {
+    /// From now on leaves are written early. `early_bytes`: what makes a transaction a large one.
+    pub(crate) fn write_early(&mut self, storage: &Arc<dyn Storage>, early_bytes: u64) {
+        self.early.storage = Some(Own(Arc::clone(storage)));
+        self.early.part = (early_bytes / PARTS / self.page_size as u64).max(1) as usize;
+    }
+
+    /// What was handed over is in the file when this returns.
+    ///
+    /// # Errors
+    /// The system's: then nothing that is in memory counts as written.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let Some(beside) = &self.early.beside else {
+            return Ok(());
+        };
+        match beside.settle() {
+            Ok(calls) => {
+                self.writes += calls;
+                Ok(())
+            }
+            Err(error) => {
+                (self.early.storage, self.early.beside) = (None, None);
+                let in_memory = self.pages.values_mut().filter(|page| page.bytes.is_some());
+                in_memory.for_each(|page| page.spilled = None);
+                Err(error)
+            }
+        }
+    }
+
+    /// Nothing is written beside the transaction any more. `here`: this is the process that began it.
+    pub(super) fn end_beside(&mut self, here: bool) {
+        match self.early.beside.take() {
+            Some(beside) if !here => beside.leave(),
+            beside => drop(beside),
+        }
+    }
+
+    /// Seals and writes the leaves of a large transaction: few will be changed again. `early_bytes`: what makes it a large one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn hand_over(&mut self, storage: &Arc<dyn Storage>, early_bytes: u64) -> Result<()> {
+        let bytes = (self.in_memory * self.page_size) as u64;
+        if early_bytes == 0 || bytes < early_bytes {
+            return Ok(());
+        }
+        self.early.storage = None;
+        // A place of a leaf that is given up from now on may still be written to.
+        self.end_changing_in_place();
+        if self.early.beside.is_none() {
+            self.early.beside = Beside::if_useful(storage, self.page_size);
+        }
+        let part = (early_bytes / PARTS / self.page_size as u64).max(1) as usize;
+        let written = self.early.written;
+        let order: Vec<u64> = self.order.iter().copied().collect();
+        for numbers in order.chunks(part) {
+            self.write_leaves(&**storage, numbers.to_vec())?;
+        }
+        // What is written now tells nothing about what comes back.
+        self.early.written = written;
+        Ok(())
+    }
+
+    /// A page was allocated.
+    ///
+    /// # Errors
+    /// The system's, when pages are written.
+    pub(super) fn note_early(&mut self, storage: &dyn Storage, page: u64) -> Result<()> {
+        let early = &mut self.early;
+        let Some(own) = &early.storage else {
+            return Ok(());
+        };
+        early.waiting.push_back(page);
+        early.unasked += 1;
+        let often = match storage.writes_back() {
+            true => ASKED_A_PART,
+            false => 1,
+        };
+        if early.waiting.len() < 2 * early.part || early.unasked * often < early.part {
+            return Ok(());
+        }
+        early.unasked = 0;
+        if early.beside.is_none() {
+            early.beside = Beside::if_useful(&own.0, self.page_size);
+        }
+        if early.comes_back() {
+            (early.storage, early.waiting) = (None, VecDeque::new());
+            return Ok(());
+        }
+        if early.beside.as_ref().is_none_or(Beside::is_idle) {
+            let numbers = early.waiting.drain(..early.part).collect();
+            self.write_leaves(storage, numbers)?;
+        }
+        Ok(())
+    }
+
+    /// Seals and writes those of these pages that are leaves which lead nowhere.
+    fn write_leaves(&mut self, storage: &dyn Storage, mut numbers: Vec<u64>) -> Result<()> {
+        let (page_size, birth) = (self.page_size, self.txn);
+        numbers.retain(|&number| {
+            let Some(page) = self.pages.get_mut(&number) else {
+                return false;
+            };
+            let Some(bytes) = page.bytes.as_mut().filter(|_| page.spilled.is_none()) else {
+                return false;
+            };
+            if page.kind != Kind::KvLeaf || bytes[FLAGS_AT] != 0 {
+                return false;
+            }
+            if page.sealed.is_none() {
+                let header = Header {
+                    kind: page.kind,
+                    flags: 0,
+                    owner: page.owner,
+                    address: number * page_size as u64,
+                    birth,
+                };
+                page.sealed = Some(seal_block(Arc::make_mut(bytes), &header).checksum);
+            }
+            true
+        });
+        let pages = numbers.iter().filter_map(|number| {
+            let bytes = self.pages.get(number)?.bytes.as_ref()?;
+            Some((*number, Arc::clone(bytes)))
+        });
+        let pages: Vec<_> = pages.collect();
+        match &self.early.beside {
+            Some(beside) => beside.write(pages),
+            None => {
+                let lent = pages.iter().map(|(number, bytes)| (*number, &**bytes));
+                let ask = |at, len| storage.write_back(at, len);
+                self.writes +=
+                    write_pages(storage, ask, page_size, lent.collect(), Handing::ForSync)?;
+            }
+        }
+        for number in &numbers {
+            if let Some(page) = self.pages.get_mut(number) {
+                page.spilled = page.sealed;
+            }
+        }
+        self.pages_written += numbers.len() as u64;
+        self.early.written += numbers.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Handing pages to the system.
+
+use crate::error::{Error, Result};
+use crate::storage::{Storage, WriteBack};
+
+/// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
+/// (decision 1000).
+const WRITE_BYTES_MAX: usize = 64 << 10;
+
+/// What is known of pages when they are handed to the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handing {
+    /// No sync is about to follow, and they are likely to be written over soon: `Storage::write_passing`.
+    Passing,
+    /// Nothing.
+    Plain,
+    /// A sync follows, and they will hardly be written over before it.
+    ForSync,
+}
+
+/// Writes pages, neighbours together; returns the stretches. `ask` has the system begin to write bytes to the medium, where a sync
+/// follows.
+pub(super) fn write_pages(
+    storage: &dyn Storage,
+    ask: impl Fn(u64, u64),
+    page_size: usize,
+    mut pages: Vec<(u64, &[u8])>,
+    handing: Handing,
+) -> Result<u64> {
+    pages.sort_unstable_by_key(|(number, _)| *number);
+    let per_write = (WRITE_BYTES_MAX / page_size).max(1);
+    let (mut pieces, mut writes) = (Vec::with_capacity(per_write), 0);
+    let mut write_back = WriteBack::new(Some((pages.len() * page_size) as u64));
+    let passing = handing == Handing::Passing;
+    let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
+    for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
+        let at = group[0].0 * page_size as u64;
+        let bytes = (group.len() * page_size) as u64;
+        let failed = |error| Error::of_write("write", at, bytes, error);
+        match group {
+            [(_, bytes)] if !passing => write(storage, at, bytes)?,
+            _ => {
+                pieces.clear();
+                pieces.extend(group.iter().map(|(_, bytes)| *bytes));
+                let written = if passing {
+                    storage.write_passing(at, &pieces)
+                } else {
+                    storage.write_pieces(at, &pieces)
+                };
+                written.map_err(failed)?;
+            }
+        }
+        writes += 1;
+        if handing == Handing::ForSync
+            && let Some((at, len)) = write_back.note(at, bytes)
+        {
+            ask(at, len);
+        }
+    }
+    Ok(writes)
+}
+
+pub(crate) fn write(storage: &dyn Storage, at: u64, bytes: &[u8]) -> Result<()> {
+    let failed = |error| Error::of_write("write", at, bytes.len() as u64, error);
+    storage.write_at(at, bytes).map_err(failed)
+}

@@ -1,0 +1,61 @@
+//! What is published, for who does not wait for the writer: a snapshot of the newest commit that all processes see, and the free space as its record
+//! tells of it.
+//!
+//! Invariants
+//! 1. Everything that the record leads to is held by the snapshot, the pages of the free-space structure too. Only what is asked of the durable record
+//!    below it may be gone when there is a newer one: then all of it is done again.
+//! 2. Nothing is written, neither to the file nor to the lock area, but for the slot of the snapshot.
+
+use super::inner::Inner;
+use super::snapshot::Snapshot;
+use super::writer::Writer;
+use crate::commit::found::Found;
+use crate::commit::versions::State;
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tidalite_base::Corrupt;
+
+/// So often other commits may come between.
+const ATTEMPTS: usize = 1000;
+
+/// The newest published commit, and what its record says of the free space.
+pub(crate) fn published(inner: &Arc<Inner>) -> Result<(Snapshot, Box<Writer>)> {
+    inner.files.lock.check_process()?;
+    let word = || inner.files.lock.area.published().load(Ordering::SeqCst);
+    let mut failed = None;
+    for _ in 0..ATTEMPTS {
+        let known = word();
+        let Some(slot) = Snapshot::hold(inner, known)? else {
+            continue;
+        };
+        let found = Found::published(
+            &*inner.files.storage,
+            &inner.files.superblock,
+            &inner.files.lock,
+            None,
+        );
+        let found = match found {
+            Ok(Some(found)) if found.meta.txn == known => found,
+            other => {
+                inner.files.lock.leave_slot(slot);
+                other?;
+                continue;
+            }
+        };
+        let state = State::of_meta(&found.meta, inner.files.page_size);
+        let snapshot = Snapshot::of_slot(inner, slot, state.txn.0, Arc::new(state));
+        match Writer::load(inner, found) {
+            Ok(mut writer) => {
+                writer.reclaim_in_memory(inner);
+                return Ok((snapshot, Box::new(writer)));
+            }
+            Err(error) if word() == known => return Err(error),
+            Err(error) => failed = Some(error),
+        }
+    }
+    Err(failed.unwrap_or_else(|| {
+        let found = format!("another one, {ATTEMPTS} times");
+        Error::from(Corrupt::new("meta records", 0, found, "the published one"))
+    }))
+}

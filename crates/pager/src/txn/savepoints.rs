@@ -1,0 +1,264 @@
+//! Epochs inside a write transaction: the ground of savepoints, nested transactions, and of reading uncommitted
+//! state from other threads.
+//!
+//! A *holder* (a [`Savepoint`], or an `UncommittedRead`) holds the state of the transaction as it is when the
+//! holder is made, and begins a new epoch. A page of an earlier epoch that a live holder sees is not changed in
+//! place any more: `PageWrite::shadow` gives a copy under a new address, as it does for committed pages, and
+//! `PageWrite::may_change` tells whether it would. Whoever keeps pointers to pages of its own between operations
+//! (a tail leaf, say) asks again after a holder was made. Sealing goes on in place: it changes no content.
+//!
+//! Invariants
+//! 1. `later` has the ranges allocated in epochs after the first; what else the transaction owns is of epoch 0.
+//! 2. A range of epoch a that is freed in epoch f is *parked* while a live holder h has a <= h < f: it stays owned and
+//!    its pages stay as they are. So going back to a holder only forgets what came after it.
+//! 3. `freed` logs the freed ranges of earlier transactions while a holder lives, in order.
+
+use super::pin_changes::PinNames;
+use crate::space::TxnSpace;
+use crate::space::ranges::RangeSet;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+/// What a holder and the transaction share.
+#[derive(Debug, Default)]
+pub(crate) struct Token {
+    ended: AtomicBool,
+}
+
+impl Token {
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+}
+
+/// A state of a write transaction to which it can go back. Dropping it costs nothing and lets the pages go that only
+/// it still needs.
+#[derive(Debug)]
+pub struct Savepoint {
+    token: Arc<Token>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    epoch: u64,
+    token: Weak<Token>,
+    /// Length of `freed` when it was made.
+    freed: usize,
+    kept: Kept,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Parked {
+    page: u64,
+    pages: u64,
+    /// Epochs: allocated, freed.
+    born: u64,
+    freed: u64,
+}
+
+/// What of a transaction is not in its pages, as it was when a holder was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) user: Arc<[u8]>,
+    pub(crate) extent_bytes_written: u64,
+    pub(crate) pins: PinNames,
+}
+
+/// What going back to a savepoint restores outside of the pages.
+pub(crate) struct Restored {
+    pub(crate) kept: Kept,
+    /// Owned ranges that are to be released.
+    pub(crate) released: Vec<(u64, u64)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Epochs {
+    current: u64,
+    holders: Vec<Holder>,
+    later: BTreeMap<u64, RangeSet>,
+    parked: Vec<Parked>,
+    parked_all: RangeSet,
+    freed: Vec<(u64, u64, u64)>,
+}
+
+impl Epochs {
+    /// The epoch of what is allocated now.
+    pub(crate) fn current(&self) -> u64 {
+        self.current
+    }
+
+    /// True when nobody holds a state of this transaction.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.holders.is_empty()
+    }
+
+    fn hold(&mut self, kept: Kept) -> Arc<Token> {
+        let token = Arc::new(Token::default());
+        self.holders.push(Holder {
+            epoch: self.current,
+            token: Arc::downgrade(&token),
+            freed: self.freed.len(),
+            kept,
+        });
+        self.current += 1;
+        token
+    }
+
+    pub(crate) fn savepoint(&mut self, kept: Kept) -> Savepoint {
+        let token = self.hold(kept);
+        Savepoint { token }
+    }
+
+    pub(crate) fn reader(&mut self) -> Arc<Token> {
+        self.hold(Kept {
+            user: Arc::from([]),
+            extent_bytes_written: 0,
+            pins: PinNames::default(),
+        })
+    }
+
+    /// True when a live holder sees what was allocated in epoch `born` and is there in epoch `until`.
+    fn is_held(&self, born: u64, until: u64) -> bool {
+        let sees = |holder: &Holder| {
+            born <= holder.epoch && holder.epoch < until && holder.token.strong_count() > 0
+        };
+        self.holders.iter().rev().any(sees)
+    }
+
+    /// True when what was allocated in `born` may be changed in place.
+    #[inline]
+    pub(crate) fn may_change(&self, born: u64) -> bool {
+        self.holders.is_empty() || !self.is_held(born, self.current)
+    }
+
+    pub(crate) fn allocated(&mut self, page: u64, pages: u64) {
+        if self.current > 0 {
+            let fresh = self
+                .later
+                .entry(self.current)
+                .or_default()
+                .insert(page, pages);
+            debug_assert!(fresh, "pages {page}+{pages} are allocated twice");
+        }
+    }
+
+    /// An owned range is freed. `Some(true)`: release it now; `Some(false)`: it is parked. `None`: it is not one
+    /// range of one allocation, or freed already.
+    pub(crate) fn free_own(&mut self, page: u64, pages: u64) -> Option<bool> {
+        if self.current == 0 {
+            return Some(true);
+        }
+        if self.parked_all.overlaps(page, pages) {
+            return None;
+        }
+        let mut born = 0;
+        for (&epoch, ranges) in self.later.iter().rev() {
+            if ranges.contains(page, pages) {
+                born = epoch;
+                break;
+            }
+            if ranges.overlaps(page, pages) {
+                return None;
+            }
+        }
+        if self.is_held(born, self.current) {
+            self.parked_all.insert(page, pages);
+            self.parked.push(Parked {
+                page,
+                pages,
+                born,
+                freed: self.current,
+            });
+            return Some(false);
+        }
+        if let Some(ranges) = self.later.get_mut(&born) {
+            ranges.remove(page, pages);
+        }
+        Some(true)
+    }
+
+    /// A range of an earlier transaction was freed.
+    pub(crate) fn freed_old(&mut self, page: u64, pages: u64, birth: u64) {
+        if !self.holders.is_empty() {
+            self.freed.push((page, pages, birth));
+        }
+    }
+
+    /// Forgets holders that are gone; the owned ranges that nobody needs any more are to be released.
+    pub(crate) fn prune(&mut self) -> Vec<(u64, u64)> {
+        self.holders
+            .retain(|holder| holder.token.strong_count() > 0);
+        if self.holders.is_empty() {
+            self.freed.clear();
+        }
+        let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.parked)
+            .into_iter()
+            .partition(|range| self.is_held(range.born, range.freed));
+        self.parked = kept;
+        self.forget_parked(&gone);
+        for range in &gone {
+            if let Some(ranges) = self.later.get_mut(&range.born) {
+                ranges.remove(range.page, range.pages);
+            }
+        }
+        gone.iter().map(|range| (range.page, range.pages)).collect()
+    }
+
+    fn forget_parked(&mut self, ranges: &[Parked]) {
+        for range in ranges {
+            self.parked_all.remove(range.page, range.pages);
+        }
+    }
+
+    /// Goes back. `None` when the savepoint is not one of this transaction, or was undone itself.
+    pub(crate) fn roll_back(
+        &mut self,
+        savepoint: &Savepoint,
+        space: &mut TxnSpace,
+    ) -> Option<Restored> {
+        let token = Arc::as_ptr(&savepoint.token);
+        let index = self
+            .holders
+            .iter()
+            .position(|holder| std::ptr::eq(holder.token.as_ptr(), token))?;
+        for later in self.holders.drain(index + 1..) {
+            end(&later);
+        }
+        let holder = self.holders.get(index)?;
+        let (epoch, freed) = (holder.epoch, holder.freed);
+        let kept_then = holder.kept.clone();
+        for (page, pages, birth) in self.freed.drain(freed..).rev() {
+            space.unfree(page, pages, birth);
+        }
+        let (kept, undone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.parked)
+            .into_iter()
+            .partition(|range| range.freed <= epoch);
+        self.parked = kept;
+        self.forget_parked(&undone);
+        let after = self.later.split_off(&(epoch + 1));
+        let released = after.values().flat_map(RangeSet::iter).collect();
+        self.current += 1;
+        Some(Restored {
+            kept: kept_then,
+            released,
+        })
+    }
+
+    pub(crate) fn end_readers(&self) {
+        self.holders.iter().for_each(end);
+    }
+
+    /// The transaction ends: so does whoever reads its state. What is parked is to be released.
+    pub(crate) fn finish(&mut self) -> Vec<(u64, u64)> {
+        self.end_readers();
+        self.holders.clear();
+        self.prune()
+    }
+}
+
+fn end(holder: &Holder) {
+    if let Some(token) = holder.token.upgrade() {
+        token.ended.store(true, Ordering::Release);
+    }
+}

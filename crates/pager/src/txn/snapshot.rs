@@ -1,0 +1,473 @@
+//! Snapshots: what readers hold.
+
+use super::inner::Inner;
+use crate::commit::versions::State;
+use crate::error::{Error, Result};
+use crate::format::layout::first_page;
+use crate::format::meta::Meta;
+use crate::format::pages::{Counters, PageRead, PageRef};
+use crate::format::pins;
+use crate::format::pins::Pin;
+use crate::format::ptr::Ptr;
+use crate::lock::protocol::{self, EVICTABLE, PARKED};
+use std::sync::{Arc, Weak};
+use tidalite_base::{Corrupt, TxnId};
+
+/// How many times as long as the file is now a pinned version may have been. What is beyond the file's end was free in it,
+/// but memory is taken for it.
+const PINNED_LONGER_MAX: u64 = 1 << 16;
+
+/// The file as of one commit. It never changes while it is held, in any thread; what it sees is not
+/// reused before it is dropped. (For an evictable one see
+/// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).)
+pub struct Snapshot {
+    inner: Arc<Inner>,
+    state: Arc<State>,
+    /// In the reader table, for as long as this or a clone lives.
+    slot: usize,
+    /// What stands in the slot.
+    word: u64,
+    /// Whether the observer counts it as a reader: not while it may be taken away.
+    told: bool,
+    counters: Counters,
+}
+
+/// What a snapshot shows, without holding its pages: to begin another one with, see [`Pager::begin_read_as`](crate::Pager::begin_read_as).
+#[derive(Clone)]
+pub struct Shown {
+    /// Whose state it is. Not kept open by this.
+    inner: Weak<Inner>,
+    state: Arc<State>,
+}
+
+impl Shown {
+    /// A snapshot of this state, if it is the newest of this handle.
+    #[inline]
+    pub(crate) fn begin(&self, inner: &Arc<Inner>) -> Result<Option<Snapshot>> {
+        if self.inner.as_ptr() != Arc::as_ptr(inner) {
+            return Ok(None);
+        }
+        Snapshot::begin_as(inner, &self.state)
+    }
+
+    /// True when the snapshot shows the same commit, and as many see it: one of
+    /// [`Durability::None`](crate::Durability::None) is seen by all once it is durable.
+    #[must_use]
+    pub fn is_of(&self, snapshot: &Snapshot) -> bool {
+        let (own, other) = (&self.state, &snapshot.state);
+        (own.txn, own.word) == (other.txn, other.word)
+            && (Arc::ptr_eq(&own.app, &other.app) || own.app == other.app)
+    }
+}
+
+/// Writes a word into a slot; false when this is not the newest state, of all or of this handle. Both are looked at after the slot was
+/// written: nothing newer was shown before it was seen.
+#[inline]
+fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
+    let published = (inner.files.lock.area.published(), newest.word);
+    let own = (&inner.versions.local, newest.txn.0);
+    protocol::enter(inner.files.lock.state(slot), word, &[published, own])
+}
+
+impl Snapshot {
+    /// `kind`: 0, or `EVICTABLE`.
+    #[inline]
+    pub(crate) fn begin(inner: &Arc<Inner>, kind: u64) -> Result<Self> {
+        inner.files.lock.check_process()?;
+        let slot = inner.files.lock.take_slot()?;
+        let state = loop {
+            let state = inner.versions.state.load_full();
+            if enters(inner, slot, state.txn.0 | kind, &state) {
+                break state;
+            }
+            if let Err(error) = inner.refresh() {
+                inner.files.lock.leave_slot(slot);
+                return Err(error);
+            }
+        };
+        Ok(Self::of_slot(inner, slot, state.txn.0 | kind, state))
+    }
+
+    /// As `begin` for a reader that nobody can oust, of this state; `None` when another one is the newest.
+    #[inline]
+    fn begin_as(inner: &Arc<Inner>, state: &Arc<State>) -> Result<Option<Self>> {
+        inner.files.lock.check_process()?;
+        let slot = inner.files.lock.take_slot()?;
+        let txn = state.txn.0;
+        if enters(inner, slot, txn, state) {
+            return Ok(Some(Self::of_slot(inner, slot, txn, Arc::clone(state))));
+        }
+        inner.files.lock.leave_slot(slot);
+        Ok(None)
+    }
+
+    /// Tells the observer of a reader that nobody can take the snapshot from.
+    #[inline]
+    fn tell_began(&mut self) {
+        if !self.is_evictable()
+            && let Some(observer) = self.inner.files.observer()
+        {
+            observer.reader_began(self.state.txn.0);
+            self.told = true;
+        }
+    }
+
+    #[inline]
+    fn tell_ended(&mut self) {
+        if self.told
+            && let Some(observer) = self.inner.files.observer()
+        {
+            observer.reader_ended(self.state.txn.0);
+            self.told = false;
+        }
+    }
+
+    /// A snapshot of a pinned version.
+    pub(crate) fn begin_at(inner: &Arc<Inner>, name: &str) -> Result<Option<Self>> {
+        loop {
+            let newest = Self::begin(inner, 0)?;
+            let Some(pin) = newest.pins()?.into_iter().find(|pin| pin.name == name) else {
+                return Ok(None);
+            };
+            let block = inner.files.block(&pin.record, newest.state.bytes)?;
+            let meta = Meta::decode(&block, pin.record.addr, &inner.files.superblock.uuid)?;
+            drop(block);
+            if meta.txn != pin.txn.0 || meta.txn > newest.state.txn.0 {
+                let found = format!("transaction {}", meta.txn);
+                let expected = format!(
+                    "{}, as the pin says, and not newer than the file",
+                    pin.txn.0
+                );
+                return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
+            }
+            // Its last pages may have been dead already, and be cut off by now: longer than the file is no damage.
+            let page_size = inner.files.page_size as u64;
+            let longest = newest.state.bytes.saturating_mul(PINNED_LONGER_MAX);
+            let bytes = meta.pages.checked_mul(page_size);
+            let fits = bytes.is_some_and(|bytes| bytes <= longest);
+            if !fits || meta.pages < first_page(inner.files.page_size) {
+                let found = format!("{} pages of {page_size} bytes", meta.pages);
+                let expected = format!("a head at least, and at most {longest} bytes");
+                return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
+            }
+            let slot = inner.files.lock.take_slot()?;
+            // The pin was there in the newest commit; while that is the newest one, nobody has freed what it held.
+            if !enters(inner, slot, meta.txn, &newest.state) {
+                inner.files.lock.leave_slot(slot);
+                continue;
+            }
+            let state = State {
+                // Never the newest state, even where its number is: it lacks what follows.
+                word: u64::MAX,
+                // The pinned record knows only the places of these.
+                pins: Ptr::NULL,
+                clock: Ptr::NULL,
+                ..State::of_meta(&meta, inner.files.page_size)
+            };
+            return Ok(Some(Self::of_slot(inner, slot, meta.txn, Arc::new(state))));
+        }
+    }
+
+    /// A slot that holds the published state, if it is this one.
+    pub(crate) fn hold(inner: &Inner, txn: u64) -> Result<Option<usize>> {
+        let slot = inner.files.lock.take_slot()?;
+        let published = (inner.files.lock.area.published(), txn);
+        if protocol::enter(inner.files.lock.state(slot), txn, &[published]) {
+            return Ok(Some(slot));
+        }
+        inner.files.lock.leave_slot(slot);
+        Ok(None)
+    }
+
+    /// The snapshot of a state that its slot holds with this word.
+    #[inline]
+    pub(crate) fn of_slot(inner: &Arc<Inner>, slot: usize, word: u64, state: Arc<State>) -> Self {
+        let mut snapshot = Self {
+            inner: Arc::clone(inner),
+            word,
+            state,
+            slot,
+            told: false,
+            counters: Counters::default(),
+        };
+        snapshot.tell_began();
+        snapshot
+    }
+
+    /// The pins of this version, the oldest first.
+    ///
+    /// # Errors
+    /// Damage in their table.
+    pub fn pins(&self) -> Result<Vec<Pin>> {
+        let end = self.state.bytes;
+        pins::read_table(&self.state.pins, &|ptr| self.inner.files.block(ptr, end))
+    }
+
+    /// See [`Pager::txn_at`](crate::Pager::txn_at).
+    ///
+    /// # Errors
+    /// Damage in the clock or in the table of pins.
+    pub fn txn_at(&self, time_ns: i64) -> Result<Option<(TxnId, i64)>> {
+        let end = self.state.bytes;
+        let clock = pins::read_clock(&self.state.clock, &|ptr| self.inner.files.block(ptr, end))?;
+        let clock = clock.into_iter().map(|(txn, time)| (TxnId(txn), time));
+        let pinned = self.pins()?.into_iter().map(|pin| (pin.txn, pin.time_ns));
+        let newest = (self.state.txn, self.state.time_ns);
+        let known = clock.chain(pinned).chain([newest]);
+        Ok(known.filter(|(_, time)| *time <= time_ns).max())
+    }
+
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// True for a snapshot that may be taken away: see [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).
+    #[must_use]
+    pub fn is_evictable(&self) -> bool {
+        self.word & EVICTABLE != 0
+    }
+
+    /// Goes on to the newest commit, as the same kind of reader; clones stay where they are. What it counted stays.
+    /// Costs as much as dropping it and beginning anew.
+    ///
+    /// # Errors
+    /// As for [`Pager::begin_read`](crate::Pager::begin_read); then it stays as it was.
+    pub fn renew(&mut self) -> Result<()> {
+        let mut newer = Self::begin(&self.inner, self.word & EVICTABLE)?;
+        newer.counters = std::mem::take(&mut self.counters);
+        *self = newer;
+        Ok(())
+    }
+
+    /// Puts the snapshot aside for a while: the writer may take it away when it needs the space. Only when there is no clone;
+    /// otherwise it is kept like the clone.
+    #[must_use]
+    pub fn park(mut self) -> Parked {
+        let parked = self.state.txn.0 | PARKED;
+        let lock = &self.inner.files.lock;
+        // Not where a clone shares the slot, which goes on reading.
+        let is_parked = lock.exchange(self.slot, self.word, parked);
+        if is_parked {
+            self.tell_ended();
+        }
+        Parked {
+            snapshot: self,
+            is_parked,
+        }
+    }
+
+    fn evicted(&self) -> Error {
+        Error::Evicted {
+            txn: self.state.txn,
+        }
+    }
+
+    /// What was read as a copy, if the snapshot was there all the time; that it was not comes before any damage.
+    #[cold]
+    fn if_still_here<'a>(&'a self, copied: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
+        if self.inner.files.lock.still(self.slot, self.word) {
+            copied
+        } else {
+            Err(self.evicted())
+        }
+    }
+
+    /// Which commit this is.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.state.txn
+    }
+
+    /// What it shows, for the snapshots that follow.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        Shown {
+            inner: Arc::downgrade(&self.inner),
+            state: Arc::clone(&self.state),
+        }
+    }
+
+    /// What the layers above stored with that commit.
+    #[must_use]
+    pub fn app(&self) -> &[u8] {
+        &self.state.app
+    }
+
+    /// The user data of that commit, see [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        &self.state.user
+    }
+
+    /// When it was committed, nanoseconds since 1970 by the wall clock.
+    #[must_use]
+    pub fn commit_time_ns(&self) -> i64 {
+        self.state.time_ns
+    }
+
+    /// Bytes of the file as of that commit.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.state.bytes
+    }
+}
+
+/// A snapshot that is put aside; see [`Snapshot::park`].
+pub struct Parked {
+    snapshot: Snapshot,
+    is_parked: bool,
+}
+
+impl Parked {
+    /// Takes the snapshot up again.
+    ///
+    /// # Errors
+    /// `Evicted` when it was taken away meanwhile.
+    pub fn unpark(self) -> Result<Snapshot> {
+        let Self {
+            mut snapshot,
+            is_parked,
+        } = self;
+        let parked = snapshot.state.txn.0 | PARKED;
+        let lock = &snapshot.inner.files.lock;
+        if is_parked && !lock.exchange(snapshot.slot, parked, snapshot.word) {
+            return Err(snapshot.evicted());
+        }
+        if is_parked {
+            snapshot.tell_began();
+        }
+        Ok(snapshot)
+    }
+
+    /// Takes the snapshot up again, or begins one of the newest commit when it was taken away.
+    ///
+    /// # Errors
+    /// As for [`Pager::begin_read`](crate::Pager::begin_read).
+    pub fn unpark_or_renew(self) -> Result<Snapshot> {
+        let (inner, kind) = (
+            Arc::clone(&self.snapshot.inner),
+            self.snapshot.word & EVICTABLE,
+        );
+        match self.unpark() {
+            Err(Error::Evicted { .. }) => Snapshot::begin(&inner, kind),
+            other => other,
+        }
+    }
+
+    /// Which commit it is.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.snapshot.state.txn
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        self.inner.files.lock.share_slot(self.slot);
+        let mut clone = Self {
+            inner: Arc::clone(&self.inner),
+            state: Arc::clone(&self.state),
+            slot: self.slot,
+            word: self.word,
+            told: false,
+            counters: Counters::default(),
+        };
+        clone.tell_began();
+        clone
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.tell_ended();
+        self.inner.files.lock.leave_slot(self.slot);
+    }
+}
+
+impl PageRead for Snapshot {
+    #[inline]
+    fn page_size(&self) -> usize {
+        self.inner.files.page_size
+    }
+
+    #[inline]
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.pages_read);
+        if self.is_evictable() {
+            self.inner.files.expect_page(ptr)?;
+            if ptr.birth.0 > self.state.written
+                && let Some(bytes) = self
+                    .inner
+                    .versions
+                    .unwritten
+                    .get(ptr, self.inner.files.page_size)
+            {
+                return self.if_still_here(Ok(PageRef::Owned(bytes)));
+            }
+            return self.if_still_here(self.inner.files.copied(ptr, self.state.bytes));
+        }
+        self.inner.page_of(&self.state, ptr)
+    }
+
+    #[inline(always)]
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        if self.is_evictable() {
+            return None;
+        }
+        let page = self.inner.files.known_page(&self.state, ptr)?;
+        Counters::bump(&self.counters.pages_read);
+        Some(page)
+    }
+
+    #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        self.inner.files.prefetch(ptr, bytes, self.state.bytes);
+    }
+
+    #[inline]
+    fn reads_alone(&self) -> bool {
+        self.inner.files.storage.reads_alone()
+    }
+
+    fn reads_stretches(&self) -> bool {
+        !self.is_evictable() && self.inner.files.storage.reads_stretches()
+    }
+
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        if self.is_evictable() {
+            return self.page(ptr);
+        }
+        Counters::bump(&self.counters.pages_read);
+        self.inner.page_of_stretch(&self.state, ptr)
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        self.inner.files.read_ahead(addr, bytes, self.state.bytes);
+    }
+
+    #[inline]
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        Counters::bump(&self.counters.blocks_read);
+        if self.is_evictable() {
+            return self.if_still_here(self.inner.files.copied(ptr, self.state.bytes));
+        }
+        self.inner.files.block_once(ptr, self.state.bytes)
+    }
+
+    #[inline]
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        if self.is_evictable() {
+            return self.if_still_here(self.inner.files.read_owned(addr, len, self.state.bytes));
+        }
+        self.inner.files.bytes(addr, len, self.state.bytes)
+    }
+
+    #[inline]
+    fn prefetch_bytes(&self, addr: u64, len: usize) {
+        self.inner.files.prefetch_bytes(addr, len, self.state.bytes);
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}

@@ -1,0 +1,443 @@
+//! The write transaction.
+//!
+//! Invariants
+//! 1. It holds the turn, and with it the writer state, until it is dropped; dropping gives both back with everything undone that was not committed (also while a panic unwinds).
+//! 2. The first failed write or allocation, or a pointer that cannot be true, fails the transaction: every
+//!    later change and the commit return the same error. Half of an operation is never committed.
+
+use super::dirty::Dirty;
+use super::inner::Inner;
+use super::inner::Pager;
+use super::pin_changes::PinChanges;
+use super::savepoints::{Epochs, Kept, Savepoint};
+use super::uncommitted::UncommittedRead;
+use super::writer::Writer;
+use crate::commit::versions::State;
+use crate::error::{Error, Result};
+use crate::format::kind::Kind;
+use crate::format::layout::is_large_page;
+use crate::format::meta::Redo;
+use crate::format::meta::USER_BYTES_MAX;
+use crate::format::pages::Counters;
+use crate::format::ptr::Ptr;
+use crate::lock::writer_lock::Turn;
+use crate::options::event::Event;
+use crate::space::TxnSpace;
+use crate::storage::{Look, WriteBack};
+use crate::system::clock::Clocks;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, TxnId};
+
+/// A write transaction: the one at this time. Dropping it rolls it back.
+pub struct WriteTxn {
+    pub(super) inner: Arc<Inner>,
+    pub(super) writer: Option<Box<Writer>>,
+    pub(super) base: Arc<State>,
+    /// The user data that the commit will carry.
+    pub(super) user: Arc<[u8]>,
+    pub(super) txn: TxnId,
+    pub(super) space: TxnSpace,
+    pub(super) dirty: Dirty,
+    pub(super) epochs: Epochs,
+    pub(super) pins: PinChanges,
+    pub(super) extent_bytes_written: u64,
+    /// Of what goes to extents.
+    pub(super) write_back: WriteBack,
+    failed: Option<Error>,
+    /// The log that this transaction has made, and whether it has given up the one before.
+    pub(super) new_log: Option<Redo>,
+    pub(super) leaves_log: bool,
+    /// `Space::stage` was done: a commit is under way.
+    pub(super) staged: bool,
+    pub(super) counters: Counters,
+    /// Dropped last: the next writer begins when everything is put back. `None` once a checkpoint has taken it.
+    pub(super) turn: Option<Turn>,
+}
+
+impl WriteTxn {
+    pub(crate) fn begin(inner: Arc<Inner>, turn: Turn) -> Result<Self> {
+        inner.files.check_poison()?;
+        let look = match inner.files.lock.is_last_writer() {
+            true => Look::Quick,
+            false => Look::Full,
+        };
+        inner.check_moved(look)?;
+        inner.refresh()?;
+        let mut writer = inner.take_writer(&inner.state())?;
+        if let Err(error) = writer.confirm(&inner) {
+            inner.put_writer(writer);
+            return Err(error);
+        }
+        if inner.pipeline.base(inner.state()).txn.0 < writer.meta.txn {
+            // Its writer was killed before it could say so.
+            let state = State::of_meta(&writer.meta, inner.files.page_size);
+            inner.publish(&Arc::new(state), true);
+        }
+        writer.durable_is(inner.pipeline.durable_txn());
+        writer.reclaim(&inner);
+        writer.space.begin_stretch(writer.last.passing);
+        let base = inner.pipeline.base(inner.state());
+        let txn = base.txn.next();
+        let spare = std::mem::take(&mut writer.spare);
+        let mut dirty = Dirty::new(
+            inner.files.page_size,
+            txn,
+            inner.files.options.dirty_bytes_max,
+            spare,
+        );
+        if writer.last.early.begin() {
+            dirty.write_early(&inner.files.storage, inner.files.options.early_bytes);
+        } else if writer.last.passing && !inner.files.options.spoil_freed {
+            dirty.change_in_place(&*inner.files.storage);
+        }
+        turn.lead();
+        Ok(Self {
+            dirty,
+            inner,
+            writer: Some(writer),
+            user: Arc::clone(&base.user),
+            base,
+            txn,
+            space: TxnSpace::default(),
+            epochs: Epochs::default(),
+            pins: PinChanges::default(),
+            extent_bytes_written: 0,
+            write_back: WriteBack::new(None),
+            failed: None,
+            new_log: None,
+            leaves_log: false,
+            staged: false,
+            counters: Counters::default(),
+            turn: Some(turn),
+        })
+    }
+
+    /// What the layers above stored with the commit that this transaction builds on.
+    #[must_use]
+    pub fn app(&self) -> &[u8] {
+        &self.base.app
+    }
+
+    /// The user data that the commit will carry: what was set here, else that of the commit before.
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        &self.user
+    }
+
+    /// Sets the user data: a few bytes in the commit record that readers get with their snapshot, such as the
+    /// position in a log that has been applied. It stays until it is set anew.
+    ///
+    /// # Errors
+    /// `Limit` beyond [`USER_BYTES_MAX`] bytes.
+    pub fn set_user_data(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > USER_BYTES_MAX {
+            return Err(Error::Limit {
+                what: "bytes of user data",
+                found: bytes.len() as u64,
+                limit: USER_BYTES_MAX as u64,
+            });
+        }
+        self.user = bytes.into();
+        Ok(())
+    }
+
+    /// The commit that this transaction builds on.
+    #[must_use]
+    pub fn base_txn(&self) -> TxnId {
+        self.base.txn
+    }
+
+    /// The time of that commit by the wall clock, nanoseconds since 1970.
+    #[must_use]
+    pub fn base_time_ns(&self) -> i64 {
+        self.base.time_ns
+    }
+
+    /// What the clocks of this handle show ([`Options::clock`](crate::Options::clock)).
+    #[must_use]
+    pub fn clocks(&self) -> Clocks {
+        self.inner.files.options.clock.read()
+    }
+
+    /// Tells the logger, if there is one.
+    pub fn log_event(&self, event: &Event) {
+        self.inner.files.log(event);
+    }
+
+    /// This transaction frees space: where the disk is full it may take of the pages that are kept for such
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it did, its commit is refused (`DiskFull`) unless it frees at least
+    /// as many pages as it takes, or lacks no more of them than would leave seven eighths of what is kept.
+    pub fn free_space(&mut self) {
+        self.space.frees_space = true;
+    }
+
+    /// This transaction makes the file shorter: it takes the lowest free pages, its commit moves the pages of the free-space structure that
+    /// lie at or beyond `boundary` (bytes), and the blocks of the clock and of the pins, is written even when nothing else changed, and cuts the file's end as far as it is free.
+    pub fn compact(&mut self, boundary: u64) {
+        self.space.compacts = true;
+        self.space.frees_space = true;
+        let boundary = boundary / self.inner.files.page_size as u64;
+        self.space.boundary = boundary;
+        self.writer().space.move_structure(boundary);
+    }
+
+    /// Pages of the file.
+    #[must_use]
+    pub fn file_pages(&self) -> u64 {
+        self.end() / self.inner.files.page_size as u64
+    }
+
+    /// Pages that are dead and wait until no snapshot and no durable record needs them.
+    #[must_use]
+    pub fn pages_waiting(&self) -> u64 {
+        let writer = self.writer.as_ref();
+        writer.map_or(0, |writer| writer.space.held_pages())
+    }
+
+    /// Pages of the log of small commits, which count as in use.
+    #[must_use]
+    pub fn log_pages(&self) -> u64 {
+        let redo = self.writer.as_ref().and_then(|writer| writer.meta.redo);
+        redo.map_or(0, |redo| redo.pages)
+    }
+
+    /// Free pages that are kept for transactions that free space ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
+    #[must_use]
+    pub fn pages_reserved(&self) -> u64 {
+        let writer = self.writer.as_ref();
+        writer.map_or(0, |writer| writer.reserve_pages(&self.inner))
+    }
+
+    /// Pages that this transaction has taken and not given back, and pages of earlier ones that it has freed; of the first file.
+    #[must_use]
+    pub fn pages_changed(&self) -> (u64, u64) {
+        (self.space.own_pages, self.space.freed_pages)
+    }
+
+    /// Pages in use, waiting ones included, and where the last of them ends.
+    #[must_use]
+    pub fn pages_in_use(&self) -> (u64, u64) {
+        let space = self.writer.as_ref().map(|writer| &writer.space);
+        space.map_or((0, 0), |space| {
+            let own = self.space.own_pages;
+            (space.pages() - space.free_pages() - own, space.end())
+        })
+    }
+
+    /// Holds the state as it is now, to go back to it with `rollback_to`. From here on what was changed before is
+    /// copied before it is changed again. Costs nothing else; any number, nested.
+    ///
+    /// # Errors
+    /// The error that failed the transaction before.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        self.check()?;
+        self.prune();
+        Ok(self.epochs.savepoint(Kept {
+            user: Arc::clone(&self.user),
+            extent_bytes_written: self.extent_bytes_written,
+            pins: self.pins.names.clone(),
+        }))
+    }
+
+    /// Undoes everything since `savepoint`, an error that failed the transaction since included. Pointers to pages
+    /// are those of that moment again. Savepoints and readers of uncommitted state that were made later end; the savepoint itself stays.
+    /// Costs in proportion to what is undone.
+    ///
+    /// # Errors
+    /// `NoSavepoint` when it belongs to another transaction or was itself undone.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        let Some(restored) = self.epochs.roll_back(savepoint, &mut self.space) else {
+            return Err(Error::NoSavepoint);
+        };
+        for (page, pages) in restored.released {
+            self.release_own(page, pages);
+        }
+        self.user = restored.kept.user;
+        self.extent_bytes_written = restored.kept.extent_bytes_written;
+        self.pins.names = restored.kept.pins;
+        self.failed = None;
+        Ok(())
+    }
+
+    /// A reader of the uncommitted state as it is now, for any thread; this transaction goes on, and what it
+    /// changes from here on is copied first. Costs in proportion to the changed pages, which are shared, not copied.
+    ///
+    /// # Errors
+    /// The error that failed the transaction before; `Limit` when too many snapshots are held, in all processes together.
+    pub fn reader(&mut self) -> Result<UncommittedRead> {
+        self.check_here()?;
+        self.prune();
+        let slot = UncommittedRead::hold(&self.inner, &self.base)?;
+        Ok(UncommittedRead {
+            slot,
+            inner: Arc::clone(&self.inner),
+            base: Arc::clone(&self.base),
+            txn: self.txn,
+            end: self.end(),
+            pages: self.dirty.keep(),
+            user: Arc::clone(&self.user),
+            token: self.epochs.reader(),
+            counters: Counters::default(),
+        })
+    }
+
+    fn prune(&mut self) {
+        for (page, pages) in self.epochs.prune() {
+            self.release_own(page, pages);
+        }
+    }
+
+    /// Gives back what this transaction allocated.
+    pub(super) fn release_own(&mut self, page: u64, pages: u64) {
+        if !self.space.own.remove(page, pages) {
+            return;
+        }
+        if !is_large_page(page) {
+            for number in page..page + pages {
+                self.dirty.remove(number);
+            }
+        }
+        if !is_large_page(page) {
+            self.space.own_pages -= pages;
+        }
+        self.writer().space.release(page, pages);
+    }
+
+    /// The file that it writes to.
+    #[must_use]
+    pub fn pager(&self) -> Pager {
+        Pager {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+
+    /// Gives everything up.
+    pub fn rollback(self) {
+        drop(self);
+    }
+
+    pub(super) fn writer(&mut self) -> &mut Writer {
+        match &mut self.writer {
+            Some(writer) => writer,
+            None => unreachable!("the writer state leaves with the transaction"),
+        }
+    }
+
+    /// Remembers an error that leaves the transaction half-done.
+    pub(super) fn fail(&mut self, error: Error) -> Error {
+        let again = error.again();
+        self.failed.get_or_insert(error);
+        again
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        match &self.failed {
+            Some(error) => Err(error.again()),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, and this is the process that opened the file: what a forked child would write is its parent's.
+    pub(super) fn check_here(&self) -> Result<()> {
+        self.inner.files.lock.check_process()?;
+        self.check()
+    }
+
+    /// Before a page is looked for that may have to be read back, when others are written to make room for it, or that is changed in the
+    /// file itself.
+    pub(super) fn check_shared(&self) -> Result<()> {
+        if self.dirty.is_private() {
+            self.check()
+        } else {
+            self.check_here()
+        }
+    }
+
+    pub(super) fn alloc(&mut self, pages: u64, extent: bool) -> Result<u64> {
+        self.check_here()?;
+        let Some(writer) = &mut self.writer else {
+            unreachable!("the writer state leaves with the transaction")
+        };
+        let page = writer.alloc(&self.inner, &mut self.space, pages, extent, true);
+        let page = page.map_err(|error| self.fail(error))?;
+        self.epochs.allocated(page, pages);
+        Ok(page)
+    }
+
+    /// The end of what may be read now.
+    pub(super) fn end(&self) -> u64 {
+        let pages = self
+            .writer
+            .as_ref()
+            .map_or(0, |writer| writer.space.pages());
+        pages * self.inner.files.page_size as u64
+    }
+
+    pub(super) fn put(
+        &mut self,
+        kind: Kind,
+        (owner, origin): (u64, Option<u64>),
+        bytes: Arc<[u8]>,
+    ) -> Result<Ptr> {
+        let page = self.alloc(1, false)?;
+        let epoch = self.epochs.current();
+        let inserted = self.dirty.insert(
+            &*self.inner.files.storage,
+            page,
+            kind,
+            (owner, origin),
+            epoch,
+            bytes,
+        );
+        inserted.map_err(|error| self.fail(error))
+    }
+
+    pub(super) fn free(&mut self, addr: u64, pages: u64, birth: TxnId) {
+        let page_size = self.inner.files.page_size as u64;
+        let page = addr / page_size;
+        let reason = if !addr.is_multiple_of(page_size) {
+            "an address inside a page".into()
+        } else if birth == self.txn {
+            let owned = self.space.own.contains(page, pages);
+            match owned.then(|| self.epochs.free_own(page, pages)).flatten() {
+                Some(true) => return self.release_own(page, pages),
+                // A savepoint or a reader still needs it.
+                Some(false) => return,
+                None => {}
+            }
+            "a range that this transaction does not own".into()
+        } else {
+            let Some(writer) = &mut self.writer else {
+                unreachable!("the writer state leaves with the transaction")
+            };
+            match writer.space.can_free(&self.space, page, pages) {
+                Ok(()) if birth < self.txn => {
+                    self.epochs.freed_old(page, pages, birth.0);
+                    return self.space.free(page, pages, birth.0);
+                }
+                Ok(()) => "a range of a later transaction".into(),
+                Err(reason) => reason,
+            }
+        };
+        let found = format!("the freeing of {pages} pages of {birth}: {reason}");
+        let damage = Corrupt::new("page in use", addr, found, "a range in use, freed once");
+        self.fail(damage.into());
+    }
+}
+
+impl Drop for WriteTxn {
+    fn drop(&mut self) {
+        let Some(mut writer) = self.writer.take() else {
+            return;
+        };
+        if self.staged {
+            writer.space.unstage(&self.space);
+        }
+        let _ = self.epochs.finish();
+        writer.spare = self
+            .dirty
+            .end(self.inner.files.lock.check_process().is_ok());
+        writer.space.roll_back(&mut self.space);
+        self.inner.put_writer(writer);
+    }
+}

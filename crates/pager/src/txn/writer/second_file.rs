@@ -1,0 +1,139 @@
+//! The second file as the writer sees it: extents for transactions, growth, holes, and the cut of its end.
+//!
+//! Invariants
+//! 1. The file may be shorter than its free space says, by free pages at its end: a cut is told by the next record. Before an
+//!    extent is handed out the file reaches to its end.
+//! 2. Only free pages are cut off: what a live snapshot, a pin or one of the newest durable records reaches is held.
+
+use super::Writer;
+use super::truncate::PUNCH_BYTES_MIN;
+use crate::commit::shared::Shared;
+use crate::error::{Error, Result};
+use crate::format::layout::LARGE_AT;
+use crate::options::event::Event;
+use crate::space::TxnSpace;
+
+/// The second file grows by an eighth beyond what is needed, between these.
+const STEP_MIN: u64 = 1 << 20;
+const STEP_MAX: u64 = 64 << 20;
+
+impl Writer {
+    /// Takes an extent of the second file for a transaction; that file grows when it must.
+    pub(crate) fn alloc_large(
+        &mut self,
+        shared: &Shared,
+        txn: &mut TxnSpace,
+        pages: u64,
+    ) -> Result<u64> {
+        let (page_bytes, mut retries) = (shared.files.page_size as u64, 0);
+        let grown = |source| Error::of_write("growth", LARGE_AT, pages * page_bytes, source);
+        let page = loop {
+            let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
+            else {
+                return self.alloc(shared, txn, pages, true, true);
+            };
+            if let Some(page) = large.take(pages) {
+                let place = page - large.first_page();
+                match file.grow((place + pages) * page_bytes, 0) {
+                    Ok(()) => break page,
+                    Err(error) => {
+                        large.release(place, pages);
+                        return Err(grown(error));
+                    }
+                }
+            }
+            if self.take_lists(shared, 1) {
+                continue;
+            }
+            if self.relieve(shared, retries, false) {
+                retries += 1;
+                continue;
+            }
+            let Some(large) = self.space.large.as_deref_mut() else {
+                continue;
+            };
+            let Some(length) = large.length_for(pages) else {
+                let bytes_max = large.pages() * page_bytes;
+                let needed_bytes = pages * page_bytes;
+                return Err(Error::FileFull {
+                    needed_bytes,
+                    bytes_max,
+                });
+            };
+            let step = if txn.compacts {
+                0
+            } else {
+                step_of(large.pages() * page_bytes)
+            };
+            match file.grow(length * page_bytes, step) {
+                Ok(()) => {
+                    large.grow(length);
+                    break large.take_tail(pages);
+                }
+                Err(error) => {
+                    let error = grown(error);
+                    let is_full = matches!(error, Error::DiskFull { .. });
+                    if !is_full || !self.relieve(shared, retries, true) {
+                        return Err(error);
+                    }
+                    retries += 1;
+                }
+            }
+        };
+        let fresh = txn.own.insert(page, pages);
+        assert!(fresh, "pages {page}+{pages} are allocated twice");
+        Ok(page)
+    }
+
+    /// After a durable commit: cuts free space off the end of the second file, and gives long free stretches inside back to its
+    /// file system, a zone a commit.
+    pub(super) fn tidy_large(&mut self, shared: &Shared, compacts: bool) {
+        self.cut_large(shared, compacts);
+        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
+        else {
+            return;
+        };
+        let page_bytes = shared.files.page_size as u64;
+        if self.cannot_punch_large
+            || large.free_pages() * page_bytes < shared.files.options.shrink_bytes
+        {
+            return;
+        }
+        for (place, pages) in large.unpunched((PUNCH_BYTES_MIN / page_bytes).max(1)) {
+            match file.storage.punch(place * page_bytes, pages * page_bytes) {
+                Ok(true) => large.punch(place, pages),
+                Ok(false) | Err(_) => {
+                    self.cannot_punch_large = true;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Cuts when much goes. What would be grown ahead next time stays, unless the file is being compacted.
+    fn cut_large(&mut self, shared: &Shared, compacts: bool) {
+        let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
+        else {
+            return;
+        };
+        let page_bytes = shared.files.page_size as u64;
+        let Ok(len) = file.storage.len() else {
+            return;
+        };
+        let end = large.end() * page_bytes;
+        let (kept, much) = match (compacts, step_of(end)) {
+            (true, _) => (0, shared.files.options.growth_bytes_min.min(STEP_MIN)),
+            (false, step) => (step, shared.files.options.shrink_bytes.max(step)),
+        };
+        let to = (end + kept).next_multiple_of(page_bytes);
+        if !file.storage.resizes() || to + much.max(1) > len || file.storage.cut(to).is_err() {
+            return;
+        }
+        large.cut(to / page_bytes);
+        shared.files.log(&Event::CutSecond { from: len, to });
+    }
+}
+
+fn step_of(bytes: u64) -> u64 {
+    (bytes / 8).clamp(STEP_MIN, STEP_MAX)
+}

@@ -1,0 +1,162 @@
+//! Makes the file shorter: free space at its end is cut off, long free stretches inside are given back to the file system.
+//!
+//! Invariants
+//! 1. Nothing is cut that a live snapshot may look at, nor below what the record of any of them counts: opening may find any of the
+//!    durable ones, the weak one and the one that is being written (`least_pages`).
+//! 2. Only free pages are punched, and never so many that less than the reserve stays written.
+
+use super::Writer;
+use crate::commit::shared::Shared;
+use crate::options::event::Event;
+
+/// Free stretches of this length are given back to the file system.
+pub(super) const PUNCH_BYTES_MIN: u64 = 1 << 20;
+
+/// A log that takes more than this part of the file is given back when the file is closed: it is made again after a few small commits.
+const LOG_PART: u64 = 8;
+
+/// At the end the file keeps what was grown ahead when that is less than this part of it, and less than a step.
+const KEPT_PART: u64 = 32;
+
+impl Writer {
+    /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
+    /// file system, a zone a commit.
+    pub(crate) fn tidy(&mut self, shared: &Shared, compacts: bool) {
+        self.tidy_large(shared, compacts);
+        let page_bytes = shared.files.page_size as u64;
+        // A compaction cuts to the page: nothing is grown ahead for it.
+        let much = if compacts {
+            1
+        } else {
+            (shared.files.options.shrink_bytes / page_bytes).max(1)
+        };
+        if self.space.free_pages() < much {
+            return;
+        }
+        if self.space.tail_free() >= much.min(self.space.pages() % self.space.zone_pages())
+            && let Some(least) = self.least_pages(shared, compacts)
+        {
+            if self.space.describes_too_much(much) {
+                self.space.rewrite();
+            }
+            self.cut(shared, least.max(self.space.described()), much);
+        }
+        let stretch = PUNCH_BYTES_MIN.min(shared.files.options.shrink_bytes) / page_bytes;
+        let stretch = stretch.max(1);
+        let kept = much + self.reserve_pages(shared);
+        // A compaction fills the free stretches, and cuts off the rest.
+        if compacts || self.cannot_punch || self.space.written_free_pages() < kept + stretch {
+            return;
+        }
+        let end = self.space.pages();
+        for (page, pages) in self.space.unpunched(&mut self.punch_zone, stretch) {
+            if page + pages == end {
+                // It goes with the file's end.
+                break;
+            }
+            let pages = pages.min(self.space.written_free_pages().saturating_sub(kept));
+            if pages < stretch {
+                break;
+            }
+            match shared
+                .files
+                .storage
+                .punch(page * page_bytes, pages * page_bytes)
+            {
+                Ok(true) => self.space.punch(page, pages),
+                // If it fails, the file only takes more room than it needs to.
+                Ok(false) | Err(_) => {
+                    self.cannot_punch = true;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The shortest that the file may become: what is in use, held or reserved, as far as any live snapshot may
+    /// look, and what the record of each of them says, for opening may find any of the durable ones, the weak one and
+    /// the one that is being written. `None`: that is not known of one of them.
+    fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
+        let mut live = shared.live();
+        live.extend(self.space.durable);
+        // The commit that is being made is not among them yet.
+        let newest = live.iter().max().copied().unwrap_or(0);
+        self.ends
+            .retain(|txn, _| *txn > newest || live.contains(txn));
+        let page_bytes = shared.files.page_size as u64;
+        let ahead = if compacts {
+            0
+        } else {
+            self.growth_bytes(shared)
+        };
+        let mut least = self.space.end() + ahead / page_bytes;
+        least = least.max(self.meta.pages);
+        for txn in &live {
+            least = least.max(*self.ends.get(txn)?);
+        }
+        Some(least.max(shared.files.bounds.least_bytes() / page_bytes))
+    }
+
+    /// Cuts the file when at least `much` goes. The reserve stays.
+    fn cut(&mut self, shared: &Shared, least: u64, much: u64) {
+        let pages = self.space.pages();
+        if least >= pages {
+            return;
+        }
+        let missing = self
+            .reserve_pages(shared)
+            .saturating_sub(self.space.written_free_before(least));
+        let to = least + missing;
+        if to + much <= pages
+            && shared
+                .files
+                .storage
+                .cut(to * shared.files.page_size as u64)
+                .is_ok()
+        {
+            self.length_unsynced = true;
+            self.space.cut(to);
+            let page_bytes = shared.files.page_size as u64;
+            shared.files.log(&Event::Cut {
+                from: pages * page_bytes,
+                to: to * page_bytes,
+            });
+        }
+    }
+
+    /// How many pages lie behind the log, when that is much of the file and they are few compared with it.
+    pub(crate) fn pages_behind_ballast(&self) -> Option<u64> {
+        let redo = self.meta.redo?;
+        let behind = self.space.end().saturating_sub(redo.page + redo.pages);
+        let ballast = redo.pages > self.space.pages() / LOG_PART && behind < redo.pages / LOG_PART;
+        ballast.then_some(behind)
+    }
+
+    /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
+    /// record of all may be a lazy one that is shorter. So does what the durable record before it counts, where that one is kept.
+    pub(crate) fn cut_at_close(&mut self, shared: &Shared) {
+        let page_bytes = shared.files.page_size as u64;
+        let durable = shared.pipeline.durable();
+        self.durable_is(durable.txn);
+        let older = if self.keeps_older(shared) {
+            let [_, older] = self.space.durable;
+            let Some(&pages) = self.ends.get(&older) else {
+                // How long a file it asks for is unknown.
+                return;
+            };
+            pages
+        } else {
+            0
+        };
+        // Little of a long file stays for whoever opens it next: to grow takes a sync.
+        let step = self.growth_bytes(shared);
+        let much = (self.space.pages() / KEPT_PART).min(step / page_bytes);
+        let least = self
+            .meta
+            .pages
+            .max(durable.pages)
+            .max(older)
+            .max(shared.files.bounds.least_bytes() / page_bytes);
+        self.cut(shared, least, much.max(1));
+    }
+}
