@@ -1,0 +1,10 @@
+//! The database: options, opening, transactions, durability, readers, clock and pins.
+
+pub(crate) mod amend;
+pub(crate) mod background;
+pub(crate) mod clock;
+pub(crate) mod durability;
+pub(crate) mod handle;
+pub(crate) mod pins;
+pub(crate) mod readers;
+pub(crate) mod verify;

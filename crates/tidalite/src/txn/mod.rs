@@ -1,0 +1,13 @@
+//! Transactions: a snapshot, and the write transaction; what they keep in memory and from one to the next.
+
+pub(crate) mod catalog_cache;
+pub(crate) mod flush;
+pub(crate) mod leaves;
+pub(crate) mod open_series;
+pub(crate) mod pages;
+pub(crate) mod read;
+pub(crate) mod savepoint;
+pub(crate) mod series_cache;
+pub(crate) mod table_cache;
+pub(crate) mod uncommitted;
+pub(crate) mod write;
