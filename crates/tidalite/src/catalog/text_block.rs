@@ -6,8 +6,9 @@
 //! | u8   |          |           |<- as they are (form 0), or as an LZ4 block (form 1) of that many bytes
 //! ```
 
-use crate::catalog::texts::{BLOCK_BYTES, BLOCK_TEXTS_MAX, TEXT_BYTES_MAX};
+use crate::catalog::texts::{BLOCK_BYTES, BLOCK_TEXTS_MAX};
 use crate::types::error::{Error, Result};
+use crate::types::value::TEXT_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32};
 
 /// No block has more bytes: it was below its mark when a longest text came.

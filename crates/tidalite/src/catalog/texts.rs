@@ -26,8 +26,6 @@ use tidalite_base::{Corrupt, SeriesId, checksum, get_u16};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite};
 
-/// Bytes of a string or of bytes at most.
-pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Texts of a column's dictionary at most.
 pub(crate) const DICTIONARY_TEXTS_MAX: u64 = 4096;
 /// Bytes of a text in a dictionary at most.

@@ -1,10 +1,11 @@
 //! Windows of several metrics side by side: a row a window, a cell a metric.
 
 use crate::query::selection::{Group, Selection};
-use crate::query::windows::{Grid, GroupFigures, GroupWindow};
+use crate::query::windows::{GroupFigures, GroupWindow};
 use crate::series::aggregate::Aggregate;
 use crate::series::figures::Figures;
 use crate::types::error::Result;
+use crate::types::grid::Grid;
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};

@@ -1,8 +1,9 @@
 //! One value a window, also where no row is: gap filling.
 
-use crate::query::windows::{Grid, GroupWindow};
+use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
 use crate::series::figures::Figure;
+use crate::types::grid::Grid;
 use crate::types::time::Timestamp;
 use std::ops::{Bound, RangeBounds};
 

@@ -2,11 +2,11 @@
 
 use crate::series::aggregate::Aggregate;
 use crate::series::columns::IntoColumn;
-use crate::series::cursor::Row;
 use crate::series::range::Range;
 use crate::series::read::Series;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
+use crate::types::row::Row;
 use crate::types::time::Instant;
 use crate::types::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};

@@ -1,12 +1,12 @@
 //! Rows whose values lie in ranges: the questions of an interval, as if a series had no other rows.
 
 use crate::query::filter::{Direction, ValueFilter};
-use crate::query::windows::Grid;
 use crate::series::aggregate::{Aggregate, Window};
 use crate::series::columns::IntoColumn;
 use crate::series::range::{Range, Vector};
 use crate::series::read::Series;
 use crate::types::error::Result;
+use crate::types::grid::Grid;
 use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 

@@ -15,11 +15,11 @@
 
 use crate::query::units;
 use crate::series::aggregate::Aggregate;
-use crate::series::cursor::Row;
 use crate::series::parallel::{Helpers, VECTORS_MIN};
 use crate::series::read::Series;
 use crate::txn::read::{ReadSource, Reading};
 use crate::types::error::{Error, Result};
+use crate::types::row::Row;
 use std::collections::BTreeMap;
 use tidalite_codec::Parts;
 

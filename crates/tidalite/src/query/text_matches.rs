@@ -2,11 +2,11 @@
 
 use crate::catalog::texts;
 use crate::series::columns::IntoColumn;
-use crate::series::cursor::Row;
 use crate::series::range::Range;
 use crate::txn::pages::Pages;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
+use crate::types::row::Row;
 use crate::types::value::Value;
 use std::collections::HashMap;
 use tidalite_codec::Rows;

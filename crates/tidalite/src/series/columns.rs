@@ -1,12 +1,12 @@
 //! Columns by number or by name, and their words as values of a type.
 
 use crate::query::merge::MergedRow;
-use crate::series::cursor::Row;
 use crate::series::range::Vector;
 use crate::series::read::Series;
 use crate::series::record::{Field, RowReader};
 use crate::types::column::ColumnType;
 use crate::types::error::{Error, Result};
+use crate::types::row::Row;
 use crate::types::schema::Schema;
 use bytemuck::cast_slice;
 

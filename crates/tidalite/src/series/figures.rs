@@ -4,11 +4,11 @@
 //! these, and need not pay for reading, making and merging them: a [`Figures`] says what is wanted, and what comes back are the values
 //! of these figures alone. So nothing can be read that was not asked for.
 
-use crate::query::windows::Grid;
 use crate::series::aggregate::{Aggregate, Window};
 use crate::series::columns::IntoColumn;
 use crate::series::range::Range;
 use crate::types::error::Result;
+use crate::types::grid::Grid;
 use tidalite_codec::Parts;
 
 /// A figure of an aggregate.

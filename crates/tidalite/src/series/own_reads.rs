@@ -4,12 +4,13 @@
 //! sorted once it is read; and those of the front, in its tail and its runs. A row is looked for in each of them and in the leaves, and of
 //! equal times the newer place has it. A view collects the rows of both first.
 
-use crate::series::cursor::Row;
-use crate::series::read::{EVER, Series};
+use crate::series::read::Series;
 use crate::series::write::SeriesMut;
 use crate::txn::pages::Pages;
 use crate::txn::series_cache::OpenedSeries;
 use crate::types::error::Result;
+use crate::types::interval::EVER;
+use crate::types::row::Row;
 use crate::types::time::Instant;
 use std::sync::Arc;
 use tidalite_codec::{ColumnType, Rows, RowsRef};

@@ -7,16 +7,18 @@ use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::Roots;
 use crate::catalog::texts::{self, TextCache};
 use crate::maintenance::watch::Running;
-use crate::series::cursor::{Cursor, Row};
+use crate::series::cursor::Cursor;
 use crate::series::parallel::Helpers;
 use crate::series::range::Range;
 use crate::series::write::SeriesMut;
 use crate::txn::pages::Pages;
 use crate::txn::series_cache::OpenedSeries;
 use crate::types::error::Result;
+use crate::types::interval::inclusive;
+use crate::types::row::Row;
 use crate::types::time::Instant;
 use crate::types::value::Value;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_kv::Tree;
@@ -330,26 +332,5 @@ impl<'a> Series<'a> {
 
     pub(crate) fn view(&self) -> View<'_, Pages<'a>> {
         View::new(&self.pages, &self.state.tree, self.state.late.view())
-    }
-}
-
-/// Every time there is.
-pub(crate) const EVER: (i64, i64) = (i64::MIN, i64::MAX);
-
-/// First and last time of an interval, both included; `(0, -1)` for an empty one.
-pub(crate) fn inclusive(times: &impl RangeBounds<i64>) -> (i64, i64) {
-    let from = match times.start_bound() {
-        Bound::Included(&t) => Some(t),
-        Bound::Excluded(&t) => t.checked_add(1),
-        Bound::Unbounded => Some(i64::MIN),
-    };
-    let to = match times.end_bound() {
-        Bound::Included(&t) => Some(t),
-        Bound::Excluded(&t) => t.checked_sub(1),
-        Bound::Unbounded => Some(i64::MAX),
-    };
-    match (from, to) {
-        (Some(from), Some(to)) if from <= to => (from, to),
-        _ => (0, -1),
     }
 }

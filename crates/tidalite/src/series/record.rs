@@ -10,11 +10,12 @@
 use crate::catalog::texts::Texts;
 use crate::series::read::Series;
 use crate::types::column::{Column, ColumnType};
+use crate::types::decimal::Decimal;
 use crate::types::error::{Error, Result};
 use crate::types::point::Point;
 use crate::types::schema::{Schema, Unit};
 use crate::types::time::{Instant, Timestamp};
-use crate::types::value::{Decimal, Value};
+use crate::types::value::Value;
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType as WordType;
 use tidalite_kv::Tree;

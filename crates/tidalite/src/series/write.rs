@@ -3,13 +3,14 @@
 use crate::catalog::entries::{self as catalog, SeriesInfo};
 use crate::catalog::texts::Texts;
 use crate::series::appender::wrong_columns;
-use crate::series::duplicates::{Guard, MergePolicy, Taken};
-use crate::series::read::{EVER, inclusive};
+use crate::series::duplicates::{Guard, Taken};
 use crate::series::record::{Record, RowWriter, TextSink};
 use crate::txn::open_series::OneSeries;
 use crate::txn::write::WriteTxn;
 use crate::types::column::Column;
 use crate::types::error::Result;
+use crate::types::interval::{EVER, inclusive};
+use crate::types::merge_policy::MergePolicy;
 use crate::types::point::{Point, Sample};
 use crate::types::time::Instant;
 use crate::types::value::Value;

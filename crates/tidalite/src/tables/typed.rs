@@ -1,9 +1,9 @@
 //! Tables of keys and values of Rust types, over tables of bytes.
 
-use crate::maintenance::check::key_text;
 use crate::tables::table::{Lent, Table};
 use crate::tables::table_mut::TableMut;
 use crate::types::error::{Error, Result};
+use crate::types::text_form::key_text;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use tidalite_base::{Ordered, text_key};

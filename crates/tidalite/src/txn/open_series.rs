@@ -12,8 +12,9 @@
 
 use crate::catalog::entries::{SeriesInfo, expect_columns, expect_unit};
 use crate::catalog::roots::{Catalog, Roots};
-use crate::series::duplicates::{Guard, MergePolicy};
+use crate::series::duplicates::Guard;
 use crate::types::error::Result;
+use crate::types::merge_policy::MergePolicy;
 use crate::types::schema::Schema;
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};

@@ -13,11 +13,11 @@
 //! So one pattern of a column with nulls cannot be stored in it as a value: it is refused. Columns without nulls hold every
 //! pattern.
 
+use crate::types::decimal::DECIMAL_SCALE_MAX;
+use crate::types::decimal::decimal_to_f64;
+use crate::types::decimal::power_of_ten;
 use crate::types::error::{Error, Result};
 use tidalite_codec::ColumnType as WordType;
-
-/// Digits behind the point that a decimal has at most: 10^18 is the greatest power that an `i64` holds.
-pub const DECIMAL_SCALE_MAX: u8 = 18;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,41 +153,6 @@ impl ColumnType {
             _ => sum,
         }
     }
-}
-
-/// The float nearest to `units` times 10^-`scale`.
-#[inline]
-pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
-    /// Whole numbers up to here are floats, so one division rounds once.
-    const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
-    if units.unsigned_abs() <= EXACT_MAX && scale <= DECIMAL_SCALE_MAX {
-        return units as f64 / power_of_ten(scale);
-    }
-    large_decimal_to_f64(units, scale)
-}
-
-/// Of units beyond 2^53, which would be rounded themselves before the quotient is; also of more digits than a column has.
-#[cold]
-#[inline(never)]
-fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
-    const TWO_64: f64 = 18_446_744_073_709_551_616.0;
-    if scale > DECIMAL_SCALE_MAX {
-        // No column has it.
-        let text = crate::Decimal { units, scale }.to_string();
-        return text.parse().unwrap_or(f64::NAN);
-    }
-    let power = 10u128.pow(u32::from(scale));
-    let dividend = u128::from(units.unsigned_abs()) << 64;
-    // At least 2^(53 + 64) / 10^18, so 57 bits: more than a float has. The last bit tells whether there is a rest, so that the
-    // conversion to a float, which rounds to the nearest, takes no rest for a tie.
-    let quotient = (dividend / power) | u128::from(dividend % power != 0);
-    let magnitude = quotient as f64 / TWO_64;
-    if units < 0 { -magnitude } else { magnitude }
-}
-
-/// Exact up to 10^18, as all powers of ten up to 10^22 are doubles.
-pub(crate) fn power_of_ten(scale: u8) -> f64 {
-    10f64.powi(i32::from(scale))
 }
 
 /// A column: its name and type, and whether rows may lack a value.

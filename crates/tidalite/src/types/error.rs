@@ -1,6 +1,6 @@
 //! What can go wrong, as a user of the library sees it.
 
-use crate::maintenance::check::key_text;
+use crate::types::text_form::key_text;
 use std::fmt;
 
 /// Result of this crate.

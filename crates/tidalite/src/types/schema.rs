@@ -5,7 +5,8 @@
 //! | version | unit u8 | columns u16 | column ... |   column = | type u8 | flags u8 | scale u8 | 0 | name bytes u16 | name |
 //! ```
 
-use crate::types::column::{Column, ColumnType, DECIMAL_SCALE_MAX};
+use crate::types::column::{Column, ColumnType};
+use crate::types::decimal::DECIMAL_SCALE_MAX;
 use crate::types::error::{Error, Result};
 use std::fmt;
 use tidalite_base::limits::COLUMNS_MAX;

@@ -1,90 +1,11 @@
 //! Values as they are, for those who learn the columns of a series at run time.
 
-use crate::catalog::texts::TEXT_BYTES_MAX;
-use crate::types::column::{Column, ColumnType, DECIMAL_SCALE_MAX};
+use crate::types::column::{Column, ColumnType};
+use crate::types::decimal::DECIMAL_SCALE_MAX;
+use crate::types::decimal::Decimal;
 use crate::types::error::Result;
 use std::fmt;
 use tidalite_codec::ColumnType as WordType;
-
-/// A number with a fixed count of digits behind the point, exact: `units` times 10^-`scale`.
-///
-/// ```
-/// use tidalite::Decimal;
-/// let price = Decimal { units: -1999, scale: 2 };
-/// assert_eq!(price.to_string(), "-19.99");
-/// assert_eq!(Decimal::parse("-19.9", 2).map(|d| d.units), Some(-1990));
-/// assert_eq!(Decimal::parse("19.999", 2), None); // no digit is dropped
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Decimal {
-    /// How many units of the last digit.
-    pub units: i64,
-    /// Digits behind the point.
-    pub scale: u8,
-}
-
-impl Decimal {
-    /// Reads a number such as `-12.50`; `None` when it is none, is out of range, or has more digits behind the point than
-    /// `scale`, zeros at the end not counted.
-    #[must_use]
-    pub fn parse(text: &str, scale: u8) -> Option<Self> {
-        let (sign, digits) = match text.as_bytes().first()? {
-            b'-' => (-1, &text[1..]),
-            b'+' => (1, &text[1..]),
-            _ => (1, text),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let fraction = fraction.trim_end_matches('0');
-        let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        let any = digits.bytes().any(|byte| byte.is_ascii_digit());
-        if !any || !plain(whole) || !plain(fraction) || fraction.len() > usize::from(scale) {
-            return None;
-        }
-        let zeros = std::iter::repeat_n(b'0', usize::from(scale) - fraction.len());
-        let mut units = 0i64;
-        for digit in whole.bytes().chain(fraction.bytes()).chain(zeros) {
-            // Downwards, as i64::MIN has no counterpart.
-            units = units.checked_mul(10)?;
-            units = units.checked_sub(i64::from(digit - b'0'))?;
-        }
-        let units = if sign < 0 {
-            units
-        } else {
-            units.checked_neg()?
-        };
-        Some(Self { units, scale })
-    }
-
-    /// The nearest float.
-    #[must_use]
-    pub fn to_f64(self) -> f64 {
-        crate::types::column::decimal_to_f64(self.units, self.scale)
-    }
-
-    /// The same number with another scale; `None` where that would drop a digit that is not 0, or overflow.
-    #[must_use]
-    pub fn with_scale(self, scale: u8) -> Option<Self> {
-        let mut units = self.units;
-        for _ in self.scale..scale {
-            units = units.checked_mul(10)?;
-        }
-        for _ in scale..self.scale {
-            units = (units % 10 == 0).then_some(units / 10)?;
-        }
-        Some(Self { units, scale })
-    }
-}
-
-impl fmt::Display for Decimal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.units < 0 { "-" } else { "" };
-        let scale = usize::from(self.scale);
-        let digits = format!("{:0>width$}", self.units.unsigned_abs(), width = scale + 1);
-        let (whole, fraction) = digits.split_at(digits.len() - scale);
-        let point = if scale > 0 { "." } else { "" };
-        write!(f, "{sign}{whole}{point}{fraction}")
-    }
-}
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -448,3 +369,6 @@ mod tests {
         }
     }
 }
+
+/// Bytes of a string or of bytes at most.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;

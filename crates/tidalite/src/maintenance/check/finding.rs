@@ -3,6 +3,7 @@
 use super::waiting::HitSeries;
 use crate::catalog::entries::SeriesInfo;
 use crate::types::schema::Unit;
+use crate::types::text_form::key_text;
 use std::fmt;
 use tidalite_base::SeriesId;
 
@@ -197,17 +198,4 @@ fn keys(f: &mut fmt::Formatter<'_>, from: &[u8], to: Option<&[u8]>) -> fmt::Resu
             key_text(to)
         ),
     }
-}
-
-/// A key as people read it: quoted where it is text, else in hexadecimal; long ones are cut.
-#[must_use]
-pub fn key_text(key: &[u8]) -> String {
-    const SHOWN: usize = 64;
-    let cut = if key.len() > SHOWN { "..." } else { "" };
-    let shown = &key[..key.len().min(SHOWN)];
-    if shown.iter().all(|byte| (b' '..=b'~').contains(byte)) {
-        return format!("\"{}\"{cut}", String::from_utf8_lossy(shown));
-    }
-    let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("0x{hex}{cut}")
 }

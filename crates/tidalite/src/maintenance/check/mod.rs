@@ -6,7 +6,7 @@ mod of_series;
 mod waiting;
 mod walk;
 
-pub use finding::{Finding, Place, key_text};
+pub use finding::{Finding, Place};
 pub use waiting::HitSeries;
 pub(crate) use waiting::Waiting;
 
