@@ -76,9 +76,10 @@ mod tables;
 mod txn;
 mod types;
 
+pub use catalog::commit_clock::ClockReading;
 pub use catalog::entries::SeriesInfo;
-pub use database::clock::ClockReading;
-pub use database::handle::{Database, OpenMode, Options, ReadAhead, Verify};
+pub use database::handle::Database;
+pub use database::options::{OpenMode, Options, ReadAhead, Verify};
 pub use database::pins::Pin;
 pub use database::readers::ParkedRead;
 pub use maintenance::backup::{BackupInfo, restore, restore_in_two};
@@ -144,10 +145,12 @@ pub use tidalite_pager::{
     ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen,
 };
 pub use tidalite_pager::{Look, look};
-pub use txn::read::{ReadSource, ReadTxn, Reading};
+pub use txn::open_table::TABLE_NAME_BYTES_MAX;
+pub use txn::pages::ReadSource;
+pub use txn::read::{ReadTxn, Reading};
 pub use txn::savepoint::Savepoint;
 pub use txn::uncommitted::UncommittedRead;
-pub use txn::write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};
+pub use txn::write::{Commit, WriteTxn};
 pub use types::column::{Column, ColumnType};
 pub use types::decimal::DECIMAL_SCALE_MAX;
 pub use types::decimal::Decimal;

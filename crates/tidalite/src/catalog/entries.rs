@@ -504,3 +504,12 @@ mod tests {
         assert!(told, "{:#?}", report.problems);
     }
 }
+
+/// What is told of rows that do not fit.
+pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
+    let problem = format!(
+        "series {} has {columns} columns, given were {found} (or columns of unequal length)",
+        info.label()
+    );
+    Error::Schema { problem }
+}

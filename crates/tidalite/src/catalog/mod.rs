@@ -1,5 +1,6 @@
 //! What the file knows of its series and tables: the roots of all structures, entries of series, texts, roots of tables.
 
+pub(crate) mod commit_clock;
 pub(crate) mod entries;
 pub(crate) mod roots;
 pub(crate) mod table_name;

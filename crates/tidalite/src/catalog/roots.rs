@@ -14,7 +14,7 @@
 //! Invariants: 1. A table's newest root is the inline one where there is one, else that in `tables`.
 //! 2. The inline list has at most `INLINE_ROOTS_MAX` entries, each table at most once.
 
-use crate::database::clock::{CLOCK_BYTES, CommitClock};
+use crate::catalog::commit_clock::{CLOCK_BYTES, CommitClock};
 use crate::types::error::Result;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 use tidalite_kv::{TREE_BYTES, Tree};

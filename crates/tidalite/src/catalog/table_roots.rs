@@ -4,45 +4,16 @@
 //! 1. The newest root of a table is the inline one, if there is one with its id, else the one in the `tables` tree.
 //! 2. A tree nested in a table has one way to it; a walk that meets its root again is in a hostile file.
 
-use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
-use crate::txn::write::WriteTxn;
+use crate::catalog::roots::Roots;
 use crate::types::error::Result;
 use std::collections::HashSet;
+use std::ops::Bound;
 use tidalite_base::Corrupt;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, WriteTxn as PagesMut};
 
-impl WriteTxn {
-    /// Notes the root of every table that changed.
-    pub(crate) fn keep_table_roots(&mut self) -> Result<()> {
-        let Self {
-            tables,
-            roots,
-            pages,
-            ..
-        } = self;
-        for table in tables.iter_mut().filter(|table| table.changed) {
-            table.tree.seal(pages)?;
-            if table.created {
-                let entry = table_entry(table.id, &table.tree);
-                roots.tables.insert(pages, table.name.as_bytes(), &entry)?;
-                continue;
-            }
-            if let Some((_, root)) = roots.inline.iter_mut().find(|(id, _)| *id == table.id) {
-                *root = table.tree;
-                continue;
-            }
-            if roots.inline.len() == INLINE_ROOTS_MAX {
-                flush_inline(roots, pages)?;
-            }
-            roots.inline.push((table.id, table.tree));
-        }
-        Ok(())
-    }
-}
-
 /// Moves every inline root to the `tables` tree. Cost: one pass over the names of all tables.
-fn flush_inline(roots: &mut Roots, pages: &mut PagesMut) -> Result<()> {
+pub(crate) fn flush_inline(roots: &mut Roots, pages: &mut PagesMut) -> Result<()> {
     let mut names = Vec::new();
     let mut cursor = roots.tables.cursor(&*pages);
     let mut found = cursor.first()?;
@@ -61,7 +32,7 @@ fn flush_inline(roots: &mut Roots, pages: &mut PagesMut) -> Result<()> {
     Ok(())
 }
 
-fn table_entry(id: u64, tree: &Tree) -> Vec<u8> {
+pub(crate) fn table_entry(id: u64, tree: &Tree) -> Vec<u8> {
     let mut entry = id.to_le_bytes().to_vec();
     entry.extend_from_slice(&tree.encode());
     entry
@@ -97,4 +68,37 @@ pub(crate) fn expect_first_time(tree: &Tree, met: &mut HashSet<u64>) -> Result<(
         return Err(Corrupt::new("nested table", root.addr, "a second way to it", "one").into());
     }
     Ok(())
+}
+
+/// The first table whose name is not before `name`, as the catalog has it.
+pub(crate) fn table_from<R: PageRead>(
+    tables: &Tree,
+    pages: &R,
+    name: Bound<&[u8]>,
+) -> Result<Option<String>> {
+    let mut cursor = tables.cursor(pages);
+    let found = match name {
+        Bound::Included(name) => cursor.seek_ge(name)?,
+        Bound::Excluded(name) => cursor.seek_gt(name)?,
+        Bound::Unbounded => cursor.first()?,
+    };
+    if !found {
+        return Ok(None);
+    }
+    let key = cursor.key();
+    let damaged =
+        |found: String, expected: &str| Corrupt::new("name of a table", 0, found, expected);
+    // Who goes from name to name would go round for ever where a damaged catalog leads back.
+    let forward = match name {
+        Bound::Included(name) => key >= name,
+        Bound::Excluded(name) => key > name,
+        Bound::Unbounded => true,
+    };
+    if !forward {
+        let found = key.escape_ascii().to_string();
+        return Err(damaged(found, "names that ascend").into());
+    }
+    let name = std::str::from_utf8(key);
+    let name = name.map_err(|error| damaged(error.to_string(), "UTF-8"))?;
+    Ok(Some(name.to_owned()))
 }

@@ -6,7 +6,6 @@
 //! | u8   |          |           |<- as they are (form 0), or as an LZ4 block (form 1) of that many bytes
 //! ```
 
-use crate::catalog::texts::{BLOCK_BYTES, BLOCK_TEXTS_MAX};
 use crate::types::error::{Error, Result};
 use crate::types::value::TEXT_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32};
@@ -152,3 +151,8 @@ mod tests {
         }
     }
 }
+
+/// A block is written when it has this many bytes, lengths included.
+pub(super) const BLOCK_BYTES: usize = 32 << 10;
+
+pub(super) const BLOCK_TEXTS_MAX: usize = 1024;

@@ -19,6 +19,8 @@
 //! 3. Numbers of blocks ascend in the order of writing, so the smallest one that rows still have says which blocks can go.
 //! 4. What `open` has in `fresh` is not in the table before `flush`.
 
+use crate::catalog::text_block::BLOCK_BYTES;
+use crate::catalog::text_block::BLOCK_TEXTS_MAX;
 use crate::catalog::text_block::Block;
 use crate::types::error::{Error, Result};
 use std::collections::HashMap;
@@ -36,9 +38,6 @@ const DICTIONARY: u64 = 1 << 62;
 /// The empty text, as it is written. An added column without nulls has 0 instead in the rows before it.
 const EMPTY: u64 = DICTIONARY;
 
-/// A block is written when it has this many bytes, lengths included.
-pub(super) const BLOCK_BYTES: usize = 32 << 10;
-pub(super) const BLOCK_TEXTS_MAX: usize = 1024;
 /// The last block is gone on with by the next transaction while it is shorter than this.
 const BLOCK_GROWS_BYTES: usize = 2 << 10;
 

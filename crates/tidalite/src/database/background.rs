@@ -1,11 +1,8 @@
-//! Maintenance in a thread of its own, for those who ask for it.
+//! A thread that repeats some work for as long as the database is open.
 //!
 //! Invariants: 1. The thread ends before the last handle of the database is gone: dropping the guard tells it
-//! and waits for it. 2. What it fails with is kept until asked for; it goes on with the next round. 3. While the wall clock is ahead it
-//! removes by the commits' clock, and tells the logger once that more waits for the clock to be confirmed.
+//! and waits for it. 2. What it fails with is kept until asked for; it goes on with the next round.
 
-use crate::database::handle::Database;
-use crate::maintenance::policies::Budget;
 use crate::types::error::{Error, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -29,6 +26,9 @@ impl Board {
     }
 }
 
+/// Does one round of the work. What it is given says no when the thread is to end.
+pub(crate) type Round = Box<dyn FnMut(&dyn Fn() -> bool) -> Result<()> + Send>;
+
 /// A running thread; dropping it ends the thread.
 pub(crate) struct Background {
     board: Arc<Board>,
@@ -36,13 +36,11 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Calls `maintain` every so often. `database` must hold no guard itself.
-    pub(crate) fn start(database: Database, every: Duration) -> Result<Self> {
+    /// Does a round every so often. `round` must hold no guard itself.
+    pub(crate) fn start(mut round: Round, every: Duration) -> Result<Self> {
         let board = Arc::<Board>::default();
         let own = Arc::clone(&board);
         let work = move || {
-            // Something waits until the clock is confirmed, and the logger has heard of it.
-            let mut waits = false;
             let mut told = own.told();
             loop {
                 let waited = own
@@ -53,18 +51,7 @@ impl Background {
                     return;
                 }
                 drop(told);
-                // It waits in line, so that writers who begin again at once do not keep it out. Whoever ends the thread may hold
-                // the write transaction: then it leaves the line.
-                let goes_on = || !own.told().stop;
-                let done = database
-                    .maintain_with(&Budget::default(), || database.begin_write_while(&goes_on));
-                let ahead = done.as_ref().ok().and_then(|done| done.clock_ahead);
-                if let Some(reading) = ahead
-                    && !std::mem::replace(&mut waits, true)
-                {
-                    database.pager.log_event(&reading.event());
-                }
-                waits &= ahead.is_some();
+                let done = round(&|| !own.told().stop);
                 told = own.told();
                 if let Err(error) = done {
                     told.failed = Some(error);

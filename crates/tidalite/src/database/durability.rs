@@ -1,6 +1,7 @@
 //! When commits become durable: options, `sync`, closing, and figures about it.
 
-use crate::database::handle::{Database, Options};
+use crate::database::handle::Database;
+use crate::database::options::Options;
 use crate::types::error::Result;
 use std::time::Duration;
 use tidalite_base::TxnId;

@@ -1,6 +1,7 @@
 //! Several processes and long readers: who reads and writes, snapshots that may be taken away, renewed or parked.
 
-use crate::database::handle::{Database, Options};
+use crate::database::handle::Database;
+use crate::database::options::Options;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 use std::sync::Arc;

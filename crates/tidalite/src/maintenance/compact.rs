@@ -11,14 +11,14 @@
 //! ```
 
 use crate::database::handle::Database;
+use crate::txn::compaction_pass::{At, Pass};
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
-use std::ops::Bound;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use tidalite_base::SeriesId;
 use tidalite_base::limits::SECOND_FILE_AT;
-use tidalite_base::{Corrupt, SeriesId};
-use tidalite_kv::{Relocation, Tree};
+use tidalite_kv::Relocation;
 use tidalite_pager::{Durability, Error as StoreError, PageRead};
 use tidalite_series::Moving;
 
@@ -64,33 +64,6 @@ pub struct Compaction {
     /// Bytes that nothing of the newest version needs, but that a reader, a pin or the durable record before the newest one may still read. They
     /// can be given back when these are gone, by compacting again.
     pub waiting_bytes: u64,
-}
-
-/// Where the next step goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum At {
-    Tables { name: String, key: Vec<u8> },
-    Catalog { tree: usize, key: Vec<u8> },
-    Leaves { series: SeriesId, time: i64 },
-    Records { key: Vec<u8> },
-    Extents { key: Vec<u8> },
-    Front,
-    Settle,
-}
-
-/// A pass under way.
-pub(crate) struct Pass {
-    at: At,
-    moving: Moving,
-    /// The boundary in the second file.
-    second_boundary: u64,
-    number: u32,
-    /// Passes before this one, one after the other, that did not bring the end down.
-    fruitless: u32,
-    /// Pages that this one has moved.
-    moved: u64,
-    /// Where the files ended when the pass began, in pages.
-    ends: [u64; 2],
 }
 
 impl Database {
@@ -349,37 +322,4 @@ impl Pass {
 /// Where what is in use ends in either file, in pages.
 fn ends(tx: &WriteTxn) -> [u64; 2] {
     [tx.pages.pages_in_use().1, tx.pages.second_file().end]
-}
-
-/// The first table whose name is not before `name`, as the catalog has it.
-pub(crate) fn table_from<R: PageRead>(
-    tables: &Tree,
-    pages: &R,
-    name: Bound<&[u8]>,
-) -> Result<Option<String>> {
-    let mut cursor = tables.cursor(pages);
-    let found = match name {
-        Bound::Included(name) => cursor.seek_ge(name)?,
-        Bound::Excluded(name) => cursor.seek_gt(name)?,
-        Bound::Unbounded => cursor.first()?,
-    };
-    if !found {
-        return Ok(None);
-    }
-    let key = cursor.key();
-    let damaged =
-        |found: String, expected: &str| Corrupt::new("name of a table", 0, found, expected);
-    // Who goes from name to name would go round for ever where a damaged catalog leads back.
-    let forward = match name {
-        Bound::Included(name) => key >= name,
-        Bound::Excluded(name) => key > name,
-        Bound::Unbounded => true,
-    };
-    if !forward {
-        let found = key.escape_ascii().to_string();
-        return Err(damaged(found, "names that ascend").into());
-    }
-    let name = std::str::from_utf8(key);
-    let name = name.map_err(|error| damaged(error.to_string(), "UTF-8"))?;
-    Ok(Some(name.to_owned()))
 }

@@ -4,9 +4,10 @@
 //! neither holes nor half-filled leaves. Ids of series stay. It is one durable commit: a copy that was
 //! interrupted is an empty database, never half of one.
 
-use crate::catalog::entries as catalog;
+use crate::catalog::entries;
 use crate::catalog::table_roots::expect_first_time;
-use crate::database::handle::{Database, OpenMode, Options};
+use crate::database::handle::Database;
+use crate::database::options::{OpenMode, Options};
 use crate::maintenance::read_ahead::{Copier, read_ahead};
 use crate::maintenance::watch::{Running, Watch};
 use crate::tables::table::Table;
@@ -93,7 +94,7 @@ impl ReadTxn {
             let mut to = tx.table(&name)?;
             copy_table(&table, &mut to, (&mut HashSet::new(), running))?;
         }
-        for info in catalog::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {
+        for info in entries::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {
             let Some(series) = self.series_by_id(info.id)? else {
                 continue;
             };
@@ -182,4 +183,22 @@ fn copy_rows(
         })?;
     }
     Ok(())
+}
+
+impl Database {
+    /// Writes what the newest commit shows to a new file while writing goes on; returns its bytes.
+    ///
+    /// # Errors
+    /// As for [`ReadTxn::copy_to`].
+    pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
+        self.begin_read()?.copy_to(path)
+    }
+
+    /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows.
+    ///
+    /// # Errors
+    /// As for [`ReadTxn::copy_to_watched`].
+    pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
+        self.begin_read()?.copy_to_watched(path, watch)
+    }
 }

@@ -11,7 +11,8 @@
 //! `keep`, `bytes` and `cold` are 0 where there is no such bound. `from` says where `keep` is counted from: 0 now, 1 the newest row of each
 //! series.
 
-use crate::txn::read::{ReadSource, Reading};
+use crate::txn::pages::ReadSource;
+use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use crate::types::name::SeriesPattern;

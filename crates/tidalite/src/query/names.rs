@@ -1,7 +1,8 @@
 //! Words of names: which metrics, tags, values and units there are, and how many series have each.
 
 use crate::catalog::entries::SeriesInfo;
-use crate::txn::read::{ReadSource, Reading};
+use crate::txn::pages::ReadSource;
+use crate::txn::read::Reading;
 use crate::types::error::Result;
 use crate::types::schema::Unit;
 use std::collections::BTreeMap;

@@ -21,6 +21,7 @@
 mod writer;
 
 use crate::catalog::entries::SeriesInfo;
+use crate::catalog::entries::wrong_columns;
 use crate::series::record::{Record, RowWriter};
 use crate::series::write::SeriesMut;
 use crate::txn::open_series::{OneSeries, OpenSeries};
@@ -122,7 +123,7 @@ pub struct Appender<'t> {
     /// Whether rows of it went to the transaction's staging before the end.
     spilled: bool,
     writer: Arc<Writer<'t>>,
-    keeper: Arc<crate::database::handle::Shared>,
+    keeper: Arc<crate::txn::shared::Shared>,
     staging: Staging,
     open: OpenSeries,
     ended: bool,
@@ -457,13 +458,4 @@ impl SeriesAppender<'_, '_> {
     fn wrong_columns<T>(&self, found: usize) -> Result<T> {
         Err(wrong_columns(self.info(), self.columns(), found))
     }
-}
-
-/// What is told of rows that do not fit.
-pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
-    let problem = format!(
-        "series {} has {columns} columns, given were {found} (or columns of unequal length)",
-        info.label()
-    );
-    Error::Schema { problem }
 }

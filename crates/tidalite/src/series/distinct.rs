@@ -18,46 +18,11 @@
 use crate::catalog::texts;
 use crate::series::duplicates::Taken;
 use crate::series::write::SeriesMut;
+use crate::txn::known_times::Seen;
 use crate::types::error::Result;
-use std::collections::BTreeSet;
 use tidalite_base::checksum;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{Rows, RowsRef};
-
-/// Rows of one time, in the order in which they arrived, and what finds one that is equal.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    /// The time, and the count of hand-overs when it was looked up.
-    of: Option<(i64, u64)>,
-    /// Whether they are staged; else they are stored, or there are none.
-    staged: bool,
-    rows: Rows,
-    /// The print of each row, with its place. Equal rows have equal prints; rows with equal prints are compared.
-    prints: BTreeSet<(u64, u32)>,
-}
-
-impl Seen {
-    fn new(columns: usize) -> Self {
-        Self {
-            of: None,
-            staged: false,
-            rows: Rows::new(columns),
-            prints: BTreeSet::new(),
-        }
-    }
-
-    fn clear(&mut self) {
-        self.of = None;
-        self.staged = false;
-        self.rows.clear();
-        self.prints.clear();
-    }
-
-    fn add(&mut self, print: u64, time: i64, words: &[u64]) {
-        self.prints.insert((print, self.rows.len() as u32));
-        self.rows.push_row(time, words);
-    }
-}
 
 /// A row's words, in one place.
 fn words_of(rows: RowsRef<'_>, row: usize) -> [u64; COLUMNS_MAX] {

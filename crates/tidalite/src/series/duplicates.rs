@@ -16,78 +16,14 @@
 //! exactly the times of rows within `from..=to`. 3. Whatever changes a series other than by inserting (deletes, going back to
 //! a savepoint) drops its `Guard` or keeps both true.
 
-use crate::series::distinct::Seen;
 use crate::series::write::SeriesMut;
+use crate::txn::known_times::Guard;
 use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use std::collections::BTreeSet;
 
 /// Rows on each side of a late one whose times are remembered: the next late row is often near.
 const KNOWN_ROWS: usize = 512;
-
-/// Times that are remembered at most; beyond, the stretch is looked up anew.
-const KNOWN_ROWS_MAX: usize = 1 << 16;
-
-/// What is known of the times of a series that may not replace rows.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Guard {
-    /// `None` while nothing was looked up; `Some(None)`: there is no row.
-    newest: Option<Option<i64>>,
-    from: i64,
-    to: i64,
-    times: Option<BTreeSet<i64>>,
-    /// Of a series that keeps all: the time of the last row, its rows, and when they were last seen staged.
-    pub(crate) last: Option<LastTime>,
-    /// Of a series that keeps what differs: the rows of the last time that was asked about.
-    pub(crate) seen: Option<Box<Seen>>,
-}
-
-/// A time of which all rows are staged while nothing is handed over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LastTime {
-    pub(crate) time: i64,
-    pub(crate) rows: usize,
-    pub(crate) hand_overs: u64,
-}
-
-impl Guard {
-    /// The newest time, once it is known.
-    pub(crate) fn newest(&self) -> Option<Option<i64>> {
-        self.newest
-    }
-
-    pub(crate) fn learn(&mut self, newest: Option<i64>) {
-        self.newest = Some(newest);
-    }
-
-    /// Whether the time is behind all rows; `None` when nothing is known.
-    pub(crate) fn is_newer(&self, time: i64) -> Option<bool> {
-        self.newest
-            .map(|newest| newest.is_none_or(|newest| newest < time))
-    }
-
-    /// Whether there is a row at the time; `None` when it is not known.
-    fn known(&self, time: i64) -> Option<bool> {
-        let times = self.times.as_ref()?;
-        (self.from <= time && time <= self.to).then(|| times.contains(&time))
-    }
-
-    fn note(&mut self, time: i64) {
-        let Some(newest) = &mut self.newest else {
-            return;
-        };
-        if let Some(times) = &mut self.times
-            && self.from <= time
-            && time <= self.to
-        {
-            times.insert(time);
-            if times.len() > KNOWN_ROWS_MAX {
-                self.times = None;
-            }
-        }
-        *newest = Some(newest.map_or(time, |newest| newest.max(time)));
-    }
-}
 
 /// What is to be done with a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@
 //! Invariants: 1. Of a time that is staged all rows are staged (`Staging::keep_all`); so they go there without a hand-over in
 //! between. 2. `Guard::last` tells of rows that are staged, while `Staging::hand_overs` is what it was.
 
-use crate::series::duplicates::LastTime;
 use crate::series::write::SeriesMut;
+use crate::txn::known_times::LastTime;
 use crate::types::error::{Error, Result};
 use crate::types::interval::EVER;
 use crate::types::merge_policy::MergePolicy;

@@ -1,6 +1,6 @@
 //! The life of a series after its creation: another name, and its end.
 
-use crate::catalog::entries::{self as catalog, SeriesKey};
+use crate::catalog::entries::{self, SeriesKey};
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use crate::types::name::SeriesName;
@@ -31,7 +31,7 @@ impl WriteTxn {
     pub fn remove_series(&mut self, name: &str) -> Result<bool> {
         self.check_usable()?;
         let name = SeriesName::parse(name)?;
-        let found = catalog::find(&self.roots, &self.pages, SeriesKey::Name(&name))?;
+        let found = entries::find(&self.roots, &self.pages, SeriesKey::Name(&name))?;
         found.map_or(Ok(false), |id| self.remove_series_by_id(id))
     }
 
@@ -41,7 +41,7 @@ impl WriteTxn {
     /// A damaged block in the way; a full disk.
     pub fn remove_series_by_id(&mut self, id: SeriesId) -> Result<bool> {
         self.check_usable()?;
-        if catalog::info(&self.roots, &self.pages, id)?.is_none() {
+        if entries::info(&self.roots, &self.pages, id)?.is_none() {
             return Ok(false);
         }
         self.free_space();
@@ -54,7 +54,7 @@ impl WriteTxn {
                 &mut txn.roots.annotations,
                 id,
             )?;
-            catalog::remove(&mut txn.roots, &mut txn.pages, id)?;
+            entries::remove(&mut txn.roots, &mut txn.pages, id)?;
             for tree in txn.roots.catalog_trees() {
                 tree.seal(&mut txn.pages)?;
             }
@@ -75,18 +75,18 @@ impl WriteTxn {
             name: name.to_string(),
             problem,
         };
-        match catalog::find(&self.roots, &self.pages, SeriesKey::Name(&name))? {
+        match entries::find(&self.roots, &self.pages, SeriesKey::Name(&name))? {
             Some(other) if other == id => return Ok(()),
             Some(other) => return Err(problem(format!("it is the name of {other}"))),
             None => {}
         }
-        if catalog::info(&self.roots, &self.pages, id)?.is_none() {
+        if entries::info(&self.roots, &self.pages, id)?.is_none() {
             return Err(Error::NoSuchSeries {
                 wanted: format!("number {}", id.0),
             });
         }
         let info =
-            self.changing(|txn| catalog::rename(&mut txn.roots, &mut txn.pages, id, &name))?;
+            self.changing(|txn| entries::rename(&mut txn.roots, &mut txn.pages, id, &name))?;
         self.open.renamed(info);
         Ok(())
     }

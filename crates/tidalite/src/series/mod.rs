@@ -10,6 +10,8 @@ pub(crate) mod duplicates;
 pub(crate) mod figures;
 pub(crate) mod keep_all;
 pub(crate) mod lifecycle;
+pub(crate) mod open_read;
+pub(crate) mod open_write;
 pub(crate) mod own_reads;
 pub(crate) mod parallel;
 pub(crate) mod range;

@@ -1,10 +1,11 @@
 //! A series of a write transaction: insert, overwrite, append, delete. What it reads of its own stands in `own_reads.rs`.
 
-use crate::catalog::entries::{self as catalog, SeriesInfo};
+use crate::catalog::entries::wrong_columns;
+use crate::catalog::entries::{self, SeriesInfo};
 use crate::catalog::texts::Texts;
-use crate::series::appender::wrong_columns;
-use crate::series::duplicates::{Guard, Taken};
+use crate::series::duplicates::Taken;
 use crate::series::record::{Record, RowWriter, TextSink};
+use crate::txn::known_times::Guard;
 use crate::txn::open_series::OneSeries;
 use crate::txn::write::WriteTxn;
 use crate::types::column::Column;
@@ -89,7 +90,7 @@ impl<'t> SeriesMut<'t> {
         self.txn.settle(self.slot)?;
         let info = self
             .txn
-            .changing(|txn| catalog::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
+            .changing(|txn| entries::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
         let several = merge.keeps_several();
         if several != self.keeps_several() {
             self.txn.staging.keep_all(self.slot, several);
@@ -412,7 +413,7 @@ impl<'t> SeriesMut<'t> {
             }
             let added = &all[types.len()..];
             txn.leaves.add_columns(&mut txn.pages, id, &types, added)?;
-            let info = catalog::change_schema(&mut txn.roots, &mut txn.pages, &info, schema)?;
+            let info = entries::change_schema(&mut txn.roots, &mut txn.pages, &info, schema)?;
             Ok((info, txn.staging.renew(id, &all)))
         })?;
         if info.merge.keeps_several() {

@@ -12,7 +12,7 @@
 
 use crate::catalog::entries::{SeriesInfo, expect_columns, expect_unit};
 use crate::catalog::roots::{Catalog, Roots};
-use crate::series::duplicates::Guard;
+use crate::txn::known_times::Guard;
 use crate::types::error::Result;
 use crate::types::merge_policy::MergePolicy;
 use crate::types::schema::Schema;

@@ -114,3 +114,69 @@ impl PageRead for Pages<'_> {
         }
     }
 }
+
+/// What a state is read by. The library has two: those of [`ReadTxn`] and of [`UncommittedRead`](crate::UncommittedRead).
+pub trait ReadSource: source::Source {}
+
+impl ReadSource for Snapshot {}
+
+impl ReadSource for tidalite_pager::UncommittedRead {}
+
+mod source {
+    use super::Pages;
+    use tidalite_base::TxnId;
+    use tidalite_pager::{PageRead, Snapshot, UncommittedRead};
+
+    pub trait Source: PageRead {
+        fn view(&self) -> Pages<'_>;
+        fn txn(&self) -> TxnId;
+        fn user_data(&self) -> &[u8];
+        fn file_bytes(&self) -> u64;
+        /// It may be taken away while it is held.
+        fn may_end(&self) -> bool;
+    }
+
+    impl Source for Snapshot {
+        fn view(&self) -> Pages<'_> {
+            Pages::Snapshot(self)
+        }
+
+        fn txn(&self) -> TxnId {
+            self.txn()
+        }
+
+        fn user_data(&self) -> &[u8] {
+            self.user_data()
+        }
+
+        fn file_bytes(&self) -> u64 {
+            self.file_bytes()
+        }
+
+        fn may_end(&self) -> bool {
+            self.is_evictable()
+        }
+    }
+
+    impl Source for UncommittedRead {
+        fn view(&self) -> Pages<'_> {
+            Pages::Uncommitted(self)
+        }
+
+        fn txn(&self) -> TxnId {
+            self.txn()
+        }
+
+        fn user_data(&self) -> &[u8] {
+            self.user_data()
+        }
+
+        fn file_bytes(&self) -> u64 {
+            self.file_bytes()
+        }
+
+        fn may_end(&self) -> bool {
+            true
+        }
+    }
+}

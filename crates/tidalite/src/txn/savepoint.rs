@@ -7,7 +7,8 @@
 use crate::catalog::roots::Roots;
 use crate::catalog::texts::Texts;
 use crate::txn::leaves::Leaves;
-use crate::txn::write::{Commit, OpenTable, WriteTxn};
+use crate::txn::open_table::OpenTable;
+use crate::txn::write::{Commit, WriteTxn};
 use crate::types::error::Result;
 use std::sync::Arc;
 use tidalite_pager::Durability;

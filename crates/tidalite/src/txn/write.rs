@@ -13,35 +13,28 @@
 //! 3. Which series are open stands in `open` (`open_series.rs`); those of the transaction before are known there, and open when
 //!    they are turned to.
 
-use crate::catalog::entries::{self as catalog, SeriesKey};
+use crate::catalog::roots::INLINE_ROOTS_MAX;
 use crate::catalog::roots::Roots;
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
+use crate::catalog::table_roots::flush_inline;
+use crate::catalog::table_roots::table_entry;
+use crate::catalog::table_roots::table_from;
 use crate::catalog::texts::Texts;
-use crate::database::handle::Shared;
-use crate::maintenance::compact::table_from;
-use crate::series::record::Record;
-use crate::series::write::SeriesMut;
-use crate::tables::multi::MultiTable;
-use crate::tables::open::still_known;
-use crate::tables::table::Table;
 use crate::txn::leaves::Leaves;
 use crate::txn::open_series::OpenSeries;
+use crate::txn::open_table::OpenTable;
+use crate::txn::open_table::still_known;
 use crate::txn::pages::Pages;
+use crate::txn::shared::Shared;
 use crate::types::error::{Error, Result};
-use crate::types::merge_policy::MergePolicy;
-use crate::types::name::SeriesName;
-use crate::types::schema::Schema;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite_base::{SeriesId, TxnId};
+use tidalite_base::TxnId;
 use tidalite_kv::{Ending, Tree};
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
 use tidalite_runs::{Beside, Front, Staging};
 use tidalite_series::Sealed;
-
-/// Bytes of a table name at most.
-pub const TABLE_NAME_BYTES_MAX: usize = 255;
 
 /// What a commit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,19 +45,6 @@ pub struct Commit {
     pub pages_written: u64,
     /// Bytes written, meta blocks included.
     pub bytes_written: u64,
-}
-
-/// A table that this transaction opened.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenTable {
-    pub(crate) name: String,
-    pub(crate) id: u64,
-    pub(crate) tree: Tree,
-    /// Where its last row is, while rows are put in behind it.
-    pub(crate) ending: Ending,
-    pub(crate) changed: bool,
-    /// It is not in the `tables` tree under this name.
-    pub(crate) created: bool,
 }
 
 impl Commit {
@@ -163,133 +143,6 @@ impl WriteTxn {
     /// for an eighth of what is kept, which may be lost so in all: else its commit is refused with `DiskFull`.
     pub fn free_space(&mut self) {
         self.pages.free_space();
-    }
-
-    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) when
-    /// there is none.
-    ///
-    /// # Errors
-    /// `Name` for a text that is no name; what the file reports.
-    pub fn series(&mut self, name: &str) -> Result<SeriesMut<'_>> {
-        if let Some(index) = self.open.named(name) {
-            self.turn_to(index)?;
-            return Ok(SeriesMut::new(self, index));
-        }
-        let parsed = SeriesName::parse(name)?;
-        let index = self.open_or_create(SeriesKey::Name(&parsed), None)?;
-        self.open.name(name, index);
-        Ok(SeriesMut::new(self, index))
-    }
-
-    /// Opens the series with this name and schema; creates it when there is none.
-    ///
-    /// # Errors
-    /// `Schema` when the series is there with another schema; else as for `series`.
-    pub fn series_with(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
-        let parsed = SeriesName::parse(name)?;
-        let index = self.open_or_create(SeriesKey::Name(&parsed), Some(schema))?;
-        Ok(SeriesMut::new(self, index))
-    }
-
-    /// Opens the series with this name and adds the columns of the schema that it lacks behind its own; creates it when
-    /// there is none. So a program whose records have grown by some fields at their end goes on with the series it has.
-    ///
-    /// # Errors
-    /// `Schema` when the columns that the series has are not the first ones of the schema; else as for
-    /// [`SeriesMut::add_columns`].
-    pub fn series_extended(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
-        let parsed = SeriesName::parse(name)?;
-        let key = SeriesKey::Name(&parsed);
-        let Some(id) = catalog::find(&self.roots, &self.pages, key)? else {
-            return self.series_with(name, schema);
-        };
-        let mut series = self.series_by_id(id)?;
-        let own = &series.info().schema;
-        let added = schema.columns.strip_prefix(&own.columns[..]);
-        let Some(added) = added.filter(|_| own.unit == schema.unit) else {
-            catalog::expect_schema(series.info(), schema)?;
-            return Ok(series);
-        };
-        if !added.is_empty() {
-            series.add_columns(added)?;
-        }
-        Ok(series)
-    }
-
-    /// Opens the series with this name, schema and merge policy; creates it when there is none.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// use tidalite::{Error, MemoryStorage, MergePolicy, Options, Schema};
-    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-    /// let mut tx = db.begin_write()?;
-    /// let mut series = tx.series_merging("first", &Schema::point(), MergePolicy::KeepFirst)?;
-    /// series.insert(1_i64, 0.5)?;
-    /// series.insert(1_i64, 0.75)?;
-    /// assert_eq!(series.view()?.latest()?.ok_or("no row")?.f64(1), 0.5);
-    /// let mut series = tx.series_merging("once", &Schema::point(), MergePolicy::Error)?;
-    /// series.insert(1_i64, 0.5)?;
-    /// assert!(matches!(series.insert(1_i64, 0.75), Err(Error::TimeTaken { time: 1, .. })));
-    /// series.insert(2_i64, 0.75)?;
-    /// tx.commit()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `Schema` when the series is there with another schema or another policy ([`SeriesMut::set_merge`] changes it);
-    /// else as for `series`.
-    pub fn series_merging(
-        &mut self,
-        name: &str,
-        schema: &Schema,
-        merge: MergePolicy,
-    ) -> Result<SeriesMut<'_>> {
-        let parsed = SeriesName::parse(name)?;
-        let there = catalog::find(&self.roots, &self.pages, SeriesKey::Name(&parsed))?.is_some();
-        let mut series = self.series_with(name, schema)?;
-        if !there {
-            series.set_merge(merge)?;
-        } else if series.info().merge != merge {
-            let own = series.info().merge.name();
-            let problem = format!(
-                "series {parsed} has the merge policy {own}, asked for was {}",
-                merge.name()
-            );
-            return Err(Error::Schema { problem });
-        }
-        Ok(series)
-    }
-
-    /// Opens or creates the series of a record type.
-    ///
-    /// # Errors
-    /// As for `series_with`.
-    pub fn series_of<R: Record>(&mut self, name: &str) -> Result<SeriesMut<'_>> {
-        self.series_with(name, &R::schema())
-    }
-
-    /// Opens or creates the series that a GUID identifies.
-    ///
-    /// # Errors
-    /// As for `series_with`.
-    pub fn series_of_guid(&mut self, guid: [u8; 16], schema: &Schema) -> Result<SeriesMut<'_>> {
-        let index = self.open_or_create(SeriesKey::Guid(&guid), Some(schema))?;
-        Ok(SeriesMut::new(self, index))
-    }
-
-    /// Opens a series by its number: an array index once it was opened in this transaction.
-    ///
-    /// # Errors
-    /// `NoSuchSeries`; what the file reports.
-    // Always: what a call puts together field by field, and its caller then copies in larger pieces, waits for the stores of the
-    // fields: that was a third of what a row of series in turn cost.
-    #[inline(always)]
-    pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesMut<'_>> {
-        let index = match self.open.index(id) {
-            Some(index) => index,
-            None => self.open_by_id(id)?,
-        };
-        Ok(SeriesMut::new(self, index))
     }
 
     /// Commits durably: when this returns, everything is stored and visible.
@@ -480,77 +333,12 @@ impl WriteTxn {
         Ok((&self.tables[index].tree, &self.pages))
     }
 
-    /// An open table for reading.
-    pub(crate) fn opened_view(&self, index: usize) -> Result<Table<'_>> {
-        self.check_usable()?;
-        let OpenTable { name, tree, .. } = &self.tables[index];
-        Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
-    }
-
-    /// The same of a table of multi-values.
-    pub(crate) fn opened_multi_view(&self, index: usize) -> Result<MultiTable<'_>> {
-        self.check_usable()?;
-        let OpenTable { name, tree, .. } = &self.tables[index];
-        Ok(MultiTable::new(self.pages_view(), *tree, Named::Lent(name)))
-    }
-
     pub(crate) fn pages_view(&self) -> Pages<'_> {
         Pages::Writer(&self.pages)
     }
 
-    fn open_or_create(&mut self, key: SeriesKey<'_>, schema: Option<&Schema>) -> Result<usize> {
-        self.check_usable()?;
-        if let Some(id) = catalog::find(&self.roots, &self.pages, key)? {
-            let index = match self.open.index(id) {
-                Some(index) => index,
-                None => self.open_by_id(id)?,
-            };
-            if let Some(schema) = schema {
-                catalog::expect_schema(&self.open[index].info, schema)?;
-            }
-            return Ok(index);
-        }
-        let default = Schema::point();
-        let schema = schema.unwrap_or(&default);
-        catalog::expect_room(&self.roots, schema)?;
-        if let SeriesKey::Name(name) = key {
-            self.check_name_fits(name)?;
-        }
-        let info =
-            self.changing(|txn| catalog::create(&mut txn.roots, &mut txn.pages, key, schema))?;
-        Ok(self.open.enter(info, &mut self.staging))
-    }
-
-    /// Names are keys of the catalog, and small pages hold but short ones.
-    pub(crate) fn check_name_fits(&self, name: &SeriesName) -> Result<()> {
-        let (name, most) = (name.to_string(), self.key_bytes_max());
-        if name.len() <= most {
-            return Ok(());
-        }
-        let problem = format!(
-            "{} bytes are beyond the {most} that fit the file's small pages",
-            name.len()
-        );
-        Err(Error::Name { name, problem })
-    }
-
     pub(crate) fn key_bytes_max(&self) -> usize {
         tidalite_kv::key_bytes_max(self.pages.page_size())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
-        self.check_usable()?;
-        if let Some(index) = self.open.known(id) {
-            self.turn_to(index)?;
-            return Ok(index);
-        }
-        let info = catalog::info(&self.roots, &self.pages, id)?;
-        let info = info.ok_or_else(|| Error::NoSuchSeries {
-            wanted: format!("number {}", id.0),
-        })?;
-        Ok(self.open.enter(info, &mut self.staging))
     }
 
     /// Puts the roots of changed tables where the next reader finds them.
@@ -591,5 +379,34 @@ impl WriteTxn {
         let tables = self.roots.tables;
         let next = table_from(&tables, &self.pages, Bound::Excluded(found.as_bytes()))?;
         Ok(next.map(|name| (name, Vec::new())))
+    }
+}
+
+impl WriteTxn {
+    /// Notes the root of every table that changed.
+    pub(crate) fn keep_table_roots(&mut self) -> Result<()> {
+        let Self {
+            tables,
+            roots,
+            pages,
+            ..
+        } = self;
+        for table in tables.iter_mut().filter(|table| table.changed) {
+            table.tree.seal(pages)?;
+            if table.created {
+                let entry = table_entry(table.id, &table.tree);
+                roots.tables.insert(pages, table.name.as_bytes(), &entry)?;
+                continue;
+            }
+            if let Some((_, root)) = roots.inline.iter_mut().find(|(id, _)| *id == table.id) {
+                *root = table.tree;
+                continue;
+            }
+            if roots.inline.len() == INLINE_ROOTS_MAX {
+                flush_inline(roots, pages)?;
+            }
+            roots.inline.push((table.id, table.tree));
+        }
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::CheckReport;
 use super::finding::{Finding, Place};
 use super::waiting::Waiting;
-use crate::catalog::entries::{self as catalog, SeriesInfo};
+use crate::catalog::entries::{self, SeriesInfo};
 use crate::catalog::roots::Roots;
 use crate::catalog::table_roots::decode_table_entry;
 use crate::maintenance::watch::Watched;
@@ -208,7 +208,7 @@ impl<'a, 'w> Walk<'a, 'w> {
     fn listed(&mut self, broken: &[Damage]) -> Result<Vec<Arc<SeriesInfo>>> {
         let mut listed = Vec::new();
         let whole = self.around("catalog of series", broken, &mut |walk, at| {
-            catalog::each_from(walk.roots, walk.pages, at, &mut |info| {
+            entries::each_from(walk.roots, walk.pages, at, &mut |info| {
                 listed.push(Arc::new(info));
             })
         })?;
@@ -225,13 +225,13 @@ impl<'a, 'w> Walk<'a, 'w> {
                 self.problem(format!("{} is beyond the numbers given out", info.id));
             }
             let keys = [
-                info.name.as_ref().map(catalog::SeriesKey::Name),
-                info.guid.as_ref().map(catalog::SeriesKey::Guid),
+                info.name.as_ref().map(entries::SeriesKey::Name),
+                info.guid.as_ref().map(entries::SeriesKey::Guid),
             ];
             named += u64::from(keys[0].is_some());
             with_guid += u64::from(keys[1].is_some());
             for key in keys.into_iter().flatten() {
-                let found = catalog::find(self.roots, self.pages, key);
+                let found = entries::find(self.roots, self.pages, key);
                 let found = self.note("names of series", found)?.flatten();
                 if found != Some(info.id) {
                     self.problem(format!("{} is not found as {}", info.id, info.label()));
@@ -297,7 +297,7 @@ impl<'a, 'w> Walk<'a, 'w> {
     }
 
     fn has_record(&mut self, id: SeriesId) -> Result<bool> {
-        let key = catalog::id_key(id);
+        let key = entries::id_key(id);
         let found = self
             .roots
             .records

@@ -1,8 +1,8 @@
 //! What is too old: the horizons of the policies, and the series that have rows before them.
 
 use super::{Cuts, Run, add_cut, clock_of, raw_time};
+use crate::catalog::commit_clock::ClockReading;
 use crate::catalog::entries::SeriesInfo;
-use crate::database::clock::ClockReading;
 use crate::maintenance::retention::{KeepFrom, Retention, nanos};
 use crate::txn::leaves::stored_tree;
 use crate::txn::read::ReadTxn;

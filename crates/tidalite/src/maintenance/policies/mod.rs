@@ -12,13 +12,14 @@
 //!    damaged old leaf is no obstacle. 3. A cap removes nothing while no more than the cap is in use, and never the newest row of a series.
 
 mod age;
+mod background;
 mod preview;
 mod repack;
 mod size;
 
 pub use preview::{Preview, Removal};
 
-use crate::database::clock::ClockReading;
+use crate::catalog::commit_clock::ClockReading;
 use crate::database::handle::Database;
 use crate::maintenance::cold::Cooled;
 use crate::txn::read::ReadTxn;

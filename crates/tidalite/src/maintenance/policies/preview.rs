@@ -3,8 +3,8 @@
 use super::age::waits;
 use super::size::{Unit, cuts_of, oldest, used_bytes};
 use super::{Budget, Cuts, add_cut};
+use crate::catalog::commit_clock::ClockReading;
 use crate::catalog::entries::SeriesInfo;
-use crate::database::clock::ClockReading;
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;

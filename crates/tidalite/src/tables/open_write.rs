@@ -1,36 +1,16 @@
 //! Which tables there are: opening, listing, renaming, dropping. All of it is part of the transaction.
 
-use crate::catalog::roots::Roots;
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
 use crate::tables::multi::MultiTable;
 use crate::tables::multi_mut::MultiTableMut;
 use crate::tables::table::Table;
 use crate::tables::table_mut::TableMut;
-use crate::txn::write::{OpenTable, TABLE_NAME_BYTES_MAX, WriteTxn};
+use crate::txn::open_table::names;
+use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX};
+use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
-use tidalite_base::Corrupt;
 use tidalite_kv::{Ending, Tree};
-use tidalite_pager::PageRead;
-
-/// The names in the catalog and those of tables that are open and not in it yet, in order.
-pub(crate) fn names<R: PageRead>(
-    roots: &Roots,
-    pages: &R,
-    open: &[OpenTable],
-) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    let mut cursor = roots.tables.cursor(pages);
-    while cursor.next()? {
-        let name = std::str::from_utf8(cursor.key())
-            .map_err(|error| Corrupt::new("name of a table", 0, error.to_string(), "UTF-8"))?;
-        names.push(name.to_owned());
-    }
-    let created = open.iter().filter(|table| table.created);
-    names.extend(created.map(|table| table.name.clone()));
-    names.sort_unstable();
-    Ok(names)
-}
 
 /// Passes a table of this kind on; another is an error.
 pub(crate) fn expect_kind<'a>(
@@ -45,23 +25,6 @@ pub(crate) fn expect_kind<'a>(
         }),
         found => Ok(found),
     }
-}
-
-/// Tables that a transaction leaves open for the next one.
-const KNOWN_MAX: usize = 16;
-
-/// Of the tables that a transaction had open, and of those that it knew under this catalog, what the next one knows.
-pub(crate) fn still_known(
-    mut open: Vec<OpenTable>,
-    (before, known): (Tree, Vec<OpenTable>),
-    catalog: &Tree,
-) -> Vec<OpenTable> {
-    if before != *catalog {
-        return Vec::new();
-    }
-    open.extend(known);
-    open.truncate(KNOWN_MAX);
-    open
 }
 
 impl WriteTxn {
@@ -383,5 +346,21 @@ impl WriteTxn {
             self.roots.inline.retain(|(id, _)| *id != table.id);
         }
         Ok(())
+    }
+}
+
+impl WriteTxn {
+    /// An open table for reading.
+    pub(crate) fn opened_view(&self, index: usize) -> Result<Table<'_>> {
+        self.check_usable()?;
+        let OpenTable { name, tree, .. } = &self.tables[index];
+        Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
+    }
+
+    /// The same of a table of multi-values.
+    pub(crate) fn opened_multi_view(&self, index: usize) -> Result<MultiTable<'_>> {
+        self.check_usable()?;
+        let OpenTable { name, tree, .. } = &self.tables[index];
+        Ok(MultiTable::new(self.pages_view(), *tree, Named::Lent(name)))
     }
 }
