@@ -4,7 +4,7 @@ use crate::database::background::Background;
 use crate::database::handle::Database;
 use crate::database::options::Options;
 use crate::database::options::Schedule;
-use crate::series::parallel::scan_threads_default;
+use crate::series::helpers::scan_threads_default;
 use crate::txn::shared::Shared;
 use crate::types::error::Result;
 use std::path::Path;

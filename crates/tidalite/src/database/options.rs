@@ -4,7 +4,7 @@ use crate::catalog::roots::Roots;
 use crate::database::background::Round;
 use crate::database::handle::Database;
 use crate::database::verify;
-use crate::series::parallel::SCAN_THREADS_MAX;
+use crate::series::helpers::SCAN_THREADS_MAX;
 use std::time::Duration;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
 pub use tidalite_pager::{OpenMode, ReadAhead, Verify};

@@ -10,6 +10,8 @@ use crate::database::handle::Database;
 use crate::database::options::{OpenMode, Options};
 use crate::maintenance::read_ahead::{Copier, read_ahead};
 use crate::maintenance::watch::{Running, Watch};
+use crate::series::read::Series;
+use crate::series::write::SeriesMut;
 use crate::tables::table::Table;
 use crate::tables::table_mut::TableMut;
 use crate::txn::read::ReadTxn;
@@ -109,7 +111,7 @@ impl ReadTxn {
             }
             // Rows that are alone at their times need not be asked.
             running.at(&info.label());
-            series.copy_rows(&mut to, running)?;
+            copy_series_rows(&series, &mut to, running)?;
             to.set_merge(info.merge)?;
             for (key, text) in series.annotations()? {
                 to.annotate(&key, &text)?;
@@ -201,4 +203,37 @@ impl Database {
     pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
         self.begin_read()?.copy_to_watched(path, watch)
     }
+}
+
+/// Appends all rows of a series to one with the same columns.
+fn copy_series_rows(
+    from: &Series<'_>,
+    to: &mut SeriesMut<'_>,
+    running: &mut Running<'_>,
+) -> Result<()> {
+    let columns = from.state.info.schema.columns.len();
+    let all = from.all();
+    let mut scan = all.scan();
+    while let Some(vector) = scan.next()? {
+        let mut texts: Vec<Vec<u64>> = Vec::new();
+        for (c, column) in from.state.info.schema.columns.iter().enumerate() {
+            if !column.ty.is_text() {
+                texts.push(Vec::new());
+                continue;
+            }
+            let word = |&word: &u64| match column.is_null(word) {
+                true => Ok(word),
+                false => to.text_word(c, &from.text(c, word)?),
+            };
+            texts.push(vector.words(c).iter().map(word).collect::<Result<_>>()?);
+        }
+        let words = (0..columns).map(|c| match &texts[c][..] {
+            [] => vector.words(c),
+            texts => texts,
+        });
+        let words: Vec<&[u64]> = words.collect();
+        to.append_rows(vector.times(), &words)?;
+        running.done_with(8 * vector.times().len() * (1 + columns))?;
+    }
+    Ok(())
 }

@@ -1,11 +1,11 @@
 //! More ways into a series: candlesticks, values that are wanted, the row at or nearest to a time.
 
 use crate::series::aggregate::Aggregate;
-use crate::series::columns::IntoColumn;
 use crate::series::range::Range;
 use crate::series::read::Series;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
+use crate::types::into_column::IntoColumn;
 use crate::types::row::Row;
 use crate::types::time::Instant;
 use crate::types::value::units_at_or_below;

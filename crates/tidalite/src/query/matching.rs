@@ -2,11 +2,11 @@
 
 use crate::query::filter::{Direction, ValueFilter};
 use crate::series::aggregate::{Aggregate, Window};
-use crate::series::columns::IntoColumn;
 use crate::series::range::{Range, Vector};
 use crate::series::read::Series;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
+use crate::types::into_column::IntoColumn;
 use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 

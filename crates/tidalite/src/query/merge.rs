@@ -272,3 +272,9 @@ impl<'s> MergedRows<'s> {
         }))
     }
 }
+
+impl AsRef<[u64]> for MergedRow<'_> {
+    fn as_ref(&self) -> &[u64] {
+        self.words
+    }
+}

@@ -15,7 +15,7 @@
 
 use crate::query::units;
 use crate::series::aggregate::Aggregate;
-use crate::series::parallel::{Helpers, VECTORS_MIN};
+use crate::series::helpers::{Helpers, VECTORS_MIN};
 use crate::series::read::Series;
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
@@ -267,5 +267,39 @@ impl<'s, 't> Group<'s, 't> {
             }
         }
         Ok(whole)
+    }
+}
+
+impl Selection<'_> {
+    /// Asks each series, on the threads at hand ([`Options::scan_threads`](crate::Options::scan_threads)), and returns the answers in the order of the
+    /// series.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// # let mut tx = db.begin_write()?;
+    /// # for host in ["a", "b"] { tx.series(&format!(r#"load{{host="{host}"}}"#))?.insert(7_i64, 0.5)?; }
+    /// # tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let greatest = snap.select("load")?.in_parallel(|host| Ok(host.all().aggregate(1)?.max()))?;
+    /// assert_eq!(greatest, [Some((0.5, 7)), Some((0.5, 7))]);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// That of the first series that fails.
+    ///
+    /// # Panics
+    /// When `ask` does.
+    pub fn in_parallel<T: Send>(
+        &self,
+        ask: impl Fn(&Series<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let series: Vec<_> = self.series().iter().collect();
+        match Helpers::of_all(&series) {
+            Some(helpers) => helpers.ask_each(&series, |_, series| ask(series)),
+            None => series.into_iter().map(ask).collect(),
+        }
     }
 }

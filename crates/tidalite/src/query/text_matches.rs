@@ -1,11 +1,11 @@
 //! Rows by what their text says: events.
 
 use crate::catalog::texts;
-use crate::series::columns::IntoColumn;
 use crate::series::range::Range;
 use crate::txn::pages::Pages;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
+use crate::types::into_column::IntoColumn;
 use crate::types::row::Row;
 use crate::types::value::Value;
 use std::collections::HashMap;

@@ -1,71 +1,12 @@
-//! Columns by number or by name, and their words as values of a type.
+//! Words of rows as values of a type, by column.
 
-use crate::query::merge::MergedRow;
 use crate::series::range::Vector;
 use crate::series::read::Series;
 use crate::series::record::{Field, RowReader};
 use crate::types::column::ColumnType;
-use crate::types::error::{Error, Result};
-use crate::types::row::Row;
-use crate::types::schema::Schema;
+use crate::types::error::Result;
+use crate::types::into_column::IntoColumn;
 use bytemuck::cast_slice;
-
-/// What names a column: its number, the first of a schema being 0, or its name.
-///
-/// ```
-/// use tidalite::{IntoColumn, Schema};
-/// let point = Schema::point();
-/// assert_eq!("value".column_of(&point)?, 1);
-/// assert_eq!(1.column_of(&point)?, 1);
-/// assert!("speed".column_of(&point).is_err() && 2.column_of(&point).is_err());
-/// # Ok::<(), tidalite::Error>(())
-/// ```
-pub trait IntoColumn {
-    /// The number of the column in the schema.
-    ///
-    /// # Errors
-    /// `Schema` when there is no such column.
-    fn column_of(self, schema: &Schema) -> Result<usize>;
-}
-
-impl IntoColumn for usize {
-    #[inline]
-    fn column_of(self, schema: &Schema) -> Result<usize> {
-        if self < schema.columns.len() {
-            return Ok(self);
-        }
-        let count = schema.columns.len();
-        let problem = format!("there are {count} columns, asked for was number {self}");
-        Err(Error::Schema { problem })
-    }
-}
-
-impl IntoColumn for &str {
-    fn column_of(self, schema: &Schema) -> Result<usize> {
-        schema.column(self).ok_or_else(|| {
-            let problem = format!("there is no column {self} in {schema}");
-            Error::Schema { problem }
-        })
-    }
-}
-
-impl IntoColumn for &String {
-    fn column_of(self, schema: &Schema) -> Result<usize> {
-        self.as_str().column_of(schema)
-    }
-}
-
-impl AsRef<[u64]> for Row {
-    fn as_ref(&self) -> &[u64] {
-        &self.words
-    }
-}
-
-impl AsRef<[u64]> for MergedRow<'_> {
-    fn as_ref(&self) -> &[u64] {
-        self.words
-    }
-}
 
 /// Whether words of a column can be told as a field of type `asked`. Floats of 32 bits are kept as those of 64.
 fn fits(own: ColumnType, asked: ColumnType) -> bool {

@@ -16,9 +16,9 @@
 //! out leaves no text behind, where it came with its texts.
 
 use crate::catalog::texts;
-use crate::series::duplicates::Taken;
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::Seen;
+use crate::txn::known_times::Taken;
 use crate::types::error::Result;
 use tidalite_base::checksum;
 use tidalite_base::limits::COLUMNS_MAX;

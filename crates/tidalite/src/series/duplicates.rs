@@ -18,21 +18,13 @@
 
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::Guard;
+use crate::txn::known_times::Taken;
 use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use std::collections::BTreeSet;
 
 /// Rows on each side of a late one whose times are remembered: the next late row is often near.
 const KNOWN_ROWS: usize = 512;
-
-/// What is to be done with a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    /// Stage it.
-    Free,
-    /// Leave it out.
-    LeftOut,
-}
 
 impl SeriesMut<'_> {
     /// Whether a row at `time` may be staged. Changes nothing but what is known.

@@ -5,10 +5,10 @@
 //! of these figures alone. So nothing can be read that was not asked for.
 
 use crate::series::aggregate::{Aggregate, Window};
-use crate::series::columns::IntoColumn;
 use crate::series::range::Range;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
+use crate::types::into_column::IntoColumn;
 use tidalite_codec::Parts;
 
 /// A figure of an aggregate.

@@ -8,6 +8,8 @@ pub(crate) mod cursor;
 pub(crate) mod distinct;
 pub(crate) mod duplicates;
 pub(crate) mod figures;
+pub(crate) mod helpers;
+pub(crate) mod intervals;
 pub(crate) mod keep_all;
 pub(crate) mod lifecycle;
 pub(crate) mod open_read;

@@ -1,12 +1,12 @@
 //! The rows of an interval of a series: counted, folded, walked by vectors or by rows.
 
 use crate::series::aggregate::{Aggregate, Window};
-use crate::series::columns::IntoColumn;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::column::ColumnType;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
+use crate::types::into_column::IntoColumn;
 use crate::types::point::{Point, Sample};
 use crate::types::schema::Schema;
 use tidalite_base::limits::COLUMNS_MAX;

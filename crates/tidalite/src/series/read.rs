@@ -6,19 +6,13 @@
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::Roots;
 use crate::catalog::texts::{self, TextCache};
-use crate::maintenance::watch::Running;
 use crate::series::cursor::Cursor;
-use crate::series::parallel::Helpers;
-use crate::series::range::Range;
-use crate::series::write::SeriesMut;
+use crate::series::helpers::Helpers;
 use crate::txn::pages::Pages;
 use crate::txn::series_cache::OpenedSeries;
 use crate::types::error::Result;
-use crate::types::interval::inclusive;
 use crate::types::row::Row;
-use crate::types::time::Instant;
 use crate::types::value::Value;
-use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_kv::Tree;
@@ -113,14 +107,6 @@ impl<'a> Series<'a> {
         self.state.info.id
     }
 
-    /// Rows.
-    ///
-    /// # Errors
-    /// Damage where late rows overlap sealed ones.
-    pub fn count(&self) -> Result<u64> {
-        self.all().count()
-    }
-
     /// First and last timestamp. Reads nothing.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
@@ -211,67 +197,6 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// All rows.
-    #[must_use]
-    pub fn all(&self) -> Range<'_> {
-        self.between(..)
-    }
-
-    /// The rows from `t` on.
-    ///
-    /// # Errors
-    /// `Timestamp` when `t` is a text that is none or does not fit the unit.
-    pub fn from(&self, t: impl Instant) -> Result<Range<'_>> {
-        let (_, first) = t.steps_around(self.state.info.schema.unit)?;
-        Ok(self.between(first..))
-    }
-
-    /// The rows from the one that was current at `t` on: from the last row at or before `t`, or from the
-    /// first row when none is that early. So do the for-each functions of the LMDB time-series engine begin.
-    ///
-    /// # Errors
-    /// As for `from`; a damaged or unreadable block.
-    pub fn from_current(&self, t: impl Instant) -> Result<Range<'_>> {
-        let t = t.in_unit(self.state.info.schema.unit)?;
-        let current = self.cursor().search(t)?.map_or(t, |row| row.time);
-        Ok(self.between(current..))
-    }
-
-    /// The rows from the one that was current at the beginning on, as `from_current` has them, up to the last before the end. So does the
-    /// for-each between two times of the LMDB time-series engine.
-    ///
-    /// # Errors
-    /// As for `from_current`.
-    pub fn within_current<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
-        let (_, end) = times.end.steps_around(self.state.info.schema.unit)?;
-        let from = self.from_current(times.start)?.from;
-        Ok(self.between(from..end))
-    }
-
-    /// The rows of an interval of raw times in the series' unit; `a..b` is a <= t < b.
-    #[must_use]
-    pub fn between(&self, times: impl RangeBounds<i64>) -> Range<'_> {
-        let (from, to) = inclusive(&times);
-        Range {
-            series: self,
-            from,
-            to,
-        }
-    }
-
-    /// The rows of an interval given as [`Instant`]s: timestamps, or texts such as `"2014-06-01"`; `a..b` is a <= t < b, also where
-    /// a bound lies between two steps of the series' unit.
-    ///
-    /// # Errors
-    /// `Timestamp` when a bound is a text that is none or does not fit the unit.
-    pub fn within<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
-        let unit = self.state.info.schema.unit;
-        // A row at a step is before a time if it is before the first step at or after that.
-        let (_, start) = times.start.steps_around(unit)?;
-        let (_, end) = times.end.steps_around(unit)?;
-        Ok(self.between(start..end))
-    }
-
     /// A cursor in front of the first row.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
@@ -279,39 +204,6 @@ impl<'a> Series<'a> {
             inner: self.view().cursor(),
             unit: self.state.info.schema.unit,
         }
-    }
-
-    /// Appends all rows to a series with the same columns.
-    pub(crate) fn copy_rows(
-        &self,
-        to: &mut SeriesMut<'_>,
-        running: &mut Running<'_>,
-    ) -> Result<()> {
-        let columns = self.state.info.schema.columns.len();
-        let all = self.all();
-        let mut scan = all.scan();
-        while let Some(vector) = scan.next()? {
-            let mut texts: Vec<Vec<u64>> = Vec::new();
-            for (c, column) in self.state.info.schema.columns.iter().enumerate() {
-                if !column.ty.is_text() {
-                    texts.push(Vec::new());
-                    continue;
-                }
-                let word = |&word: &u64| match column.is_null(word) {
-                    true => Ok(word),
-                    false => to.text_word(c, &self.text(c, word)?),
-                };
-                texts.push(vector.words(c).iter().map(word).collect::<Result<_>>()?);
-            }
-            let words = (0..columns).map(|c| match &texts[c][..] {
-                [] => vector.words(c),
-                texts => texts,
-            });
-            let words: Vec<&[u64]> = words.collect();
-            to.append_rows(vector.times(), &words)?;
-            running.done_with(8 * vector.times().len() * (1 + columns))?;
-        }
-        Ok(())
     }
 
     /// The times in which the leaves of this version and of an older one may differ.

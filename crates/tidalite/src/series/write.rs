@@ -3,9 +3,9 @@
 use crate::catalog::entries::wrong_columns;
 use crate::catalog::entries::{self, SeriesInfo};
 use crate::catalog::texts::Texts;
-use crate::series::duplicates::Taken;
 use crate::series::record::{Record, RowWriter, TextSink};
 use crate::txn::known_times::Guard;
+use crate::txn::known_times::Taken;
 use crate::txn::open_series::OneSeries;
 use crate::txn::write::WriteTxn;
 use crate::types::column::Column;

@@ -1,5 +1,6 @@
 //! Ordered tables of a transaction: bytes or typed, with one value or a set of values a key.
 
+pub(crate) mod bounds;
 pub(crate) mod cached;
 pub(crate) mod key_range;
 pub(crate) mod multi;

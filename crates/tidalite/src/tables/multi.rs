@@ -4,8 +4,8 @@
 //! integers are best given in big-endian bytes (see `tidalite_base::order`): they then sort by number.
 
 use crate::catalog::table_name::Named;
+use crate::tables::bounds::pairs_between;
 use crate::tables::key_range::KeyRange;
-use crate::tables::range::pairs_between;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 use tidalite_kv::{PairCursor, PutRow, TableShape, Tree};

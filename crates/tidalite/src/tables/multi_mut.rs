@@ -1,8 +1,9 @@
 //! A table of multi-values in a write transaction: every way to change it.
 
+use crate::tables::bounds::PairEnds;
+use crate::tables::bounds::pairs_between;
 use crate::tables::key_range::KeyRange;
 use crate::tables::multi::MultiTable;
-use crate::tables::range::PairEnds;
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use std::ops::{Bound, RangeBounds};
@@ -237,10 +238,7 @@ impl<'t> MultiTableMut<'t> {
     /// # Errors
     /// A full disk; a damaged page.
     pub fn remove_range(&mut self, range: impl KeyRange) -> Result<u64> {
-        self.cut(crate::tables::range::pairs_between(
-            range.begin(),
-            range.end(),
-        ))
+        self.cut(pairs_between(range.begin(), range.end()))
     }
 
     /// Removes all pairs in a range of pairs, so that of the first key and of the last one some values may stay; returns how many. Bounds the
@@ -267,7 +265,7 @@ impl<'t> MultiTableMut<'t> {
         &mut self,
         range: impl RangeBounds<(K, V)>,
     ) -> Result<u64> {
-        self.cut(crate::tables::range::owned_pairs(&range))
+        self.cut(crate::tables::bounds::owned_pairs(&range))
     }
 
     fn cut(&mut self, (begin, end): PairEnds) -> Result<u64> {

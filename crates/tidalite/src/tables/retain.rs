@@ -1,7 +1,7 @@
 //! Removing the entries of a table that a caller does not want to keep.
 
+use crate::tables::bounds::{Ends, owned};
 use crate::tables::key_range::KeyRange;
-use crate::tables::range::{Ends, owned};
 use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 use std::ops::Bound;

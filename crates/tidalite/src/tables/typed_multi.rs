@@ -1,8 +1,9 @@
 //! Tables of multi-values whose keys and values have Rust types, over those of bytes.
 
+use crate::tables::bounds::PairEnds;
 use crate::tables::multi::MultiTable;
 use crate::tables::multi_mut::MultiTableMut;
-use crate::tables::range::{MultiRange, PairEnds};
+use crate::tables::range::MultiRange;
 use crate::tables::typed::decode;
 use crate::types::error::Result;
 use std::marker::PhantomData;

@@ -106,3 +106,12 @@ impl Seen {
         self.rows.push_row(time, words);
     }
 }
+
+/// What is to be done with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// Stage it.
+    Free,
+    /// Leave it out.
+    LeftOut,
+}

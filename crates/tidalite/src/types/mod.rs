@@ -5,6 +5,7 @@ pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod grid;
 pub(crate) mod interval;
+pub(crate) mod into_column;
 pub(crate) mod merge_policy;
 pub(crate) mod name;
 pub(crate) mod point;

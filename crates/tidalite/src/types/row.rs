@@ -38,3 +38,9 @@ impl From<tidalite_series::Row> for Row {
         }
     }
 }
+
+impl AsRef<[u64]> for Row {
+    fn as_ref(&self) -> &[u64] {
+        &self.words
+    }
+}

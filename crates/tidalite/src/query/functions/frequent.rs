@@ -21,10 +21,10 @@
 //! counters, one of `a` alone its own and `n`, one of `b` alone its own and `m`. Each is at least `m + n`. What the items of one alone got in addition
 //! is no more than what is cut off with as many of the smallest, so those that stay add up to no more than both totals.
 
-use crate::series::columns::IntoColumn;
 use crate::series::range::Range;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
+use crate::types::into_column::IntoColumn;
 use crate::types::value::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

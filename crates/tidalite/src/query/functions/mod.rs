@@ -32,11 +32,11 @@ pub use moving::{MovingMean, MovingMeanOver};
 pub use running::CumulativeSum;
 pub use two::Combined;
 
-use crate::series::columns::IntoColumn;
 use crate::series::range::Range;
 use crate::txn::pages::Pages;
 use crate::types::column::Column;
 use crate::types::error::{Error, Result};
+use crate::types::into_column::IntoColumn;
 use tidalite_series::Scan;
 
 /// A value at a time. In the series' unit; of several series together, in nanoseconds since 1970.
