@@ -1,6 +1,5 @@
 //! What a check finds, and where: in the user's terms, not only as an address.
 
-use super::waiting::HitSeries;
 use crate::catalog::entries::SeriesInfo;
 use crate::types::schema::Unit;
 use crate::types::text_form::key_text;
@@ -198,4 +197,18 @@ fn keys(f: &mut fmt::Formatter<'_>, from: &[u8], to: Option<&[u8]>) -> fmt::Resu
             key_text(to)
         ),
     }
+}
+
+/// A series of which rows may be hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HitSeries {
+    /// Its number.
+    pub id: SeriesId,
+    /// Its name or GUID.
+    pub name: String,
+    /// The first and the last time of what may be hit, in the series' unit.
+    pub span: (i64, i64),
+    /// The unit.
+    pub unit: Unit,
 }

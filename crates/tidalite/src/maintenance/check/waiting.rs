@@ -1,8 +1,7 @@
 //! Whose rows damage of the front takes along: the front knows series by number and layout, users by name.
 
-use super::finding::Place;
+use super::finding::{HitSeries, Place};
 use crate::catalog::entries::SeriesInfo;
-use crate::types::schema::Unit;
 use std::borrow::Borrow;
 use tidalite_base::SeriesId;
 use tidalite_runs::{Front, Hit};
@@ -11,20 +10,6 @@ use tidalite_runs::{Front, Hit};
 const SERIES_NAMED: usize = 1024;
 /// Series that all findings of a report name together.
 const NAMED_IN_ALL: usize = 1 << 16;
-
-/// A series of which rows may be hit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HitSeries {
-    /// Its number.
-    pub id: SeriesId,
-    /// Its name or GUID.
-    pub name: String,
-    /// The first and the last time of what may be hit, in the series' unit.
-    pub span: (i64, i64),
-    /// The unit.
-    pub unit: Unit,
-}
 
 /// The series whose rows may be in the front.
 pub(crate) struct Waiting<'i> {

@@ -1,7 +1,7 @@
 //! The walk over one version: what it reaches is claimed, what is wrong becomes a finding.
 
-use super::CheckReport;
 use super::finding::{Finding, Place};
+use super::report::CheckReport;
 use super::waiting::Waiting;
 use crate::catalog::entries::{self, SeriesInfo};
 use crate::catalog::roots::Roots;

@@ -1,7 +1,7 @@
 //! The rows of a series that differ: in what a column says, not in the number that stands for a text, which may be another one when the
 //! same text is written again.
 
-use super::{Change, Tell};
+use super::change::{Change, Tell};
 use crate::series::range::Range;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;

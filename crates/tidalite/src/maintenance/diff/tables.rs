@@ -1,6 +1,6 @@
 //! The pairs of a table that differ, those of nested tables among them.
 
-use super::{Change, Tell};
+use super::change::{Change, Tell};
 use crate::catalog::table_roots::expect_first_time;
 use crate::types::error::Result;
 use std::cmp::Ordering;

@@ -1,6 +1,7 @@
 //! What is too old: the horizons of the policies, and the series that have rows before them.
 
-use super::{Cuts, Run, add_cut, clock_of, raw_time};
+use super::cuts::{Cuts, add_cut, clock_of, raw_time};
+use super::run::Run;
 use crate::catalog::commit_clock::ClockReading;
 use crate::catalog::entries::SeriesInfo;
 use crate::maintenance::retention::{KeepFrom, Retention, nanos};
@@ -153,4 +154,19 @@ pub(super) fn waits(snap: &ReadTxn, cuts: &Cuts, wall: Timestamp) -> Result<bool
         }
     }
     Ok(false)
+}
+
+impl ReadTxn {
+    /// The series of the pattern that have leaves, not cold yet, all of whose rows are before `nanos`; and that time as they count.
+    pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
+        let mut warm = Vec::new();
+        for info in self.list(pattern)? {
+            let tree = self.tree_of(&info)?;
+            let raw = raw_time(info.schema.unit, nanos);
+            if tree.has_warm_leaves(&self.pages, raw)? {
+                warm.push((info.id, raw));
+            }
+        }
+        Ok(warm)
+    }
 }

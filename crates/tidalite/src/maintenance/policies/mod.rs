@@ -13,164 +13,27 @@
 
 mod age;
 mod background;
+mod budget;
+mod cuts;
 mod preview;
 mod repack;
+mod report;
+mod run;
 mod size;
 
+pub use budget::Budget;
 pub use preview::{Preview, Removal};
+pub use report::{CapState, Holder, Maintained};
+
+use run::Run;
 
 use crate::catalog::commit_clock::ClockReading;
 use crate::database::handle::Database;
-use crate::maintenance::cold::Cooled;
-use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
-use crate::types::error::{Error, Result};
-use crate::types::schema::Unit;
+use crate::types::error::Result;
 use crate::types::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use tidalite_base::{SeriesId, TxnId};
-
-/// How much one call of [`Database::maintain`] may do.
-#[derive(Clone, Copy, Debug)]
-pub struct Budget {
-    /// No commit is begun after this time, but for the first that removes rows and the first that makes leaves cold: so each call gets on,
-    /// however long it takes to look at a million series. Without any time nothing is done, and [`Maintained::more`] says what there is.
-    pub time: Duration,
-    /// Series that are cut in one commit.
-    pub series: usize,
-    /// What counts as now, whatever the clocks show. `None`: what [`Database::clock`] says.
-    pub now: Option<Timestamp>,
-    /// The wall clock is right, however far ahead of the commits' clock: see [`Database::clock`].
-    pub confirm_clock: bool,
-}
-
-impl Default for Budget {
-    /// A second, a thousand series a commit, the wall clock as far as the commits' clock bears it out.
-    fn default() -> Self {
-        Self {
-            time: Duration::from_secs(1),
-            series: 1000,
-            now: None,
-            confirm_clock: false,
-        }
-    }
-}
-
-impl Budget {
-    pub(crate) fn clock(&self) -> BudgetClock {
-        BudgetClock {
-            deadline: Instant::now().checked_add(self.time),
-            first: !self.time.is_zero(),
-        }
-    }
-}
-
-/// Says when the time of a budget is over.
-pub(crate) struct BudgetClock {
-    deadline: Option<Instant>,
-    /// The first step is still to be taken, whatever the time.
-    first: bool,
-}
-
-impl BudgetClock {
-    /// Whether there is no time for the next step.
-    pub(crate) fn is_over(&mut self) -> bool {
-        !std::mem::take(&mut self.first)
-            && self
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-    }
-}
-
-/// Something that keeps pages of an old version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Holder {
-    /// A pin.
-    Pin {
-        /// Its name.
-        name: String,
-        /// The version that it keeps.
-        txn: TxnId,
-    },
-    /// A snapshot that somebody reads.
-    Reader {
-        /// Its process.
-        process: u32,
-        /// The version that it sees.
-        txn: TxnId,
-    },
-}
-
-/// A file under a cap for the whole file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CapState {
-    /// The cap: the least of them, where there are several.
-    pub cap_bytes: u64,
-    /// Bytes in use before, as the cap counts them.
-    pub used_before: u64,
-    /// Bytes in use now. More than the cap only where nothing is left that could be removed, or where the time was up.
-    pub used_bytes: u64,
-    /// Bytes of the file now.
-    pub file_bytes: u64,
-    /// Bytes of pages that only old versions need.
-    pub held_bytes: u64,
-    /// The pins and readers of these versions, where the file is longer than the cap.
-    pub holders: Vec<Holder>,
-}
-
-/// What maintenance did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Maintained {
-    /// Series that were cut.
-    pub series: u64,
-    /// Rows that were removed.
-    pub rows: u64,
-    /// Commits.
-    pub commits: u64,
-    /// What became cold; its commits are counted there.
-    pub cold: Cooled,
-    /// True when the budget ended before the work did.
-    pub more: bool,
-    /// How the file stands to a cap for the whole file, where more was in use than the cap or the file is longer.
-    pub cap: Option<CapState>,
-    /// The wall clock is ahead, and by it there would be more to remove or to make cold: that waits until the clock is confirmed.
-    pub clock_ahead: Option<ClockReading>,
-}
-
-/// One call of `maintain`.
-struct Run<'a> {
-    database: &'a Database,
-    budget: &'a Budget,
-    /// Where its transactions come from; when that gives none, the call ends.
-    begin: &'a dyn Fn() -> Result<Option<WriteTxn>>,
-    clock: BudgetClock,
-    done: Maintained,
-    /// Series that were cut, each once.
-    cut: BTreeSet<SeriesId>,
-}
-
-/// Raw times before which rows go.
-type Cuts = BTreeMap<SeriesId, i64>;
-
-/// Adds a cut; of two of one series the later one counts.
-fn add_cut(cuts: &mut Cuts, id: SeriesId, raw: i64) {
-    let cut = cuts.entry(id).or_insert(raw);
-    *cut = raw.max(*cut);
-}
-
-/// A raw time as nanoseconds since 1970, in 128 bits: every unit's times fit.
-fn clock_of(unit: Unit, raw: i64) -> i128 {
-    (i128::from(raw) - i128::from(unit.steps_to_1970())) * i128::from(unit.nanos())
-}
-
-/// The first raw time at or after `nanos`.
-fn raw_time(unit: Unit, nanos: i128) -> i64 {
-    let raw = -(-nanos).div_euclid(unit.nanos().into()) + i128::from(unit.steps_to_1970());
-    raw.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
 
 impl Database {
     /// Keeps to the policies: removes what is too old or too much, oldest first, in commits of bounded size; then gives old leaves the
@@ -276,83 +139,5 @@ impl Database {
             return Ok((reading.wall, None));
         }
         Ok((reading.now(), reading.is_ahead.then_some(reading)))
-    }
-}
-
-impl Run<'_> {
-    /// Makes the commits' clock follow the wall clock, where that was confirmed.
-    fn confirm_clock(&mut self) -> Result<()> {
-        let ahead = || Ok::<_, Error>(self.database.clock()?.is_ahead);
-        if !self.budget.confirm_clock || self.budget.time.is_zero() || !ahead()? {
-            return Ok(());
-        }
-        if let Some(mut txn) = (self.begin)()? {
-            // On a full disk, too.
-            txn.free_space();
-            txn.confirm_clock();
-            txn.commit()?;
-        }
-        Ok(())
-    }
-
-    /// The next transaction; `None` when the time is up, or there is none to be had.
-    fn begin(&mut self) -> Result<Option<WriteTxn>> {
-        let txn = if self.clock.is_over() {
-            None
-        } else {
-            (self.begin)()?
-        };
-        self.done.more |= txn.is_none();
-        Ok(txn)
-    }
-
-    /// Removes the rows before these raw times, a bounded number of series a commit; false when the call has to end.
-    fn remove(&mut self, cuts: Cuts) -> Result<bool> {
-        let cuts: Vec<(SeriesId, i64)> = cuts.into_iter().collect();
-        for cuts in cuts.chunks(self.budget.series.max(1)) {
-            let Some(mut txn) = self.begin()? else {
-                return Ok(false);
-            };
-            let mut rows = 0;
-            for &(id, cut) in cuts {
-                let removed = match txn.series_by_id(id) {
-                    // Removed since the cut was decided.
-                    Err(Error::NoSuchSeries { .. }) => continue,
-                    series => series?.delete(..cut)?,
-                };
-                if removed > 0 {
-                    self.cut.insert(id);
-                    rows += removed;
-                }
-            }
-            if rows > 0 {
-                txn.commit()?;
-                self.done.rows += rows;
-                self.done.commits += 1;
-            }
-        }
-        Ok(true)
-    }
-
-    fn finish(self) -> Maintained {
-        Maintained {
-            series: self.cut.len() as u64,
-            ..self.done
-        }
-    }
-}
-
-impl ReadTxn {
-    /// The series of the pattern that have leaves, not cold yet, all of whose rows are before `nanos`; and that time as they count.
-    pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
-        let mut warm = Vec::new();
-        for info in self.list(pattern)? {
-            let tree = self.tree_of(&info)?;
-            let raw = raw_time(info.schema.unit, nanos);
-            if tree.has_warm_leaves(&self.pages, raw)? {
-                warm.push((info.id, raw));
-            }
-        }
-        Ok(warm)
     }
 }

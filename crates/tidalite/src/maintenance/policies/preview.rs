@@ -1,8 +1,9 @@
 //! What maintenance would remove, without removing it.
 
 use super::age::waits;
+use super::budget::Budget;
+use super::cuts::{Cuts, add_cut};
 use super::size::{Unit, cuts_of, oldest, used_bytes};
-use super::{Budget, Cuts, add_cut};
 use crate::catalog::commit_clock::ClockReading;
 use crate::catalog::entries::SeriesInfo;
 use crate::database::handle::Database;

@@ -3,7 +3,7 @@
 //! Leaves of many series lie in one extent, and it is free only when all of them are dead. A cap for the whole file that removes the oldest
 //! leaves of each series would free nothing where each extent holds one series after the other, as after an import.
 
-use super::Run;
+use super::run::Run;
 use crate::txn::read::ReadTxn;
 use crate::types::error::{Error, Result};
 use tidalite_base::SeriesId;

@@ -4,7 +4,9 @@
 //! than what is surely too much, and then it is measured again.
 
 use super::age::Candidate;
-use super::{CapState, Cuts, Holder, Run, add_cut, clock_of};
+use super::cuts::{Cuts, add_cut, clock_of};
+use super::report::{CapState, Holder};
+use super::run::Run;
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;

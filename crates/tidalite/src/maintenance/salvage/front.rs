@@ -1,6 +1,6 @@
 //! Rows that were not yet in leaves: from the front's record, or block by block.
 
-use super::Rescue;
+use super::rescue::Rescue;
 use crate::maintenance::check::{Finding, Place, Waiting};
 use crate::types::error::Result;
 use tidalite_base::SeriesId;

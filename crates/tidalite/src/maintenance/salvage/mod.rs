@@ -11,89 +11,26 @@
 
 mod collect;
 mod front;
+mod report;
+mod rescue;
 mod series;
 mod tables;
 
-use crate::catalog::entries::SeriesInfo;
+pub use report::{SalvageReport, Saved};
+
 use crate::catalog::roots::{Roots, owner};
 use crate::catalog::texts::TextCache;
 use crate::database::handle::Database;
 use crate::database::options::{OpenMode, Options};
-use crate::maintenance::check::Finding;
 use crate::maintenance::retention::policy_of;
 use crate::maintenance::watch::{Running, Watch};
-use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
-use crate::types::merge_policy::MergePolicy;
 use collect::Collected;
+use rescue::Rescue;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use tidalite_base::SeriesId;
 use tidalite_pager::{PageRead, RawFile, Storage};
-
-/// Descriptions of loss that are kept; the rest are counted.
-const LOST_MAX: usize = 1000;
-
-/// What was saved and what was lost.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct SalvageReport {
-    /// The commit whose record was found; `None`: everything was saved by headers.
-    pub txn: Option<tidalite_base::TxnId>,
-    /// Tables, each with its rows.
-    pub tables: Vec<Saved>,
-    /// Series, each with its rows.
-    pub series: Vec<Saved>,
-    /// Retention policies.
-    pub retentions: u64,
-    /// What could not be read, and what it takes along.
-    pub lost: Vec<Finding>,
-    /// Losses beyond those in `lost`.
-    pub more_lost: u64,
-    /// Pages and blocks found by their headers, whatever they were.
-    pub headers: u64,
-}
-
-/// What was saved of a table or a series.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Saved {
-    /// Its name; made up where that was lost.
-    pub name: String,
-    /// Rows written, of both kinds below.
-    pub rows: u64,
-    /// Rows among them that were found by headers alone: some may be of an older version.
-    pub rows_by_headers: u64,
-}
-
-impl SalvageReport {
-    /// Rows and table entries in all.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        let all = self.tables.iter().chain(&self.series);
-        all.map(|saved| saved.rows).sum()
-    }
-
-    /// True when nothing was found to be missing.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.lost.is_empty() && self.txn.is_some()
-    }
-
-    fn lose(&mut self, finding: Finding) {
-        self.lose_with(|| finding);
-    }
-
-    /// As `lose`, of what takes time to tell.
-    fn lose_with(&mut self, tell: impl FnOnce() -> Finding) {
-        if self.lost.len() < LOST_MAX {
-            self.lost.push(tell());
-        } else {
-            self.more_lost += 1;
-        }
-    }
-}
 
 /// Saves what is intact of a damaged file into a new one, which must not exist. The damaged file is only read; nobody
 /// else should have it open. The new file appears with one commit.
@@ -197,30 +134,6 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
     Ok(report)
 }
 
-/// A rescue under way.
-struct Rescue<'r, 'a> {
-    raw: &'r RawFile,
-    /// The roots of the newest record, where there is one.
-    roots: Option<Roots>,
-    tx: WriteTxn,
-    found: Collected,
-    /// The damaged file's numbers of series and the new one's, with the place in the report.
-    ids: HashMap<SeriesId, (SeriesId, usize)>,
-    /// What the damaged file says of its series, by its numbers.
-    infos: HashMap<SeriesId, SeriesInfo>,
-    /// Of all its series.
-    infos_are_whole: bool,
-    /// Columns of each series, by the damaged file's number.
-    columns: HashMap<SeriesId, usize>,
-    text_cache: TextCache,
-    /// The new file's numbers of series, with the policy that each is to have in the end.
-    merges: Vec<(SeriesId, MergePolicy)>,
-    /// Times for which a leaf spoke, and its birth; kept where headers are all there is.
-    spans: HashMap<SeriesId, Vec<(i64, i64, u64)>>,
-    report: SalvageReport,
-    running: Running<'a>,
-}
-
 impl Rescue<'_, '_> {
     /// Policies that can still be read. Without roots there is nothing that leads to them.
     fn retentions(&mut self) -> Result<()> {
@@ -247,12 +160,5 @@ impl Rescue<'_, '_> {
             self.report.retentions += 1;
         }
         Ok(())
-    }
-
-    fn lose_file(&mut self, problem: impl ToString) {
-        self.report.lose(Finding::new(
-            crate::maintenance::check::Place::File,
-            problem,
-        ));
     }
 }

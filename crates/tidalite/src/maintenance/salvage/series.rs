@@ -1,7 +1,8 @@
 //! Series: from their records around damage, then leaf by leaf.
 
+use super::report::Saved;
+use super::rescue::Rescue;
 use super::tables::values_of;
-use super::{Rescue, Saved};
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::owner;
 use crate::catalog::texts;

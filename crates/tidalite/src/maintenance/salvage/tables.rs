@@ -1,7 +1,8 @@
 //! Tables: from their roots around damage, then leaf by leaf.
 
 use super::collect::Collected;
-use super::{Rescue, Saved};
+use super::report::Saved;
+use super::rescue::Rescue;
 use crate::catalog::roots::owner;
 use crate::catalog::table_roots::decode_table_entry;
 use crate::maintenance::check::{Finding, Place};

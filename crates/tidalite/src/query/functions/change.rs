@@ -1,6 +1,6 @@
 //! From one row to the next: differences, derivatives, rates of counters.
 
-use super::Dot;
+use super::dot::Dot;
 use crate::types::error::Result;
 
 macro_rules! adapters {

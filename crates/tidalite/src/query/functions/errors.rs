@@ -5,15 +5,11 @@
 //!                                      └─> row less the mean before it  Errors
 //! ```
 
-use super::Dot;
-use super::{ExponentialMean, ExponentialMeanOver, MovingMean, MovingMeanOver};
+use super::dot::Dot;
+use super::exponential::{ExponentialMean, ExponentialMeanOver};
+use super::mean::Mean;
+use super::moving::{MovingMean, MovingMeanOver};
 use crate::types::error::Result;
-
-/// A mean of rows so far, told beside each of them.
-pub trait Mean {
-    /// The next row, and the mean up to it.
-    fn step(&mut self) -> Option<Result<(Dot, f64)>>;
-}
 
 /// Values less the mean of those before them; `errors` of a mean, such as [`MovingMean::errors`].
 #[derive(Clone, Debug)]

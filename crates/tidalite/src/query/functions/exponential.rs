@@ -6,8 +6,8 @@
 //!
 //! Invariant: `weight` is the sum of the weights of the finite values so far, of which the newest has weight 1; `mean` is their mean.
 
-use super::Dot;
-use super::errors::Mean;
+use super::dot::Dot;
+use super::mean::Mean;
 use crate::types::error::Result;
 
 /// Values with weights, summed up.

@@ -1,7 +1,8 @@
 //! Functions over rows: one value in, one value out, row by row.
 //!
 //! ```text
-//! mod          Dot, Dots, DotFunctions   a column of a range as (time, value); the functions by name
+//! dot          Dot                       a value at a time
+//! mod          Dots, DotFunctions        a column of a range as (time, value); the functions by name
 //! change       difference, derivative, rate
 //! moving       means of the last rows, or of the last stretch of time
 //! exponential  means of all rows so far, older ones weighing less
@@ -16,15 +17,18 @@
 //! over, and so they leave no gap for `difference`.
 
 mod change;
+mod dot;
 mod errors;
 mod exponential;
 mod frequent;
+mod mean;
 mod moving;
 mod running;
 mod top;
 mod two;
 
 pub use change::{Derivative, Difference, Rate};
+pub use dot::Dot;
 pub use errors::Errors;
 pub use exponential::{ExponentialMean, ExponentialMeanOver};
 pub use frequent::{Frequent, SpaceSaving};
@@ -38,15 +42,6 @@ use crate::types::column::Column;
 use crate::types::error::{Error, Result};
 use crate::types::into_column::IntoColumn;
 use tidalite_series::Scan;
-
-/// A value at a time. In the series' unit; of several series together, in nanoseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dot {
-    /// When.
-    pub time: i64,
-    /// How much.
-    pub value: f64,
-}
 
 /// The values of a column, ascending in time; see [`Range::dots`].
 pub struct Dots<'s> {
@@ -194,29 +189,3 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
 }
 
 impl<I: Iterator<Item = Result<Dot>>> DotFunctions for I {}
-
-/// A sum that keeps what additions round away (Neumaier).
-#[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    sum: f64,
-    lost: f64,
-}
-
-impl Sum {
-    fn add(&mut self, value: f64) {
-        let sum = self.sum + value;
-        // Of infinities nothing is lost, and their difference is NaN.
-        if sum.is_finite() {
-            self.lost += if self.sum.abs() >= value.abs() {
-                (self.sum - sum) + value
-            } else {
-                (value - sum) + self.sum
-            };
-        }
-        self.sum = sum;
-    }
-
-    fn value(self) -> f64 {
-        self.sum + self.lost
-    }
-}

@@ -3,8 +3,8 @@
 //! Invariant: `sum` is the sum of the finite values in `rows`, `odd` counts the others. It is made anew after as many values have
 //! left as there are, so that what additions and subtractions round away does not pile up.
 
-use super::errors::Mean;
-use super::{Dot, Sum};
+use super::dot::{Dot, Sum};
+use super::mean::Mean;
 use crate::types::error::Result;
 use std::collections::VecDeque;
 

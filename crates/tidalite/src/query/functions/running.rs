@@ -1,6 +1,6 @@
 //! Sums that go on.
 
-use super::{Dot, Sum};
+use super::dot::{Dot, Sum};
 use crate::types::error::Result;
 
 /// See [`DotFunctions::cumulative_sum`](super::DotFunctions::cumulative_sum).

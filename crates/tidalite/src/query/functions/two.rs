@@ -1,6 +1,6 @@
 //! Arithmetic of columns of two series, row by row as a join puts them together.
 
-use super::Dot;
+use super::dot::Dot;
 use crate::query::join::{Join, Joined};
 use crate::query::selection::Selection;
 use crate::types::column::Column;
