@@ -76,8 +76,12 @@ mod tables;
 mod txn;
 mod types;
 
+pub use catalog::annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
 pub use catalog::commit_clock::ClockReading;
 pub use catalog::entries::SeriesInfo;
+pub use catalog::retention::{
+    KeepFrom, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
+};
 pub use database::handle::Database;
 pub use database::options::{OpenMode, Options, ReadAhead, Verify};
 pub use database::pins::Pin;
@@ -89,15 +93,13 @@ pub use maintenance::compact::Compaction;
 pub use maintenance::diff::Change;
 pub use maintenance::page_map::{PageDump, PageRange, Weight};
 pub use maintenance::policies::{Budget, CapState, Holder, Maintained, Preview, Removal};
-pub use maintenance::retention::{
-    KeepFrom, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
-};
 pub use maintenance::salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
 pub use maintenance::stat::Stat;
 pub use maintenance::watch::{Progress, Watch};
 pub use query::abreast::WindowRow;
+pub use query::candles::{Candle, CandleSize};
 pub use query::fill::{Fill, Filled};
-pub use query::filter::{Candle, CandleSize, Direction, ValueFilter};
+pub use query::filter::ValueFilter;
 pub use query::functions::{
     Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, Errors,
     ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate, SpaceSaving,
@@ -111,10 +113,10 @@ pub use query::selection::{Group, Selection};
 pub use query::text_matches::TextMatches;
 pub use query::windows::{GroupFigures, GroupWindow};
 pub use series::aggregate::{Aggregate, Window};
-pub use series::annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
 pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};
 pub use series::figures::{Figure, Figures, RangeFigures};
+pub use series::nearest::Direction;
 pub use series::range::{Range, Vector};
 pub use series::read::Series;
 pub use series::record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
@@ -140,10 +142,9 @@ pub use tidalite_kv::TableShape;
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
     Clocks, Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
-    LockMemory, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX, Reader,
-    ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen,
+    LockMemory, Look, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX, Reader,
+    ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen, look,
 };
-pub use tidalite_pager::{Look, look};
 pub use txn::open_table::TABLE_NAME_BYTES_MAX;
 pub use txn::pages::ReadSource;
 pub use txn::read::{ReadTxn, Reading};
@@ -151,8 +152,7 @@ pub use txn::savepoint::Savepoint;
 pub use txn::uncommitted::UncommittedRead;
 pub use txn::write::{Commit, WriteTxn};
 pub use types::column::{Column, ColumnType};
-pub use types::decimal::DECIMAL_SCALE_MAX;
-pub use types::decimal::Decimal;
+pub use types::decimal::{DECIMAL_SCALE_MAX, Decimal};
 pub use types::error::{Error, Result};
 pub use types::grid::Grid;
 pub use types::into_column::IntoColumn;
@@ -161,8 +161,6 @@ pub use types::name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
 pub use types::point::{Point, Sample};
 pub use types::row::Row;
 pub use types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
-pub use types::text_form::key_text;
-pub use types::text_form::{guid_dotnet, guid_text};
+pub use types::text_form::{guid_dotnet, guid_text, key_text};
 pub use types::time::{Instant, Timestamp};
-pub use types::value::TEXT_BYTES_MAX;
-pub use types::value::Value;
+pub use types::value::{TEXT_BYTES_MAX, Value};

@@ -19,9 +19,7 @@
 //! 3. Numbers of blocks ascend in the order of writing, so the smallest one that rows still have says which blocks can go.
 //! 4. What `open` has in `fresh` is not in the table before `flush`.
 
-use crate::catalog::text_block::BLOCK_BYTES;
-use crate::catalog::text_block::BLOCK_TEXTS_MAX;
-use crate::catalog::text_block::Block;
+use crate::catalog::text_block::{BLOCK_BYTES, BLOCK_TEXTS_MAX, Block};
 use crate::types::error::{Error, Result};
 use std::collections::HashMap;
 use tidalite_base::{Corrupt, SeriesId, checksum, get_u16};

@@ -1,7 +1,6 @@
 //! The wall clock and the clock of the commits, as a user asks for them.
 
-use crate::catalog::commit_clock::ClockReading;
-use crate::catalog::commit_clock::CommitClock;
+use crate::catalog::commit_clock::{ClockReading, CommitClock};
 use crate::database::handle::Database;
 use crate::database::options::Options;
 use crate::types::error::Result;

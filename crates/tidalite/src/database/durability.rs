@@ -1,4 +1,4 @@
-//! When commits become durable: options, `sync`, closing, and figures about it.
+//! When commits become durable: options, `sync`, and figures about it.
 
 use crate::database::handle::Database;
 use crate::database::options::Options;
@@ -53,23 +53,6 @@ impl Database {
     /// `Store`: poisoned; any error of a sync or of writing the record; `FileMoved` when the file is no longer the one at its path.
     pub fn sync(&self) -> Result<TxnId> {
         Ok(self.pager.sync()?)
-    }
-
-    /// Makes everything durable, empties the log of small commits and closes this handle: the data file alone is the whole database then. (Clones,
-    /// snapshots and other processes keep the file open.) The pages of a log that is much of a small file are given back.
-    ///
-    /// # Errors
-    /// As for `sync`.
-    pub fn close(self) -> Result<()> {
-        if !self.pager.options().read_only
-            && self
-                .pager
-                .pages_behind_ballast()?
-                .is_some_and(|pages| pages > 0)
-        {
-            self.make_room_behind_log()?;
-        }
-        Ok(self.pager.clone().close()?)
     }
 
     /// Closes this handle without a sync, as dropping it does: lazy commits survive the process but not a power cut,

@@ -2,16 +2,13 @@
 
 use crate::database::background::Background;
 use crate::database::handle::Database;
-use crate::database::options::Options;
-use crate::database::options::Schedule;
+use crate::database::options::{Options, Schedule};
 use crate::series::helpers::scan_threads_default;
 use crate::txn::shared::Shared;
 use crate::types::error::Result;
 use std::path::Path;
 use std::sync::Arc;
-use tidalite_pager::LockMemory;
-use tidalite_pager::Pager;
-use tidalite_pager::Storage;
+use tidalite_pager::{LockMemory, Pager, Storage};
 
 impl Options {
     /// Opens the file.

@@ -10,16 +10,19 @@
 //! tables (by name, by key) -> catalog -> leaves (by series, by time) -> their records, extents table -> front -> settle
 //! ```
 
+use crate::catalog::table_roots::{find_table, table_from};
 use crate::database::handle::Database;
 use crate::txn::compaction_pass::{At, Pass};
+use crate::txn::open_table::OpenTable;
 use crate::txn::write::WriteTxn;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
+use std::ops::Bound;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::SECOND_FILE_AT;
-use tidalite_kv::Relocation;
-use tidalite_pager::{Durability, Error as StoreError, PageRead};
+use tidalite_kv::{Ending, Relocation};
+use tidalite_pager::{Durability, PageRead};
 use tidalite_series::Moving;
 
 /// Branch pages that a step reads for each page that it may move.
@@ -37,10 +40,6 @@ const SLACK_PAGES: u64 = 2;
 const SECOND_STEP_BYTES: u64 = 1 << 20;
 /// Commits at most before the first pass and after each, until pages that were moved away are free and cut off.
 const SETTLING: u32 = 6;
-
-/// Steps of so many bytes before a file is closed.
-const CLOSING_STEPS: usize = 8;
-const CLOSING_BYTES: u64 = 256 << 10;
 
 /// How far a compaction has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +92,7 @@ impl Database {
         let pages = (budget_bytes / page_size).max(PAGES_MIN);
         let mut pass = match kept.take() {
             Some(pass) => pass,
-            None => match Pass::new(&tx, 0, 0)? {
+            None => match begin_pass(&tx, 0, 0)? {
                 Some(pass) => pass,
                 None => {
                     drop(tx);
@@ -110,7 +109,7 @@ impl Database {
         };
         tx.pages.compact(step.boundary);
         while !step.is_over() && !matches!(pass.at, At::Settle) {
-            pass.advance(&mut tx, &mut step)?;
+            advance(&mut pass, &mut tx, &mut step)?;
         }
         tx.commit_with(Durability::Durable)?;
         let moved = pages - step.pages;
@@ -123,7 +122,7 @@ impl Database {
             let better = (0..2).any(|file| now[file] < pass.ends[file]);
             let fruitless = if better { 0 } else { pass.fruitless + 1 };
             let more = fruitless < FRUITLESS_MAX && pass.number + 1 < PASSES_MAX;
-            match Pass::new(&tx, pass.number + 1, fruitless)? {
+            match begin_pass(&tx, pass.number + 1, fruitless)? {
                 Some(next) if more && pass.moved > 0 => *kept = Some(next),
                 _ => done = true,
             }
@@ -138,22 +137,6 @@ impl Database {
         let tx = self.begin_write()?;
         let known = self.shared.compacted.load(Ordering::Relaxed) == tx.pages.base_txn().0;
         Ok(known.then(|| Self::figures(&tx, true, 0)))
-    }
-
-    /// Before a small file is closed: the few pages behind the log would keep the file as long as it is.
-    pub(crate) fn make_room_behind_log(&self) -> Result<()> {
-        for _ in 0..CLOSING_STEPS {
-            match self.compact(CLOSING_BYTES) {
-                Ok(step) if !step.done => {}
-                Ok(_) => break,
-                // The file is as long as it was.
-                Err(Error::Store(StoreError::DiskFull { .. } | StoreError::FileFull { .. })) => {
-                    break;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 
     /// Commits until the log is given up and the pages that commits before have freed are free, as far as no reader and no pin holds them:
@@ -229,97 +212,134 @@ impl Database {
     }
 }
 
-impl Pass {
-    /// `None` when the file is as short as it can be expected to become.
-    fn new(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Self>> {
-        let (used, _) = tx.pages.pages_in_use();
-        let [end, second_end] = ends(tx);
-        let page_size = tx.pages.page_size() as u64;
-        let boundary = used + used / SLACK_PART + SLACK_PAGES;
-        let second_used = tx.pages.second_file().used;
-        let second_boundary = second_used + second_used / 32 + PAGES_MIN;
-        // The first pass alone rewrites sparse extents: their leaves may come to lie at the end, from where the next ones move them down.
-        let (extents, at) = (&tx.roots.extents, boundary * page_size);
-        let moving = Moving::new(&tx.pages, extents, at, number == 0)?;
-        let short = end <= boundary && second_end <= second_boundary;
-        if short && moving.sparse_extents() == 0 {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            at: At::Tables {
-                name: String::new(),
-                key: Vec::new(),
-            },
-            moving,
-            second_boundary: SECOND_FILE_AT + second_boundary * page_size,
-            number,
-            fruitless,
-            moved: 0,
-            ends: [end, second_end],
-        }))
+/// Begins a pass. `None` when the file is as short as it can be expected to become.
+fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>> {
+    let (used, _) = tx.pages.pages_in_use();
+    let [end, second_end] = ends(tx);
+    let page_size = tx.pages.page_size() as u64;
+    let boundary = used + used / SLACK_PART + SLACK_PAGES;
+    let second_used = tx.pages.second_file().used;
+    let second_boundary = second_used + second_used / 32 + PAGES_MIN;
+    // The first pass alone rewrites sparse extents: their leaves may come to lie at the end, from where the next ones move them down.
+    let (extents, at) = (&tx.roots.extents, boundary * page_size);
+    let moving = Moving::new(&tx.pages, extents, at, number == 0)?;
+    let short = end <= boundary && second_end <= second_boundary;
+    if short && moving.sparse_extents() == 0 {
+        return Ok(None);
     }
+    Ok(Some(Pass {
+        at: At::Tables {
+            name: String::new(),
+            key: Vec::new(),
+        },
+        moving,
+        second_boundary: SECOND_FILE_AT + second_boundary * page_size,
+        number,
+        fruitless,
+        moved: 0,
+        ends: [end, second_end],
+    }))
+}
 
-    /// Goes on until the step is over or a structure is done.
-    fn advance(&mut self, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
-        let start = Vec::new;
-        self.at = match std::mem::replace(&mut self.at, At::Front) {
-            At::Tables { name, key } => match tx.relocate_table(&name, &key, step)? {
-                Some((name, key)) => At::Tables { name, key },
-                None => At::Catalog {
-                    tree: 0,
-                    key: start(),
+/// Goes on until the step is over or a structure is done.
+fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
+    let start = Vec::new;
+    pass.at = match std::mem::replace(&mut pass.at, At::Front) {
+        At::Tables { name, key } => match relocate_table(tx, &name, &key, step)? {
+            Some((name, key)) => At::Tables { name, key },
+            None => At::Catalog {
+                tree: 0,
+                key: start(),
+            },
+        },
+        At::Catalog { tree, key } => {
+            let mut trees = tx.roots.catalog_trees();
+            match trees.get_mut(tree) {
+                None => At::Leaves {
+                    series: SeriesId(0),
+                    time: i64::MIN,
                 },
-            },
-            At::Catalog { tree, key } => {
-                let mut trees = tx.roots.catalog_trees();
-                match trees.get_mut(tree) {
-                    None => At::Leaves {
-                        series: SeriesId(0),
-                        time: i64::MIN,
+                Some(found) => match found.relocate(&mut tx.pages, step, &key)? {
+                    Some(key) => At::Catalog { tree, key },
+                    None => At::Catalog {
+                        tree: tree + 1,
+                        key: start(),
                     },
-                    Some(found) => match found.relocate(&mut tx.pages, step, &key)? {
-                        Some(key) => At::Catalog { tree, key },
-                        None => At::Catalog {
-                            tree: tree + 1,
-                            key: start(),
-                        },
-                    },
-                }
+                },
             }
-            At::Leaves { series, time } => {
-                let pages = &mut tx.pages;
-                match tx
-                    .leaves
-                    .relocate(pages, &self.moving, step, (series, time))?
-                {
-                    Some((series, time)) => At::Leaves { series, time },
-                    None => At::Records { key: start() },
-                }
+        }
+        At::Leaves { series, time } => {
+            let pages = &mut tx.pages;
+            match tx
+                .leaves
+                .relocate(pages, &pass.moving, step, (series, time))?
+            {
+                Some((series, time)) => At::Leaves { series, time },
+                None => At::Records { key: start() },
             }
-            At::Records { key } => match tx.leaves.relocate_records(&mut tx.pages, step, &key)? {
-                Some(key) => At::Records { key },
-                None => At::Extents { key: start() },
-            },
-            At::Extents { key } => {
-                match tx
-                    .leaves
-                    .relocate_extents_table(&mut tx.pages, step, &key)?
-                {
-                    Some(key) => At::Extents { key },
-                    None => At::Front,
-                }
+        }
+        At::Records { key } => match tx.leaves.relocate_records(&mut tx.pages, step, &key)? {
+            Some(key) => At::Records { key },
+            None => At::Extents { key: start() },
+        },
+        At::Extents { key } => {
+            match tx
+                .leaves
+                .relocate_extents_table(&mut tx.pages, step, &key)?
+            {
+                Some(key) => At::Extents { key },
+                None => At::Front,
             }
-            At::Front => match tx.front.relocate(&mut tx.pages, step)? {
-                false => At::Front,
-                true => At::Settle,
-            },
-            settle @ At::Settle => settle,
-        };
-        Ok(())
-    }
+        }
+        At::Front => match tx.front.relocate(&mut tx.pages, step)? {
+            false => At::Front,
+            true => At::Settle,
+        },
+        settle @ At::Settle => settle,
+    };
+    Ok(())
 }
 
 /// Where what is in use ends in either file, in pages.
 fn ends(tx: &WriteTxn) -> [u64; 2] {
     [tx.pages.pages_in_use().1, tx.pages.second_file().end]
+}
+
+/// Moves pages of the table `name`, or of the next one when there is none; from `key` on. Where to go on; `None` behind the last table.
+fn relocate_table(
+    tx: &mut WriteTxn,
+    name: &str,
+    key: &[u8],
+    step: &mut Relocation,
+) -> Result<Option<(String, Vec<u8>)>> {
+    let tables = tx.roots.tables;
+    let from = Bound::Included(name.as_bytes());
+    let Some(found) = table_from(&tables, &tx.pages, from)? else {
+        return Ok(None);
+    };
+    let from = if found == name { key } else { &[] };
+    let Some((id, mut tree)) = find_table(&tx.roots, &tx.pages, &found)? else {
+        return Ok(None);
+    };
+    let before = tree;
+    let stop = tree.relocate(&mut tx.pages, step, from)?;
+    if tree != before {
+        tx.tables.push(OpenTable {
+            name: found.clone(),
+            id,
+            tree,
+            ending: Ending::default(),
+            changed: true,
+            created: false,
+        });
+        tx.keep_table_roots()?;
+        tx.tables.clear();
+        tx.known.1.clear();
+    }
+    if let Some(key) = stop {
+        return Ok(Some((found, key)));
+    }
+    let tables = tx.roots.tables;
+    let next = table_from(&tables, &tx.pages, Bound::Excluded(found.as_bytes()))?;
+    Ok(next.map(|name| (name, Vec::new())))
 }

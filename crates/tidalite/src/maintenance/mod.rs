@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod check;
+pub(crate) mod close;
 pub(crate) mod cold;
 pub(crate) mod compact;
 pub(crate) mod copy;

@@ -1,29 +1,10 @@
-//! More ways into a series: candlesticks, values that are wanted, the row at or nearest to a time.
+//! Filters by values: rows whose value of a column lies in a range.
 
-use crate::series::aggregate::Aggregate;
-use crate::series::range::Range;
-use crate::series::read::Series;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
-use crate::types::into_column::IntoColumn;
-use crate::types::row::Row;
-use crate::types::time::Instant;
 use crate::types::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};
 use tidalite_series::ValueRange;
-
-pub use tidalite_series::{CandleSize, Direction};
-
-/// Statistics of neighbouring rows of a column; open and close are `aggregate.first()` and `aggregate.last()`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candle {
-    /// The time of its first row.
-    pub first_time: i64,
-    /// The time of its last row.
-    pub last_time: i64,
-    /// The column's statistics over its rows.
-    pub aggregate: Aggregate,
-}
 
 /// Values of one column that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,74 +123,6 @@ impl ValueFilter {
         let (low, high) = (low.max(min), high.min(max));
         // Two's complement: the low 64 bits are the word of either type.
         (low <= high).then_some((low as u64, high as u64))
-    }
-}
-
-impl Range<'_> {
-    /// Candlesticks: statistics of the pieces that the tree has of these rows, ascending, as many rows each as
-    /// `size` says. Cheap and of uneven width: for pictures. Reads the statistics at that height, and vectors only at the
-    /// ends of the interval and where late rows fall into them.
-    ///
-    /// # Errors
-    /// `Schema` for a column that is not there; a damaged or unreadable block.
-    pub fn candles(&self, size: CandleSize, column: impl IntoColumn) -> Result<Vec<Candle>> {
-        let column = self.column(column)?;
-        let mut candles = Vec::new();
-        if self.from <= self.to {
-            let view = self.series.view();
-            let own = &self.series.info().schema.columns[column];
-            view.candles(self.from, self.to, column, size, |candle| {
-                candles.push(Candle {
-                    first_time: candle.first_time,
-                    last_time: candle.last_time,
-                    aggregate: Aggregate::new(
-                        own,
-                        candle.stats,
-                        candle.first_time,
-                        candle.last_time,
-                    ),
-                });
-            })?;
-        }
-        Ok(candles)
-    }
-}
-
-impl Series<'_> {
-    /// The row at just this time; the last to arrive, where there are several.
-    ///
-    /// # Errors
-    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
-    pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
-        let (t, next) = t.steps_around(self.info().schema.unit)?;
-        if t < next {
-            // Between two steps there is no row.
-            return Ok(None);
-        }
-        Ok(self.cursor().search(t)?.filter(|row| row.time == t))
-    }
-
-    /// The nearest row in one direction: the first at or after `t`, or the last before it. Of several rows of one time the one
-    /// that is met first in that direction.
-    ///
-    /// # Errors
-    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
-    pub fn nearest(&self, t: impl Instant, direction: Direction) -> Result<Option<Row>> {
-        // What is before the time is before the first step at or after it.
-        let (_, t) = t.steps_around(self.info().schema.unit)?;
-        let mut cursor = self.cursor();
-        match direction {
-            Direction::Backward => match t.checked_sub(1) {
-                Some(before) => cursor.search(before),
-                None => Ok(None),
-            },
-            Direction::Forward => {
-                if let Some(before) = t.checked_sub(1) {
-                    cursor.search(before)?;
-                }
-                cursor.next()
-            }
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Rows whose values lie in ranges: the questions of an interval, as if a series had no other rows.
 
-use crate::query::filter::{Direction, ValueFilter};
+use crate::query::filter::ValueFilter;
 use crate::series::aggregate::{Aggregate, Window};
+use crate::series::nearest::Direction;
 use crate::series::range::{Range, Vector};
 use crate::series::read::Series;
 use crate::types::error::Result;

@@ -1,6 +1,7 @@
 //! Questions beyond one interval of one series: filters, candlesticks, records, many series at once, functions.
 
 pub(crate) mod abreast;
+pub(crate) mod candles;
 pub(crate) mod fill;
 pub(crate) mod filter;
 pub(crate) mod functions;

@@ -9,10 +9,10 @@
 //! ```
 
 use crate::catalog::entries::{expect_first_columns, expect_unit};
-use crate::query::filter::Direction;
 use crate::query::matching::Matching;
 use crate::query::selection::Selection;
 use crate::series::cursor::{Cursor, SearchResult};
+use crate::series::nearest::Direction;
 use crate::series::range::{Range, Vector};
 use crate::series::read::Series;
 use crate::series::record::{Record, RowReader};

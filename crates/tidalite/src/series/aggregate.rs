@@ -1,7 +1,6 @@
 //! Statistics of a column over an interval or a window, in the column's own terms.
 
-use crate::types::column::Column;
-use crate::types::column::ColumnType;
+use crate::types::column::{Column, ColumnType};
 use tidalite_codec::{Parts, Stats};
 
 /// What is known of a column over some rows: of texts, only how many there are (the words of the first and the last one are

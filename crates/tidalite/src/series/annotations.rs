@@ -1,28 +1,9 @@
-//! Annotations: words about a series that are no part of its identity, such as its unit or who installed the sensor.
-//!
-//! In the `annotations` tree:
-//!
-//! ```text
-//! key    0   8  u64   series id, big-endian
-//!        8   n        the annotation's key, UTF-8, 1 to 64 bytes
-//! value               its text, UTF-8, up to 4096 bytes
-//! ```
-//!
-//! Invariant: no key has the number of a series that is not in the catalog.
+//! Annotations of a series: reading and changing them.
 
-use crate::catalog::entries::id_key;
+use crate::catalog::annotations;
 use crate::series::read::Series;
 use crate::series::write::SeriesMut;
-use crate::types::error::{Error, Result};
-use tidalite_base::{Corrupt, SeriesId};
-use tidalite_kv::Tree;
-use tidalite_pager::{PageRead, PageWrite};
-
-/// Bytes of an annotation's key at most: with the series' number it fits a key of the smallest pages.
-pub const ANNOTATION_KEY_BYTES_MAX: usize = 64;
-
-/// Bytes of an annotation's text at most.
-pub const ANNOTATION_BYTES_MAX: usize = 4096;
+use crate::types::error::Result;
 
 impl Series<'_> {
     /// The text of an annotation, if the series has it.
@@ -30,7 +11,7 @@ impl Series<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn annotation(&self, key: &str) -> Result<Option<String>> {
-        get(&self.annotations, self.pages(), self.id(), key)
+        annotations::get(&self.annotations, self.pages(), self.id(), key)
     }
 
     /// All annotations, in the order of their keys.
@@ -38,7 +19,7 @@ impl Series<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn annotations(&self) -> Result<Vec<(String, String)>> {
-        of_series(&self.annotations, self.pages(), self.id())
+        annotations::of_series(&self.annotations, self.pages(), self.id())
     }
 }
 
@@ -49,7 +30,7 @@ impl SeriesMut<'_> {
     /// A damaged or unreadable page.
     pub fn annotation(&self, key: &str) -> Result<Option<String>> {
         self.txn.check_usable()?;
-        get(&self.txn.roots.annotations, &self.txn.pages, self.id(), key)
+        annotations::get(&self.txn.roots.annotations, &self.txn.pages, self.id(), key)
     }
 
     /// Sets an annotation, in place of one with this key.
@@ -75,11 +56,15 @@ impl SeriesMut<'_> {
     /// # Errors
     /// `Limit` for a key or a text that is too long, `Name` for an empty key; a full disk.
     pub fn annotate(&mut self, key: &str, text: &str) -> Result<()> {
-        check(key, text)?;
+        annotations::check(key, text)?;
         let id = self.id();
         self.txn.changing(|txn| {
             let tree = &mut txn.roots.annotations;
-            tree.insert(&mut txn.pages, &tree_key(id, key), text.as_bytes())?;
+            tree.insert(
+                &mut txn.pages,
+                &annotations::tree_key(id, key),
+                text.as_bytes(),
+            )?;
             Ok(())
         })
     }
@@ -92,7 +77,7 @@ impl SeriesMut<'_> {
         let id = self.id();
         self.txn.changing(|txn| {
             let tree = &mut txn.roots.annotations;
-            Ok(tree.remove(&mut txn.pages, &tree_key(id, key))?)
+            Ok(tree.remove(&mut txn.pages, &annotations::tree_key(id, key))?)
         })
     }
 
@@ -107,7 +92,7 @@ impl SeriesMut<'_> {
         expected: Option<&str>,
         new: Option<&str>,
     ) -> Result<bool> {
-        check(key, new.unwrap_or_default())?;
+        annotations::check(key, new.unwrap_or_default())?;
         if self.annotation(key)?.as_deref() != expected {
             return Ok(false);
         }
@@ -119,101 +104,4 @@ impl SeriesMut<'_> {
         }
         Ok(true)
     }
-}
-
-fn check(key: &str, text: &str) -> Result<()> {
-    if key.is_empty() {
-        let problem = "the key of an annotation has one byte at least".to_owned();
-        let name = key.to_owned();
-        return Err(Error::Name { name, problem });
-    }
-    let bounds = [
-        (
-            "bytes of the key of an annotation",
-            key.len(),
-            ANNOTATION_KEY_BYTES_MAX,
-        ),
-        ("bytes of an annotation", text.len(), ANNOTATION_BYTES_MAX),
-    ];
-    for (what, found, limit) in bounds {
-        if found > limit {
-            let (found, limit) = (found as u64, limit as u64);
-            return Err(Error::Limit { what, found, limit });
-        }
-    }
-    Ok(())
-}
-
-fn tree_key(id: SeriesId, key: &str) -> Vec<u8> {
-    let mut bytes = id_key(id).to_vec();
-    bytes.extend_from_slice(key.as_bytes());
-    bytes
-}
-
-fn text_of(value: Vec<u8>) -> Result<String> {
-    String::from_utf8(value)
-        .map_err(|error| Corrupt::new("annotation", 0, error.to_string(), "UTF-8").into())
-}
-
-fn get<R: PageRead>(tree: &Tree, pages: &R, id: SeriesId, key: &str) -> Result<Option<String>> {
-    if key.len() > ANNOTATION_KEY_BYTES_MAX {
-        return Ok(None);
-    }
-    let value = tree.get(pages, &tree_key(id, key))?;
-    value.map(|value| text_of(value.to_vec()?)).transpose()
-}
-
-/// The annotation of a row of the tree, if it is one that could have been set.
-pub(crate) fn annotation_of(key: &[u8], value: &[u8]) -> Result<(SeriesId, String, String)> {
-    let Some((id, key)) = key.split_first_chunk::<8>() else {
-        let found = format!("{} bytes", key.len());
-        return Err(Corrupt::new("key of an annotation", 0, found, "8 bytes at least").into());
-    };
-    let (key, text) = (text_of(key.to_vec())?, text_of(value.to_vec())?);
-    if check(&key, &text).is_err() {
-        let found = format!("{} and {} bytes", key.len(), text.len());
-        return Err(Corrupt::new("annotation", 0, found, "a key and a text within bounds").into());
-    }
-    Ok((SeriesId(u64::from_be_bytes(*id)), key, text))
-}
-
-fn of_series<R: PageRead>(tree: &Tree, pages: &R, id: SeriesId) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
-    let mut cursor = tree.cursor(pages);
-    let mut there = cursor.seek_ge(&id_key(id))?;
-    while there && cursor.key().starts_with(&id_key(id)) {
-        let (_, key, text) = annotation_of(cursor.key(), &cursor.value()?.to_vec()?)?;
-        found.push((key, text));
-        there = cursor.next()?;
-    }
-    Ok(found)
-}
-
-/// Removes all annotations of a series.
-pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: SeriesId) -> Result<()> {
-    tree.remove_range(w, &id_key(id), &id_key(SeriesId(id.0 + 1)))?;
-    Ok(())
-}
-
-/// Hears of an annotation, or of what is wrong.
-pub(crate) type Found<'f> = dyn FnMut(std::result::Result<(SeriesId, &str), String>) + 'f;
-
-/// Looks at every annotation from the key `at` on, which goes along: `f` hears what is wrong, and of which series where that is known.
-pub(crate) fn check_all<R: PageRead>(
-    tree: &Tree,
-    pages: &R,
-    at: &mut Vec<u8>,
-    f: &mut Found<'_>,
-) -> Result<()> {
-    let mut cursor = tree.cursor(pages);
-    let mut there = cursor.seek_ge(at)?;
-    while there {
-        cursor.key().clone_into(at);
-        match annotation_of(cursor.key(), &cursor.value()?.to_vec()?) {
-            Ok((id, key, _)) => f(Ok((id, &key))),
-            Err(error) => f(Err(error.finding())),
-        }
-        there = cursor.next()?;
-    }
-    Ok(())
 }

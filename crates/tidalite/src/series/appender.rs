@@ -20,8 +20,7 @@
 
 mod writer;
 
-use crate::catalog::entries::SeriesInfo;
-use crate::catalog::entries::wrong_columns;
+use crate::catalog::entries::{SeriesInfo, wrong_columns};
 use crate::series::record::{Record, RowWriter};
 use crate::series::write::SeriesMut;
 use crate::txn::open_series::{OneSeries, OpenSeries};

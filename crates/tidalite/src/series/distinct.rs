@@ -17,8 +17,7 @@
 
 use crate::catalog::texts;
 use crate::series::write::SeriesMut;
-use crate::txn::known_times::Seen;
-use crate::txn::known_times::Taken;
+use crate::txn::known_times::{Seen, Taken};
 use crate::types::error::Result;
 use tidalite_base::checksum;
 use tidalite_base::limits::COLUMNS_MAX;

@@ -17,8 +17,7 @@
 //! a savepoint) drops its `Guard` or keeps both true.
 
 use crate::series::write::SeriesMut;
-use crate::txn::known_times::Guard;
-use crate::txn::known_times::Taken;
+use crate::txn::known_times::{Guard, Taken};
 use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use std::collections::BTreeSet;

@@ -49,7 +49,7 @@ impl WriteTxn {
         self.changing(|txn| {
             txn.store_staged()?;
             crate::catalog::texts::remove_series(&mut txn.pages, &mut txn.roots.texts, id)?;
-            crate::series::annotations::remove_series(
+            crate::catalog::annotations::remove_series(
                 &mut txn.pages,
                 &mut txn.roots.annotations,
                 id,

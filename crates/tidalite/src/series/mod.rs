@@ -12,6 +12,7 @@ pub(crate) mod helpers;
 pub(crate) mod intervals;
 pub(crate) mod keep_all;
 pub(crate) mod lifecycle;
+pub(crate) mod nearest;
 pub(crate) mod open_read;
 pub(crate) mod open_write;
 pub(crate) mod own_reads;

@@ -1,11 +1,8 @@
 //! Series of a snapshot, or of a write transaction as it stood.
 
-use crate::catalog::entries;
-use crate::catalog::entries::SeriesInfo;
-use crate::catalog::entries::SeriesKey;
+use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
 use crate::series::read::Series;
-use crate::txn::leaves::stored_last_row;
-use crate::txn::leaves::stored_tree;
+use crate::txn::leaves::{stored_last_row, stored_tree};
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::txn::series_cache::OpenedSeries;
@@ -15,8 +12,7 @@ use crate::types::name::SeriesName;
 use crate::types::row::Row;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
-use tidalite_codec::ColumnType as WordType;
-use tidalite_codec::Rows;
+use tidalite_codec::{ColumnType as WordType, Rows};
 
 impl<S: ReadSource> Reading<S> {
     /// The series with this name.

@@ -1,12 +1,10 @@
 //! Series that a write transaction opens, and creates where there are none.
 
-use crate::catalog::entries;
-use crate::catalog::entries::SeriesKey;
+use crate::catalog::entries::{self, SeriesKey};
 use crate::series::record::Record;
 use crate::series::write::SeriesMut;
 use crate::txn::write::WriteTxn;
-use crate::types::error::Error;
-use crate::types::error::Result;
+use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::Schema;

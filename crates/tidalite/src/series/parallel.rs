@@ -5,8 +5,7 @@
 //!    order in which one thread would do it.
 //! 2. As of `helpers.rs`, which has the threads.
 
-use crate::series::helpers::Helpers;
-use crate::series::helpers::VECTORS_MIN;
+use crate::series::helpers::{Helpers, VECTORS_MIN};
 use crate::series::range::Range;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;

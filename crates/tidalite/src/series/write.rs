@@ -1,11 +1,9 @@
 //! A series of a write transaction: insert, overwrite, append, delete. What it reads of its own stands in `own_reads.rs`.
 
-use crate::catalog::entries::wrong_columns;
-use crate::catalog::entries::{self, SeriesInfo};
+use crate::catalog::entries::{self, SeriesInfo, wrong_columns};
 use crate::catalog::texts::Texts;
 use crate::series::record::{Record, RowWriter, TextSink};
-use crate::txn::known_times::Guard;
-use crate::txn::known_times::Taken;
+use crate::txn::known_times::{Guard, Taken};
 use crate::txn::open_series::OneSeries;
 use crate::txn::write::WriteTxn;
 use crate::types::column::Column;

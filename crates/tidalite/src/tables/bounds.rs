@@ -1,8 +1,7 @@
 //! The bounds of a range of keys, or of pairs, as owned bytes.
 
 use crate::tables::key_range::KeyRange;
-use std::ops::Bound;
-use std::ops::RangeBounds;
+use std::ops::{Bound, RangeBounds};
 
 /// Where a range of keys begins and ends.
 pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);

@@ -1,7 +1,6 @@
 //! A table of multi-values in a write transaction: every way to change it.
 
-use crate::tables::bounds::PairEnds;
-use crate::tables::bounds::pairs_between;
+use crate::tables::bounds::{PairEnds, pairs_between};
 use crate::tables::key_range::KeyRange;
 use crate::tables::multi::MultiTable;
 use crate::txn::write::WriteTxn;

@@ -3,13 +3,7 @@
 //! How many entries are left is known from ranks (a descent for each bound), so that the two ends need not compare keys to know where
 //! they meet.
 
-use crate::tables::bounds::Ends;
-use crate::tables::bounds::Pair;
-use crate::tables::bounds::PairEnds;
-use crate::tables::bounds::owned;
-use crate::tables::bounds::owned_pairs;
-use crate::tables::bounds::pairs_between;
-use crate::tables::bounds::prefixed;
+use crate::tables::bounds::{Ends, Pair, PairEnds, owned, owned_pairs, pairs_between, prefixed};
 use crate::tables::key_range::KeyRange;
 use crate::tables::multi::{MultiCursor, MultiTable};
 use crate::tables::table::{Lent, Table, TableCursor};

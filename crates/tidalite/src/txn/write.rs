@@ -13,22 +13,16 @@
 //! 3. Which series are open stands in `open` (`open_series.rs`); those of the transaction before are known there, and open when
 //!    they are turned to.
 
-use crate::catalog::roots::INLINE_ROOTS_MAX;
-use crate::catalog::roots::Roots;
+use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::catalog::table_name::Named;
-use crate::catalog::table_roots::find_table;
-use crate::catalog::table_roots::flush_inline;
-use crate::catalog::table_roots::table_entry;
-use crate::catalog::table_roots::table_from;
+use crate::catalog::table_roots::{flush_inline, table_entry};
 use crate::catalog::texts::Texts;
 use crate::txn::leaves::Leaves;
 use crate::txn::open_series::OpenSeries;
-use crate::txn::open_table::OpenTable;
-use crate::txn::open_table::still_known;
+use crate::txn::open_table::{OpenTable, still_known};
 use crate::txn::pages::Pages;
 use crate::txn::shared::Shared;
 use crate::types::error::{Error, Result};
-use std::ops::Bound;
 use std::sync::Arc;
 use tidalite_base::TxnId;
 use tidalite_kv::{Ending, Tree};
@@ -339,46 +333,6 @@ impl WriteTxn {
 
     pub(crate) fn key_bytes_max(&self) -> usize {
         tidalite_kv::key_bytes_max(self.pages.page_size())
-    }
-
-    /// Puts the roots of changed tables where the next reader finds them.
-    /// Moves pages of the table `name`, or of the next one when there is none; from `key` on. Where to go on; `None` behind the last table.
-    pub(crate) fn relocate_table(
-        &mut self,
-        name: &str,
-        key: &[u8],
-        step: &mut tidalite_kv::Relocation,
-    ) -> Result<Option<(String, Vec<u8>)>> {
-        let tables = self.roots.tables;
-        let from = Bound::Included(name.as_bytes());
-        let Some(found) = table_from(&tables, &self.pages, from)? else {
-            return Ok(None);
-        };
-        let from = if found == name { key } else { &[] };
-        let Some((id, mut tree)) = find_table(&self.roots, &self.pages, &found)? else {
-            return Ok(None);
-        };
-        let before = tree;
-        let stop = tree.relocate(&mut self.pages, step, from)?;
-        if tree != before {
-            self.tables.push(OpenTable {
-                name: found.clone(),
-                id,
-                tree,
-                ending: Ending::default(),
-                changed: true,
-                created: false,
-            });
-            self.keep_table_roots()?;
-            self.tables.clear();
-            self.known.1.clear();
-        }
-        if let Some(key) = stop {
-            return Ok(Some((found, key)));
-        }
-        let tables = self.roots.tables;
-        let next = table_from(&tables, &self.pages, Bound::Excluded(found.as_bytes()))?;
-        Ok(next.map(|name| (name, Vec::new())))
     }
 }
 

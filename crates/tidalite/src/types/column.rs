@@ -13,9 +13,7 @@
 //! So one pattern of a column with nulls cannot be stored in it as a value: it is refused. Columns without nulls hold every
 //! pattern.
 
-use crate::types::decimal::DECIMAL_SCALE_MAX;
-use crate::types::decimal::decimal_to_f64;
-use crate::types::decimal::power_of_ten;
+use crate::types::decimal::{DECIMAL_SCALE_MAX, decimal_to_f64, power_of_ten};
 use crate::types::error::{Error, Result};
 use tidalite_codec::ColumnType as WordType;
 

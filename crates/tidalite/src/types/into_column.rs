@@ -1,7 +1,6 @@
 //! Columns by number or by name.
 
-use crate::types::error::Error;
-use crate::types::error::Result;
+use crate::types::error::{Error, Result};
 use crate::types::schema::Schema;
 
 /// What names a column: its number, the first of a schema being 0, or its name.

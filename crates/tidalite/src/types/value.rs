@@ -1,8 +1,7 @@
 //! Values as they are, for those who learn the columns of a series at run time.
 
 use crate::types::column::{Column, ColumnType};
-use crate::types::decimal::DECIMAL_SCALE_MAX;
-use crate::types::decimal::Decimal;
+use crate::types::decimal::{DECIMAL_SCALE_MAX, Decimal};
 use crate::types::error::Result;
 use std::fmt;
 use tidalite_codec::ColumnType as WordType;

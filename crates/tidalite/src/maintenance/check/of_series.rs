@@ -3,8 +3,8 @@
 
 use super::finding::{Finding, Place};
 use super::walk::Walk;
+use crate::catalog::annotations;
 use crate::catalog::entries::SeriesInfo;
-use crate::series::annotations;
 use crate::types::error::{Error, Result};
 use crate::types::interval::EVER;
 use std::collections::BTreeMap;

@@ -102,7 +102,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
         let broken_texts = self.tree("texts", &roots.texts, Whose::Catalog)?;
         let broken_annotations = self.tree("annotations", &roots.annotations, Whose::Catalog)?;
-        let policies = crate::maintenance::retention::policies(&roots.policies, self.pages);
+        let policies = crate::catalog::retention::policies(&roots.policies, self.pages);
         self.note("retention policies", policies)?;
         self.tables(report)?;
         let series = self.catalog(&broken)?;

@@ -1,7 +1,7 @@
 //! What a comparison of two versions tells.
 
 use crate::catalog::entries::SeriesInfo;
-use crate::maintenance::retention::Retention;
+use crate::catalog::retention::Retention;
 use crate::types::error::Result;
 
 /// One difference between a version and an older one.

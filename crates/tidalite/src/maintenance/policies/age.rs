@@ -4,7 +4,7 @@ use super::cuts::{Cuts, add_cut, clock_of, raw_time};
 use super::run::Run;
 use crate::catalog::commit_clock::ClockReading;
 use crate::catalog::entries::SeriesInfo;
-use crate::maintenance::retention::{KeepFrom, Retention, nanos};
+use crate::catalog::retention::{KeepFrom, Retention, nanos};
 use crate::txn::leaves::stored_tree;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;

@@ -5,8 +5,7 @@
 
 use crate::database::background::Round;
 use crate::database::handle::Database;
-use crate::database::options::Options;
-use crate::database::options::Schedule;
+use crate::database::options::{Options, Schedule};
 use crate::maintenance::policies::Budget;
 use std::time::Duration;
 

@@ -1,13 +1,11 @@
 //! One call of maintenance under way.
 
 use crate::database::handle::Database;
-use crate::maintenance::policies::budget::Budget;
-use crate::maintenance::policies::budget::BudgetClock;
+use crate::maintenance::policies::budget::{Budget, BudgetClock};
 use crate::maintenance::policies::cuts::Cuts;
 use crate::maintenance::policies::report::Maintained;
 use crate::txn::write::WriteTxn;
-use crate::types::error::Error;
-use crate::types::error::Result;
+use crate::types::error::{Error, Result};
 use std::collections::BTreeSet;
 use tidalite_base::SeriesId;
 

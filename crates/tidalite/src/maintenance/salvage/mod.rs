@@ -18,11 +18,11 @@ mod tables;
 
 pub use report::{SalvageReport, Saved};
 
+use crate::catalog::retention::policy_of;
 use crate::catalog::roots::{Roots, owner};
 use crate::catalog::texts::TextCache;
 use crate::database::handle::Database;
 use crate::database::options::{OpenMode, Options};
-use crate::maintenance::retention::policy_of;
 use crate::maintenance::watch::{Running, Watch};
 use crate::types::error::Result;
 use collect::Collected;

@@ -3,11 +3,11 @@
 use super::report::Saved;
 use super::rescue::Rescue;
 use super::tables::values_of;
+use crate::catalog::annotations::annotation_of;
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::owner;
 use crate::catalog::texts;
 use crate::maintenance::check::{Finding, Place};
-use crate::series::annotations::annotation_of;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
