@@ -22,50 +22,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The folders, from the top down; each imports only from those below it:
+//!
 //! ```text
-//! database   Database, Options          one file, opened
-//! read       ReadTxn, Reading           a snapshot: series, tables, list; uncommitted: a transaction as it stood
-//!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
-//!  │  ├ pieces                          candlesticks, values that are wanted, nearest
-//!  │  ├ matching  Matching              rows that have them, as if there were no others
-//!  │  ├ by_text   TextMatches            rows by what their text says
-//!  │  └ by_column IntoColumn             a value of a row, by its column's name
-//!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
-//!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
-//!  └ table   Table, TableCursor         stream: values piece by piece
-//! write      WriteTxn, Commit           the one writer
-//!  ├ series_mut  SeriesMut              insert, append, delete
-//!  │  ├ own_reads                        what the transaction sees of its series
-//!  │  ├ equal       MergePolicy         rows at a time that is taken
-//!  │  │  ├ keep_all                     several rows of one time
-//!  │  │  └ distinct                     those that differ
-//!  │  └ annotations                     words about a series
-//!  ├ table_mut   TableMut, MultiTableMut   put, remove, own reads
-//!  │  └ table_edit  TableEdit, MultiEdit  cursors that write
-//!  └ leaves      where the front's stretches go
-//! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
-//!  ├ names  Names                       which metrics, tags and values there are
-//!  ├ record, point                       plain structs as rows
-//!  │  └ records  RecordCursor, Records     rows as such structs
-//!  └ known, opened                       what snapshots have decoded of it, and of series
-//! texts      strings, bytes and GUIDs of rows
-//! roots      the app area of the meta block
-//! aggregate  Aggregate, Window
-//!  └ figures Figure, RangeFigures         those that are asked for, and no others
-//! retention  Retention                   what is kept, and for how long
-//! maintain   Database::maintain          removes what is not
-//!  └ background                          the same in a thread
-//! clock      Database::clock             how far the wall clock is believed
-//! readers    who reads and writes, in all processes
-//! check, stat, copy                     of a whole file
-//!  └ ahead                               the next leaves, read by a thread
-//! backup     Database::backup, restore     streams of pages
-//! page_walk  Database::pages, page       who takes which pages
-//! pins, diff                             old versions that stay, what changed since
-//! salvage    what is intact of a damaged file
-//! unrecorded verifies what only the lock file names
-//! watch      Watch, Progress            of what takes long
+//! maintenance   check, salvage, backup, copy, compact, retention, diff, stat   work on a whole database
+//! database      Database, Options                                             one file, opened; readers, clock, pins
+//! query         Selection, Group, Matching, Records, DotFunctions             filters, many series, joins, functions
+//! series        Series, Range, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
+//! tables        Table, MultiTable, TypedTable; TableMut, TableEdit            ordered tables; put, remove, cursors
+//! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
+//! catalog       SeriesInfo, Retention                                         roots, names, schemas, texts as stored
+//! types         Error, Schema, Value, SeriesName, Timestamp, Row              values that all share
 //! ```
+//!
+//! `ReadTxn` and `WriteTxn` are defined in `txn`; what opens a table or a series extends them in the folder of that. So `Database` is
+//! extended by `maintenance`. The head of each folder's `mod.rs` lists its files.
 
 mod catalog;
 mod database;
@@ -96,7 +67,6 @@ pub use maintenance::policies::{Budget, CapState, Holder, Maintained, Preview, R
 pub use maintenance::salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
 pub use maintenance::stat::Stat;
 pub use maintenance::watch::{Progress, Watch};
-pub use query::abreast::WindowRow;
 pub use query::candles::{Candle, CandleSize};
 pub use query::fill::{Fill, Filled};
 pub use query::filter::ValueFilter;
@@ -111,6 +81,7 @@ pub use query::names::Names;
 pub use query::records::{RecordCursor, RecordReader, Records};
 pub use query::selection::{Group, Selection};
 pub use query::text_matches::TextMatches;
+pub use query::window_rows::WindowRow;
 pub use query::windows::{GroupFigures, GroupWindow};
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};

@@ -1,4 +1,14 @@
-//! What the file knows of its series and tables: the roots of all structures, entries of series, texts, roots of tables.
+//! What the file stores of its series and tables, and how: everything that the roots lead to but rows and pages of tables.
+//!
+//! ```text
+//! roots          roots of all structures, in the app area of the meta block
+//! commit_clock   the clock that every commit stores
+//! entries        series by name, GUID and number, with their schemas
+//! annotations    texts about series
+//! retention      retention policies
+//! texts          strings, bytes and GUIDs of rows; text_block: a block of them
+//! table_roots    tables by name, and their roots; table_name: the name in errors
+//! ```
 
 pub(crate) mod annotations;
 pub(crate) mod commit_clock;

@@ -25,7 +25,7 @@ impl Database {
         self.pager.uuid()
     }
 
-    /// Bounds the file's length anew, as [`Options::file_bytes`] does when it is opened: at least `min` bytes, free or not, and at most `max`. For what this handle and its clones do from
+    /// Bounds the file's length anew, as [`Options::file_bytes`](crate::Options::file_bytes) does when it is opened: at least `min` bytes, free or not, and at most `max`. For what this handle and its clones do from
     /// now on; a transaction under way may go by either. A file that is longer than `max` already only grows no further, until free space at its end is cut off.
     pub fn set_file_bytes(&self, min: u64, max: u64) {
         self.pager.set_file_bytes(min, max);

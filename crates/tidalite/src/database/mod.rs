@@ -1,4 +1,14 @@
-//! The database: options, opening, transactions, durability, readers, clock and pins.
+//! The database: one file, opened.
+//!
+//! ```text
+//! options, open          how it is opened
+//! handle                 Database: begins transactions
+//! background             a thread that repeats some work
+//! verify                 verifies a state that only the lock file names
+//! amend                  a snapshot becomes a write transaction, and back
+//! durability, clock      syncs; how far the wall clock is believed
+//! readers, pins          who reads and writes, in all processes; versions that stay
+//! ```
 
 pub(crate) mod amend;
 pub(crate) mod background;

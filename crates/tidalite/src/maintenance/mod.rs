@@ -1,4 +1,17 @@
-//! Work on the whole file: check, salvage, backup, copy, compaction, retention, differences, statistics.
+//! Work on a whole database.
+//!
+//! ```text
+//! watch                  progress, pace, cancelling
+//! check                  everything that is reached is sound
+//! salvage                what is intact of a damaged file
+//! copy, read_ahead       a packed copy; leaves read ahead for it
+//! backup                 streams of pages, and the file that is made of them
+//! compact, close         the file gets shorter
+//! retention, policies    policies for what is kept; removing what is not
+//! cold                   old leaves in cold form
+//! diff                   what changed between two versions
+//! stat, page_map         figures; which structure takes which pages
+//! ```
 
 pub(crate) mod backup;
 pub(crate) mod check;

@@ -1,15 +1,5 @@
 //! Many series at once: chosen by a pattern, grouped by tags, read on one clock.
 //!
-//! ```text
-//! mod       Selection, Group           which series, and which belong together
-//! clock     intervals and grids        nanoseconds to the unit of each series and back
-//! windows   GroupWindow, GroupFigures   statistics of a group, window by window; some of them
-//! abreast   WindowRow                   windows of several metrics of a group, side by side
-//! fill      Filled                     a value for windows without rows
-//! merge     MergedRows                 rows of all series in order of time
-//! join      Joined                     rows of several series side by side
-//! ```
-//!
 //! Series may count time in different units. Here everything is in nanoseconds since 1970
 //! ([`Timestamp`](crate::Timestamp)), which every unit's steps are whole numbers of.
 

@@ -28,8 +28,8 @@ impl Series<'_> {
     }
 
     /// The value that a row has in a column, as a type that the column is of: `f64`, `i64`, `u32`, `bool`,
-    /// [`Decimal`](crate::Decimal), `String`, or an `Option` of one where the column has nulls. A row is a [`Row`], a
-    /// [`MergedRow`], or the words of one.
+    /// [`Decimal`](crate::Decimal), `String`, or an `Option` of one where the column has nulls. A row is a [`Row`](crate::Row), a
+    /// [`MergedRow`](crate::MergedRow), or the words of one.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -11,9 +11,8 @@
 //! which they first arrived: of A, B, A the second A is left out, and B stays the last. Since the newest place that has a time has all
 //! rows of it, one place is compared, and nothing below or behind knows of this.
 //!
-//! Invariants: 1. Before a row is staged, `Seen` or the batch has compared it with all rows of its time. 2. `Seen` tells of all rows of
-//! `of.0`, while `Staging::hand_overs` is `of.1`; whoever changes rows otherwise than by `keep_distinct` drops it. 3. A row that is left
-//! out leaves no text behind, where it came with its texts.
+//! Invariants: 1. Before a row is staged, `Seen` or the batch has compared it with all rows of its time. 2. A row that is
+//! left out leaves no text behind, where it came with its texts. What `Seen` promises stands in `txn/known_times.rs`.
 
 use crate::catalog::texts;
 use crate::series::write::SeriesMut;

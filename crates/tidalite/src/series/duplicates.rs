@@ -12,9 +12,7 @@
 //! knows one rule, that of two places the newer one has all there is of a time. So every reader agrees by construction, and
 //! a policy can be changed at any time. `Replace` asks nothing.
 //!
-//! Invariants: 1. No row of the series, as its transaction sees it, is newer than `newest`, once that is known. 2. `times` holds
-//! exactly the times of rows within `from..=to`. 3. Whatever changes a series other than by inserting (deletes, going back to
-//! a savepoint) drops its `Guard` or keeps both true.
+//! What is known of the times, and the invariants of it, stand in `txn/known_times.rs`.
 
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::{Guard, Taken};

@@ -1,4 +1,17 @@
-//! Time series of a transaction: intervals, aggregates, windows; inserting and deleting rows.
+//! Time series: intervals and aggregates; inserting and deleting rows.
+//!
+//! ```text
+//! open_read, open_write, lifecycle             series of a snapshot, of a write transaction; renaming and removing
+//! read                                         Series
+//! intervals, range, cursor, nearest            rows of an interval, by vectors or by rows; a row at or near a time
+//! aggregate, figures                           statistics of intervals and windows
+//! parallel, helpers                            large questions, shared out among threads
+//! columns, record                              values of rows; structs as rows
+//! write, own_reads                             SeriesMut; what it reads of its own rows
+//! duplicates, keep_all, distinct               rows at a time that is taken
+//! annotations                                  texts about a series
+//! appender                                     several threads append to one transaction
+//! ```
 
 pub(crate) mod aggregate;
 pub(crate) mod annotations;

@@ -64,7 +64,7 @@ impl<'t> SeriesMut<'t> {
         self.open().texts
     }
 
-    /// Whether times that are taken have to be told from others (`equal.rs`).
+    /// Whether times that are taken have to be told from others (`duplicates.rs`).
     #[inline]
     fn is_guarded(&self) -> bool {
         self.open().guard.is_some()

@@ -1,4 +1,14 @@
-//! Ordered tables of a transaction: bytes or typed, with one value or a set of values a key.
+//! Ordered tables: of bytes or typed, with one value or a sorted set of values a key.
+//!
+//! ```text
+//! open_read, open_write                        tables of a snapshot; tables of a write transaction
+//! table, table_mut, table_edit                 one value a key: reading, changing, a cursor that writes
+//! multi, multi_mut, multi_edit                 the same for a set of values a key
+//! typed, typed_multi                           keys and values of Rust types
+//! range, key_range, bounds                     ranges of keys, from both ends
+//! retain                                       removing what a caller does not want to keep
+//! stream, cached                               a value as a stream; gets that are repeated
+//! ```
 
 pub(crate) mod bounds;
 pub(crate) mod cached;

@@ -1,6 +1,6 @@
 //! Cursors that write in tables of multi-values: a place is a pair.
 //!
-//! The invariant is that of [`crate::table_edit`].
+//! The invariant is that of `table_edit.rs`.
 
 use crate::tables::multi::MultiCursor;
 use crate::tables::multi_mut::MultiTableMut;

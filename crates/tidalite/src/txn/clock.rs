@@ -5,7 +5,7 @@ use crate::catalog::roots::Roots;
 use crate::txn::write::WriteTxn;
 
 impl WriteTxn {
-    /// Says that the wall clock is right, however far ahead of the commits' clock: with this commit that follows it. See [`Database::clock`].
+    /// Says that the wall clock is right, however far ahead of the commits' clock: with this commit that follows it. See [`Database::clock`](crate::Database::clock).
     pub fn confirm_clock(&mut self) {
         self.clock_confirmed = true;
     }

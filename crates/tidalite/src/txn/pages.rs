@@ -1,4 +1,4 @@
-//! The file as a read or a write transaction sees it, behind one type.
+//! The pages of the file as a transaction sees them: behind one type, and behind a trait for what only reads.
 
 use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot, UncommittedRead};
 
@@ -115,7 +115,7 @@ impl PageRead for Pages<'_> {
     }
 }
 
-/// What a state is read by. The library has two: those of [`ReadTxn`] and of [`UncommittedRead`](crate::UncommittedRead).
+/// What a state is read by. The library has two: those of [`ReadTxn`](crate::ReadTxn) and of [`UncommittedRead`](crate::UncommittedRead).
 pub trait ReadSource: source::Source {}
 
 impl ReadSource for Snapshot {}

@@ -11,7 +11,7 @@ pub enum MergePolicy {
     Replace,
     /// The old row stays, the new one is left out without a word.
     KeepFirst,
-    /// The call is refused with [`Error::TimeTaken`] and changes nothing; the transaction goes on.
+    /// The call is refused with [`Error::TimeTaken`](crate::Error::TimeTaken) and changes nothing; the transaction goes on.
     Error,
     /// Both stay, in the order in which they arrived, across transactions too. All rows of a time are counted, aggregated,
     /// scanned and deleted; what names one row by its time ([`Series::at`](crate::Series::at), a search, a join) takes the last

@@ -3,17 +3,17 @@
 use crate::types::time::Timestamp;
 use std::time::{Duration, Instant};
 
-/// How much one call of [`Database::maintain`] may do.
+/// How much one call of [`Database::maintain`](crate::Database::maintain) may do.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// No commit is begun after this time, but for the first that removes rows and the first that makes leaves cold: so each call gets on,
-    /// however long it takes to look at a million series. Without any time nothing is done, and [`Maintained::more`] says what there is.
+    /// however long it takes to look at a million series. Without any time nothing is done, and [`Maintained::more`](crate::Maintained::more) says what there is.
     pub time: Duration,
     /// Series that are cut in one commit.
     pub series: usize,
-    /// What counts as now, whatever the clocks show. `None`: what [`Database::clock`] says.
+    /// What counts as now, whatever the clocks show. `None`: what [`Database::clock`](crate::Database::clock) says.
     pub now: Option<Timestamp>,
-    /// The wall clock is right, however far ahead of the commits' clock: see [`Database::clock`].
+    /// The wall clock is right, however far ahead of the commits' clock: see [`Database::clock`](crate::Database::clock).
     pub confirm_clock: bool,
 }
 

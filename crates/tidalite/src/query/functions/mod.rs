@@ -4,6 +4,7 @@
 //! dot          Dot                       a value at a time
 //! mod          Dots, DotFunctions        a column of a range as (time, value); the functions by name
 //! change       difference, derivative, rate
+//! mean         Mean                      a mean beside each row
 //! moving       means of the last rows, or of the last stretch of time
 //! exponential  means of all rows so far, older ones weighing less
 //! errors       values less such a mean of those before them
