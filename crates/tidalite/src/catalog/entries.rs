@@ -428,6 +428,15 @@ pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::Schema { problem })
 }
 
+/// What is told of rows that do not fit.
+pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
+    let problem = format!(
+        "series {} has {columns} columns, given were {found} (or columns of unequal length)",
+        info.label()
+    );
+    Error::Schema { problem }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -503,13 +512,4 @@ mod tests {
             .any(|p| p.contains("with the columns"));
         assert!(told, "{:#?}", report.problems);
     }
-}
-
-/// What is told of rows that do not fit.
-pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
-    let problem = format!(
-        "series {} has {columns} columns, given were {found} (or columns of unequal length)",
-        info.label()
-    );
-    Error::Schema { problem }
 }

@@ -10,6 +10,10 @@ use crate::types::error::{Error, Result};
 use crate::types::value::TEXT_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32};
 
+/// A block is written when it has this many bytes, lengths included.
+pub(super) const BLOCK_BYTES: usize = 32 << 10;
+pub(super) const BLOCK_TEXTS_MAX: usize = 1024;
+
 /// No block has more bytes: it was below its mark when a longest text came.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + TEXT_BYTES_MAX + 4 * BLOCK_TEXTS_MAX;
 
@@ -151,8 +155,3 @@ mod tests {
         }
     }
 }
-
-/// A block is written when it has this many bytes, lengths included.
-pub(super) const BLOCK_BYTES: usize = 32 << 10;
-
-pub(super) const BLOCK_TEXTS_MAX: usize = 1024;

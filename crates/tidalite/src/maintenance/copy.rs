@@ -128,6 +128,24 @@ impl ReadTxn {
     }
 }
 
+impl Database {
+    /// Writes what the newest commit shows to a new file while writing goes on; returns its bytes.
+    ///
+    /// # Errors
+    /// As for [`ReadTxn::copy_to`].
+    pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
+        self.begin_read()?.copy_to(path)
+    }
+
+    /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows.
+    ///
+    /// # Errors
+    /// As for [`ReadTxn::copy_to_watched`].
+    pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
+        self.begin_read()?.copy_to_watched(path, watch)
+    }
+}
+
 /// Removes a database that was made and not finished, an empty one at best, with its lock file: the next attempt must find nothing in its
 /// way, and a full disk has no room for either.
 pub(crate) fn discard(path: &Path) {
@@ -185,24 +203,6 @@ fn copy_rows(
         })?;
     }
     Ok(())
-}
-
-impl Database {
-    /// Writes what the newest commit shows to a new file while writing goes on; returns its bytes.
-    ///
-    /// # Errors
-    /// As for [`ReadTxn::copy_to`].
-    pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
-        self.begin_read()?.copy_to(path)
-    }
-
-    /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows.
-    ///
-    /// # Errors
-    /// As for [`ReadTxn::copy_to_watched`].
-    pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
-        self.begin_read()?.copy_to_watched(path, watch)
-    }
 }
 
 /// Appends all rows of a series to one with the same columns.

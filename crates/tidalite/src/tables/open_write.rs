@@ -346,9 +346,7 @@ impl WriteTxn {
         }
         Ok(())
     }
-}
 
-impl WriteTxn {
     /// An open table for reading.
     pub(crate) fn opened_view(&self, index: usize) -> Result<Table<'_>> {
         self.check_usable()?;

@@ -6,6 +6,12 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Ending, Tree};
 use tidalite_pager::PageRead;
 
+/// Bytes of a table name at most.
+pub const TABLE_NAME_BYTES_MAX: usize = 255;
+
+/// Tables that a transaction leaves open for the next one.
+const KNOWN_MAX: usize = 16;
+
 /// A table that this transaction opened.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenTable {
@@ -18,9 +24,6 @@ pub(crate) struct OpenTable {
     /// It is not in the `tables` tree under this name.
     pub(crate) created: bool,
 }
-
-/// Bytes of a table name at most.
-pub const TABLE_NAME_BYTES_MAX: usize = 255;
 
 /// The names in the catalog and those of tables that are open and not in it yet, in order.
 pub(crate) fn names<R: PageRead>(
@@ -40,9 +43,6 @@ pub(crate) fn names<R: PageRead>(
     names.sort_unstable();
     Ok(names)
 }
-
-/// Tables that a transaction leaves open for the next one.
-const KNOWN_MAX: usize = 16;
 
 /// Of the tables that a transaction had open, and of those that it knew under this catalog, what the next one knows.
 pub(crate) fn still_known(

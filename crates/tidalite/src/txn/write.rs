@@ -334,9 +334,7 @@ impl WriteTxn {
     pub(crate) fn key_bytes_max(&self) -> usize {
         tidalite_kv::key_bytes_max(self.pages.page_size())
     }
-}
 
-impl WriteTxn {
     /// Notes the root of every table that changed.
     pub(crate) fn keep_table_roots(&mut self) -> Result<()> {
         let Self {

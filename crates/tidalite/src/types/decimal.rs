@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Digits behind the point that a decimal has at most: 10^18 is the greatest power that an `i64` holds.
+pub const DECIMAL_SCALE_MAX: u8 = 18;
+
 /// A number with a fixed count of digits behind the point, exact: `units` times 10^-`scale`.
 ///
 /// ```
@@ -81,9 +84,6 @@ impl fmt::Display for Decimal {
         write!(f, "{sign}{whole}{point}{fraction}")
     }
 }
-
-/// Digits behind the point that a decimal has at most: 10^18 is the greatest power that an `i64` holds.
-pub const DECIMAL_SCALE_MAX: u8 = 18;
 
 /// The float nearest to `units` times 10^-`scale`.
 #[inline]

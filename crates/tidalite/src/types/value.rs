@@ -6,6 +6,9 @@ use crate::types::error::Result;
 use std::fmt;
 use tidalite_codec::ColumnType as WordType;
 
+/// Bytes of a string or of bytes at most.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -368,6 +371,3 @@ mod tests {
         }
     }
 }
-
-/// Bytes of a string or of bytes at most.
-pub const TEXT_BYTES_MAX: usize = 1 << 20;

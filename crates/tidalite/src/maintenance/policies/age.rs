@@ -111,6 +111,19 @@ impl ReadTxn {
         }
         Ok(())
     }
+
+    /// The series of the pattern that have leaves, not cold yet, all of whose rows are before `nanos`; and that time as they count.
+    pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
+        let mut warm = Vec::new();
+        for info in self.list(pattern)? {
+            let tree = self.tree_of(&info)?;
+            let raw = raw_time(info.schema.unit, nanos);
+            if tree.has_warm_leaves(&self.pages, raw)? {
+                warm.push((info.id, raw));
+            }
+        }
+        Ok(warm)
+    }
 }
 
 /// The series with leaves that are to become cold at this time, and the raw times before which.
@@ -154,19 +167,4 @@ pub(super) fn waits(snap: &ReadTxn, cuts: &Cuts, wall: Timestamp) -> Result<bool
         }
     }
     Ok(false)
-}
-
-impl ReadTxn {
-    /// The series of the pattern that have leaves, not cold yet, all of whose rows are before `nanos`; and that time as they count.
-    pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
-        let mut warm = Vec::new();
-        for info in self.list(pattern)? {
-            let tree = self.tree_of(&info)?;
-            let raw = raw_time(info.schema.unit, nanos);
-            if tree.has_warm_leaves(&self.pages, raw)? {
-                warm.push((info.id, raw));
-            }
-        }
-        Ok(warm)
-    }
 }
