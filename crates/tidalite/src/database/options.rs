@@ -1,4 +1,4 @@
-//! How a database is opened: every option but those that `durability.rs`, `readers.rs` and `clock.rs` add.
+//! How a database is opened. `durability.rs`, `readers.rs`, `clock.rs` and `maintenance/policies` add an option or two.
 
 use crate::catalog::roots::Roots;
 use crate::database::background::Round;
