@@ -22,190 +22,88 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The folders, from the top down; each imports only from those below it:
+//!
 //! ```text
-//! database   Database, Options          one file, opened
-//! read       ReadTxn, Reading           a snapshot: series, tables, list; uncommitted: a transaction as it stood
-//!  ├ series  Series; range, cursor      intervals, aggregates, windows, vectors
-//!  │  ├ pieces                          candlesticks, values that are wanted, nearest
-//!  │  ├ matching  Matching              rows that have them, as if there were no others
-//!  │  ├ by_text   TextMatches            rows by what their text says
-//!  │  └ by_column IntoColumn             a value of a row, by its column's name
-//!  ├ many    Selection, Group           many series: by tags, merged, joined, gaps filled
-//!  ├ functions  Dots, DotFunctions      rates, means, sums, row by row; leaders among series and values
-//!  └ table   Table, TableCursor         stream: values piece by piece
-//! write      WriteTxn, Commit           the one writer
-//!  ├ series_mut  SeriesMut              insert, append, delete
-//!  │  ├ own_reads                        what the transaction sees of its series
-//!  │  ├ equal       MergePolicy         rows at a time that is taken
-//!  │  │  ├ keep_all                     several rows of one time
-//!  │  │  └ distinct                     those that differ
-//!  │  └ annotations                     words about a series
-//!  ├ table_mut   TableMut, MultiTableMut   put, remove, own reads
-//!  │  └ table_edit  TableEdit, MultiEdit  cursors that write
-//!  └ leaves      where the front's stretches go
-//! catalog    names, GUIDs, schemas      ── name, schema, column, value, time: their parts
-//!  ├ names  Names                       which metrics, tags and values there are
-//!  ├ record, point                       plain structs as rows
-//!  │  └ records  RecordCursor, Records     rows as such structs
-//!  └ known, opened                       what snapshots have decoded of it, and of series
-//! texts      strings, bytes and GUIDs of rows
-//! roots      the app area of the meta block
-//! aggregate  Aggregate, Window
-//!  └ figures Figure, RangeFigures         those that are asked for, and no others
-//! retention  Retention                   what is kept, and for how long
-//! maintain   Database::maintain          removes what is not
-//!  └ background                          the same in a thread
-//! clock      Database::clock             how far the wall clock is believed
-//! readers    who reads and writes, in all processes
-//! check, stat, copy                     of a whole file
-//!  └ ahead                               the next leaves, read by a thread
-//! backup     Database::backup, restore     streams of pages
-//! page_walk  Database::pages, page       who takes which pages
-//! pins, diff                             old versions that stay, what changed since
-//! salvage    what is intact of a damaged file
-//! unrecorded verifies what only the lock file names
-//! watch      Watch, Progress            of what takes long
+//! maintenance   check, salvage, backup, copy, compact, retention, diff, stat   work on a whole database
+//! database      Database, Options                                             one file, opened; readers, clock, pins
+//! query         Selection, Group, Matching, Records, DotFunctions             filters, many series, joins, functions
+//! series        Series, Range, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
+//! tables        Table, MultiTable, TypedTable; TableMut, TableEdit            ordered tables; put, remove, cursors
+//! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
+//! catalog       SeriesInfo, Retention                                         roots, names, schemas, texts as stored
+//! types         Error, Schema, Value, SeriesName, Timestamp, Row              values that all share
 //! ```
+//!
+//! `ReadTxn` and `WriteTxn` are defined in `txn`; what opens a table or a series extends them in the folder of that. So `Database` is
+//! extended by `maintenance`. The head of each folder's `mod.rs` lists its files.
 
-mod aggregate;
-mod ahead;
-mod amend;
-mod annotations;
-mod appender;
-mod background;
-mod backup;
-mod by_column;
-mod by_text;
-mod cached;
 mod catalog;
-mod check;
-mod clock;
-mod cold;
-mod column;
-mod compact;
-mod copy;
-mod cursor;
 mod database;
-mod diff;
-mod distinct;
-mod durability;
-mod equal;
-mod error;
-mod figures;
-mod found_tables;
-mod functions;
-mod keep_all;
-mod key_range;
-mod known;
-mod leaves;
-mod lifecycle;
-mod maintain;
-mod many;
-mod matching;
-mod multi;
-mod multi_edit;
-mod multi_mut;
-mod name;
-mod named;
-mod names;
-mod open_series;
-mod opened;
-mod own_reads;
-mod page_walk;
-mod pages;
-mod parallel;
-mod pieces;
-mod pins;
-mod point;
-mod range;
-mod read;
-mod readers;
-mod record;
-mod records;
-mod retain;
-mod retention;
-mod roots;
-mod salvage;
-mod savepoint;
-mod schema;
+mod maintenance;
+mod query;
 mod series;
-mod series_mut;
-mod staged;
-mod stat;
-mod stream;
-mod table;
-mod table_edit;
-mod table_mut;
-mod table_range;
-mod table_roots;
 mod tables;
-mod texts;
-mod time;
-mod typed;
-mod typed_multi;
-mod uncommitted;
-mod unrecorded;
-mod value;
-mod watch;
-mod write;
+mod txn;
+mod types;
 
-pub use aggregate::{Aggregate, Window};
-pub use annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
-pub use appender::{Appender, SeriesAppender};
-pub use backup::{BackupInfo, restore, restore_in_two};
-pub use by_column::IntoColumn;
-pub use by_text::TextMatches;
-pub use cached::{Cached, CachedGet};
-pub use catalog::{SeriesInfo, guid_dotnet, guid_text};
-pub use check::{CheckReport, Finding, HitSeries, Place, key_text};
-pub use clock::ClockReading;
-pub use cold::Cooled;
-pub use column::{Column, ColumnType, DECIMAL_SCALE_MAX};
-pub use compact::Compaction;
-pub use cursor::{Cursor, Row, SearchResult};
-pub use database::{Database, OpenMode, Options, ReadAhead, Verify};
-pub use diff::Change;
-pub use equal::{MergePolicy, time_rows_max};
-pub use error::{Error, Result};
-pub use figures::{Figure, Figures, RangeFigures};
-pub use functions::{
+pub use catalog::annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
+pub use catalog::commit_clock::ClockReading;
+pub use catalog::entries::SeriesInfo;
+pub use catalog::retention::{
+    KeepFrom, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
+};
+pub use database::handle::Database;
+pub use database::options::{OpenMode, Options, ReadAhead, Verify};
+pub use database::pins::Pin;
+pub use database::readers::ParkedRead;
+pub use maintenance::backup::{BackupInfo, restore, restore_in_two};
+pub use maintenance::check::{CheckReport, Finding, HitSeries, Place};
+pub use maintenance::cold::Cooled;
+pub use maintenance::compact::Compaction;
+pub use maintenance::diff::Change;
+pub use maintenance::page_map::{PageDump, PageRange, Weight};
+pub use maintenance::policies::{Budget, CapState, Holder, Maintained, Preview, Removal};
+pub use maintenance::salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
+pub use maintenance::stat::Stat;
+pub use maintenance::watch::{Progress, Watch};
+pub use query::candles::{Candle, CandleSize};
+pub use query::fill::{Fill, Filled};
+pub use query::filter::ValueFilter;
+pub use query::functions::{
     Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, Errors,
     ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate, SpaceSaving,
 };
-pub use key_range::KeyRange;
-pub use maintain::{Budget, CapState, Holder, Maintained, Preview, Removal};
-pub use many::{
-    Fill, Filled, Grid, Group, GroupFigures, GroupWindow, Join, Joined, JoinedRow, MergedRow,
-    MergedRows, Selection, WindowRow,
-};
-pub use matching::Matching;
-pub use multi::{MultiCursor, MultiTable};
-pub use multi_edit::MultiEdit;
-pub use multi_mut::MultiTableMut;
-pub use name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
-pub use names::Names;
-pub use page_walk::{PageDump, PageRange, Weight};
-pub use pieces::{Candle, CandleSize, Direction, ValueFilter};
-pub use pins::Pin;
-pub use point::{Point, Sample};
-pub use range::{Range, Vector};
-pub use read::{ReadSource, ReadTxn, Reading};
-pub use readers::ParkedRead;
-pub use record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
-pub use records::{RecordCursor, RecordReader, Records};
-pub use retention::{KeepFrom, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention};
-pub use salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
-pub use savepoint::Savepoint;
-pub use schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
-pub use series::Series;
-pub use series_mut::SeriesMut;
-pub use stat::Stat;
-pub use stream::ValueReader;
-pub use table::{Lent, Table, TableCursor};
-pub use table_edit::TableEdit;
-pub use table_mut::TableMut;
-pub use table_range::{MultiRange, TableRange};
-pub use texts::TEXT_BYTES_MAX;
+pub use query::join::{Join, Joined, JoinedRow};
+pub use query::matching::Matching;
+pub use query::merge::{MergedRow, MergedRows};
+pub use query::names::Names;
+pub use query::records::{RecordCursor, RecordReader, Records};
+pub use query::selection::{Group, Selection};
+pub use query::text_matches::TextMatches;
+pub use query::window_rows::WindowRow;
+pub use query::windows::{GroupFigures, GroupWindow};
+pub use series::aggregate::{Aggregate, Window};
+pub use series::appender::{Appender, SeriesAppender};
+pub use series::cursor::{Cursor, SearchResult};
+pub use series::figures::{Figure, Figures, RangeFigures};
+pub use series::nearest::Direction;
+pub use series::range::{Range, Vector};
+pub use series::read::Series;
+pub use series::record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
+pub use series::write::SeriesMut;
+pub use tables::cached::{Cached, CachedGet};
+pub use tables::key_range::KeyRange;
+pub use tables::multi::{MultiCursor, MultiTable};
+pub use tables::multi_edit::MultiEdit;
+pub use tables::multi_mut::MultiTableMut;
+pub use tables::range::{MultiRange, TableRange};
+pub use tables::stream::ValueReader;
+pub use tables::table::{Lent, Table, TableCursor};
+pub use tables::table_edit::TableEdit;
+pub use tables::table_mut::TableMut;
+pub use tables::typed::{TypedTable, TypedTableMut};
+pub use tables::typed_multi::{TypedMultiTable, TypedMultiTableMut};
 pub use tidalite_base::{
     Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key, text_key,
 };
@@ -215,14 +113,25 @@ pub use tidalite_kv::TableShape;
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
     Clocks, Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
-    LockMemory, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX, Reader,
-    ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen,
+    LockMemory, Look, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX, Reader,
+    ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen, look,
 };
-pub use tidalite_pager::{Look, look};
-pub use time::{Instant, Timestamp};
-pub use typed::{TypedTable, TypedTableMut};
-pub use typed_multi::{TypedMultiTable, TypedMultiTableMut};
-pub use uncommitted::UncommittedRead;
-pub use value::{Decimal, Value};
-pub use watch::{Progress, Watch};
-pub use write::{Commit, TABLE_NAME_BYTES_MAX, WriteTxn};
+pub use txn::open_table::TABLE_NAME_BYTES_MAX;
+pub use txn::pages::ReadSource;
+pub use txn::read::{ReadTxn, Reading};
+pub use txn::savepoint::Savepoint;
+pub use txn::uncommitted::UncommittedRead;
+pub use txn::write::{Commit, WriteTxn};
+pub use types::column::{Column, ColumnType};
+pub use types::decimal::{DECIMAL_SCALE_MAX, Decimal};
+pub use types::error::{Error, Result};
+pub use types::grid::Grid;
+pub use types::into_column::IntoColumn;
+pub use types::merge_policy::{MergePolicy, time_rows_max};
+pub use types::name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
+pub use types::point::{Point, Sample};
+pub use types::row::Row;
+pub use types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
+pub use types::text_form::{guid_dotnet, guid_text, key_text};
+pub use types::time::{Instant, Timestamp};
+pub use types::value::{TEXT_BYTES_MAX, Value};

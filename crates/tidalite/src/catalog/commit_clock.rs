@@ -1,0 +1,207 @@
+//! The commits' clock: the one place that decides how far the wall clock is believed. What is removed by its age goes by it.
+//!
+//! Every commit stores the time of this clock (`roots.rs`), and with it how long the system had been running, so that any process on the
+//! same start of the system knows how much time has really passed since:
+//!
+//! ```text
+//! 0         8      16              24      32
+//! | time ns | boot | since boot ns | ahead |
+//! |   i64   | u64  |      u64      |  u64  |
+//! ```
+//!
+//! Invariants
+//! 1. The clock never goes further ahead of the newest commit than what has passed since then, plus `STEP`: a wall clock that
+//!    shows more is *ahead*. The clock then goes on by what passes, without that hour, and the wall clock is not believed.
+//! 2. A commit that is made while the wall clock is ahead stores the commits' clock, not the wall clock: commits alone never
+//!    make up for a jump, however many there are.
+//! 3. A wall clock behind the commits' clock is believed at once, and the next commit stores it: by it fewer rows are old.
+//! 4. What has passed is known by the time since the system started. Of a commit that was made before that, or on another computer, only what
+//!    has passed since this handle was opened is known.
+
+use crate::types::error::Result;
+use crate::types::time::Timestamp;
+use tidalite_base::{Corrupt, get_i64, get_u64, put_i64, put_u64};
+use tidalite_pager::{Clocks, Event};
+
+/// The wall clock may be this far ahead of what has passed: daylight-saving time that somebody sets by hand, and drift.
+const STEP_NS: i64 = 3_600_000_000_000;
+
+const TIME_AT: usize = 0;
+const BOOT_AT: usize = TIME_AT + 8;
+const SINCE_BOOT_AT: usize = BOOT_AT + 8;
+const AHEAD_AT: usize = SINCE_BOOT_AT + 8;
+/// Bytes of the clock in the roots.
+pub(crate) const CLOCK_BYTES: usize = AHEAD_AT + 8;
+
+/// The clock as of one commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommitClock {
+    pub(crate) time_ns: i64,
+    pub(crate) boot: u64,
+    pub(crate) since_boot_ns: u64,
+    /// The wall clock was ahead when the commit was made.
+    pub(crate) ahead: bool,
+}
+
+impl CommitClock {
+    /// Zeros are no clock: the file is new.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Self>> {
+        let ahead = get_u64(bytes, AHEAD_AT);
+        if ahead > 1 {
+            let found = format!("{ahead}");
+            return Err(Corrupt::new("commits' clock", 0, found, "0 or 1").into());
+        }
+        let clock = Self {
+            time_ns: get_i64(bytes, TIME_AT),
+            boot: get_u64(bytes, BOOT_AT),
+            since_boot_ns: get_u64(bytes, SINCE_BOOT_AT),
+            ahead: ahead == 1,
+        };
+        Ok(bytes.iter().any(|&byte| byte != 0).then_some(clock))
+    }
+
+    pub(crate) fn encode(&self) -> [u8; CLOCK_BYTES] {
+        let mut bytes = [0; CLOCK_BYTES];
+        put_i64(&mut bytes, TIME_AT, self.time_ns);
+        put_u64(&mut bytes, BOOT_AT, self.boot);
+        put_u64(&mut bytes, SINCE_BOOT_AT, self.since_boot_ns);
+        put_u64(&mut bytes, AHEAD_AT, self.ahead.into());
+        bytes
+    }
+
+    /// Of a commit that stored none: its time is all that is known.
+    pub(crate) fn at(time_ns: i64) -> Self {
+        Self {
+            time_ns,
+            boot: 0,
+            since_boot_ns: 0,
+            ahead: false,
+        }
+    }
+
+    /// The nanoseconds that are known to have passed since the commit, for a handle that was opened at `opened`.
+    fn passed_ns(&self, now: &Clocks, opened: &Clocks) -> i64 {
+        let same = self.boot == now.boot && self.boot != 0;
+        let passed = match now.since_boot_ns.checked_sub(self.since_boot_ns) {
+            Some(passed) if same => passed,
+            _ => now.since_boot_ns.saturating_sub(opened.since_boot_ns),
+        };
+        i64::try_from(passed).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn read(&self, now: &Clocks, opened: &Clocks) -> ClockReading {
+        let commits_ns = self.time_ns.saturating_add(self.passed_ns(now, opened));
+        ClockReading {
+            wall: Timestamp(now.wall_ns),
+            commits: Timestamp(commits_ns),
+            is_ahead: now.wall_ns > commits_ns.saturating_add(STEP_NS),
+        }
+    }
+}
+
+/// The wall clock and the commits' clock at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockReading {
+    /// What the wall clock shows.
+    pub wall: Timestamp,
+    /// The commits' clock: the time of the newest commit, and what has passed since then as far as that is known.
+    pub commits: Timestamp,
+    /// The wall clock is more than an hour ahead of the commits' clock.
+    pub is_ahead: bool,
+}
+
+impl ClockReading {
+    /// What counts as now: the wall clock, unless it is ahead; then the commits' clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        if self.is_ahead {
+            self.commits
+        } else {
+            self.wall
+        }
+    }
+
+    pub(crate) fn event(&self) -> Event {
+        Event::ClockAhead {
+            wall_ns: self.wall.0,
+            commits_ns: self.commits.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = STEP_NS;
+
+    fn clocks(wall_hours: i64, since_boot_hours: i64, boot: u64) -> Clocks {
+        Clocks {
+            wall_ns: wall_hours * HOUR,
+            since_boot_ns: (since_boot_hours * HOUR).unsigned_abs(),
+            boot,
+        }
+    }
+
+    fn committed(at: &Clocks) -> CommitClock {
+        CommitClock {
+            time_ns: at.wall_ns,
+            boot: at.boot,
+            since_boot_ns: at.since_boot_ns,
+            ahead: false,
+        }
+    }
+
+    #[test]
+    fn a_month_that_has_passed_is_no_jump_while_the_system_runs() {
+        let commit = committed(&clocks(1000, 10, 7));
+        let later = clocks(1720, 730, 7);
+        let reading = commit.read(&later, &later);
+        assert!(!reading.is_ahead);
+        assert_eq!(reading.now().0, 1720 * HOUR);
+        // An hour more is a step, two are a jump.
+        assert!(!commit.read(&clocks(1721, 730, 7), &later).is_ahead);
+        let jumped = commit.read(&clocks(1722, 730, 7), &later);
+        assert!(jumped.is_ahead);
+        assert_eq!(jumped.now().0, 1720 * HOUR);
+    }
+
+    #[test]
+    fn after_a_restart_only_what_passed_since_opening_is_known() {
+        let commit = committed(&clocks(1000, 10, 7));
+        let opened = clocks(1720, 2, 8);
+        let reading = commit.read(&clocks(1725, 7, 8), &opened);
+        assert!(reading.is_ahead);
+        assert_eq!(reading.now().0, 1005 * HOUR);
+        // Nor when the other start is longer ago than that of the commit was.
+        let opened = clocks(1720, 12, 8);
+        let reading = commit.read(&clocks(1725, 17, 8), &opened);
+        assert_eq!(reading.now().0, 1005 * HOUR);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_is_believed() {
+        let commit = committed(&clocks(1000, 10, 7));
+        let reading = commit.read(&clocks(5, 11, 7), &clocks(1000, 10, 7));
+        assert!(!reading.is_ahead);
+        assert_eq!(reading.now().0, 5 * HOUR);
+    }
+
+    #[test]
+    fn what_is_stored_comes_back() {
+        for ahead in [false, true] {
+            let clock = CommitClock {
+                time_ns: -3,
+                boot: u64::MAX,
+                since_boot_ns: 5,
+                ahead,
+            };
+            assert_eq!(CommitClock::decode(&clock.encode()).unwrap(), Some(clock));
+        }
+        assert_eq!(CommitClock::decode(&[0; CLOCK_BYTES]).unwrap(), None);
+        let mut bytes = [0; CLOCK_BYTES];
+        bytes[AHEAD_AT] = 2;
+        assert!(CommitClock::decode(&bytes).is_err());
+    }
+}

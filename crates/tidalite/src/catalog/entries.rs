@@ -1,0 +1,515 @@
+//! Which series there are: by name, by GUID, by id.
+//!
+//! An entry of the `series` tree (key: series id, u64 big-endian):
+//!
+//! ```text
+//! 0        1       2        18           20       20 + n
+//! | version | flags | GUID   | name bytes | name  | schema (see schema.rs) |
+//! |   u8    |  u8   | 16 B   |    u16     |       |
+//! ```
+//!
+//! `flags`: 1 = has a name, 2 = has a GUID (all zero without one); bits 2 to 4: merge policy (0 replace, 1 keep first,
+//! 2 error, 3 keep all, 4 keep distinct); 32 = it had one of the last two at some time: there may be several rows of one time.
+//!
+//! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
+//! 2. An entry's id is below `next_series`, which never goes back: no number is given out twice.
+
+use crate::catalog::roots::Roots;
+use crate::types::error::{Error, Result};
+use crate::types::merge_policy::MergePolicy;
+use crate::types::name::{SeriesName, SeriesPattern};
+use crate::types::schema::{Described, Schema};
+use crate::types::text_form::guid_text;
+use std::sync::Arc;
+use tidalite_base::{Corrupt, SeriesId, get_u16, put_u16};
+use tidalite_codec::ColumnType as WordType;
+use tidalite_pager::{PageRead, PageWrite};
+use tidalite_runs::SERIES_MAX;
+
+const VERSION: u8 = 1;
+const FLAGS_AT: usize = 1;
+const GUID_AT: usize = 2;
+const NAME_LEN_AT: usize = GUID_AT + 16;
+const NAME_AT: usize = NAME_LEN_AT + 2;
+const HAS_NAME: u8 = 1;
+const HAS_GUID: u8 = 2;
+const MERGE_SHIFT: u32 = 2;
+const MERGE_BITS: u8 = 7 << MERGE_SHIFT;
+const SEVERAL: u8 = 32;
+
+/// What identifies a series and what its rows look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesInfo {
+    /// Its dense number in this file.
+    pub id: SeriesId,
+    /// Its name, if it has one.
+    pub name: Option<SeriesName>,
+    /// Its GUID, if it has one.
+    pub guid: Option<[u8; 16]>,
+    /// Its columns.
+    pub schema: Schema,
+    /// What becomes of a row at a time that is taken.
+    pub merge: MergePolicy,
+    /// Whether there may be several rows of one time: the merge policy is, or was at some time, [`MergePolicy::KeepAll`] or
+    /// [`MergePolicy::KeepDistinct`].
+    pub several: bool,
+}
+
+impl SeriesInfo {
+    /// The name, else the GUID, as text.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match (&self.name, &self.guid) {
+            (Some(name), _) => name.to_string(),
+            (None, Some(guid)) => guid_text(guid),
+            (None, None) => self.id.to_string(),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let name = self
+            .name
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let mut bytes = vec![0u8; NAME_AT];
+        bytes[0] = VERSION;
+        bytes[FLAGS_AT] = self.merge.bits() << MERGE_SHIFT;
+        if self.name.is_some() {
+            bytes[FLAGS_AT] |= HAS_NAME;
+        }
+        if self.several {
+            bytes[FLAGS_AT] |= SEVERAL;
+        }
+        if let Some(guid) = &self.guid {
+            bytes[FLAGS_AT] |= HAS_GUID;
+            bytes[GUID_AT..NAME_LEN_AT].copy_from_slice(guid);
+        }
+        put_u16(&mut bytes, NAME_LEN_AT, name.len() as u16);
+        bytes.extend_from_slice(name.as_bytes());
+        self.schema.encode(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
+        let damaged = |found: String, expected: &str| {
+            Corrupt::new(format!("catalog entry of {id}"), 0, found, expected)
+        };
+        if bytes.len() < NAME_AT || bytes[0] != VERSION {
+            return Err(damaged(format!("{} bytes", bytes.len()), "an entry of version 1").into());
+        }
+        let name_end = NAME_AT + usize::from(get_u16(bytes, NAME_LEN_AT));
+        let text = bytes
+            .get(NAME_AT..name_end)
+            .and_then(|name| std::str::from_utf8(name).ok());
+        let text = text.ok_or_else(|| damaged("a cut name".to_owned(), "a name"))?;
+        let name = if bytes[FLAGS_AT] & HAS_NAME != 0 {
+            let parsed = SeriesName::parse(text);
+            Some(parsed.map_err(|error| damaged(error.to_string(), "a name"))?)
+        } else {
+            None
+        };
+        let mut guid = [0u8; 16];
+        guid.copy_from_slice(&bytes[GUID_AT..NAME_LEN_AT]);
+        let guid = (bytes[FLAGS_AT] & HAS_GUID != 0).then_some(guid);
+        let (schema, taken) = Schema::decode(&bytes[name_end..])?;
+        let meaningless = bytes[FLAGS_AT] & !(HAS_NAME | HAS_GUID | MERGE_BITS | SEVERAL) != 0;
+        let several = bytes[FLAGS_AT] & SEVERAL != 0;
+        let merge = MergePolicy::of_bits((bytes[FLAGS_AT] & MERGE_BITS) >> MERGE_SHIFT);
+        let merge = merge.filter(|&merge| !meaningless && (several || !merge.keeps_several()));
+        if merge.is_none() || name_end + taken != bytes.len() || (name.is_none() && guid.is_none())
+        {
+            let found = format!("{} bytes with flags {}", bytes.len(), bytes[FLAGS_AT]);
+            return Err(damaged(found, "an entry as it is written").into());
+        }
+        Ok(Self {
+            id,
+            name,
+            guid,
+            schema,
+            merge: merge.unwrap_or_default(),
+            several,
+        })
+    }
+
+    /// The types of its words, for who wants no more: reads neither name nor GUID.
+    fn decode_word_types(id: SeriesId, bytes: &[u8]) -> Result<Vec<WordType>> {
+        let damaged = |expected: &str| {
+            let found = format!("{} bytes", bytes.len());
+            Corrupt::new(format!("catalog entry of {id}"), 0, found, expected)
+        };
+        let cut = || damaged("an entry of version 1");
+        let head = bytes
+            .get(..NAME_AT)
+            .filter(|head| head[0] == VERSION)
+            .ok_or_else(cut)?;
+        let schema_at = NAME_AT + usize::from(get_u16(head, NAME_LEN_AT));
+        let schema = bytes.get(schema_at..).ok_or_else(cut)?;
+        let (types, taken) = Schema::decode_word_types(schema)?;
+        if taken != schema.len() {
+            return Err(damaged("an entry that ends with its schema").into());
+        }
+        Ok(types)
+    }
+
+    /// As `decode`, for who goes through the whole catalog: also tells every bit that has no meaning, and a name that is
+    /// not canonical. A reader of one series does without: it has the name already, and this costs as much as the rest.
+    pub(crate) fn decode_exact(id: SeriesId, bytes: &[u8]) -> Result<Self> {
+        let info = Self::decode(id, bytes)?;
+        if info.encode() != bytes {
+            let (what, found) = (format!("catalog entry of {id}"), format!("{info:?}"));
+            return Err(Corrupt::new(what, 0, found, "an entry as it is written").into());
+        }
+        Ok(info)
+    }
+}
+
+/// Key of a series in the trees that are ordered by id.
+pub(crate) fn id_key(id: SeriesId) -> [u8; 8] {
+    id.0.to_be_bytes()
+}
+
+pub(crate) fn decode_id(bytes: &[u8]) -> tidalite_pager::Result<SeriesId> {
+    let bytes: [u8; 8] = bytes
+        .try_into()
+        .map_err(|_| Corrupt::new("series id", 0, format!("{} bytes", bytes.len()), "8 bytes"))?;
+    Ok(SeriesId(u64::from_be_bytes(bytes)))
+}
+
+/// How a series is asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum SeriesKey<'a> {
+    Name(&'a SeriesName),
+    Guid(&'a [u8; 16]),
+}
+
+impl SeriesKey<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Name(name) => name.to_string().into_bytes(),
+            Self::Guid(guid) => guid.to_vec(),
+        }
+    }
+}
+
+pub(crate) fn find<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    key: SeriesKey<'_>,
+) -> Result<Option<SeriesId>> {
+    let tree = match key {
+        SeriesKey::Name(_) => &roots.names,
+        SeriesKey::Guid(_) => &roots.guids,
+    };
+    tree.get(pages, &key.bytes())?
+        .map(|value| Ok(decode_id(&value.bytes()?)?))
+        .transpose()
+}
+
+pub(crate) fn info<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    id: SeriesId,
+) -> Result<Option<Arc<SeriesInfo>>> {
+    let entry = roots.series.get(pages, &id_key(id))?;
+    entry
+        .map(|value| Ok(Arc::new(SeriesInfo::decode(id, &value.bytes()?)?)))
+        .transpose()
+}
+
+/// The types of the words of a series.
+pub(crate) fn word_types<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    id: SeriesId,
+) -> Result<Option<Vec<WordType>>> {
+    let entry = roots.series.get(pages, &id_key(id))?;
+    entry
+        .map(|value| SeriesInfo::decode_word_types(id, &value.bytes()?))
+        .transpose()
+}
+
+/// Whether there can be one more series with this schema.
+pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
+    schema.validate()?;
+    if roots.next_series > SERIES_MAX {
+        return Err(Error::Limit {
+            what: "series of a file",
+            found: roots.next_series,
+            limit: SERIES_MAX,
+        });
+    }
+    Ok(())
+}
+
+/// Enters a series for which there is room (`expect_room`).
+pub(crate) fn create<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    key: SeriesKey<'_>,
+    schema: &Schema,
+) -> Result<Arc<SeriesInfo>> {
+    let id = SeriesId(roots.next_series);
+    let (name, guid) = match key {
+        SeriesKey::Name(name) => (Some(name.clone()), None),
+        SeriesKey::Guid(guid) => (None, Some(*guid)),
+    };
+    let info = SeriesInfo {
+        id,
+        name,
+        guid,
+        schema: schema.clone(),
+        merge: MergePolicy::default(),
+        several: false,
+    };
+    let by_key = match key {
+        SeriesKey::Name(_) => &mut roots.names,
+        SeriesKey::Guid(_) => &mut roots.guids,
+    };
+    by_key.insert(pages, &key.bytes(), &id_key(id))?;
+    roots.series.insert(pages, &id_key(id), &info.encode())?;
+    roots.next_series += 1;
+    Ok(Arc::new(info))
+}
+
+/// Stores a series' entry with more columns.
+pub(crate) fn change_schema<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    info: &SeriesInfo,
+    schema: Schema,
+) -> Result<Arc<SeriesInfo>> {
+    let info = SeriesInfo {
+        schema,
+        ..info.clone()
+    };
+    roots
+        .series
+        .insert(pages, &id_key(info.id), &info.encode())?;
+    Ok(Arc::new(info))
+}
+
+/// Stores a series' entry with another merge policy.
+pub(crate) fn change_merge<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    info: &SeriesInfo,
+    merge: MergePolicy,
+) -> Result<Arc<SeriesInfo>> {
+    let info = SeriesInfo {
+        merge,
+        several: info.several || merge.keeps_several(),
+        ..info.clone()
+    };
+    let entry = info.encode();
+    roots.series.insert(pages, &id_key(info.id), &entry)?;
+    Ok(Arc::new(info))
+}
+
+/// Takes a series out of the catalog; its rows are gone already.
+pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesId) -> Result<()> {
+    let Some(info) = info(roots, pages, id)? else {
+        return Ok(());
+    };
+    if let Some(name) = &info.name {
+        roots.names.remove(pages, &SeriesKey::Name(name).bytes())?;
+    }
+    if let Some(guid) = &info.guid {
+        roots.guids.remove(pages, &SeriesKey::Guid(guid).bytes())?;
+    }
+    roots.records.remove(pages, &id_key(id))?;
+    roots.series.remove(pages, &id_key(id))?;
+    Ok(())
+}
+
+/// Puts a name in place of the one that the series has, if it has one. The name is free.
+pub(crate) fn rename<W: PageWrite>(
+    roots: &mut Roots,
+    pages: &mut W,
+    id: SeriesId,
+    name: &SeriesName,
+) -> Result<Arc<SeriesInfo>> {
+    let Some(info) = info(roots, pages, id)? else {
+        return Err(Error::NoSuchSeries {
+            wanted: format!("number {}", id.0),
+        });
+    };
+    let mut info = SeriesInfo::clone(&info);
+    if let Some(old) = info.name.replace(name.clone()) {
+        roots.names.remove(pages, &SeriesKey::Name(&old).bytes())?;
+    }
+    let key = SeriesKey::Name(name).bytes();
+    roots.names.insert(pages, &key, &id_key(id))?;
+    roots.series.insert(pages, &id_key(id), &info.encode())?;
+    Ok(Arc::new(info))
+}
+
+/// Every series that the pattern selects, in the order of their ids.
+pub(crate) fn list<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    pattern: &SeriesPattern,
+) -> Result<Vec<Arc<SeriesInfo>>> {
+    let mut found = Vec::new();
+    each_from(roots, pages, &mut Vec::new(), &mut |info| {
+        let anonymous = SeriesName::new(info.label(), []);
+        let name = info.name.as_ref().or(anonymous.as_ref().ok());
+        if name.is_some_and(|name| pattern.matches(name)) {
+            found.push(Arc::new(info));
+        }
+    })?;
+    Ok(found)
+}
+
+/// Every series from the key `at` of the catalog on, which goes along, in the order of their ids.
+pub(crate) fn each_from<R: PageRead>(
+    roots: &Roots,
+    pages: &R,
+    at: &mut Vec<u8>,
+    each: &mut dyn FnMut(SeriesInfo),
+) -> Result<()> {
+    let mut cursor = roots.series.cursor(pages);
+    let mut there = cursor.seek_ge(at)?;
+    while there {
+        cursor.key().clone_into(at);
+        let id = decode_id(cursor.key())?;
+        each(SeriesInfo::decode_exact(id, &cursor.value()?.to_vec()?)?);
+        there = cursor.next()?;
+    }
+    Ok(())
+}
+
+/// A series opened with a schema has to have just that schema.
+pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema == *schema {
+        return Ok(());
+    }
+    let problem = format!(
+        "series {} has {}; asked for was {schema}",
+        info.label(),
+        info.schema,
+    );
+    Err(Error::Schema { problem })
+}
+
+/// A series read as a record type has to have its columns, and may have others behind them.
+pub(crate) fn expect_first_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema.columns.starts_with(&schema.columns) {
+        return Ok(());
+    }
+    expect_columns(info, schema)
+}
+
+/// A series read or written as a record type whose times are numbers has to count the same steps.
+pub(crate) fn expect_unit(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema.unit == schema.unit {
+        return Ok(());
+    }
+    let problem = format!(
+        "series {} counts time in {:?}, the record in {:?}: give the record the series' unit, or a Timestamp as its time",
+        info.label(),
+        info.schema.unit,
+        schema.unit
+    );
+    Err(Error::Schema { problem })
+}
+
+/// A series written as a record type has to have its columns.
+pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
+    if info.schema.columns == schema.columns {
+        return Ok(());
+    }
+    let problem = format!(
+        "series {} has the columns {}; asked for were {}",
+        info.label(),
+        Described(&info.schema.columns),
+        Described(&schema.columns)
+    );
+    Err(Error::Schema { problem })
+}
+
+/// What is told of rows that do not fit.
+pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
+    let problem = format!(
+        "series {} has {columns} columns, given were {found} (or columns of unequal length)",
+        info.label()
+    );
+    Error::Schema { problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::types::column::{Column, ColumnType};
+    use crate::types::schema::Unit;
+    use std::sync::Arc;
+    use tidalite_base::limits::COLUMNS_MAX;
+    use tidalite_pager::MemoryStorage;
+
+    #[test]
+    fn who_wants_the_types_alone_refuses_entries_that_nobody_else_takes() {
+        let entry = |columns: usize| {
+            let columns = (0..columns).map(|i| Column::nullable(format!("c{i}"), ColumnType::F64));
+            let info = SeriesInfo {
+                id: SeriesId(1),
+                name: None,
+                guid: Some([7; 16]),
+                schema: Schema {
+                    unit: Unit::Nanos,
+                    columns: columns.collect(),
+                },
+                merge: MergePolicy::Replace,
+                several: false,
+            };
+            info.encode()
+        };
+        let taken = |bytes: &[u8]| {
+            let whole = SeriesInfo::decode(SeriesId(1), bytes);
+            let types = SeriesInfo::decode_word_types(SeriesId(1), bytes);
+            assert_eq!(whole.is_ok(), types.is_ok(), "{whole:?} {types:?}");
+            types.is_ok()
+        };
+        assert!(taken(&entry(1)) && taken(&entry(COLUMNS_MAX)));
+        assert!(!taken(&entry(0)) && !taken(&entry(COLUMNS_MAX + 1)));
+        let mut bytes = entry(2);
+        for cut in 0..bytes.len() {
+            assert!(!taken(&bytes[..cut]), "cut at {cut}");
+        }
+        bytes.push(0);
+        assert!(!taken(&bytes));
+    }
+
+    #[test]
+    fn check_finds_rows_of_the_front_that_have_other_columns_than_their_series() {
+        let db = Options::new()
+            .open_storage(Arc::new(MemoryStorage::new()))
+            .unwrap();
+        let mut txn = db.begin_write().unwrap();
+        let mut series = txn.series("a").unwrap();
+        for time in 0..3 {
+            series.insert_point(time, 1, 0.5).unwrap();
+        }
+        let mut info = series.info().clone();
+        txn.commit().unwrap();
+        assert!(db.check().unwrap().is_clean());
+
+        // The catalog is changed beneath, as nothing in the library does.
+        info.schema = Schema::new(
+            Unit::Nanos,
+            [("flags", ColumnType::U64), ("value", ColumnType::F64)],
+        );
+        let mut txn = db.begin_write().unwrap();
+        let entry = info.encode();
+        let tree = &mut txn.roots.series;
+        tree.insert(&mut txn.pages, &id_key(info.id), &entry)
+            .unwrap();
+        txn.commit().unwrap();
+        let report = db.check().unwrap();
+        let told = report
+            .problems
+            .iter()
+            .any(|p| p.contains("with the columns"));
+        assert!(told, "{:#?}", report.problems);
+    }
+}

@@ -1,0 +1,21 @@
+//! What the file stores of its series and tables, and how: everything that the roots lead to but rows and pages of tables.
+//!
+//! ```text
+//! roots          roots of all structures, in the app area of the meta block
+//! commit_clock   the clock that every commit stores
+//! entries        series by name, GUID and number, with their schemas
+//! annotations    texts about series
+//! retention      retention policies
+//! texts          strings, bytes and GUIDs of rows; text_block: a block of them
+//! table_roots    tables by name, and their roots; table_name: the name in errors
+//! ```
+
+pub(crate) mod annotations;
+pub(crate) mod commit_clock;
+pub(crate) mod entries;
+pub(crate) mod retention;
+pub(crate) mod roots;
+pub(crate) mod table_name;
+pub(crate) mod table_roots;
+pub(crate) mod text_block;
+pub(crate) mod texts;

@@ -1,0 +1,166 @@
+//! Retention policies: how long, and how much, is kept of which series. `Database::maintain` keeps to them.
+//!
+//! A policy in the `policies` tree (key: its name, UTF-8):
+//!
+//! ```text
+//! 0         1      2       8          16         24         32          34
+//! | version | from | zeros | keep, ns | bytes    | cold, ns | n         | pattern, n bytes, UTF-8 |
+//! |   u8    |  u8  |  6 B  |   u64    |   u64    |   u64    |   u16     |                         |
+//! ```
+//!
+//! `keep`, `bytes` and `cold` are 0 where there is no such bound. `from` says where `keep` is counted from: 0 now, 1 the newest row of each
+//! series.
+
+use crate::types::error::{Error, Result};
+use crate::types::name::SeriesPattern;
+use std::time::Duration;
+use tidalite_base::{Corrupt, get_u16, get_u64, put_u16, put_u64};
+use tidalite_kv::Tree;
+use tidalite_pager::PageRead;
+
+const VERSION: u8 = 3;
+const FROM_AT: usize = 1;
+const KEEP_AT: usize = 8;
+const BYTES_AT: usize = KEEP_AT + 8;
+const COLD_AT: usize = BYTES_AT + 8;
+const PATTERN_LEN_AT: usize = COLD_AT + 8;
+const PATTERN_AT: usize = PATTERN_LEN_AT + 2;
+
+/// Bytes of a policy's name at most.
+pub const RETENTION_NAME_BYTES_MAX: usize = 100;
+/// Bytes of a policy's pattern at most.
+pub const RETENTION_PATTERN_BYTES_MAX: usize = 1000;
+
+/// Where the age of a row is counted from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepFrom {
+    /// From now, as [`Database::clock`](crate::Database::clock) shows it.
+    #[default]
+    Now,
+    /// From the newest row of its series. A row whose time is wrong and far ahead makes all others of its series old.
+    Newest,
+}
+
+/// What is kept of the series that a pattern selects, and in which form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Which series, as for [`ReadTxn::list`](crate::ReadTxn::list); the empty text selects all.
+    pub pattern: String,
+    /// Rows older than this are removed.
+    pub keep: Option<Duration>,
+    /// Where the age of a row is counted from, for `keep`.
+    pub keep_from: KeepFrom,
+    /// How many bytes may be in use: by the rows of these series together, or, with the empty pattern, in the whole file, whose pages count that are
+    /// neither free nor only held for old versions. When more is in use, the oldest rows of these series are removed, a leaf or
+    /// a part of one at a time, until no more is. The newest row of each series stays.
+    ///
+    /// The file is somewhat longer than what is in use: [`Options::reserve_bytes`](crate::Options::reserve_bytes) are kept free, it grows by
+    /// [`Options::growth_bytes`](crate::Options::growth_bytes) ahead, and pins and readers hold pages of old versions, which [`Maintained`](crate::Maintained) names. Of the
+    /// log ([`Options::log_bytes`](crate::Options::log_bytes)) no more than a quarter of the bound counts.
+    pub bytes: Option<u64>,
+    /// Leaves whose rows are all older than this are written anew in cold form (`cold.rs`), which takes the feature `cold`.
+    pub cold: Option<Duration>,
+}
+
+impl Retention {
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
+        let problem = |problem: String| Error::Name {
+            name: name.to_owned(),
+            problem,
+        };
+        if name.is_empty() || name.len() > RETENTION_NAME_BYTES_MAX {
+            let most = RETENTION_NAME_BYTES_MAX;
+            return Err(problem(format!("{} bytes, 1 to {most} can be", name.len())));
+        }
+        if self.pattern.len() > RETENTION_PATTERN_BYTES_MAX {
+            let most = RETENTION_PATTERN_BYTES_MAX;
+            return Err(problem(format!(
+                "a pattern of {} bytes, at most {most} can be",
+                self.pattern.len()
+            )));
+        }
+        SeriesPattern::parse(&self.pattern)?;
+        let times = [self.keep, self.cold];
+        let empty = times.iter().all(Option::is_none) && self.bytes.is_none();
+        if empty || times.contains(&Some(Duration::ZERO)) || self.bytes == Some(0) {
+            return Err(problem(
+                "bounds are more than zero, and one is there".to_owned(),
+            ));
+        }
+        if self.keep_from == KeepFrom::Newest && self.keep.is_none() {
+            return Err(problem(
+                "an age that is counted from the newest row needs `keep`".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0u8; PATTERN_AT];
+        bytes[0] = VERSION;
+        bytes[FROM_AT] = u8::from(self.keep_from == KeepFrom::Newest);
+        let keep = self.keep.map_or(0, nanos);
+        put_u64(&mut bytes, KEEP_AT, keep);
+        put_u64(&mut bytes, BYTES_AT, self.bytes.unwrap_or(0));
+        put_u64(&mut bytes, COLD_AT, self.cold.map_or(0, nanos));
+        put_u16(&mut bytes, PATTERN_LEN_AT, self.pattern.len() as u16);
+        bytes.extend_from_slice(self.pattern.as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let damaged = |found: String| {
+            Corrupt::new("retention policy", 0, found, "a policy as it is written").into()
+        };
+        if bytes.len() < PATTERN_AT || bytes[0] != VERSION {
+            return Err(damaged(format!("{} bytes", bytes.len())));
+        }
+        let pattern = &bytes[PATTERN_AT..];
+        let pattern = std::str::from_utf8(pattern).map_err(|error| damaged(error.to_string()))?;
+        let bound = |at| Some(get_u64(bytes, at)).filter(|&bound| bound > 0);
+        let policy = Self {
+            pattern: pattern.to_owned(),
+            keep: bound(KEEP_AT).map(Duration::from_nanos),
+            // Anything but 0 and 1 differs from what is encoded again below.
+            keep_from: match bytes[FROM_AT] {
+                0 => KeepFrom::Now,
+                _ => KeepFrom::Newest,
+            },
+            bytes: bound(BYTES_AT),
+            cold: bound(COLD_AT).map(Duration::from_nanos),
+        };
+        if usize::from(get_u16(bytes, PATTERN_LEN_AT)) != pattern.len() || policy.encode() != bytes
+        {
+            return Err(damaged(format!("{policy:?}")));
+        }
+        Ok(policy)
+    }
+}
+
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A policy as its row stores it, if that is one that could have been set.
+pub(crate) fn policy_of(key: &[u8], value: &[u8]) -> Result<(String, Retention)> {
+    let name = std::str::from_utf8(key)
+        .map_err(|error| Corrupt::new("name of a policy", 0, error.to_string(), "UTF-8"))?;
+    let policy = Retention::decode(value)?;
+    policy.check(name)?;
+    Ok((name.to_owned(), policy))
+}
+
+/// Every policy of the tree.
+pub(crate) fn policies<R: PageRead>(tree: &Tree, pages: &R) -> Result<Vec<(String, Retention)>> {
+    let mut policies = Vec::new();
+    let mut cursor = tree.cursor(pages);
+    let mut found = cursor.first()?;
+    while found {
+        let name = std::str::from_utf8(cursor.key())
+            .map_err(|error| Corrupt::new("name of a policy", 0, error.to_string(), "UTF-8"))?;
+        let policy = Retention::decode(&cursor.value()?.to_vec()?)?;
+        policies.push((name.to_owned(), policy));
+        found = cursor.next()?;
+    }
+    Ok(policies)
+}

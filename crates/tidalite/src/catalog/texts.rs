@@ -1,0 +1,532 @@
+//! Strings, bytes and GUIDs: a row holds the number of a text, the texts themselves stand in one ordered table of the file.
+//!
+//! ```text
+//! key       | series u64 | column u16 | part u8 | number u64 |          all big-endian
+//! part 0    block: the texts from `number` on, in the order in which they were written
+//! part 1    dictionary: the text with this number
+//! part 2    lookup: `number` is the XXH3-64 of texts of the dictionary, the value their numbers, u64 each
+//!
+//! word      0, 2^62          the empty text (a GUID of zeros)
+//!           1 to 2^62 - 1    a text in a block
+//!           2^62 + n         a text of the dictionary
+//!
+//! block     see text_block.rs
+//! ```
+//!
+//! 1. A number is given out once, but for one that was taken back before anything had it: the last block of a column stays, whatever
+//!    is freed. So two rows of a series with one word have one text, in every version.
+//! 2. Short texts are in the dictionary, until it is full: there each has one number. All others are written as they come.
+//! 3. Numbers of blocks ascend in the order of writing, so the smallest one that rows still have says which blocks can go.
+//! 4. What `open` has in `fresh` is not in the table before `flush`.
+
+use crate::catalog::text_block::{BLOCK_BYTES, BLOCK_TEXTS_MAX, Block};
+use crate::types::error::{Error, Result};
+use std::collections::HashMap;
+use tidalite_base::{Corrupt, SeriesId, checksum, get_u16};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite};
+
+/// Texts of a column's dictionary at most.
+pub(crate) const DICTIONARY_TEXTS_MAX: u64 = 4096;
+/// Bytes of a text in a dictionary at most.
+pub(crate) const DICTIONARY_TEXT_BYTES_MAX: usize = 128;
+
+/// Words from here on are numbers of the dictionary.
+const DICTIONARY: u64 = 1 << 62;
+/// The empty text, as it is written. An added column without nulls has 0 instead in the rows before it.
+const EMPTY: u64 = DICTIONARY;
+
+/// The last block is gone on with by the next transaction while it is shorter than this.
+const BLOCK_GROWS_BYTES: usize = 2 << 10;
+
+const PART_BLOCK: u8 = 0;
+const PART_DICTIONARY: u8 = 1;
+const PART_LOOKUP: u8 = 2;
+const PART_AT: usize = 10;
+const NUMBER_AT: usize = PART_AT + 1;
+const KEY_BYTES: usize = NUMBER_AT + 8;
+
+/// Texts that a transaction remembers a column, so that it need not look them up.
+const KNOWN_MAX: usize = 4096;
+
+/// A column of a series.
+pub(crate) type Column = (SeriesId, usize);
+
+fn key((series, column): Column, part: u8, number: u64) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    key[..8].copy_from_slice(&series.0.to_be_bytes());
+    key[8..PART_AT].copy_from_slice(&(column as u16).to_be_bytes());
+    key[PART_AT] = part;
+    key[NUMBER_AT..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Whether a text with this word has no other one in its column.
+pub(crate) fn in_dictionary(word: u64) -> bool {
+    word >= DICTIONARY
+}
+
+/// The word of the same text that says so to everyone: the empty text has two.
+pub(crate) fn canonical(word: u64) -> u64 {
+    if word == 0 { EMPTY } else { word }
+}
+
+/// Whether two words of a column of texts, of one version or of two, stand for the same text, or both for null. `read` reads the text
+/// of the first word (0) or of the second one (1), which is needed only where both lie in blocks.
+pub(crate) fn are_equal(
+    words: [u64; 2],
+    mut read: impl FnMut(usize) -> Result<Vec<u8>>,
+) -> Result<bool> {
+    let [a, b] = words.map(canonical);
+    if a == b || in_dictionary(a) || in_dictionary(b) {
+        return Ok(a == b);
+    }
+    Ok(read(0)? == read(1)?)
+}
+
+/// Column, part and number of a key.
+fn parse(key: &[u8]) -> Result<(Column, u8, u64)> {
+    let Ok(key) = <[u8; KEY_BYTES]>::try_from(key) else {
+        let found = format!("a key of {} bytes", key.len());
+        return Err(Corrupt::new("texts", 0, found, "19 bytes").into());
+    };
+    let number = |at: usize| {
+        let mut field = [0; 8];
+        field.copy_from_slice(&key[at..at + 8]);
+        u64::from_be_bytes(field)
+    };
+    let column = u16::from_be_bytes([key[8], key[9]]);
+    let place = (SeriesId(number(0)), usize::from(column));
+    Ok((place, key[PART_AT], number(NUMBER_AT)))
+}
+
+/// The last block of a column at or before `number`.
+fn block_at_or_before<R: PageRead>(
+    r: &R,
+    tree: &Tree,
+    column: Column,
+    number: u64,
+) -> Result<Option<Block>> {
+    let mut cursor = tree.cursor(r);
+    if !cursor.seek_le(&key(column, PART_BLOCK, number))? {
+        return Ok(None);
+    }
+    let (place, part, first) = parse(cursor.key())?;
+    if (place, part) != (column, PART_BLOCK) {
+        return Ok(None);
+    }
+    Ok(Some(Block::decode(first, &cursor.value()?.to_vec()?)?))
+}
+
+/// A column to which a transaction writes.
+struct Open {
+    /// The texts that are to be written next; those of the last block of the table, when that was short.
+    fresh: Block,
+    changed: bool,
+    /// The next number of the dictionary.
+    dictionary_next: u64,
+    known: HashMap<Vec<u8>, u64>,
+    /// The last text that went to a block: repeated, it is not written again.
+    last: Option<(Vec<u8>, u64)>,
+}
+
+impl Open {
+    fn load<R: PageRead>(r: &R, tree: &Tree, column: Column) -> Result<Self> {
+        let fresh = match block_at_or_before(r, tree, column, DICTIONARY)? {
+            None => Block {
+                first: 1,
+                ..Block::default()
+            },
+            Some(last) if last.size() < BLOCK_GROWS_BYTES && last.lengths.len() < 512 => last,
+            Some(last) => Block {
+                first: last.end(),
+                ..Block::default()
+            },
+        };
+        let mut cursor = tree.cursor(r);
+        let mut dictionary_next = 1;
+        if cursor.seek_lt(&key(column, PART_LOOKUP, 0))? {
+            let (place, part, number) = parse(cursor.key())?;
+            if (place, part) == (column, PART_DICTIONARY) {
+                dictionary_next = number.saturating_add(1);
+            }
+        }
+        Ok(Self {
+            fresh,
+            changed: false,
+            dictionary_next,
+            known: HashMap::new(),
+            last: None,
+        })
+    }
+}
+
+/// The texts that a write transaction adds.
+#[derive(Default)]
+pub(crate) struct Texts {
+    open: HashMap<Column, Open>,
+    /// The block that was read last, of those that are no more written to.
+    read: TextCache,
+}
+
+impl Texts {
+    fn open<'t, R: PageRead>(
+        open: &'t mut HashMap<Column, Open>,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+    ) -> Result<&'t mut Open> {
+        use std::collections::hash_map::Entry;
+        Ok(match open.entry(column) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Open::load(r, tree, column)?),
+        })
+    }
+
+    /// The word of a text, which is stored if it is new.
+    ///
+    /// Cost: nothing for one that the transaction has seen; a lookup for a short one; else its bytes.
+    pub(crate) fn word<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        tree: &mut Tree,
+        column: Column,
+        text: &[u8],
+    ) -> Result<u64> {
+        if text.is_empty() {
+            return Ok(EMPTY);
+        }
+        let open = Self::open(&mut self.open, w, tree, column)?;
+        if let Some(&word) = open.known.get(text) {
+            return Ok(word);
+        }
+        if let Some((last, word)) = &open.last
+            && last == text
+        {
+            return Ok(*word);
+        }
+        if text.len() <= DICTIONARY_TEXT_BYTES_MAX {
+            let lookup = key(column, PART_LOOKUP, checksum(text));
+            let mut numbers = match tree.get(w, &lookup)? {
+                Some(numbers) => numbers.to_vec()?,
+                None => Vec::new(),
+            };
+            let mut word = None;
+            for number in numbers.as_chunks::<8>().0 {
+                let number = u64::from_le_bytes(*number);
+                let entry = tree.get(w, &key(column, PART_DICTIONARY, number))?;
+                if let Some(entry) = entry
+                    && entry.to_vec()? == text
+                {
+                    word = Some(DICTIONARY + number);
+                }
+            }
+            if word.is_none() && open.dictionary_next <= DICTIONARY_TEXTS_MAX {
+                let number = open.dictionary_next;
+                tree.insert(w, &key(column, PART_DICTIONARY, number), text)?;
+                numbers.extend(number.to_le_bytes());
+                tree.insert(w, &lookup, &numbers)?;
+                open.dictionary_next += 1;
+                word = Some(DICTIONARY + number);
+            }
+            if let Some(word) = word {
+                if open.known.len() == KNOWN_MAX {
+                    open.known.clear();
+                }
+                open.known.insert(text.to_vec(), word);
+                return Ok(word);
+            }
+        }
+        // Before the next text, not behind the last one: that may be taken back.
+        if open.fresh.size() >= BLOCK_BYTES || open.fresh.lengths.len() == BLOCK_TEXTS_MAX {
+            if open.changed {
+                let block = &open.fresh;
+                tree.insert(w, &key(column, PART_BLOCK, block.first), &block.encode())?;
+            }
+            open.fresh = Block {
+                first: open.fresh.end(),
+                ..Block::default()
+            };
+        }
+        let word = open.fresh.push(text);
+        open.changed = true;
+        open.last = Some((text.to_vec(), word));
+        Ok(word)
+    }
+
+    /// Whether a word is the number of a text that was given out.
+    pub(crate) fn knows<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+        word: u64,
+    ) -> Result<bool> {
+        if word == 0 || word == EMPTY {
+            return Ok(true);
+        }
+        let open = Self::open(&mut self.open, r, tree, column)?;
+        Ok(match word.checked_sub(DICTIONARY) {
+            Some(number) => number < open.dictionary_next,
+            None => word < open.fresh.end(),
+        })
+    }
+
+    /// The text of a word that is not of the dictionary, be it in the table yet or not.
+    pub(crate) fn in_block<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+        word: u64,
+    ) -> Result<Vec<u8>> {
+        let open = Self::open(&mut self.open, r, tree, column)?;
+        match open.fresh.text(word) {
+            Some(text) => Ok(text.to_vec()),
+            None => self.read.text(r, tree, column, word),
+        }
+    }
+
+    /// The number that the next text of a column's blocks gets.
+    pub(crate) fn end<R: PageRead>(&mut self, r: &R, tree: &Tree, column: Column) -> Result<u64> {
+        Ok(Self::open(&mut self.open, r, tree, column)?.fresh.end())
+    }
+
+    /// Takes back the text that was added to a column's blocks since `end` was this, if one was: no row has it. It is in `fresh` still;
+    /// of several those in a block that is written stay.
+    pub(crate) fn take_back(&mut self, column: Column, end: u64) {
+        let Some(open) = self.open.get_mut(&column) else {
+            return;
+        };
+        while open.fresh.first <= end && open.fresh.end() > end {
+            open.fresh.pop();
+            open.last = None;
+        }
+        open.changed = open.changed && !open.fresh.lengths.is_empty();
+    }
+
+    /// Brings what was added into the table; it can be read then.
+    pub(crate) fn flush<W: PageWrite>(&mut self, w: &mut W, tree: &mut Tree) -> Result<()> {
+        let mut changed: Vec<_> = self
+            .open
+            .iter_mut()
+            .filter(|(_, open)| open.changed)
+            .collect();
+        changed.sort_unstable_by_key(|(column, _)| **column);
+        for (&column, open) in changed {
+            let block = &open.fresh;
+            tree.insert(w, &key(column, PART_BLOCK, block.first), &block.encode())?;
+            open.changed = false;
+        }
+        Ok(())
+    }
+
+    /// Frees the blocks of a column that lie before the smallest word that its rows have; all but the last one when they
+    /// have none. The texts of this transaction are flushed.
+    pub(crate) fn trim<W: PageWrite>(
+        w: &mut W,
+        tree: &mut Tree,
+        column: Column,
+        least: Option<u64>,
+    ) -> Result<()> {
+        let least = least.unwrap_or(DICTIONARY).min(DICTIONARY);
+        let kept = block_at_or_before(w, tree, column, least)?;
+        if let Some(kept) = kept {
+            let (from, to) = (
+                key(column, PART_BLOCK, 0),
+                key(column, PART_BLOCK, kept.first),
+            );
+            tree.remove_range(w, &from, &to)?;
+        }
+        Ok(())
+    }
+}
+
+/// About how many bytes the blocks of a series take: those that go with its rows. Their keys are walked, nothing is read of them.
+pub(crate) fn block_bytes<R: PageRead>(
+    r: &R,
+    tree: &Tree,
+    series: SeriesId,
+    columns: impl Iterator<Item = usize>,
+) -> Result<u64> {
+    let mut bytes = 0u64;
+    for column in columns {
+        let mut cursor = tree.cursor(r);
+        let mut there = cursor.seek_ge(&key((series, column), PART_BLOCK, 0))?;
+        while there {
+            let (place, part, _) = parse(cursor.key())?;
+            if (place, part) != ((series, column), PART_BLOCK) {
+                break;
+            }
+            bytes = bytes.saturating_add(cursor.value()?.len());
+            there = cursor.next()?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Removes all texts of a series that goes itself: its number is not given out again.
+pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: SeriesId) -> Result<()> {
+    let (from, to) = (key((id, 0), 0, 0), key((SeriesId(id.0 + 1), 0), 0, 0));
+    tree.remove_range(w, &from, &to)?;
+    Ok(())
+}
+
+/// What a reader of a series keeps of its texts.
+#[derive(Default)]
+pub(crate) struct TextCache {
+    block: Option<(Column, Block)>,
+    dictionary: HashMap<(Column, u64), Vec<u8>>,
+}
+
+impl TextCache {
+    /// The text of a word that is not null.
+    pub(crate) fn text<R: PageRead>(
+        &mut self,
+        r: &R,
+        tree: &Tree,
+        column: Column,
+        word: u64,
+    ) -> Result<Vec<u8>> {
+        let lost = || -> Error {
+            let what = format!("text {word} of column {} of {}", column.1, column.0);
+            Corrupt::new(what, 0, "nothing", "a text").into()
+        };
+        if word == 0 || word == EMPTY {
+            return Ok(Vec::new());
+        }
+        if let Some(number) = word.checked_sub(DICTIONARY) {
+            if let Some(text) = self.dictionary.get(&(column, number)) {
+                return Ok(text.clone());
+            }
+            let entry = tree.get(r, &key(column, PART_DICTIONARY, number))?;
+            let text = entry.ok_or_else(lost)?.to_vec()?;
+            if self.dictionary.len() as u64 == DICTIONARY_TEXTS_MAX {
+                self.dictionary.clear();
+            }
+            self.dictionary.insert((column, number), text.clone());
+            return Ok(text);
+        }
+        if let Some((own, block)) = &self.block
+            && *own == column
+            && let Some(text) = block.text(word)
+        {
+            return Ok(text.to_vec());
+        }
+        let block = block_at_or_before(r, tree, column, word)?.ok_or_else(lost)?;
+        let text = block.text(word).ok_or_else(lost)?.to_vec();
+        self.block = Some((column, block));
+        Ok(text)
+    }
+}
+
+/// Reads every text from the key `at` on, which goes along: `f` hears what is wrong, and of which column. `is_text` says whether a series
+/// has such a column.
+pub(crate) fn check<R: PageRead>(
+    r: &R,
+    tree: &Tree,
+    at: &mut Vec<u8>,
+    is_text: &dyn Fn(Column) -> bool,
+    f: &mut dyn FnMut(Column, String),
+) -> Result<()> {
+    let mut cursor = tree.cursor(r);
+    let mut there = cursor.seek_ge(at)?;
+    let mut before: Option<(Column, u64)> = None;
+    while there {
+        cursor.key().clone_into(at);
+        let (column, part, number) = parse(cursor.key())?;
+        let mut f = |problem: String| f(column, problem);
+        let value = cursor.value()?.to_vec()?;
+        let place = format!("texts of column {} of {}", column.1, column.0);
+        if !is_text(column) {
+            f(format!("{place}: there is no such column"));
+        }
+        match part {
+            PART_BLOCK => match Block::decode(number, &value) {
+                Ok(block) => {
+                    let end = before.filter(|(own, _)| *own == column).map(|(_, end)| end);
+                    if number == 0
+                        || end.is_some_and(|end| number < end)
+                        || block.end() > DICTIONARY
+                    {
+                        f(format!("{place}: the block at {number} overlaps another"));
+                    }
+                    before = Some((column, block.end()));
+                }
+                Err(error) => f(format!("{place}: {}", error.finding())),
+            },
+            PART_DICTIONARY => {
+                let lookup = tree.get(r, &key(column, PART_LOOKUP, checksum(&value)))?;
+                let numbers = lookup.map(|found| found.to_vec()).transpose()?;
+                let found = numbers.unwrap_or_default();
+                let listed = found.as_chunks::<8>().0.contains(&number.to_le_bytes());
+                if !listed || number == 0 || number > DICTIONARY_TEXTS_MAX {
+                    f(format!(
+                        "{place}: number {number} of the dictionary is not found by its text"
+                    ));
+                }
+            }
+            PART_LOOKUP => {
+                let (numbers, rest) = value.as_chunks::<8>();
+                for own in numbers {
+                    let own = u64::from_le_bytes(*own);
+                    let entry = tree.get(r, &key(column, PART_DICTIONARY, own))?;
+                    let text = entry.map(|entry| entry.to_vec()).transpose()?;
+                    if text.is_none_or(|text| checksum(&text) != number) {
+                        f(format!(
+                            "{place}: the lookup leads to {own}, which has another text"
+                        ));
+                    }
+                }
+                if numbers.is_empty() || !rest.is_empty() {
+                    f(format!("{place}: a lookup of {} bytes", value.len()));
+                }
+            }
+            other => f(format!("{place}: part {other}")),
+        }
+        there = cursor.next()?;
+    }
+    Ok(())
+}
+
+/// Takes a row of a damaged file's table over, if its column has texts, for a series with another number. Of two blocks with one key the one with
+/// more texts stays: it is the newer one. Lookups are made anew, by the texts that are there.
+pub(crate) fn take_over<W: PageWrite>(
+    w: &mut W,
+    tree: &mut Tree,
+    row: (&[u8], &[u8]),
+    series: impl Fn(Column) -> Option<SeriesId>,
+) -> tidalite_pager::Result<()> {
+    let Some((column, part, number)) = parse(row.0).ok().and_then(|(column, part, number)| {
+        let own = series(column)?;
+        Some(((own, column.1), part, number))
+    }) else {
+        return Ok(());
+    };
+    let (moved, value) = (key(column, part, number), row.1);
+    let known = tree.get(w, &moved)?.map(|known| known.to_vec());
+    let known = known.transpose()?;
+    match part {
+        PART_BLOCK => {
+            let fits = number > 0
+                && Block::decode(number, value).is_ok_and(|block| block.end() <= DICTIONARY);
+            if fits && known.is_none_or(|known| get_u16(&known, 1) < get_u16(value, 1)) {
+                tree.insert(w, &moved, value)?;
+            }
+        }
+        PART_DICTIONARY => {
+            let fits = (1..=DICTIONARY_TEXTS_MAX).contains(&number)
+                && value.len() <= DICTIONARY_TEXT_BYTES_MAX;
+            if fits && known.is_none() {
+                tree.insert(w, &moved, value)?;
+                let lookup = key(column, PART_LOOKUP, checksum(value));
+                let numbers = tree.get(w, &lookup)?.map(|numbers| numbers.to_vec());
+                let mut numbers = numbers.transpose()?.unwrap_or_default();
+                numbers.extend(number.to_le_bytes());
+                tree.insert(w, &lookup, &numbers)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! The wall clock and the clock of the commits, as a user asks for them.
+
+use crate::catalog::commit_clock::{ClockReading, CommitClock};
+use crate::database::handle::Database;
+use crate::database::options::Options;
+use crate::types::error::Result;
+use tidalite_pager::{ClockSource, Clocks};
+
+impl Options {
+    /// Reads the time from `clocks` instead of the system's clocks: for tests of what depends on it.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Clocks, MemoryStorage, Options, Timestamp};
+    /// let noon = Timestamp::parse("2014-06-01T12:00")?.0;
+    /// let clocks = move || Clocks { wall_ns: noon, since_boot_ns: 60_000_000_000, boot: 1 };
+    /// let db = Options::new().clock(clocks).open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("config")?.put(b"speed", b"7")?;
+    /// tx.commit()?;
+    /// assert_eq!(db.begin_read()?.commit_time().0, noon);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn clock(mut self, clocks: impl Fn() -> Clocks + Send + Sync + 'static) -> Self {
+        self.store.clock = ClockSource::new(clocks);
+        self
+    }
+}
+
+impl Database {
+    /// The wall clock and the commits' clock, and so what counts as now for [`maintain`](Self::maintain).
+    ///
+    /// A wall clock that jumps ahead, as after an empty battery or with a wrong time server, would make rows old that are not. So it is
+    /// believed only as far as the commits' clock bears it out: what has passed since the newest commit, and an hour. How much has passed is known
+    /// as long as the system is not restarted. After a restart, or on another computer, a wall clock that is right
+    /// is ahead, too, when the newest commit is more than an hour old: nobody can tell these apart. [`confirm_clock`](Self::confirm_clock) says that it is right.
+    ///
+    /// # Errors
+    /// As for [`begin_read`](Self::begin_read).
+    pub fn clock(&self) -> Result<ClockReading> {
+        let snap = self.begin_read()?;
+        let base = snap.begun.roots.clock;
+        let base = base.unwrap_or(CommitClock::at(snap.commit_time().0));
+        Ok(base.read(&self.pager.clocks(), &self.shared.opened))
+    }
+
+    /// Says, with a durable commit, that the wall clock is right: from here on the commits' clock follows it.
+    ///
+    /// # Errors
+    /// As for a commit.
+    pub fn confirm_clock(&self) -> Result<()> {
+        let mut tx = self.begin_write()?;
+        tx.confirm_clock();
+        tx.commit()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! When commits become durable: options, `sync`, and figures about it.
+
+use crate::database::handle::Database;
+use crate::database::options::Options;
+use crate::types::error::Result;
+use std::time::Duration;
+use tidalite_base::TxnId;
+use tidalite_pager::{MetricsReport, Recovery};
+
+impl Options {
+    /// Lazy commits are made durable when they have written this many bytes (by the commit that reaches it, or by
+    /// the background flusher). `None`, the default: not by bytes.
+    pub fn sync_bytes(mut self, bytes: Option<u64>) -> Self {
+        self.store.sync_bytes = bytes;
+        self
+    }
+
+    /// Lazy commits are made durable when the oldest is this old; looked at with every lazy commit. `None`, the
+    /// default: not by time.
+    pub fn sync_after(mut self, age: Option<Duration>) -> Self {
+        self.store.sync_after = age;
+        self
+    }
+
+    /// A thread of its own makes lazy commits durable, this long after the last time. `None`, the default: no thread.
+    pub fn background_flush(mut self, pause: Option<Duration>) -> Self {
+        self.store.background_flush = pause;
+        self
+    }
+}
+
+impl Database {
+    /// Makes every commit so far durable, lazy and `None` ones too, beside a write transaction that is under way. After a commit of
+    /// `None`, and where another process has the turn, it waits for that transaction, so it is not for who holds it. Returns the newest commit.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("tidalite-sync-{}.tdl", std::process::id()));
+    /// use tidalite::{Database, Durability};
+    /// let db = Database::open(&path)?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("t")?.put(b"key", b"value")?;
+    /// let ticket = tx.commit_ticket(Durability::Lazy)?;
+    /// assert!(!ticket.is_durable());
+    /// db.sync()?;
+    /// assert!(ticket.is_durable());
+    /// # drop((ticket, db));
+    /// # std::fs::remove_file(&path)?;
+    /// # drop(std::fs::remove_file(path.with_extension("tdl-lock")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Store`: poisoned; any error of a sync or of writing the record; `FileMoved` when the file is no longer the one at its path.
+    pub fn sync(&self) -> Result<TxnId> {
+        Ok(self.pager.sync()?)
+    }
+
+    /// Closes this handle without a sync, as dropping it does: lazy commits survive the process but not a power cut,
+    /// `None` commits are lost.
+    pub fn close_without_sync(self) {}
+
+    /// Counters and times of the commits since this handle was opened: commits, syncs, bytes, and a histogram for each
+    /// phase of a commit.
+    #[must_use]
+    pub fn metrics(&self) -> MetricsReport {
+        self.pager.metrics()
+    }
+
+    /// What opening had to do to find a state that is whole.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery {
+        self.pager.recovery()
+    }
+}

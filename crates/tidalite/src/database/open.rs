@@ -1,0 +1,89 @@
+//! Opening a database by its options.
+
+use crate::database::background::Background;
+use crate::database::handle::Database;
+use crate::database::options::{Options, Schedule};
+use crate::series::helpers::scan_threads_default;
+use crate::txn::shared::Shared;
+use crate::types::error::Result;
+use std::path::Path;
+use std::sync::Arc;
+use tidalite_pager::{LockMemory, Pager, Storage};
+
+impl Options {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// `Store` with: the system's reason; not a database; another version; damaged; open elsewhere; replaced while another
+    /// process has the old file open (`FileReplaced`); on a network file system (`NetworkFileSystem`).
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
+        self.wrap(Pager::open(path, &self.store)?)
+    }
+
+    /// Opens what is in a storage of one's own: memory, or the simulated disk of the tests.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage(&self, storage: Arc<dyn Storage>) -> Result<Database> {
+        self.wrap(Pager::open_storage(storage, &self.store)?)
+    }
+
+    /// Opens what is in a storage beside others who have it open with the same lock area, as several processes would
+    /// open a file.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storage_with(
+        &self,
+        storage: Arc<dyn Storage>,
+        memory: &LockMemory,
+    ) -> Result<Database> {
+        self.wrap(Pager::open_storage_with(storage, memory, &self.store)?)
+    }
+
+    /// The same with a second storage for large values, as [`large_values`](Self::large_values) is for files; with the bound that was
+    /// given there.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn open_storages(
+        &self,
+        storage: Arc<dyn Storage>,
+        large: Arc<dyn Storage>,
+        memory: &LockMemory,
+    ) -> Result<Database> {
+        let opened = Pager::open_storages(storage, Some(large), memory, &self.store);
+        self.wrap(opened?)
+    }
+
+    fn wrap(&self, pager: Pager) -> Result<Database> {
+        let shared = Shared::new(
+            (self.staging_bytes, self.leaf_vectors),
+            (
+                self.sealing_threads,
+                self.scan_threads.unwrap_or_else(scan_threads_default),
+            ),
+            pager.clocks(),
+        );
+        let mut database = Database {
+            pager,
+            shared: Arc::new(shared),
+            background: None,
+        };
+        if let Some(Schedule { every, work }) = self.background.filter(|_| !self.store.read_only) {
+            let thread = Background::start(work(database.clone()), every)?;
+            database.background = Some(Arc::new(thread));
+        }
+        Ok(database)
+    }
+}
+
+impl Database {
+    /// Opens a database, or creates it.
+    ///
+    /// # Errors
+    /// As for [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open(path)
+    }
+}

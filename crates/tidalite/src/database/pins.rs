@@ -1,0 +1,108 @@
+//! Named pins: versions that stay readable; and when a version was the newest.
+
+use crate::database::handle::Database;
+use crate::txn::read::ReadTxn;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use crate::types::time::Timestamp;
+use tidalite_base::TxnId;
+
+pub use tidalite_pager::Pin;
+
+impl WriteTxn {
+    /// Pins the version that this transaction commits: under this name it stays readable, in any process and after
+    /// any restart, until it is unpinned. What only it still sees takes room meanwhile. A pin of that name moves
+    /// here. The commit is a durable one, whatever is asked for.
+    ///
+    /// # Errors
+    /// A limit of docs/limits.md: bytes of the name, pins of a file.
+    pub fn pin(&mut self, name: &str) -> Result<()> {
+        self.check_usable()?;
+        Ok(self.pages.pin(name)?)
+    }
+
+    /// Takes a pin away; false when there is none of that name. The commit is then a durable one, whatever is asked for: a pin that is
+    /// gone must not come back with a power cut, when what it held has been written over.
+    ///
+    /// # Errors
+    /// When the transaction is broken.
+    pub fn unpin(&mut self, name: &str) -> Result<bool> {
+        self.check_usable()?;
+        Ok(self.pages.unpin(name)?)
+    }
+}
+
+impl Database {
+    /// Pins what is committed now, with a small durable commit of its own; returns the pinned version.
+    ///
+    /// ```
+    /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-pin-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&dir)?;
+    /// # let db = tidalite::Database::open(dir.join("plant.tdl"))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("config")?.put(b"hub_height", b"80")?;
+    /// tx.commit()?;
+    /// db.pin("before the rebuild")?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("config")?.put(b"hub_height", b"95")?;
+    /// tx.commit()?;
+    ///
+    /// let then = db.begin_read_at("before the rebuild")?;
+    /// let config = then.table("config")?.ok_or("no such table")?;
+    /// assert_eq!(config.get(b"hub_height")?, Some(b"80".to_vec()));
+    /// # drop(config); drop(then); drop(db); std::fs::remove_dir_all(dir)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::pin`] and a commit.
+    pub fn pin(&self, name: &str) -> Result<TxnId> {
+        let mut tx = self.begin_write()?;
+        tx.pin(name)?;
+        Ok(tx.commit()?.txn)
+    }
+
+    /// Takes a pin away, with a durable commit of its own; false when there is none of that name.
+    ///
+    /// # Errors
+    /// As for a commit.
+    pub fn unpin(&self, name: &str) -> Result<bool> {
+        let mut tx = self.begin_write()?;
+        let there = tx.unpin(name)?;
+        if there {
+            tx.commit()?;
+        }
+        Ok(there)
+    }
+
+    /// All pins, the oldest first.
+    ///
+    /// # Errors
+    /// Damage in the table of pins.
+    pub fn pins(&self) -> Result<Vec<Pin>> {
+        Ok(self.pager.pins()?)
+    }
+
+    /// A snapshot of a pinned version. It stays readable also when the pin is taken away meanwhile.
+    ///
+    /// # Errors
+    /// `NoSuchPin`; damage in what the pin keeps.
+    pub fn begin_read_at(&self, pin: &str) -> Result<ReadTxn> {
+        match self.pager.begin_read_at(pin)? {
+            Some(snapshot) => ReadTxn::begin(snapshot, self.shared.scan_threads),
+            None => Err(Error::NoSuchPin {
+                name: pin.to_owned(),
+            }),
+        }
+    }
+
+    /// The newest commit known to have been done at or before this time, with its time; by the wall clock of those
+    /// who wrote. Known are the newest commit, all pins, and otherwise about one commit a minute, fewer of old times.
+    ///
+    /// # Errors
+    /// Damage in the clock.
+    pub fn txn_at(&self, time: Timestamp) -> Result<Option<(TxnId, Timestamp)>> {
+        let found = self.pager.txn_at(time.0)?;
+        Ok(found.map(|(txn, time)| (txn, Timestamp(time))))
+    }
+}

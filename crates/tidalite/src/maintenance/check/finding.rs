@@ -1,0 +1,214 @@
+//! What a check finds, and where: in the user's terms, not only as an address.
+
+use crate::catalog::entries::SeriesInfo;
+use crate::types::schema::Unit;
+use crate::types::text_form::key_text;
+use std::fmt;
+use tidalite_base::SeriesId;
+
+/// Something wrong, and what it takes along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What is hit.
+    pub place: Place,
+    /// The pinned version it belongs to; `None` for the newest.
+    pub version: Option<String>,
+    /// Byte address in the file, where there is one.
+    pub address: Option<u64>,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// Which data something wrong takes along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// No data as such: the head of the file, the free space, how pages are used.
+    File,
+    /// One of the database's own tables: names, schemas, records.
+    Catalog {
+        /// Which one.
+        name: String,
+        /// The first key that may be hit.
+        from: Vec<u8>,
+        /// The first key behind those; `None`: up to the last.
+        to: Option<Vec<u8>>,
+    },
+    /// Entries of a table.
+    Table {
+        /// Its name.
+        name: String,
+        /// The first key that may be hit.
+        from: Vec<u8>,
+        /// The first key behind those; `None`: up to the last.
+        to: Option<Vec<u8>>,
+    },
+    /// Rows of a series.
+    Series {
+        /// Its number.
+        id: SeriesId,
+        /// Its name or GUID.
+        name: String,
+        /// The column, where it is a single one.
+        column: Option<String>,
+        /// First and last time of the rows, in the series' unit; `None`: no row, but what is known of them.
+        span: Option<(i64, i64)>,
+        /// The unit.
+        unit: Unit,
+    },
+    /// Rows of several series that are not in leaves yet.
+    Front {
+        /// The first row that may be hit, in the order of the front: its series and time; `None`: any.
+        from: Option<(SeriesId, i64)>,
+        /// The last one.
+        to: Option<(SeriesId, i64)>,
+        /// The series of which rows may be hit, in that order; none where `from` is `None`.
+        series: Vec<HitSeries>,
+        /// How many more there are than are named; `None`: that cannot be told, as the catalog of series is damaged, or any may be hit.
+        more_series: Option<u64>,
+    },
+}
+
+impl Finding {
+    pub(crate) fn new(place: Place, problem: impl ToString) -> Self {
+        Self {
+            place,
+            version: None,
+            address: None,
+            problem: problem.to_string(),
+        }
+    }
+
+    pub(crate) fn at(mut self, address: u64) -> Self {
+        self.address = (address > 0).then_some(address);
+        self
+    }
+}
+
+impl Place {
+    pub(crate) fn series(
+        info: &SeriesInfo,
+        column: Option<usize>,
+        span: Option<(i64, i64)>,
+    ) -> Self {
+        let columns = &info.schema.columns;
+        Self::Series {
+            id: info.id,
+            name: info.label(),
+            column: column.and_then(|c| Some(columns.get(c)?.name.clone())),
+            span,
+            unit: info.schema.unit,
+        }
+    }
+
+    /// Any row of the front.
+    pub(crate) fn whole_front() -> Self {
+        Self::Front {
+            from: None,
+            to: None,
+            series: Vec::new(),
+            more_series: None,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(version) = &self.version {
+            write!(f, "version {version}: ")?;
+        }
+        let place = self.place.to_string();
+        if place.is_empty() {
+            return f.write_str(&self.problem);
+        }
+        write!(f, "{place}: {}", self.problem)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => Ok(()),
+            Self::Catalog { name, from, to } => {
+                f.write_str(name)?;
+                keys(f, from, to.as_deref())
+            }
+            Self::Table { name, from, to } => {
+                write!(f, "table {name}")?;
+                keys(f, from, to.as_deref())
+            }
+            Self::Series {
+                name,
+                column,
+                span,
+                unit,
+                ..
+            } => {
+                write!(f, "series {name}")?;
+                if let Some(column) = column {
+                    write!(f, ", column {column}")?;
+                }
+                match span {
+                    Some((from, to)) => {
+                        write!(f, ", {} to {}", unit.text(*from), unit.text(*to))
+                    }
+                    None => Ok(()),
+                }
+            }
+            Self::Front {
+                from,
+                to,
+                series,
+                more_series,
+            } => {
+                f.write_str("rows not yet in leaves")?;
+                if let ([first, ..], Some(last)) = (&series[..], series.last())
+                    && *more_series == Some(0)
+                {
+                    let (begin, end) = (first.unit.text(first.span.0), last.unit.text(last.span.1));
+                    let count = series.len();
+                    return write!(
+                        f,
+                        " of {count} series, from {} at {begin} to {} at {end}",
+                        first.name, last.name
+                    );
+                }
+                match (from, to) {
+                    (Some((first, begin)), Some((last, end))) => {
+                        write!(f, ", {first} at {begin} to {last} at {end}")
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn keys(f: &mut fmt::Formatter<'_>, from: &[u8], to: Option<&[u8]>) -> fmt::Result {
+    match to {
+        None if from.is_empty() => Ok(()),
+        None => write!(f, ", keys from {} on", key_text(from)),
+        Some(to) if to.strip_suffix(&[0]) == Some(from) => write!(f, ", key {}", key_text(from)),
+        Some(to) => write!(
+            f,
+            ", keys from {} to before {}",
+            key_text(from),
+            key_text(to)
+        ),
+    }
+}
+
+/// A series of which rows may be hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HitSeries {
+    /// Its number.
+    pub id: SeriesId,
+    /// Its name or GUID.
+    pub name: String,
+    /// The first and the last time of what may be hit, in the series' unit.
+    pub span: (i64, i64),
+    /// The unit.
+    pub unit: Unit,
+}

@@ -1,0 +1,150 @@
+//! Checking a whole database: every page reached once, every structure sound, the rooms in agreement. It reads a
+//! snapshot, beside readers and writers, and names what each damage takes along.
+
+mod finding;
+mod of_series;
+mod report;
+mod waiting;
+mod walk;
+
+pub use finding::{Finding, HitSeries, Place};
+pub use report::CheckReport;
+pub(crate) use waiting::Waiting;
+
+use crate::catalog::roots::Roots;
+use crate::database::handle::Database;
+use crate::maintenance::watch::{Running, Watch, Watched, is_cancelled};
+use crate::types::error::Result;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use tidalite_pager::{Check, Error as StoreError, PageRead};
+use walk::Walk;
+
+impl Database {
+    /// Checks everything that the newest commit reaches: every page and block is read and verified, order,
+    /// counts and statistics are recomputed, and every page has to be reached exactly once or be free. Readers and
+    /// writers go on beside it, and it waits for no write transaction: while one is under way, what is checked is the newest commit that all processes see
+    /// (commits of `Durability::None` are left out then). It waits for commits that wait for their sync.
+    ///
+    /// # Errors
+    /// What cannot be read at all; damage is in the report.
+    pub fn check(&self) -> Result<CheckReport> {
+        self.check_with(Watch::new())
+    }
+
+    /// As [`check`](Self::check), with somebody who watches: told of progress, able to stop it (the report is then
+    /// marked as cancelled), and with a bound on the bytes read a second.
+    ///
+    /// # Errors
+    /// As for `check`.
+    pub fn check_with(&self, watch: Watch<'_>) -> Result<CheckReport> {
+        let mut check = self.pager.begin_check()?;
+        let snapshot = check.snapshot().clone();
+        let page_size = snapshot.page_size() as u64;
+        let running = RefCell::new(Running::new(watch, check.pages_expected() * page_size));
+        let mut report = CheckReport::default();
+        let pages = Watched {
+            pages: &snapshot,
+            running: &running,
+        };
+        let walked = match Roots::decode(snapshot.app()) {
+            Ok(roots) => Walk::new(&mut check, &pages, &roots, None).all(&mut report),
+            Err(error) => {
+                report.findings.push(Finding::new(Place::File, error));
+                Ok(())
+            }
+        };
+        let walked = walked.and_then(|()| self.check_pins(&mut check, &running, &mut report));
+        report.cancelled = is_cancelled(&walked);
+        if !report.cancelled {
+            walked?;
+        }
+        drop(snapshot);
+        let done = if report.cancelled {
+            check.abandon()
+        } else {
+            check.finish()
+        };
+        for problem in done.problems {
+            report.findings.push(Finding::new(Place::File, problem));
+        }
+        report.problems = report.findings.iter().map(ToString::to_string).collect();
+        report.problems_healable = done.problems_healable;
+        report.lost_commits = self.pager.recovery().lost;
+        report.notes = done.notes;
+        report.pages_total = done.pages_total;
+        report.pages_used = done
+            .pages_total
+            .saturating_sub(done.pages_free + done.pages_pending);
+        report.pages_free = done.pages_free;
+        report.pages_pending = done.pages_pending;
+        Ok(report)
+    }
+
+    /// Every pinned version as well: it must be readable, and nothing of it free.
+    fn check_pins(
+        &self,
+        check: &mut Check,
+        running: &RefCell<Running<'_>>,
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let pins = match check.snapshot().pins() {
+            Ok(pins) => pins,
+            Err(StoreError::Corrupt(corrupt)) => {
+                report.findings.push(Finding::new(Place::File, corrupt));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for pin in pins {
+            let begun = self.pager.begin_read_at(&pin.name);
+            let snapshot = match begun {
+                // One that is there no more was unpinned meanwhile.
+                Ok(found) => found.filter(|found| found.txn() == pin.txn),
+                Err(StoreError::Corrupt(corrupt)) => {
+                    let mut finding = Finding::new(Place::File, corrupt);
+                    finding.version = Some(pin.name.clone());
+                    report.findings.push(finding);
+                    None
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let Some(snapshot) = snapshot else {
+                continue;
+            };
+            let pages = Watched {
+                pages: &snapshot,
+                running,
+            };
+            check.begin_version(&format!("the pinned version {}", pin.name));
+            let mut counts = CheckReport::default();
+            let walked = match Roots::decode(snapshot.app()) {
+                Ok(roots) => Walk::new(check, &pages, &roots, Some(&pin.name)).all(&mut counts),
+                Err(error) => {
+                    counts.findings.push(Finding::new(Place::File, error));
+                    Ok(())
+                }
+            };
+            check.end_version();
+            report.findings.append(&mut counts.findings);
+            report.pins += 1;
+            walked?;
+        }
+        Ok(())
+    }
+}
+
+/// Which pages are what in the newest version: by what, first page and pages.
+pub(crate) fn walk_of(db: &Database) -> Result<BTreeMap<String, Vec<(u64, u64)>>> {
+    let mut check = db.pager.begin_check()?;
+    check.keep_ranges();
+    let snapshot = check.snapshot().clone();
+    let running = RefCell::new(Running::new(Watch::new(), 0));
+    let pages = Watched {
+        pages: &snapshot,
+        running: &running,
+    };
+    let roots = Roots::decode(snapshot.app())?;
+    Walk::new(&mut check, &pages, &roots, None).all(&mut CheckReport::default())?;
+    Ok(check.into_ranges())
+}

@@ -1,0 +1,122 @@
+//! What belongs to series by the keys of other tables: texts of rows, annotations. A table is read around pages of it that are damaged, and each
+//! damage is told of the series whose keys it takes along.
+
+use super::finding::{Finding, Place};
+use super::walk::Walk;
+use crate::catalog::annotations;
+use crate::catalog::entries::SeriesInfo;
+use crate::types::error::{Error, Result};
+use crate::types::interval::EVER;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_kv::Damage;
+
+type Series = BTreeMap<SeriesId, Arc<SeriesInfo>>;
+
+impl Walk<'_, '_> {
+    /// Reads a table from a key on, again and again behind each page that was found damaged in it; false where not all was read.
+    /// `read` puts forward the key that it has come to.
+    pub(super) fn around(
+        &mut self,
+        what: &str,
+        broken: &[Damage],
+        read: &mut dyn FnMut(&mut Self, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<bool> {
+        let mut at = Vec::new();
+        loop {
+            match read(self, &mut at) {
+                // It was told with its keys.
+                Err(Error::Store(tidalite_pager::Error::Corrupt(_))) if !broken.is_empty() => {}
+                read => return Ok(self.note(what, read)?.is_some() && broken.is_empty()),
+            }
+            let ends = broken.iter().filter_map(|damage| damage.to.as_ref());
+            let Some(end) = ends.filter(|end| **end > at).min() else {
+                return Ok(false);
+            };
+            at.clone_from(end);
+        }
+    }
+
+    /// The texts of rows: that each can be read and found, and belongs to a column of texts.
+    pub(super) fn texts(&mut self, series: &Series, broken: &[Damage]) -> Result<()> {
+        self.tell_of_series("its texts", series, broken, Some(EVER));
+        let is_text = |(id, column): (SeriesId, usize)| {
+            let info = series.get(&id);
+            let column = info.and_then(|info| info.schema.columns.get(column));
+            column.is_some_and(|column| column.ty.is_text())
+        };
+        let is_whole = self.catalog_is_whole;
+        self.around("texts", broken, &mut |walk, at| {
+            let (pages, tree) = (walk.pages, &walk.roots.texts);
+            crate::catalog::texts::check(pages, tree, at, &is_text, &mut |(id, column), problem| {
+                match series.get(&id) {
+                    Some(info) => {
+                        let place = Place::series(info, Some(column), Some(EVER));
+                        walk.find(Finding::new(place, problem));
+                    }
+                    None if is_whole => walk.problem(problem),
+                    None => {}
+                }
+            })
+        })?;
+        Ok(())
+    }
+
+    /// The annotations of series.
+    pub(super) fn annotations(&mut self, series: &Series, broken: &[Damage]) -> Result<()> {
+        self.tell_of_series("its annotations", series, broken, None);
+        let is_whole = self.catalog_is_whole;
+        self.around("annotations", broken, &mut |walk, at| {
+            let (pages, tree) = (walk.pages, &walk.roots.annotations);
+            annotations::check_all(tree, pages, at, &mut |found| match found {
+                Ok((id, key)) if is_whole && !series.contains_key(&id) => {
+                    walk.problem(format!(
+                        "annotation {key} of {id}, which is not in the catalog"
+                    ));
+                }
+                Ok(_) => {}
+                Err(problem) => walk.problem(problem),
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Damage of a table whose keys begin with the number of a series.
+    fn tell_of_series(
+        &mut self,
+        what: &str,
+        series: &Series,
+        broken: &[Damage],
+        span: Option<(i64, i64)>,
+    ) {
+        for damage in broken {
+            let (first, last) = ids_of(damage);
+            for info in series.range(first..=last.max(first)).map(|(_, info)| info) {
+                let place = Place::series(info, None, span);
+                let problem = format!("{what}: {}", damage.corrupt);
+                self.find(Finding::new(place, problem).at(damage.corrupt.at));
+            }
+        }
+    }
+}
+
+/// The first and the last series that have keys within the damage.
+fn ids_of(damage: &Damage) -> (SeriesId, SeriesId) {
+    let id = |key: &[u8]| {
+        let mut bytes = [0; 8];
+        let len = key.len().min(8);
+        bytes[..len].copy_from_slice(&key[..len]);
+        u64::from_be_bytes(bytes)
+    };
+    // The end is behind: where nothing follows the number, the series before is the last one.
+    let last = damage.to.as_ref().map_or(u64::MAX, |to| {
+        let id = id(to);
+        if to.len() > 8 {
+            id
+        } else {
+            id.saturating_sub(1)
+        }
+    });
+    (SeriesId(id(&damage.from)), SeriesId(last))
+}

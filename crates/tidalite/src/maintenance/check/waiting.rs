@@ -1,0 +1,80 @@
+//! Whose rows damage of the front takes along: the front knows series by number and layout, users by name.
+
+use super::finding::{HitSeries, Place};
+use crate::catalog::entries::SeriesInfo;
+use std::borrow::Borrow;
+use tidalite_base::SeriesId;
+use tidalite_runs::{Front, Hit};
+
+/// Series that a finding names: a block holds rows of as many at most.
+const SERIES_NAMED: usize = 1024;
+/// Series that all findings of a report name together.
+const NAMED_IN_ALL: usize = 1 << 16;
+
+/// The series whose rows may be in the front.
+pub(crate) struct Waiting<'i> {
+    /// In the order of the front: by the class of their layout, then by number.
+    series: Vec<((u32, SeriesId), &'i SeriesInfo)>,
+    /// That is all there are.
+    is_whole: bool,
+    may_name: usize,
+}
+
+impl<'i> Waiting<'i> {
+    /// `known` are the series of the catalog that can be read; all of them, where `is_whole`.
+    pub(crate) fn new<I: Borrow<SeriesInfo> + 'i>(
+        front: &Front,
+        known: impl Iterator<Item = &'i I>,
+        is_whole: bool,
+    ) -> Self {
+        let place = |info: &'i I| {
+            let info = info.borrow();
+            let class = front.class_of(&info.schema.word_types())?;
+            Some(((class, info.id), info))
+        };
+        let mut series: Vec<_> = known.filter_map(place).collect();
+        series.sort_unstable_by_key(|(place, _)| *place);
+        Self {
+            series,
+            is_whole,
+            may_name: NAMED_IN_ALL,
+        }
+    }
+
+    /// What is hit, by the names of the series. A stretch of one series is told as one of that series.
+    pub(crate) fn place(&mut self, hit: Hit) -> Place {
+        let rows = match hit {
+            Hit::All => return Place::whole_front(),
+            Hit::Nothing => return Place::File,
+            Hit::Rows(rows) => rows,
+        };
+        let places = rows.places();
+        let begin = self.series.partition_point(|(at, _)| at < places.start());
+        let end = self.series.partition_point(|(at, _)| at <= places.end());
+        let found = self.series.get(begin..end).unwrap_or_default();
+        let spanned = found.iter().filter_map(|((class, id), info)| {
+            let span = rows.times_of(*class, *id)?;
+            Some((span, *info))
+        });
+        if let ([_], true) = (found, self.is_whole)
+            && let Some((span, info)) = spanned.clone().next()
+        {
+            return Place::series(info, None, Some(span));
+        }
+        let named = spanned.map(|(span, info)| HitSeries {
+            id: info.id,
+            name: info.label(),
+            span,
+            unit: info.schema.unit,
+        });
+        let series: Vec<_> = named.take(SERIES_NAMED.min(self.may_name)).collect();
+        self.may_name -= series.len();
+        let more = found.len() - series.len();
+        Place::Front {
+            from: Some(rows.from()),
+            to: Some(rows.to()),
+            more_series: self.is_whole.then_some(more as u64),
+            series,
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The walk over one version: what it reaches is claimed, what is wrong becomes a finding.
+
+use super::finding::{Finding, Place};
+use super::report::CheckReport;
+use super::waiting::Waiting;
+use crate::catalog::entries::{self, SeriesInfo};
+use crate::catalog::roots::Roots;
+use crate::catalog::table_roots::decode_table_entry;
+use crate::maintenance::watch::Watched;
+use crate::txn::leaves::stored_tree;
+use crate::types::error::{Error, Result};
+use crate::types::interval::EVER;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_kv::{Claim, Damage, Tree};
+use tidalite_pager::{Check, PageRead};
+use tidalite_runs::{Front, Held};
+
+/// Findings that are kept; the rest are counted.
+const FINDINGS_MAX: usize = 1000;
+
+/// Whose keys a damaged table's are.
+#[derive(Clone, Copy)]
+enum Whose {
+    Catalog,
+    User,
+}
+
+pub(super) struct Walk<'a, 'w> {
+    check: &'a mut Check,
+    pub(super) pages: &'a Watched<'a, 'w>,
+    pub(super) roots: &'a Roots,
+    version: Option<&'a str>,
+    findings: Vec<Finding>,
+    more: u64,
+    /// Every series is known: no page of the catalog is damaged.
+    pub(super) catalog_is_whole: bool,
+}
+
+impl<'a, 'w> Walk<'a, 'w> {
+    pub(super) fn new(
+        check: &'a mut Check,
+        pages: &'a Watched<'a, 'w>,
+        roots: &'a Roots,
+        version: Option<&'a str>,
+    ) -> Self {
+        Self {
+            check,
+            pages,
+            roots,
+            version,
+            findings: Vec::new(),
+            more: 0,
+            catalog_is_whole: true,
+        }
+    }
+
+    /// Walks everything. What was found until then is in the report also when it ends early.
+    pub(super) fn all(mut self, report: &mut CheckReport) -> Result<()> {
+        let walked = self.structures(report);
+        if self.more > 0 {
+            let more = format!("and {} more problems", self.more);
+            self.findings.push(Finding::new(Place::File, more));
+        }
+        report.findings.append(&mut self.findings);
+        walked
+    }
+
+    pub(super) fn find(&mut self, mut finding: Finding) {
+        finding.version = self.version.map(str::to_owned);
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(finding);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(super) fn problem(&mut self, problem: impl ToString) {
+        self.find(Finding::new(Place::File, problem));
+    }
+
+    fn at(&self, what: &str) {
+        let mut running = self.pages.running.borrow_mut();
+        running.at(what);
+        running.done = self.check.pages_claimed() * self.pages.page_size() as u64;
+    }
+
+    fn structures(&mut self, report: &mut CheckReport) -> Result<()> {
+        let roots = self.roots;
+        let broken = self.tree("catalog of series", &roots.series, Whose::Catalog)?;
+        self.catalog_is_whole = broken.is_empty();
+        for (name, tree) in [
+            ("table of tables", &roots.tables),
+            ("names of series", &roots.names),
+            ("GUIDs of series", &roots.guids),
+            ("series records", &roots.records),
+            ("extents table", &roots.extents),
+            ("retention policies", &roots.policies),
+        ] {
+            self.tree(name, tree, Whose::Catalog)?;
+        }
+        let broken_texts = self.tree("texts", &roots.texts, Whose::Catalog)?;
+        let broken_annotations = self.tree("annotations", &roots.annotations, Whose::Catalog)?;
+        let policies = crate::catalog::retention::policies(&roots.policies, self.pages);
+        self.note("retention policies", policies)?;
+        self.tables(report)?;
+        let series = self.catalog(&broken)?;
+        report.series = series.len() as u64;
+        self.series(&series, report)?;
+        self.texts(&series, &broken_texts)?;
+        self.annotations(&series, &broken_annotations)?;
+        self.front(&series, report)
+    }
+
+    /// Notes damage; passes on what is not damage.
+    pub(super) fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
+        self.note_of(Place::File, what, result)
+    }
+
+    /// As `note`, of damage that takes more along than the head of the file or the free space.
+    fn note_of<T>(&mut self, place: Place, what: &str, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
+                let found = Finding::new(place, format!("{what}: {corrupt}"));
+                self.find(found.at(corrupt.at));
+                Ok(None)
+            }
+            Err(Error::Store(error)) => Err(error.into()),
+            Err(error) => {
+                self.find(Finding::new(place, format!("{what}: {error}")));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Checks a tree, and tells what is damaged; returns that.
+    fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<Vec<Damage>> {
+        let full = match whose {
+            Whose::Catalog => what.to_owned(),
+            Whose::User => format!("table {what}"),
+        };
+        self.at(&full);
+        let check = &mut *self.check;
+        let running = self.pages.running;
+        let page_size = self.pages.page_size() as u64;
+        let mut claim = |claim: Claim| {
+            check.claim(claim.addr, claim.pages, &format!("{full}: {}", claim.what));
+            running.borrow_mut().done += claim.pages * page_size;
+        };
+        let mut damages = Vec::new();
+        tree.check_each(self.pages, &mut claim, &mut |damage| damages.push(damage))?;
+        for damage in &damages {
+            let (from, to) = (damage.from.clone(), damage.to.clone());
+            let name = what.to_owned();
+            let place = match whose {
+                Whose::Catalog => Place::Catalog { name, from, to },
+                Whose::User => Place::Table { name, from, to },
+            };
+            self.find(Finding::new(place, &damage.corrupt).at(damage.corrupt.at));
+        }
+        Ok(damages)
+    }
+
+    fn tables(&mut self, report: &mut CheckReport) -> Result<()> {
+        let mut found = Vec::new();
+        let entries = self.entries(&self.roots.tables.clone());
+        for (name, entry) in self.note("table of tables", entries)?.unwrap_or_default() {
+            let name = String::from_utf8_lossy(&name).into_owned();
+            let all = Place::Table {
+                name: name.clone(),
+                from: Vec::new(),
+                to: None,
+            };
+            if let Some((id, tree)) = self.note_of(all, "its root", decode_table_entry(&entry))? {
+                let inline = self.roots.inline.iter().find(|(inline, _)| *inline == id);
+                found.push((id, name, inline.map_or(tree, |(_, tree)| *tree)));
+            }
+        }
+        for (id, _) in &self.roots.inline {
+            if !found.iter().any(|(known, ..)| known == id) {
+                self.problem(format!("inline root of table {id}, which has no name"));
+            }
+        }
+        report.tables = found.len() as u64;
+        for (id, name, tree) in found {
+            if id >= self.roots.next_table || tree.id() != id {
+                self.problem(format!("table {name}: its number {id} cannot be"));
+            }
+            self.tree(&name, &tree, Whose::User)?;
+        }
+        Ok(())
+    }
+
+    fn entries(&self, tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut entries = Vec::new();
+        let mut cursor = tree.cursor(self.pages);
+        let mut found = cursor.first()?;
+        while found {
+            entries.push((cursor.key().to_vec(), cursor.value()?.to_vec()?));
+            found = cursor.next()?;
+        }
+        Ok(entries)
+    }
+
+    /// The catalog's entries that can be read, around damage that was told.
+    fn listed(&mut self, broken: &[Damage]) -> Result<Vec<Arc<SeriesInfo>>> {
+        let mut listed = Vec::new();
+        let whole = self.around("catalog of series", broken, &mut |walk, at| {
+            entries::each_from(walk.roots, walk.pages, at, &mut |info| {
+                listed.push(Arc::new(info));
+            })
+        })?;
+        self.catalog_is_whole &= whole;
+        Ok(listed)
+    }
+
+    /// The series of the catalog, and that names and GUIDs are exactly theirs.
+    fn catalog(&mut self, broken: &[Damage]) -> Result<BTreeMap<SeriesId, Arc<SeriesInfo>>> {
+        let listed = self.listed(broken)?;
+        let (mut named, mut with_guid) = (0, 0);
+        for info in &listed {
+            if info.id.0 >= self.roots.next_series {
+                self.problem(format!("{} is beyond the numbers given out", info.id));
+            }
+            let keys = [
+                info.name.as_ref().map(entries::SeriesKey::Name),
+                info.guid.as_ref().map(entries::SeriesKey::Guid),
+            ];
+            named += u64::from(keys[0].is_some());
+            with_guid += u64::from(keys[1].is_some());
+            for key in keys.into_iter().flatten() {
+                let found = entries::find(self.roots, self.pages, key);
+                let found = self.note("names of series", found)?.flatten();
+                if found != Some(info.id) {
+                    self.problem(format!("{} is not found as {}", info.id, info.label()));
+                }
+            }
+        }
+        let known = (self.roots.names.len(), self.roots.guids.len());
+        if self.catalog_is_whole && (named, with_guid) != known {
+            self.problem("names or GUIDs lead to series that are not in the catalog");
+        }
+        Ok(listed.into_iter().map(|info| (info.id, info)).collect())
+    }
+
+    /// Every series tree and the extents.
+    fn series(
+        &mut self,
+        series: &BTreeMap<SeriesId, Arc<SeriesInfo>>,
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let mut leaves = tidalite_series::Check::new();
+        let mut records = 0;
+        for (id, info) in series {
+            let types = info.schema.word_types();
+            let tree = stored_tree(&self.roots.records, self.pages, *id, &types);
+            let all = Place::series(info, None, Some(EVER));
+            let Some(tree) = self.note_of(all, "its record", tree.map_err(Error::from))? else {
+                continue;
+            };
+            records += u64::from(self.has_record(*id)?);
+            if tree.types() != types {
+                self.problem(format!(
+                    "{}: record and catalog disagree on columns",
+                    info.label()
+                ));
+            }
+            let check = &mut *self.check;
+            let mut claim = |claim: Claim| {
+                check.claim(claim.addr, claim.pages, claim.what);
+            };
+            leaves.allow_several(info.several);
+            leaves.tree(self.pages, &tree, &mut claim)?;
+            self.at(&format!("series {}", info.label()));
+        }
+        if self.catalog_is_whole && records != self.roots.records.len() {
+            self.problem("there are records of series that are not in the catalog");
+        }
+        let check = &mut *self.check;
+        let mut claim = |claim: Claim| {
+            check.claim(claim.addr, claim.pages, claim.what);
+        };
+        let found = leaves.extents(self.pages, &self.roots.extents, &mut claim)?;
+        report.leaves = found.leaves;
+        report.leaf_rows = found.rows;
+        for damage in found.damages {
+            let info = damage.series.and_then(|id| series.get(&id));
+            let place = match info {
+                Some(info) => Place::series(info, damage.column, damage.span),
+                None => Place::File,
+            };
+            self.find(Finding::new(place, damage.problem).at(damage.addr));
+        }
+        Ok(())
+    }
+
+    fn has_record(&mut self, id: SeriesId) -> Result<bool> {
+        let key = entries::id_key(id);
+        let found = self
+            .roots
+            .records
+            .contains(self.pages, &key)
+            .map_err(Error::from);
+        Ok(self.note("series records", found)?.unwrap_or(false))
+    }
+
+    /// The front: its own rules, that its rows belong to series of the catalog.
+    fn front(
+        &mut self,
+        series: &BTreeMap<SeriesId, Arc<SeriesInfo>>,
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let front = Front::load(self.pages, &self.roots.front).map_err(Error::from);
+        let Some(front) = self.note_of(Place::whole_front(), "front", front)? else {
+            return Ok(());
+        };
+        self.at("front");
+        let check = &mut *self.check;
+        let mut held = Vec::<Held>::new();
+        let mut damages = Vec::new();
+        let found = front.check_each(
+            self.pages,
+            &mut |claim| {
+                check.claim(claim.addr, claim.pages, claim.what);
+            },
+            &mut |rows| held.push(rows),
+            &mut |damage| damages.push(damage),
+        )?;
+        let mut waiting = Waiting::new(&front, series.values(), self.catalog_is_whole);
+        for damage in damages {
+            if self.findings.len() < FINDINGS_MAX {
+                let address = damage.corrupt.at;
+                let place = waiting.place(damage.hit);
+                self.find(Finding::new(place, damage.corrupt).at(address));
+            } else {
+                self.more += 1;
+            }
+        }
+        report.runs = found.runs;
+        report.merges = found.merges;
+        report.front_rows = found.rows + found.tail_rows;
+        for held in held {
+            let Some(info) = series.get(&held.series) else {
+                if !self.catalog_is_whole {
+                    continue;
+                }
+                self.problem(format!(
+                    "the front holds rows of {}, which is unknown",
+                    held.series
+                ));
+                continue;
+            };
+            let (found, own) = (front.layout(held.class), info.schema.word_types());
+            if found != Some(&own[..]) {
+                self.problem(format!(
+                    "the front holds rows of {} with the columns {found:?}, its catalog entry says {own:?}",
+                    info.label()
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! Old leaves in cold form: about a seventh fewer bytes for rows that are seldom read (decision 0414).
+//!
+//! Nothing is written in this form but by rewriting: a call, a policy with [`Retention::cold`](crate::Retention::cold), or the program's
+//! `compact --cold`. A build without the feature `cold` answers [`Unsupported`](tidalite_pager::Error::Unsupported) where it meets such a
+//! leaf; everything else of the file it reads as before.
+
+use crate::database::handle::Database;
+use crate::maintenance::policies::Budget;
+use crate::series::write::SeriesMut;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use crate::types::time::Timestamp;
+use tidalite_base::SeriesId;
+use tidalite_series::Cooling;
+
+/// Values that one commit rewrites: a tenth of a second.
+const VALUES_EACH: u64 = 1 << 20;
+
+/// What was rewritten in cold form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cooled {
+    /// Series that had such leaves, counted once a commit.
+    pub series: u64,
+    /// Rows rewritten.
+    pub rows: u64,
+    /// Leaves that they were in.
+    pub leaves: u64,
+    /// Bytes of these leaves.
+    pub bytes_before: u64,
+    /// Bytes of what stands in their place.
+    pub bytes_after: u64,
+    /// Commits.
+    pub commits: u64,
+    /// True when the budget ended before the work did.
+    pub more: bool,
+}
+
+impl Cooled {
+    fn add(&mut self, step: &Cooling) {
+        self.series += u64::from(step.rows > 0);
+        self.rows += step.rows;
+        self.leaves += step.leaves;
+        self.bytes_before += step.bytes_before;
+        self.bytes_after += step.bytes_after;
+    }
+}
+
+impl SeriesMut<'_> {
+    /// Writes the leaves all of whose rows are before the raw time `before` anew, in cold form, until about `rows_max` rows are (one leaf at least); `more` says
+    /// whether some are left. The rows stay what they are; those not yet in leaves stay where they are.
+    ///
+    /// # Errors
+    /// `Unsupported` in a build without the feature `cold`; a damaged block in the way; a full disk.
+    ///
+    /// # Cost
+    /// About 70 ns a value, and the bytes of the leaves written anew. Reading them then takes 6 ns a value instead of one half.
+    pub fn rewrite_cold(&mut self, before: i64, rows_max: u64) -> Result<Cooled> {
+        let mut done = Cooled::default();
+        let mut step = Cooling {
+            // A step begins by taking nodes apart: it must come to a leaf.
+            rows_left: rows_max.max(1),
+            ..Cooling::default()
+        };
+        done.more = self.cool(before, &mut step)?;
+        done.add(&step);
+        Ok(done)
+    }
+}
+
+impl Database {
+    /// Writes the leaves of the series that `pattern` selects anew, in cold form, where all their rows are older than `older_than`: in commits
+    /// of bounded size, until all is done or the budget's time is over. Reads the nodes of each series, and the leaves that are not cold yet.
+    ///
+    /// # Errors
+    /// `Unsupported` in a build without the feature `cold`; what reading and committing report. Commits done before stay.
+    pub fn rewrite_cold(
+        &self,
+        pattern: &str,
+        older_than: Timestamp,
+        budget: &Budget,
+    ) -> Result<Cooled> {
+        let snap = self.begin_read()?;
+        let due = snap.warm_series(pattern, older_than.0.into())?;
+        drop(snap);
+        self.cool_all(&due, budget, || self.begin_write().map(Some))
+    }
+
+    /// Makes the leaves of these series cold up to a raw time each, with transactions from `begin`; ends when that gives none.
+    pub(crate) fn cool_all(
+        &self,
+        due: &[(SeriesId, i64)],
+        budget: &Budget,
+        begin: impl Fn() -> Result<Option<WriteTxn>>,
+    ) -> Result<Cooled> {
+        let mut clock = budget.clock();
+        let mut done = Cooled::default();
+        let mut due = due.iter().copied().peekable();
+        while due.peek().is_some() {
+            if clock.is_over() {
+                done.more = true;
+                return Ok(done);
+            }
+            let Some(mut txn) = begin()? else {
+                done.more = true;
+                return Ok(done);
+            };
+            let (mut values, mut rows) = (VALUES_EACH, 0);
+            while let Some(&(id, before)) = due.peek()
+                && values > 0
+            {
+                let mut series = match txn.series_by_id(id) {
+                    // Removed since the plan was made.
+                    Err(Error::NoSuchSeries { .. }) => {
+                        due.next();
+                        continue;
+                    }
+                    other => other?,
+                };
+                let width = 1 + series.info().schema.columns.len() as u64;
+                let mut step = Cooling {
+                    rows_left: (values / width).max(1),
+                    ..Cooling::default()
+                };
+                if !series.cool(before, &mut step)? {
+                    due.next();
+                }
+                values = values.saturating_sub(step.rows.max(1) * width);
+                rows += step.rows;
+                done.add(&step);
+            }
+            if rows > 0 {
+                txn.commit()?;
+                done.commits += 1;
+            }
+        }
+        Ok(done)
+    }
+}

@@ -1,0 +1,345 @@
+//! Compaction: pages at the file's end move into free space further down, in write transactions of a bounded size, while
+//! readers and other writers go on; then the file is cut.
+//!
+//! Before it begins, the log is given up and commits that change nothing let dead pages become free. A *pass* then fixes a boundary: a
+//! little beyond the pages in use. It walks every structure once and moves the pages at or behind the boundary, the leaves in sparse
+//! extents, and values at the end of the second file that fit further down. Passes follow each other as long as they gain something. The position is kept in memory between the steps (`Pass`);
+//! pages that other writers put behind the boundary meanwhile are found by the next pass. Nothing depends on a pass being finished.
+//!
+//! ```text
+//! tables (by name, by key) -> catalog -> leaves (by series, by time) -> their records, extents table -> front -> settle
+//! ```
+
+use crate::catalog::table_roots::{find_table, table_from};
+use crate::database::handle::Database;
+use crate::txn::compaction_pass::{At, Pass};
+use crate::txn::open_table::OpenTable;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+use std::ops::Bound;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::SECOND_FILE_AT;
+use tidalite_kv::{Ending, Relocation};
+use tidalite_pager::{Durability, PageRead};
+use tidalite_series::Moving;
+
+/// Branch pages that a step reads for each page that it may move.
+const LOOKS_PER_PAGE: u64 = 64;
+const PAGES_MIN: u64 = 16;
+/// Passes at most; each moves no more than lies behind its boundary, the first one the leaves of sparse extents besides.
+const PASSES_MAX: u32 = 8;
+/// Passes that may move something in vain, one after the other: where free space below was in pieces, a large extent came to lie at the
+/// end, and the pages that it left are side by side only now.
+const FRUITLESS_MAX: u32 = 2;
+/// The boundary lies behind the pages in use by this part of them, and two pages: free space in pieces that nothing fits.
+const SLACK_PART: u64 = 128;
+const SLACK_PAGES: u64 = 2;
+/// A second file that is longer than it need be by no more than this is short.
+const SECOND_STEP_BYTES: u64 = 1 << 20;
+/// Commits at most before the first pass and after each, until pages that were moved away are free and cut off.
+const SETTLING: u32 = 6;
+
+/// How far a compaction has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compaction {
+    /// Nothing more to do, as things are.
+    pub done: bool,
+    /// Bytes moved by this step, about.
+    pub moved_bytes: u64,
+    /// Bytes of the file now.
+    pub file_bytes: u64,
+    /// Bytes in use, those that snapshots hold included.
+    pub used_bytes: u64,
+    /// Bytes of the second file now; 0 without one.
+    pub large_bytes: u64,
+    /// Free bytes inside the file now, the reserve among them.
+    pub free_bytes: u64,
+    /// Free bytes that the file keeps so that points and rows can be removed on a full disk
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
+    pub reserve_bytes: u64,
+    /// Bytes that nothing of the newest version needs, but that a reader, a pin or the durable record before the newest one may still read. They
+    /// can be given back when these are gone, by compacting again.
+    pub waiting_bytes: u64,
+}
+
+impl Database {
+    /// Does a step of compaction in one write transaction: moves up to about `budget_bytes` from the file's end into free space
+    /// further down, and cuts the file as far as no snapshot needs its end. Call it until `done`; a reader that holds old pages
+    /// keeps the file from getting shorter, not from being compacted.
+    ///
+    /// # Errors
+    /// As for a write transaction; a damaged page in the way (then nothing was moved: `check` names it).
+    ///
+    /// # Cost
+    /// The budget, the branches read to find what is to move, and a durable commit. A value in an extent counts whole.
+    pub fn compact(&self, budget_bytes: u64) -> Result<Compaction> {
+        let mut kept = self
+            .shared
+            .pass
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if kept.is_none() {
+            if let Some(done) = self.nothing_changed()? {
+                return Ok(done);
+            }
+            self.free_what_waits()?;
+        }
+        let mut tx = self.begin_write()?;
+        let page_size = tx.pages.page_size() as u64;
+        let pages = (budget_bytes / page_size).max(PAGES_MIN);
+        let mut pass = match kept.take() {
+            Some(pass) => pass,
+            None => match begin_pass(&tx, 0, 0)? {
+                Some(pass) => pass,
+                None => {
+                    drop(tx);
+                    self.shorten()?;
+                    return self.compacted(true, 0);
+                }
+            },
+        };
+        let mut step = Relocation {
+            boundary: pass.moving.boundary,
+            second_boundary: pass.second_boundary,
+            pages,
+            looks: pages.saturating_mul(LOOKS_PER_PAGE),
+        };
+        tx.pages.compact(step.boundary);
+        while !step.is_over() && !matches!(pass.at, At::Settle) {
+            advance(&mut pass, &mut tx, &mut step)?;
+        }
+        tx.commit_with(Durability::Durable)?;
+        let moved = pages - step.pages;
+        pass.moved += moved;
+        let mut done = false;
+        if let At::Settle = pass.at {
+            self.shorten()?;
+            let tx = self.begin_write()?;
+            let now = ends(&tx);
+            let better = (0..2).any(|file| now[file] < pass.ends[file]);
+            let fruitless = if better { 0 } else { pass.fruitless + 1 };
+            let more = fruitless < FRUITLESS_MAX && pass.number + 1 < PASSES_MAX;
+            match begin_pass(&tx, pass.number + 1, fruitless)? {
+                Some(next) if more && pass.moved > 0 => *kept = Some(next),
+                _ => done = true,
+            }
+        } else {
+            *kept = Some(pass);
+        }
+        self.compacted(done, moved * page_size)
+    }
+
+    /// Where nobody has committed since a compaction ended that no reader and no pin kept from freeing anything, there is nothing to gain.
+    fn nothing_changed(&self) -> Result<Option<Compaction>> {
+        let tx = self.begin_write()?;
+        let known = self.shared.compacted.load(Ordering::Relaxed) == tx.pages.base_txn().0;
+        Ok(known.then(|| Self::figures(&tx, true, 0)))
+    }
+
+    /// Commits until the log is given up and the pages that commits before have freed are free, as far as no reader and no pin holds them:
+    /// they count as in use, and the boundary would be too high.
+    fn free_what_waits(&self) -> Result<()> {
+        let mut before = u64::MAX;
+        for _ in 0..SETTLING {
+            let tx = self.begin_write()?;
+            let (waiting, log) = (tx.pages.pages_waiting(), tx.pages.log_pages());
+            drop(tx);
+            // The first commit gives up the log, whose pages wait then.
+            if waiting + log == 0 || waiting >= before && log == 0 {
+                break;
+            }
+            before = if log > 0 { u64::MAX } else { waiting };
+            self.settle(u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Commits until what was moved away is free and cut off.
+    fn shorten(&self) -> Result<()> {
+        for _ in 0..SETTLING {
+            let tx = self.begin_write()?;
+            let [end, second_end] = ends(&tx);
+            let page_size = tx.pages.page_size() as u64;
+            let second_pages = tx.pages.second_file().bytes / page_size;
+            let short = tx.pages.file_pages()
+                <= end.max(tx.pages.pages_in_use().0 + tx.pages.pages_reserved());
+            let second_short = second_pages <= second_end + SECOND_STEP_BYTES / page_size;
+            drop(tx);
+            if short && second_short {
+                break;
+            }
+            self.settle(u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// A commit that changes nothing: what waits for durable commits becomes free, and the file's end is cut.
+    fn settle(&self, boundary: u64) -> Result<()> {
+        let mut tx = self.begin_write()?;
+        tx.pages.compact(boundary);
+        tx.commit_with(Durability::Durable)?;
+        Ok(())
+    }
+
+    fn compacted(&self, done: bool, moved_bytes: u64) -> Result<Compaction> {
+        let tx = self.begin_write()?;
+        // Pages that a reader or a pin holds are a reason to look again when these are gone.
+        if done {
+            let is_final = tx.pages.pages_waiting() == 0;
+            let newest = if is_final { tx.pages.base_txn().0 } else { 0 };
+            self.shared.compacted.store(newest, Ordering::Relaxed);
+        }
+        Ok(Self::figures(&tx, done, moved_bytes))
+    }
+
+    fn figures(tx: &WriteTxn, done: bool, moved_bytes: u64) -> Compaction {
+        let page_size = tx.pages.page_size() as u64;
+        let (used, _) = tx.pages.pages_in_use();
+        let file_pages = tx.pages.file_pages();
+        Compaction {
+            done,
+            moved_bytes,
+            file_bytes: file_pages * page_size,
+            used_bytes: used * page_size,
+            large_bytes: tx.pages.second_file().bytes,
+            free_bytes: file_pages.saturating_sub(used) * page_size,
+            reserve_bytes: tx.pages.pages_reserved() * page_size,
+            waiting_bytes: tx.pages.pages_waiting() * page_size,
+        }
+    }
+}
+
+/// Begins a pass. `None` when the file is as short as it can be expected to become.
+fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>> {
+    let (used, _) = tx.pages.pages_in_use();
+    let [end, second_end] = ends(tx);
+    let page_size = tx.pages.page_size() as u64;
+    let boundary = used + used / SLACK_PART + SLACK_PAGES;
+    let second_used = tx.pages.second_file().used;
+    let second_boundary = second_used + second_used / 32 + PAGES_MIN;
+    // The first pass alone rewrites sparse extents: their leaves may come to lie at the end, from where the next ones move them down.
+    let (extents, at) = (&tx.roots.extents, boundary * page_size);
+    let moving = Moving::new(&tx.pages, extents, at, number == 0)?;
+    let short = end <= boundary && second_end <= second_boundary;
+    if short && moving.sparse_extents() == 0 {
+        return Ok(None);
+    }
+    Ok(Some(Pass {
+        at: At::Tables {
+            name: String::new(),
+            key: Vec::new(),
+        },
+        moving,
+        second_boundary: SECOND_FILE_AT + second_boundary * page_size,
+        number,
+        fruitless,
+        moved: 0,
+        ends: [end, second_end],
+    }))
+}
+
+/// Goes on until the step is over or a structure is done.
+fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
+    let start = Vec::new;
+    pass.at = match std::mem::replace(&mut pass.at, At::Front) {
+        At::Tables { name, key } => match relocate_table(tx, &name, &key, step)? {
+            Some((name, key)) => At::Tables { name, key },
+            None => At::Catalog {
+                tree: 0,
+                key: start(),
+            },
+        },
+        At::Catalog { tree, key } => {
+            let mut trees = tx.roots.catalog_trees();
+            match trees.get_mut(tree) {
+                None => At::Leaves {
+                    series: SeriesId(0),
+                    time: i64::MIN,
+                },
+                Some(found) => match found.relocate(&mut tx.pages, step, &key)? {
+                    Some(key) => At::Catalog { tree, key },
+                    None => At::Catalog {
+                        tree: tree + 1,
+                        key: start(),
+                    },
+                },
+            }
+        }
+        At::Leaves { series, time } => {
+            let pages = &mut tx.pages;
+            match tx
+                .leaves
+                .relocate(pages, &pass.moving, step, (series, time))?
+            {
+                Some((series, time)) => At::Leaves { series, time },
+                None => At::Records { key: start() },
+            }
+        }
+        At::Records { key } => match tx.leaves.relocate_records(&mut tx.pages, step, &key)? {
+            Some(key) => At::Records { key },
+            None => At::Extents { key: start() },
+        },
+        At::Extents { key } => {
+            match tx
+                .leaves
+                .relocate_extents_table(&mut tx.pages, step, &key)?
+            {
+                Some(key) => At::Extents { key },
+                None => At::Front,
+            }
+        }
+        At::Front => match tx.front.relocate(&mut tx.pages, step)? {
+            false => At::Front,
+            true => At::Settle,
+        },
+        settle @ At::Settle => settle,
+    };
+    Ok(())
+}
+
+/// Where what is in use ends in either file, in pages.
+fn ends(tx: &WriteTxn) -> [u64; 2] {
+    [tx.pages.pages_in_use().1, tx.pages.second_file().end]
+}
+
+/// Moves pages of the table `name`, or of the next one when there is none; from `key` on. Where to go on; `None` behind the last table.
+fn relocate_table(
+    tx: &mut WriteTxn,
+    name: &str,
+    key: &[u8],
+    step: &mut Relocation,
+) -> Result<Option<(String, Vec<u8>)>> {
+    let tables = tx.roots.tables;
+    let from = Bound::Included(name.as_bytes());
+    let Some(found) = table_from(&tables, &tx.pages, from)? else {
+        return Ok(None);
+    };
+    let from = if found == name { key } else { &[] };
+    let Some((id, mut tree)) = find_table(&tx.roots, &tx.pages, &found)? else {
+        return Ok(None);
+    };
+    let before = tree;
+    let stop = tree.relocate(&mut tx.pages, step, from)?;
+    if tree != before {
+        tx.tables.push(OpenTable {
+            name: found.clone(),
+            id,
+            tree,
+            ending: Ending::default(),
+            changed: true,
+            created: false,
+        });
+        tx.keep_table_roots()?;
+        tx.tables.clear();
+        tx.known.1.clear();
+    }
+    if let Some(key) = stop {
+        return Ok(Some((found, key)));
+    }
+    let tables = tx.roots.tables;
+    let next = table_from(&tables, &tx.pages, Bound::Excluded(found.as_bytes()))?;
+    Ok(next.map(|name| (name, Vec::new())))
+}

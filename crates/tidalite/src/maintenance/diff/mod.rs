@@ -1,0 +1,291 @@
+//! What changed between two versions. What both have is recognised by its pointer and not read.
+//!
+//! ```text
+//! tables    pairs of tables, nested ones and sets of values
+//! rows      rows of series
+//! ```
+
+mod change;
+mod rows;
+mod tables;
+
+pub use change::Change;
+
+use crate::catalog::entries::decode_id;
+use crate::catalog::table_roots::find_table;
+use crate::series::read::Series;
+use crate::txn::read::ReadTxn;
+use crate::types::error::Result;
+use change::Tell;
+use rows::{diff_series, joined, merge_range};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use tables::Sides;
+use tidalite_base::SeriesId;
+use tidalite_kv::{Sub, Tree};
+
+impl ReadTxn {
+    /// Tells what changed from `base`, an older version of the same file (a pin, or a snapshot that is still held), to
+    /// this one: tables first, then retention policies, then series, each with its annotations before its rows; keys and times
+    /// ascend. Memory stays bounded however much changed.
+    ///
+    /// # Errors
+    /// Damage in what changed; what `f` returns.
+    ///
+    /// # Cost
+    /// Pages that only one of the two versions has. The names of all tables are walked.
+    pub fn diff(&self, base: &Self, f: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<()> {
+        self.diff_tables(base, f)?;
+        self.diff_retentions(base, f)?;
+        self.diff_series(base, f)
+    }
+
+    fn diff_retentions(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
+        if self.begun.roots.policies.encode() == base.begun.roots.policies.encode() {
+            return Ok(());
+        }
+        each_difference(
+            &base.retentions()?,
+            &self.retentions()?,
+            |name, before, after| {
+                f(Change::Retention {
+                    name,
+                    before,
+                    after,
+                })
+            },
+        )
+    }
+
+    fn diff_tables(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
+        let mut names: BTreeSet<String> = self.tables()?.into_iter().collect();
+        names.extend(base.tables()?);
+        for name in &names {
+            let new = find_table(&self.begun.roots, &self.pages, name)?;
+            let old = find_table(&base.begun.roots, &base.pages, name)?;
+            match (new, old) {
+                (Some((id, tree)), Some((old_id, old_tree))) if id == old_id => {
+                    self.diff_table(base, name, &tree, &old_tree, f)?;
+                }
+                (new, old) => {
+                    if old.is_some() {
+                        f(Change::TableDropped(name))?;
+                    }
+                    if let Some((id, tree)) = new {
+                        f(Change::TableCreated(name))?;
+                        self.diff_table(base, name, &tree, &Tree::new(id), f)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn diff_table(
+        &self,
+        base: &Self,
+        table: &str,
+        new: &Tree,
+        old: &Tree,
+        f: &mut Tell<'_>,
+    ) -> Result<()> {
+        let mut sides = Sides {
+            new: &self.pages,
+            old: &base.pages,
+            table,
+            path: Vec::new(),
+            multi: new.is_multi(),
+            met: HashSet::new(),
+            f,
+        };
+        sides.tables(&Sub::of(*new), &Sub::of(*old))
+    }
+
+    fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
+        // Series that are new or gone, where the trees of a series may differ, and where its rows in the front may.
+        let mut ids = BTreeSet::new();
+        // The keys of all three trees begin with the series' number.
+        let trees = |txn: &Self| {
+            [
+                txn.begun.roots.series,
+                txn.begun.roots.records,
+                txn.begun.roots.annotations,
+            ]
+        };
+        for (new, old) in trees(self).iter().zip(&trees(base)) {
+            new.changed_since(&self.pages, old, &base.pages, &mut |from, to| {
+                for (tree, pages) in [(new, &self.pages), (old, &base.pages)] {
+                    let mut cursor = tree.cursor(pages);
+                    let mut there = cursor.seek_ge(from)?;
+                    while there && to.is_none_or(|to| cursor.key() < to) {
+                        let key = cursor.key();
+                        ids.insert(decode_id(key.get(..8).unwrap_or(key))?);
+                        there = cursor.next()?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let mut late: BTreeMap<SeriesId, Vec<(i64, i64)>> = BTreeMap::new();
+        self.begun.front.changed_since(
+            &self.pages,
+            &base.begun.front,
+            &base.pages,
+            &mut |id, from, to| {
+                merge_range(late.entry(id).or_default(), (from, to));
+                Ok(())
+            },
+        )?;
+        ids.extend(late.keys());
+        for id in ids {
+            let (series, older) = (self.series_by_id(id)?, base.series_by_id(id)?);
+            let Some(series) = series else {
+                if let Some(older) = older {
+                    f(Change::SeriesRemoved(older.info()))?;
+                }
+                continue;
+            };
+            match older.as_ref().map(Series::info) {
+                None => f(Change::SeriesCreated(series.info()))?,
+                Some(before) => {
+                    let after = series.info();
+                    if before.name != after.name {
+                        f(Change::SeriesRenamed { before, after })?;
+                    }
+                    if (before.merge, &before.schema) != (after.merge, &after.schema) {
+                        f(Change::SeriesChanged { before, after })?;
+                    }
+                }
+            }
+            let notes = match &older {
+                Some(older) => older.annotations()?,
+                None => Vec::new(),
+            };
+            each_difference(&notes, &series.annotations()?, |key, before, after| {
+                f(Change::Annotation {
+                    series: series.info(),
+                    key,
+                    before: before.map(String::as_str),
+                    after: after.map(String::as_str),
+                })
+            })?;
+            let late = late.remove(&id).unwrap_or_default();
+            diff_series(&series, older.as_ref(), late, None, f)?;
+        }
+        Ok(())
+    }
+
+    /// The times, first and last of each range included, at which the rows of a series differ from those of `base`,
+    /// an older version of the same file: of the rows of both versions within a range none is alike. Ascending;
+    /// nothing for a series that neither has.
+    ///
+    /// # Errors
+    /// Damage in what changed.
+    ///
+    /// # Cost
+    /// Leaves and waiting rows that only one of the versions has.
+    pub fn changed_ranges(&self, base: &Self, id: SeriesId) -> Result<Vec<(i64, i64)>> {
+        self.ranges_that_differ(base, id, None)
+    }
+
+    /// As `changed_ranges`, but coarser, for less: the ranges hold every time at which rows differ, and others. Leaves that span no more than
+    /// `resolution` steps of the series are told without being compared, also where they were written anew with the same rows, and ranges with no
+    /// more than that between them are one. What BTrDB calls the changed ranges of a resolution (Andersen and Culler, FAST 2016).
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("power")?;
+    /// let id = series.id();
+    /// for time in [0_i64, 25, 1_000] {
+    ///     series.insert(time, 1.0)?;
+    /// }
+    /// tx.commit()?;
+    /// let before = db.begin_read()?;
+    /// let mut tx = db.begin_write()?;
+    /// for time in [10_i64, 20, 30, 5_000] {
+    ///     tx.series("power")?.insert(time, 2.0)?;
+    /// }
+    /// tx.commit()?;
+    /// let now = db.begin_read()?;
+    /// assert_eq!(now.changed_ranges(&before, id)?, [(10, 20), (30, 30), (5_000, 5_000)]);
+    /// assert_eq!(now.changed_ranges_within(&before, id, 100)?, [(10, 30), (5_000, 5_000)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Damage in what changed.
+    ///
+    /// # Cost
+    /// Nodes and waiting rows that only one of the versions has; of leaves those alone that span more than `resolution`, each or together with what overlaps them.
+    pub fn changed_ranges_within(
+        &self,
+        base: &Self,
+        id: SeriesId,
+        resolution: u64,
+    ) -> Result<Vec<(i64, i64)>> {
+        self.ranges_that_differ(base, id, Some(resolution))
+    }
+
+    fn ranges_that_differ(
+        &self,
+        base: &Self,
+        id: SeriesId,
+        resolution: Option<u64>,
+    ) -> Result<Vec<(i64, i64)>> {
+        let (series, older) = (self.series_by_id(id)?, base.series_by_id(id)?);
+        // From nothing to a series and from a series to nothing the same rows differ.
+        let (series, older) = match (series, older) {
+            (Some(series), older) => (series, older),
+            (None, Some(older)) => (older, None),
+            (None, None) => return Ok(Vec::new()),
+        };
+        let mut late = Vec::new();
+        self.begun.front.changed_since(
+            &self.pages,
+            &base.begun.front,
+            &base.pages,
+            &mut |changed, from, to| {
+                if changed == id {
+                    merge_range(&mut late, (from, to));
+                }
+                Ok(())
+            },
+        )?;
+        let mut ranges = Vec::new();
+        diff_series(&series, older.as_ref(), late, resolution, &mut |change| {
+            if let Change::Rows { from, to, .. } = change {
+                ranges.push((from, to));
+            }
+            Ok(())
+        })?;
+        Ok(joined(ranges, resolution.unwrap_or(0)))
+    }
+}
+
+/// Calls `f` with what only one of two lists has, or both with different values; they are in the order of their keys.
+fn each_difference<T: PartialEq>(
+    before: &[(String, T)],
+    after: &[(String, T)],
+    mut f: impl FnMut(&str, Option<&T>, Option<&T>) -> Result<()>,
+) -> Result<()> {
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+        };
+        let old = before.next_if(|_| order.is_le());
+        let new = after.next_if(|_| order.is_ge());
+        let (was, is) = (old.map(|(_, old)| old), new.map(|(_, new)| new));
+        if let Some((key, _)) = old.or(new)
+            && was != is
+        {
+            f(key, was, is)?;
+        }
+    }
+}

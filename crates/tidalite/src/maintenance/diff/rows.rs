@@ -1,0 +1,170 @@
+//! The rows of a series that differ: in what a column says, not in the number that stands for a text, which may be another one when the
+//! same text is written again.
+
+use super::change::{Change, Tell};
+use crate::series::range::Range;
+use crate::series::read::Series;
+use crate::txn::pages::Pages;
+use crate::types::error::Result;
+
+/// Tells the rows that differ. `ranges`: where the front may differ. With a resolution, ranges that span no more are told as they are.
+pub(super) fn diff_series(
+    series: &Series<'_>,
+    older: Option<&Series<'_>>,
+    mut ranges: Vec<(i64, i64)>,
+    resolution: Option<u64>,
+    f: &mut Tell<'_>,
+) -> Result<()> {
+    let Some(older) = older else {
+        // All rows are new, and nothing needs to be read to know so.
+        return match series.span() {
+            Some((from, to)) => f(Change::Rows {
+                series: series.info(),
+                from,
+                to,
+            }),
+            None => Ok(()),
+        };
+    };
+    series.leaves_changed_since(older, &mut ranges)?;
+    ranges.sort_unstable();
+    for (from, to) in joined(ranges, 0) {
+        if resolution.is_some_and(|resolution| to.abs_diff(from) <= resolution) {
+            f(Change::Rows {
+                series: series.info(),
+                from,
+                to,
+            })?;
+        } else {
+            diff_rows(series, older, (from, to), f)?;
+        }
+    }
+    Ok(())
+}
+
+/// Ranges of a series that are kept apart; beyond that they are joined to one.
+const RANGES_MAX: usize = 1024;
+
+pub(super) fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
+    ranges.push(new);
+    if ranges.len() > RANGES_MAX {
+        ranges.sort_unstable();
+        *ranges = joined(std::mem::take(ranges), 0);
+        if ranges.len() > RANGES_MAX / 2 {
+            let last = ranges.iter().map(|(_, to)| *to).max().unwrap_or_default();
+            *ranges = vec![(ranges[0].0, last)];
+        }
+    }
+}
+
+/// Sorted ranges without overlap, and with more than so many steps between them.
+pub(super) fn joined(sorted: Vec<(i64, i64)>, steps: u64) -> Vec<(i64, i64)> {
+    let mut found: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in sorted {
+        match found.last_mut() {
+            Some(last) if from <= last.1 || from.abs_diff(last.1) <= steps => {
+                last.1 = last.1.max(to);
+            }
+            _ => found.push((from, to)),
+        }
+    }
+    found
+}
+
+/// One version's rows, a vector at a time.
+struct Side<'s> {
+    series: &'s Series<'s>,
+    scan: Option<tidalite_series::Scan<'s, Pages<'s>>>,
+    times: Vec<i64>,
+    words: Vec<Vec<u64>>,
+    at: usize,
+}
+
+impl<'s> Side<'s> {
+    fn new(series: &'s Series<'s>, range: &'s Range<'s>) -> Self {
+        Self {
+            series,
+            scan: Some(range.scan()),
+            times: Vec::new(),
+            words: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// `fills`: a word a column, for those that a version does not have yet.
+    fn time(&mut self, fills: &[u64]) -> Result<Option<i64>> {
+        if self.at == self.times.len()
+            && let Some(scan) = &mut self.scan
+        {
+            self.at = 0;
+            self.times.clear();
+            self.words.clear();
+            match scan.next()? {
+                Some(vector) => {
+                    self.times.extend_from_slice(vector.times());
+                    let rows = vector.times().len();
+                    let column = |(c, &fill): (usize, &u64)| {
+                        let words = vector.words(c);
+                        if words.is_empty() {
+                            vec![fill; rows]
+                        } else {
+                            words.to_vec()
+                        }
+                    };
+                    self.words = fills.iter().enumerate().map(column).collect();
+                }
+                None => self.scan = None,
+            }
+        }
+        Ok(self.times.get(self.at).copied())
+    }
+
+    /// Whether the next row of both says the same; `self` has all columns.
+    fn is_alike(&self, other: &Self) -> Result<bool> {
+        for (c, (own, its)) in self.words.iter().zip(&other.words).enumerate() {
+            let (own, its) = (own[self.at], its[other.at]);
+            if own != its && !self.series.says_the_same(c, own, (other.series, its))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn diff_rows(
+    new: &Series<'_>,
+    old: &Series<'_>,
+    (from, to): (i64, i64),
+    f: &mut Tell<'_>,
+) -> Result<()> {
+    let types = new.info().schema.word_types();
+    let fills: Vec<u64> = types.iter().map(|ty| ty.fill()).collect();
+    let new_range = new.between(from..=to);
+    let old_range = old.between(from..=to);
+    let (mut a, mut b) = (Side::new(new, &new_range), Side::new(old, &old_range));
+    let mut open: Option<(i64, i64)> = None;
+    let mut close = |open: &mut Option<(i64, i64)>| match open.take() {
+        Some((from, to)) => f(Change::Rows {
+            series: new.info(),
+            from,
+            to,
+        }),
+        None => Ok(()),
+    };
+    loop {
+        let (left, right) = (a.time(&fills)?, b.time(&fills)?);
+        let time = match (left, right) {
+            (None, None) => break,
+            (Some(a), Some(b)) => a.min(b),
+            (Some(t), None) | (None, Some(t)) => t,
+        };
+        if left == right && a.is_alike(&b)? {
+            close(&mut open)?;
+        } else {
+            open.get_or_insert((time, time)).1 = time;
+        }
+        a.at += usize::from(left == Some(time));
+        b.at += usize::from(right == Some(time));
+    }
+    close(&mut open)
+}

@@ -1,0 +1,170 @@
+//! What is too old: the horizons of the policies, and the series that have rows before them.
+
+use super::cuts::{Cuts, add_cut, clock_of, raw_time};
+use super::run::Run;
+use crate::catalog::commit_clock::ClockReading;
+use crate::catalog::entries::SeriesInfo;
+use crate::catalog::retention::{KeepFrom, Retention, nanos};
+use crate::txn::leaves::stored_tree;
+use crate::txn::read::ReadTxn;
+use crate::types::error::Result;
+use crate::types::interval::EVER;
+use crate::types::time::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_series::SeriesTree;
+
+/// A series that a policy selects, and where its rows are.
+pub(super) struct Candidate {
+    pub(super) info: Arc<SeriesInfo>,
+    pub(super) tree: SeriesTree,
+    /// The first and the last row.
+    pub(super) begin: i64,
+    pub(super) end: i64,
+    /// Rows in the front, with the first and the last of them.
+    pub(super) waiting: Option<(u64, i64, i64)>,
+}
+
+/// Rows that wait in the front, by series.
+pub(super) type Waiting = BTreeMap<SeriesId, u64>;
+
+impl ReadTxn {
+    pub(super) fn tree_of(&self, info: &SeriesInfo) -> Result<SeriesTree> {
+        let types = info.schema.word_types();
+        let records = &self.begun.roots.records;
+        Ok(stored_tree(records, &self.pages, info.id, &types)?)
+    }
+
+    /// The rows that wait in the front: the oldest ones of a series that never filled a leaf are there.
+    pub(super) fn waiting(&self) -> Result<Waiting> {
+        Ok(self.begun.front.series_row_counts(&self.pages)?)
+    }
+
+    /// A series with its rows; `None` when it has none.
+    pub(super) fn candidate(
+        &self,
+        info: Arc<SeriesInfo>,
+        waiting: &Waiting,
+    ) -> Result<Option<Candidate>> {
+        let tree = self.tree_of(&info)?;
+        let mut span = tree.span();
+        let mut own = None;
+        if let Some(&rows) = waiting.get(&info.id) {
+            let types = info.schema.word_types();
+            let (front, pages) = (&self.begun.front, &self.pages);
+            let first = front.first(pages, info.id, &types, i64::MIN)?;
+            let last = front.latest(pages, info.id, &types, EVER)?;
+            if let (Some((first, _)), Some((last, _))) = (first, last) {
+                let (begin, end) = span.unwrap_or((first, last));
+                span = Some((begin.min(first), end.max(last)));
+                own = Some((rows, first, last));
+            }
+        }
+        Ok(span.map(|(begin, end)| Candidate {
+            info,
+            tree,
+            begin,
+            end,
+            waiting: own,
+        }))
+    }
+
+    /// Where the policies cut by age at this time.
+    pub(super) fn cuts_by_age(&self, now: Timestamp) -> Result<Cuts> {
+        let mut cuts = Cuts::new();
+        let policies = self.retentions()?;
+        if policies.iter().all(|(_, policy)| policy.keep.is_none()) {
+            return Ok(cuts);
+        }
+        let waiting = self.waiting()?;
+        for (_, policy) in policies {
+            self.cut_by_age(&policy, now, &waiting, &mut cuts)?;
+        }
+        Ok(cuts)
+    }
+
+    fn cut_by_age(
+        &self,
+        policy: &Retention,
+        now: Timestamp,
+        waiting: &Waiting,
+        cuts: &mut Cuts,
+    ) -> Result<()> {
+        let Some(keep) = policy.keep else {
+            return Ok(());
+        };
+        let keep = i128::from(nanos(keep));
+        for info in self.list(&policy.pattern)? {
+            let Some(own) = self.candidate(info, waiting)? else {
+                continue;
+            };
+            let unit = own.info.schema.unit;
+            let from = match policy.keep_from {
+                KeepFrom::Now => i128::from(now.0),
+                KeepFrom::Newest => clock_of(unit, own.end),
+            };
+            let raw = raw_time(unit, from - keep);
+            if own.begin < raw {
+                add_cut(cuts, own.info.id, raw);
+            }
+        }
+        Ok(())
+    }
+
+    /// The series of the pattern that have leaves, not cold yet, all of whose rows are before `nanos`; and that time as they count.
+    pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
+        let mut warm = Vec::new();
+        for info in self.list(pattern)? {
+            let tree = self.tree_of(&info)?;
+            let raw = raw_time(info.schema.unit, nanos);
+            if tree.has_warm_leaves(&self.pages, raw)? {
+                warm.push((info.id, raw));
+            }
+        }
+        Ok(warm)
+    }
+}
+
+/// The series with leaves that are to become cold at this time, and the raw times before which.
+pub(super) fn due_to_cool(snap: &ReadTxn, now: Timestamp) -> Result<Vec<(SeriesId, i64)>> {
+    let mut due = Cuts::new();
+    for (_, policy) in snap.retentions()? {
+        if let Some(cold) = policy.cold {
+            let horizon = i128::from(now.0) - i128::from(nanos(cold));
+            for (id, raw) in snap.warm_series(&policy.pattern, horizon)? {
+                add_cut(&mut due, id, raw);
+            }
+        }
+    }
+    Ok(due.into_iter().collect())
+}
+
+impl Run<'_> {
+    /// Removes what is too old. Notes it when there would be more by a wall clock that is ahead. False when the call has to end.
+    pub(super) fn by_age(&mut self, now: Timestamp, ahead: Option<ClockReading>) -> Result<bool> {
+        let snap = self.database.begin_read()?;
+        let cuts = snap.cuts_by_age(now)?;
+        if let Some(reading) = ahead
+            && waits(&snap, &cuts, reading.wall)?
+        {
+            self.done.clock_ahead = ahead;
+        }
+        drop(snap);
+        self.remove(cuts)
+    }
+}
+
+/// Whether a series has rows that the wall clock makes too old, beyond these cuts.
+pub(super) fn waits(snap: &ReadTxn, cuts: &Cuts, wall: Timestamp) -> Result<bool> {
+    for (id, raw) in snap.cuts_by_age(wall)? {
+        let Some(series) = snap.series_by_id(id)? else {
+            continue;
+        };
+        let kept = cuts.get(&id).copied().unwrap_or(i64::MIN);
+        if kept < raw && series.between(kept..raw).count()? > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

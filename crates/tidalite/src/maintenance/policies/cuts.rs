@@ -1,0 +1,25 @@
+//! Cuts of series: times before which rows go.
+
+use crate::types::schema::Unit;
+use std::collections::BTreeMap;
+use tidalite_base::SeriesId;
+
+/// Raw times before which rows go.
+pub(super) type Cuts = BTreeMap<SeriesId, i64>;
+
+/// Adds a cut; of two of one series the later one counts.
+pub(super) fn add_cut(cuts: &mut Cuts, id: SeriesId, raw: i64) {
+    let cut = cuts.entry(id).or_insert(raw);
+    *cut = raw.max(*cut);
+}
+
+/// A raw time as nanoseconds since 1970, in 128 bits: every unit's times fit.
+pub(super) fn clock_of(unit: Unit, raw: i64) -> i128 {
+    (i128::from(raw) - i128::from(unit.steps_to_1970())) * i128::from(unit.nanos())
+}
+
+/// The first raw time at or after `nanos`.
+pub(super) fn raw_time(unit: Unit, nanos: i128) -> i64 {
+    let raw = -(-nanos).div_euclid(unit.nanos().into()) + i128::from(unit.steps_to_1970());
+    raw.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}

@@ -1,0 +1,150 @@
+//! Keeping to the retention policies: removing what is too old or too much, and giving old leaves the cold form.
+//!
+//! ```text
+//! age      rows before a horizon                     counted from the clock (clock.rs) or from the newest row
+//! size     the oldest leaves, until a cap holds      measured again after each commit
+//! repack   leaves out of extents that are partly dead: their room is free only when the whole extent is
+//! preview  what age and size would remove
+//! ```
+//!
+//! Invariants: 1. A series loses its oldest rows only, and each cut of a series is part of one commit: a snapshot sees all of it or nothing.
+//! 2. What is cut is decided from the series' records and nodes, without reading leaves; whole leaves behind the cut are unlinked unread, so a
+//!    damaged old leaf is no obstacle. 3. A cap removes nothing while no more than the cap is in use, and never the newest row of a series.
+
+mod age;
+mod background;
+mod budget;
+mod cuts;
+mod preview;
+mod repack;
+mod report;
+mod run;
+mod size;
+
+pub use budget::Budget;
+pub use preview::{Preview, Removal};
+pub use report::{CapState, Holder, Maintained};
+
+use run::Run;
+
+use crate::catalog::commit_clock::ClockReading;
+use crate::database::handle::Database;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use crate::types::time::Timestamp;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+impl Database {
+    /// Keeps to the policies: removes what is too old or too much, oldest first, in commits of bounded size; then gives old leaves the
+    /// cold form. Reads the record of each series that a policy selects, and the nodes of those that lose rows for a cap or are to become cold. Space comes back when no snapshot sees it any more.
+    ///
+    /// While the wall clock is ahead ([`Database::clock`]) the commits' clock says how old rows are; [`Budget::confirm_clock`] confirms the wall clock.
+    ///
+    /// # Errors
+    /// What reading and committing report; `CapTooSmall` for a cap for the whole file that cannot be kept to: no row is removed for any cap then, and
+    /// nothing made cold; `Unsupported` where leaves are to become cold and the build has not the feature `cold`.
+    /// Commits done before stay.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tidalite::{Budget, Database, MemoryStorage, Options, Retention, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let month = Some(Duration::from_secs(30 * 86_400));
+    /// tx.set_retention("default", &Retention { keep: month, ..Retention::default() })?;
+    /// tx.series("load")?.insert("2014-01-01", 1.0)?;
+    /// tx.series("load")?.insert("2014-06-01", 2.0)?;
+    /// tx.commit()?;
+    /// let now = Some(Timestamp::parse("2014-06-02")?);
+    /// let budget = Budget { now, ..Budget::default() };
+    /// assert_eq!(db.preview_maintenance(&budget)?.removals[0].rows, 1);
+    /// let done = db.maintain(&budget)?;
+    /// assert_eq!((done.rows, done.more), (1, false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn maintain(&self, budget: &Budget) -> Result<Maintained> {
+        let mut done = self.maintain_with(budget, || self.begin_write().map(Some))?;
+        if let Some(cap) = &done.cap
+            && cap.file_bytes > cap.cap_bytes
+            && !done.more
+        {
+            let (cap_bytes, used_before) = (cap.cap_bytes, cap.used_before);
+            self.shorten_to(cap_bytes)?;
+            let mut state = self.cap_state(cap_bytes, used_before)?;
+            if state.used_bytes > cap_bytes && cap.used_bytes <= cap_bytes {
+                // What is moved down may take a page or two more than before.
+                match self.maintain_with(budget, || self.begin_write().map(Some)) {
+                    // By a page or two, then.
+                    Err(Error::CapTooSmall { .. }) => {}
+                    again => {
+                        let again = again?;
+                        done.rows += again.rows;
+                        done.commits += again.commits;
+                        done.series = done.series.max(again.series);
+                    }
+                }
+                state = self.cap_state(cap_bytes, used_before)?;
+            }
+            done.cap = Some(state);
+        }
+        Ok(done)
+    }
+
+    /// As `maintain`, with transactions from `begin`; ends when that gives none.
+    pub(crate) fn maintain_with(
+        &self,
+        budget: &Budget,
+        begin: impl Fn() -> Result<Option<WriteTxn>>,
+    ) -> Result<Maintained> {
+        let start = Instant::now();
+        let mut run = Run {
+            database: self,
+            budget,
+            begin: &begin,
+            clock: budget.clock(),
+            done: Maintained::default(),
+            cut: BTreeSet::new(),
+        };
+        run.confirm_clock()?;
+        let (now, ahead) = self.now_for(budget)?;
+        let goes_on = run.by_age(now, ahead)? && run.by_size()?;
+        let mut done = run.finish();
+        if !goes_on {
+            return Ok(done);
+        }
+        let mut rest = budget.time.saturating_sub(start.elapsed());
+        if !budget.time.is_zero() {
+            // For one step there always is.
+            rest = rest.max(Duration::from_nanos(1));
+        }
+        let snap = self.begin_read()?;
+        let due = age::due_to_cool(&snap, now)?;
+        if let Some(reading) = ahead
+            && age::due_to_cool(&snap, reading.wall)? != due
+        {
+            done.clock_ahead = ahead;
+        }
+        drop(snap);
+        let budget = Budget {
+            time: rest,
+            ..*budget
+        };
+        done.cold = self.cool_all(&due, &budget, begin)?;
+        done.more = done.cold.more;
+        Ok(done)
+    }
+
+    /// What counts as now, and the reading of the clocks where the wall clock is ahead.
+    fn now_for(&self, budget: &Budget) -> Result<(Timestamp, Option<ClockReading>)> {
+        if let Some(now) = budget.now {
+            return Ok((now, None));
+        }
+        let reading = self.clock()?;
+        if budget.confirm_clock {
+            return Ok((reading.wall, None));
+        }
+        Ok((reading.now(), reading.is_ahead.then_some(reading)))
+    }
+}

@@ -1,0 +1,172 @@
+//! What maintenance would remove, without removing it.
+
+use super::age::waits;
+use super::budget::Budget;
+use super::cuts::{Cuts, add_cut};
+use super::size::{Unit, cuts_of, oldest, used_bytes};
+use crate::catalog::commit_clock::ClockReading;
+use crate::catalog::entries::SeriesInfo;
+use crate::database::handle::Database;
+use crate::txn::read::ReadTxn;
+use crate::types::error::Result;
+use std::sync::Arc;
+
+/// Rows of one series that would go.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Removal {
+    /// Which series.
+    pub series: Arc<SeriesInfo>,
+    /// How many rows.
+    pub rows: u64,
+    /// The time of the first of them, raw, in the series' unit.
+    pub from: i64,
+    /// The time of the last of them.
+    pub to: i64,
+    /// Bytes of the leaves that go, and the share of one that is cut. Rows that wait in the front do not count.
+    pub bytes: u64,
+}
+
+/// What [`Database::maintain`] would remove.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Preview {
+    /// By series.
+    pub removals: Vec<Removal>,
+    /// Rows in all.
+    pub rows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The wall clock is ahead, and by it there would be more: see [`Database::clock`].
+    pub clock_ahead: Option<ClockReading>,
+}
+
+impl Database {
+    /// Says what [`maintain`](Self::maintain) with this budget would remove, and changes nothing. What policies by age remove is exact; for a
+    /// cap it may in the end be a leaf of a series more or less, as how much a removal frees is known only when it is done.
+    ///
+    /// # Errors
+    /// `CapTooSmall` as for `maintain`, unless somebody writes or the handle may only read; as for [`begin_read`](Self::begin_read); damage in a series that would lose rows.
+    ///
+    /// # Cost
+    /// The records of the series that policies select, and the nodes of those that would lose rows.
+    pub fn preview_maintenance(&self, budget: &Budget) -> Result<Preview> {
+        let (now, ahead) = self.now_for(budget)?;
+        let snap = self.begin_read()?;
+        let mut cuts = snap.cuts_by_age(now)?;
+        let mut preview = Preview::default();
+        if let Some(reading) = ahead
+            && waits(&snap, &cuts, reading.wall)?
+        {
+            preview.clock_ahead = ahead;
+        }
+        self.cut_by_caps(&snap, &mut cuts)?;
+        for (id, cut) in cuts {
+            let Some(removal) = snap.removal(id, cut)? else {
+                continue;
+            };
+            preview.rows += removal.rows;
+            preview.bytes = preview.bytes.saturating_add(removal.bytes);
+            preview.removals.push(removal);
+        }
+        Ok(preview)
+    }
+
+    /// Adds what caps cut beyond that.
+    fn cut_by_caps(&self, snap: &ReadTxn, cuts: &mut Cuts) -> Result<()> {
+        let mut file_cap = u64::MAX;
+        for (_, policy) in snap.retentions()? {
+            let Some(cap) = policy.bytes else { continue };
+            if policy.pattern.is_empty() {
+                file_cap = cap.min(file_cap);
+            } else {
+                let used = snap.series_bytes(&policy.pattern)?;
+                add_units(snap, &policy.pattern, used.saturating_sub(cap), cuts)?;
+            }
+        }
+        if file_cap < u64::MAX {
+            if !self.pager.options().read_only {
+                self.expect_possible(file_cap, &|| self.try_begin_write())?;
+            }
+            let used = used_bytes(&self.pager.stat()?, file_cap);
+            let excess = used.saturating_sub(file_cap);
+            if excess > 0 {
+                add_units(snap, "", excess.saturating_sub(snap.dead_room()?), cuts)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds the oldest units of the pattern's series, where what is cut already is less than `excess` bytes.
+fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Result<()> {
+    let mut gone = 0u64;
+    for info in snap.list(pattern)? {
+        if let Some(&cut) = cuts.get(&info.id) {
+            gone = gone.saturating_add(snap.leaf_bytes_before(&info, cut)?);
+        }
+    }
+    let excess = excess.saturating_sub(gone);
+    if excess == 0 {
+        return Ok(());
+    }
+    // Units that are cut already come first, and count as nothing.
+    let units = snap
+        .units(pattern, excess.saturating_add(gone))?
+        .into_iter();
+    let beyond = |unit: &Unit| cuts.get(&unit.id).is_none_or(|&cut| cut < unit.cut);
+    let units: Vec<Unit> = units.filter(beyond).collect();
+    for (id, cut) in cuts_of(&oldest(units, excess)) {
+        add_cut(cuts, id, cut);
+    }
+    Ok(())
+}
+
+impl ReadTxn {
+    /// Bytes of the leaves of a series before a raw time, with its share of the one that this is in.
+    fn leaf_bytes_before(&self, info: &SeriesInfo, cut: i64) -> Result<u64> {
+        let mut bytes = 0u64;
+        self.tree_of(info)?
+            .for_each_leaf_while(&self.pages, |leaf| {
+                let share = if leaf.end < cut {
+                    leaf.bytes
+                } else if leaf.begin < cut {
+                    let (from, to) = (i128::from(leaf.begin), i128::from(leaf.end));
+                    let part = (i128::from(cut) - from) as f64 / (to - from + 1) as f64;
+                    (leaf.bytes as f64 * part) as u64
+                } else {
+                    return false;
+                };
+                bytes = bytes.saturating_add(share);
+                true
+            })?;
+        Ok(bytes)
+    }
+
+    /// What goes of a series before a raw time; `None` without any row.
+    fn removal(&self, id: tidalite_base::SeriesId, cut: i64) -> Result<Option<Removal>> {
+        let Some(series) = self.series_by_id(id)? else {
+            return Ok(None);
+        };
+        let range = series.between(..cut);
+        let rows = range.count()?;
+        let mut cursor = series.cursor();
+        let from = cursor.first()?.map(|row| row.time);
+        let to = match rows.checked_sub(1) {
+            Some(last) => cursor.nth(last)?.map(|row| row.time),
+            None => None,
+        };
+        let (Some(from), Some(to)) = (from, to) else {
+            return Ok(None);
+        };
+        let info = series.info();
+        let bytes = self.leaf_bytes_before(info, cut)?;
+        Ok(self.info(id)?.map(|series| Removal {
+            series,
+            rows,
+            from,
+            to,
+            bytes,
+        }))
+    }
+}

@@ -1,0 +1,72 @@
+//! Making room that is dead inside extents free: the leaves that live there move to new extents.
+//!
+//! Leaves of many series lie in one extent, and it is free only when all of them are dead. A cap for the whole file that removes the oldest
+//! leaves of each series would free nothing where each extent holds one series after the other, as after an import.
+
+use super::run::Run;
+use crate::txn::read::ReadTxn;
+use crate::types::error::{Error, Result};
+use tidalite_base::SeriesId;
+use tidalite_kv::Relocation;
+use tidalite_pager::{Error as StoreError, PageRead};
+use tidalite_series::Moving;
+
+/// Bytes that one commit moves: what it writes needs room of its own until the commit after it.
+pub(super) const STEP_BYTES: u64 = 1 << 20;
+
+impl ReadTxn {
+    /// Bytes that moving leaves could free: of extents that are dead by a page and more.
+    pub(super) fn dead_room(&self) -> Result<u64> {
+        let page_size = self.pages.page_size() as u64;
+        Ok(Moving::most_dead(&self.pages, &self.begun.roots.extents, page_size, u64::MAX)?.1)
+    }
+}
+
+impl Run<'_> {
+    /// Moves leaves out of the extents that have the most dead bytes for what they keep, until about `wanted` bytes are free. False when the call
+    /// has to end. On a full disk nothing is moved: then removing goes on until whole extents are dead.
+    pub(super) fn repack(&mut self, wanted: u64) -> Result<bool> {
+        let snap = self.database.begin_read()?;
+        let page_size = snap.pages.page_size() as u64;
+        let extents = &snap.begun.roots.extents;
+        let (moving, room) = Moving::most_dead(&snap.pages, extents, page_size, wanted)?;
+        drop(snap);
+        if room == 0 {
+            return Ok(true);
+        }
+        let mut at = (SeriesId(0), i64::MIN);
+        loop {
+            let Some(mut txn) = self.begin()? else {
+                return Ok(false);
+            };
+            txn.free_space();
+            let mut step = Relocation {
+                boundary: u64::MAX,
+                second_boundary: u64::MAX,
+                pages: (STEP_BYTES / page_size).max(1),
+                looks: u64::MAX,
+            };
+            let pages = step.pages;
+            let moved =
+                txn.changing(|txn| txn.leaves.relocate(&mut txn.pages, &moving, &mut step, at));
+            let done = moved.and_then(|next| {
+                if step.pages < pages {
+                    txn.commit()?;
+                }
+                Ok(next)
+            });
+            match done {
+                Err(Error::Store(StoreError::DiskFull { .. } | StoreError::FileFull { .. })) => {
+                    return Ok(true);
+                }
+                next => {
+                    self.done.commits += u64::from(step.pages < pages);
+                    match next? {
+                        Some(next) => at = next,
+                        None => return Ok(true),
+                    }
+                }
+            }
+        }
+    }
+}

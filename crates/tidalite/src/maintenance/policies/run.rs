@@ -1,0 +1,85 @@
+//! One call of maintenance under way.
+
+use crate::database::handle::Database;
+use crate::maintenance::policies::budget::{Budget, BudgetClock};
+use crate::maintenance::policies::cuts::Cuts;
+use crate::maintenance::policies::report::Maintained;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use std::collections::BTreeSet;
+use tidalite_base::SeriesId;
+
+/// One call of `maintain`.
+pub(super) struct Run<'a> {
+    pub(super) database: &'a Database,
+    pub(super) budget: &'a Budget,
+    /// Where its transactions come from; when that gives none, the call ends.
+    pub(super) begin: &'a dyn Fn() -> Result<Option<WriteTxn>>,
+    pub(super) clock: BudgetClock,
+    pub(super) done: Maintained,
+    /// Series that were cut, each once.
+    pub(super) cut: BTreeSet<SeriesId>,
+}
+
+impl Run<'_> {
+    /// Makes the commits' clock follow the wall clock, where that was confirmed.
+    pub(super) fn confirm_clock(&mut self) -> Result<()> {
+        let ahead = || Ok::<_, Error>(self.database.clock()?.is_ahead);
+        if !self.budget.confirm_clock || self.budget.time.is_zero() || !ahead()? {
+            return Ok(());
+        }
+        if let Some(mut txn) = (self.begin)()? {
+            // On a full disk, too.
+            txn.free_space();
+            txn.confirm_clock();
+            txn.commit()?;
+        }
+        Ok(())
+    }
+
+    /// The next transaction; `None` when the time is up, or there is none to be had.
+    pub(super) fn begin(&mut self) -> Result<Option<WriteTxn>> {
+        let txn = if self.clock.is_over() {
+            None
+        } else {
+            (self.begin)()?
+        };
+        self.done.more |= txn.is_none();
+        Ok(txn)
+    }
+
+    /// Removes the rows before these raw times, a bounded number of series a commit; false when the call has to end.
+    pub(super) fn remove(&mut self, cuts: Cuts) -> Result<bool> {
+        let cuts: Vec<(SeriesId, i64)> = cuts.into_iter().collect();
+        for cuts in cuts.chunks(self.budget.series.max(1)) {
+            let Some(mut txn) = self.begin()? else {
+                return Ok(false);
+            };
+            let mut rows = 0;
+            for &(id, cut) in cuts {
+                let removed = match txn.series_by_id(id) {
+                    // Removed since the cut was decided.
+                    Err(Error::NoSuchSeries { .. }) => continue,
+                    series => series?.delete(..cut)?,
+                };
+                if removed > 0 {
+                    self.cut.insert(id);
+                    rows += removed;
+                }
+            }
+            if rows > 0 {
+                txn.commit()?;
+                self.done.rows += rows;
+                self.done.commits += 1;
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn finish(self) -> Maintained {
+        Maintained {
+            series: self.cut.len() as u64,
+            ..self.done
+        }
+    }
+}

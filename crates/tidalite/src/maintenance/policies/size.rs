@@ -1,0 +1,390 @@
+//! What is too much: the oldest rows of the series under a cap, in units of a leaf or less, until no more is in use than the cap.
+//!
+//! How many bytes a removal frees is known only when it is done: leaves share extents, nodes and pages of tables go with them. So no more is removed
+//! than what is surely too much, and then it is measured again.
+
+use super::age::Candidate;
+use super::cuts::{Cuts, add_cut, clock_of};
+use super::report::{CapState, Holder};
+use super::run::Run;
+use crate::database::handle::Database;
+use crate::txn::read::ReadTxn;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use tidalite_base::SeriesId;
+use tidalite_pager::PageRead as _;
+use tidalite_pager::Stat;
+use tidalite_series::Moving;
+
+/// The newest leaf of a series, and its rows in the front, are removed in so many parts.
+const PARTS: i64 = 16;
+/// What a row in the front is taken to cost.
+const WAITING_ROW_BYTES: u64 = 8;
+/// Of a cap for the whole file, the log counts for this part at most: it is emptied and made again by small commits, and under a small cap all
+/// rows would go for it.
+const LOG_PART: u64 = 4;
+/// At most this part of all rows goes before it is measured again what that has freed.
+const SHARE_PART: u64 = 2;
+/// By so many times less than before a byte of rows frees at least.
+const GAIN_FALL: f64 = 4.0;
+/// Where so many times the excess can be removed, a cap is possible without a closer look.
+const SURE_TIMES: u64 = 4;
+/// Commits after which what was freed is cut off the file's end, where that can be.
+const SETTLING: u32 = 3;
+/// The file is compacted when it is this part longer than it has to be. Where rows come and go under a cap a tenth or so of it is free in pieces,
+/// which the next rows fill; compacting such a file again and again makes it longer.
+const WORTH_PART: u64 = 4;
+
+/// Something that can be removed of a series when everything before it is.
+pub(super) struct Unit {
+    /// When it ends, in nanoseconds since 1970.
+    end: i128,
+    pub(super) id: SeriesId,
+    /// The rows before this raw time are then gone.
+    pub(super) cut: i64,
+    bytes: u64,
+}
+
+/// Bytes in use, as a cap for the whole file counts them.
+pub(super) fn used_bytes(stat: &Stat, cap: u64) -> u64 {
+    let page_size = stat.page_size as u64;
+    let idle = stat.pages_free.saturating_add(stat.pages_pending);
+    let used = stat.pages_total.saturating_sub(idle) * page_size;
+    used - used.min((stat.log_pages * page_size).saturating_sub(cap / LOG_PART))
+}
+
+/// The oldest units that together have `excess` bytes, or all that there are.
+pub(super) fn oldest(mut units: Vec<Unit>, excess: u64) -> Vec<Unit> {
+    units.sort_unstable_by_key(|unit| (unit.end, unit.id, unit.cut));
+    let mut bytes = 0u64;
+    let enough = units.iter().position(|unit| {
+        bytes = bytes.saturating_add(unit.bytes);
+        bytes >= excess
+    });
+    units.truncate(enough.map_or(units.len(), |last| last + 1));
+    units
+}
+
+pub(super) fn cuts_of(units: &[Unit]) -> Cuts {
+    let mut cuts = Cuts::new();
+    for unit in units {
+        add_cut(&mut cuts, unit.id, unit.cut);
+    }
+    cuts
+}
+
+impl Candidate {
+    /// Bytes of its rows: leaves, texts and front.
+    fn bytes(&self, texts: u64) -> u64 {
+        let waiting = self.waiting.map_or(0, |(rows, ..)| rows);
+        let waiting = waiting.saturating_mul(WAITING_ROW_BYTES);
+        let leaves = self.tree.stored_bytes();
+        leaves.saturating_add(texts).saturating_add(waiting)
+    }
+
+    /// Cuts a span into parts, the newest row of the series left out.
+    fn parts(&self, (begin, end): (i64, i64), bytes: u64, units: &mut Vec<Unit>) {
+        let (begin, length) = (i128::from(begin), i128::from(end) - i128::from(begin));
+        // The newest row of the series is the last one of the span that has it.
+        let last = length + i128::from(end < self.end);
+        let offset = |part: i64| last * i128::from(part) / i128::from(PARTS);
+        let mut offsets: Vec<i128> = (1..=PARTS).map(offset).collect();
+        offsets.dedup();
+        offsets.retain(|&offset| offset > 0);
+        let each = bytes / (offsets.len() as u64).max(1);
+        for offset in offsets {
+            // At most one behind the span, which has a row after it.
+            units.push(self.unit((begin + offset) as i64, each));
+        }
+    }
+
+    fn unit(&self, cut: i64, bytes: u64) -> Unit {
+        Unit {
+            end: clock_of(self.info.schema.unit, cut),
+            id: self.info.id,
+            cut,
+            bytes,
+        }
+    }
+}
+
+impl ReadTxn {
+    fn text_bytes(&self, own: &Candidate) -> Result<u64> {
+        let columns = own.info.schema.columns.iter().enumerate();
+        let columns = columns.filter(|(_, column)| column.ty.is_text());
+        let texts = &self.begun.roots.texts;
+        crate::catalog::texts::block_bytes(&self.pages, texts, own.info.id, columns.map(|(c, _)| c))
+    }
+
+    /// Bytes of the rows of the pattern's series.
+    pub(super) fn series_bytes(&self, pattern: &str) -> Result<u64> {
+        let waiting = self.waiting()?;
+        let mut bytes = 0u64;
+        for info in self.list(pattern)? {
+            if let Some(own) = self.candidate(info, &waiting)? {
+                bytes = bytes.saturating_add(own.bytes(self.text_bytes(&own)?));
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Bytes of leaves that could be removed, about, and of room that is dead.
+    fn removable_bytes(&self) -> Result<u64> {
+        let mut bytes = self.dead_room()?;
+        for info in self.list("")? {
+            let tree = self.tree_of(&info)?;
+            if tree.span().is_some_and(|(begin, end)| begin < end) {
+                bytes = bytes.saturating_add(tree.stored_bytes());
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The newest row of each series.
+    fn newest_rows(&self) -> Result<Cuts> {
+        let waiting = self.waiting()?;
+        let mut cuts = Cuts::new();
+        for info in self.list("")? {
+            let id = info.id;
+            if let Some(own) = self.candidate(info, &waiting)? {
+                cuts.insert(id, own.end);
+            }
+        }
+        Ok(cuts)
+    }
+
+    /// What can be removed of the pattern's series, of each series no more than `excess` bytes and the unit that goes beyond.
+    pub(super) fn units(&self, pattern: &str, excess: u64) -> Result<Vec<Unit>> {
+        let waiting = self.waiting()?;
+        let mut units = Vec::new();
+        for info in self.list(pattern)? {
+            if let Some(own) = self.candidate(info, &waiting)? {
+                self.units_of(&own, excess, &mut units)?;
+            }
+        }
+        Ok(units)
+    }
+
+    fn units_of(&self, own: &Candidate, excess: u64, units: &mut Vec<Unit>) -> Result<()> {
+        let texts = self.text_bytes(own)?;
+        let rows = own.tree.count().max(1);
+        let mut seen = 0u64;
+        own.tree.for_each_leaf_while(&self.pages, |leaf| {
+            // Texts are taken to be as long in one leaf as in the others.
+            let texts = u128::from(texts) * u128::from(leaf.count) / u128::from(rows);
+            let bytes = leaf.bytes.saturating_add(texts as u64);
+            if leaf.end < own.end {
+                units.push(own.unit(leaf.end.saturating_add(1), bytes));
+            } else {
+                own.parts((leaf.begin, leaf.end), bytes, units);
+            }
+            seen = seen.saturating_add(bytes);
+            seen < excess
+        })?;
+        if let Some((rows, first, last)) = own.waiting {
+            own.parts((first, last), rows.saturating_mul(WAITING_ROW_BYTES), units);
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// Removes what is too much. False when the call has to end.
+    pub(super) fn by_size(&mut self) -> Result<bool> {
+        let policies = self.database.begin_read()?.retentions()?;
+        let caps = policies
+            .into_iter()
+            .filter_map(|(_, policy)| Some((policy.pattern, policy.bytes?)));
+        let (whole, caps): (Vec<_>, Vec<_>) = caps.partition(|(pattern, _)| pattern.is_empty());
+        let file_cap = whole.into_iter().map(|(_, cap)| cap).min();
+        if let Some(cap) = file_cap
+            && !self.budget.time.is_zero()
+        {
+            self.database.expect_possible(cap, self.begin)?;
+        }
+        for (pattern, cap) in caps {
+            if !self.cap_series(&pattern, cap)? {
+                return Ok(false);
+            }
+        }
+        match file_cap {
+            Some(cap) => self.cap_file(cap),
+            None => Ok(true),
+        }
+    }
+
+    /// Until the rows of some series take no more than a cap.
+    fn cap_series(&mut self, pattern: &str, cap: u64) -> Result<bool> {
+        loop {
+            let snap = self.database.begin_read()?;
+            let Some(excess) = snap.series_bytes(pattern)?.checked_sub(cap + 1) else {
+                return Ok(true);
+            };
+            let cuts = cuts_of(&oldest(snap.units(pattern, excess + 1)?, excess + 1));
+            drop(snap);
+            if !self.remove_some(cuts)? {
+                return Ok(!self.done.more);
+            }
+        }
+    }
+
+    /// Until no more of the file is in use than a cap.
+    fn cap_file(&mut self, cap: u64) -> Result<bool> {
+        let before = used_bytes(&self.database.pager.stat()?, cap);
+        let done = self.remove_until(cap);
+        let state = self.database.cap_state(cap, before)?;
+        if before > cap || state.file_bytes > cap {
+            self.done.cap = Some(state);
+        }
+        done
+    }
+
+    fn remove_until(&mut self, cap: u64) -> Result<bool> {
+        // Moving leaves brings nothing more, as things are.
+        let mut packed = false;
+        // Bytes that a byte of rows frees, as measured: pages beside the leaves go with them.
+        let mut measured = None;
+        loop {
+            let stat = self.database.pager.stat()?;
+            let used = used_bytes(&stat, cap);
+            if used <= cap {
+                return Ok(true);
+            }
+            let excess = used - cap;
+            let snap = self.database.begin_read()?;
+            let dead = snap.dead_room()?;
+            let room = if packed { 0 } else { dead };
+            if room >= excess {
+                drop(snap);
+                if !self.repack(excess)? {
+                    return Ok(false);
+                }
+                let now = used_bytes(&self.database.pager.stat()?, cap);
+                packed = now.saturating_add(stat.page_size as u64) > used;
+                continue;
+            }
+            let (live, rows) = (used.saturating_sub(dead), snap.series_bytes("")?);
+            let gain = measured.unwrap_or(live as f64 / rows.max(1) as f64);
+            let wanted = ((excess - room) as f64 / f64::max(gain, 1.0)) as u64;
+            let wanted = wanted.min(rows / SHARE_PART).max(1);
+            let units = oldest(snap.units("", wanted)?, wanted);
+            let bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
+            drop(snap);
+            if self.remove_some(cuts_of(&units))? {
+                packed = false;
+                let now = used_bytes(&self.database.pager.stat()?, cap);
+                let dead = self.database.begin_read()?.dead_room()?;
+                let freed = live.saturating_sub(now.saturating_sub(dead));
+                // What one removal frees comes in whole pages.
+                let now = freed as f64 / bytes.max(1) as f64;
+                measured = Some(now.max(gain / GAIN_FALL));
+            } else if self.done.more || room == 0 {
+                return Ok(!self.done.more);
+            } else if !self.repack(room)? {
+                return Ok(false);
+            } else {
+                // Nothing is left to be removed, and all that was in pieces is packed.
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Removes rows; false when there was nothing to remove, or the call has to end.
+    fn remove_some(&mut self, cuts: Cuts) -> Result<bool> {
+        let before = self.done.rows;
+        Ok(self.remove(cuts)? && self.done.rows > before)
+    }
+}
+
+impl WriteTxn {
+    /// Bytes that would be in use instead of `used` were all rows before these times gone. They are removed, and nothing is committed.
+    fn used_without(mut self, cuts: Cuts, used: u64) -> Result<u64> {
+        self.free_space();
+        for (id, cut) in cuts {
+            self.series_by_id(id)?.delete(..cut)?;
+        }
+        self.bring_into_pages()?;
+        let page_size = self.pages.page_size() as u64;
+        let (taken, freed) = self.pages.pages_changed();
+        let (_, dead) = Moving::most_dead(&self.pages, &self.roots.extents, page_size, u64::MAX)?;
+        let used = used.saturating_add(taken * page_size);
+        Ok(used.saturating_sub(freed * page_size).saturating_sub(dead))
+    }
+}
+
+impl Database {
+    /// Refuses a cap that cannot be kept to: were all rows gone but the newest of each series, more would be in use. Where `begin` gives no
+    /// transaction nothing is refused.
+    pub(super) fn expect_possible(
+        &self,
+        cap: u64,
+        begin: &dyn Fn() -> Result<Option<WriteTxn>>,
+    ) -> Result<()> {
+        let used = used_bytes(&self.pager.stat()?, cap);
+        let enough = used.saturating_sub(cap).saturating_mul(SURE_TIMES);
+        if enough == 0 || self.begin_read()?.removable_bytes()? >= enough {
+            return Ok(());
+        }
+        let Some(txn) = begin()? else {
+            return Ok(());
+        };
+        let cuts = self.begin_read()?.newest_rows()?;
+        let least_bytes = txn.used_without(cuts, used)?;
+        if least_bytes > cap {
+            return Err(Error::CapTooSmall {
+                cap_bytes: cap,
+                least_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// How the file stands to a cap.
+    pub(super) fn cap_state(&self, cap: u64, used_before: u64) -> Result<CapState> {
+        let stat = self.pager.stat()?;
+        let mut state = CapState {
+            cap_bytes: cap,
+            used_before,
+            used_bytes: used_bytes(&stat, cap),
+            file_bytes: stat.file_bytes,
+            held_bytes: stat.pages_pending * stat.page_size as u64,
+            holders: Vec::new(),
+        };
+        if state.file_bytes > cap && state.held_bytes > 0 {
+            let pins = self.pins()?.into_iter().filter(|pin| pin.txn < stat.txn);
+            state.holders.extend(pins.map(|pin| Holder::Pin {
+                name: pin.name,
+                txn: pin.txn,
+            }));
+            let readers = self.readers()?.into_iter();
+            let readers = readers.filter(|reader| reader.lag_txns > 0);
+            state.holders.extend(readers.map(|reader| Holder::Reader {
+                process: reader.process,
+                txn: reader.txn,
+            }));
+        }
+        Ok(state)
+    }
+
+    /// Brings the file's length towards the cap: commits until what was freed is cut off its end; and where free space lies inside, compaction.
+    pub(super) fn shorten_to(&self, cap: u64) -> Result<()> {
+        for _ in 0..SETTLING {
+            if self.pager.stat()?.file_bytes <= cap {
+                return Ok(());
+            }
+            let mut txn = self.begin_write()?;
+            txn.pages.compact(u64::MAX);
+            txn.commit()?;
+        }
+        let stat = self.pager.stat()?;
+        let reserved = self.begin_write()?.pages.pages_reserved();
+        let used = stat.pages_total.saturating_sub(stat.pages_free);
+        // As short as compaction can make it: what is in use or held, and the reserve.
+        let least = used.saturating_add(reserved) * stat.page_size as u64;
+        if stat.file_bytes <= cap || stat.file_bytes < least + least / WORTH_PART {
+            return Ok(());
+        }
+        while !self.compact(super::repack::STEP_BYTES)?.done {}
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! A table read ahead of who copies it: a thread goes over its leaves, so that their checksums, page faults and reads from the disk are
+//! not the copier's to wait for.
+//!
+//! Invariants
+//! 1. It is a help and nothing else: it believes no row, reports nothing, and may end at any time. Damage that it meets the copier meets.
+//! 2. It is at most `LEAVES_AHEAD` leaves ahead: what it read is still in memory when the copier comes.
+//! 3. It ends when the copier does, whichever way that is (`Copier` is dropped).
+
+use crate::txn::pages::Pages;
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+use tidalite_kv::Tree;
+
+/// Leaves that it is ahead at most: 4 MiB of pages of 4 KiB.
+const LEAVES_AHEAD: usize = 1024;
+
+/// With fewer rows the thread is not worth its beginning.
+const ROWS_MIN: u64 = 20_000;
+
+/// How long it sleeps when it is far enough ahead: less than the copier takes for an eighth of that.
+const NAP: Duration = Duration::from_micros(200);
+
+/// Told of each row that was copied.
+pub(crate) struct Copier<'c> {
+    done: &'c AtomicU64,
+    rows: u64,
+}
+
+impl Copier<'_> {
+    #[inline]
+    pub(crate) fn copied(&mut self) {
+        self.rows += 1;
+        self.done.store(self.rows, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Copier<'_> {
+    fn drop(&mut self) {
+        self.done.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+/// Runs `copy` while the table is read ahead of it, if that is of use.
+pub(crate) fn read_ahead<T>(
+    pages: Pages<'_>,
+    tree: Option<&Tree>,
+    copy: impl FnOnce(&mut Copier<'_>) -> T,
+) -> T {
+    let done = AtomicU64::new(0);
+    let mut copier = Copier {
+        done: &done,
+        rows: 0,
+    };
+    let alone = thread::available_parallelism().map_or(1, NonZeroUsize::get) == 1;
+    let (Pages::Snapshot(pages), Some(tree), false) = (pages, tree, alone) else {
+        return copy(&mut copier);
+    };
+    if tree.len() < ROWS_MIN {
+        return copy(&mut copier);
+    }
+    thread::scope(|scope| {
+        let go = || {
+            let mut ahead = VecDeque::with_capacity(LEAVES_AHEAD);
+            // What fails here the copier meets.
+            let _ = tree.read_leaves(pages, &mut |before| {
+                if ahead.len() == LEAVES_AHEAD
+                    && let Some(first) = ahead.pop_front()
+                {
+                    while done.load(Ordering::Relaxed) < first {
+                        thread::sleep(NAP);
+                    }
+                }
+                ahead.push_back(before);
+                done.load(Ordering::Relaxed) != u64::MAX
+            });
+        };
+        // Without a thread it is slower and nothing else.
+        let _ = thread::Builder::new()
+            .name("tidalite-ahead".into())
+            .spawn_scoped(scope, go);
+        let copied = copy(&mut copier);
+        drop(copier);
+        copied
+    })
+}

@@ -1,0 +1,43 @@
+//! Setting and listing the retention policies.
+
+use crate::catalog::retention::{Retention, policies};
+use crate::txn::pages::ReadSource;
+use crate::txn::read::Reading;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+
+impl WriteTxn {
+    /// Stores a policy under a name, in place of one that has this name. It takes effect with
+    /// [`Database::maintain`](crate::Database::maintain). It may take a page or two of the reserve, so that it can be set on a full disk.
+    ///
+    /// # Errors
+    /// `Name` for a name, pattern or bound that cannot be; what the file reports.
+    pub fn set_retention(&mut self, name: &str, policy: &Retention) -> Result<()> {
+        policy.check(name)?;
+        // It is there to free space.
+        self.free_space();
+        self.changing(|txn| {
+            let policies = &mut txn.roots.policies;
+            policies.insert(&mut txn.pages, name.as_bytes(), &policy.encode())?;
+            Ok(())
+        })
+    }
+
+    /// Removes the policy with this name; false when there is none.
+    ///
+    /// # Errors
+    /// What the file reports.
+    pub fn remove_retention(&mut self, name: &str) -> Result<bool> {
+        self.changing(|txn| Ok(txn.roots.policies.remove(&mut txn.pages, name.as_bytes())?))
+    }
+}
+
+impl<S: ReadSource> Reading<S> {
+    /// The policies with their names, in the order of these.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn retentions(&self) -> Result<Vec<(String, Retention)>> {
+        policies(&self.begun.roots.policies, &self.pages)
+    }
+}

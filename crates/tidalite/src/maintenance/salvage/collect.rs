@@ -1,0 +1,132 @@
+//! Everything in the file that says of itself what it is, verified.
+
+use crate::maintenance::watch::Running;
+use crate::types::error::Result;
+use std::collections::HashMap;
+use tidalite_base::SeriesId;
+use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, RawFile};
+use tidalite_runs::LoneBlock;
+use tidalite_series::LoneLeaf;
+
+/// Bytes that may be verified in vain, as a multiple of the file's: a file made to deceive can have a header every
+/// few bytes.
+const EFFORT: u64 = 64;
+
+/// What was found by headers.
+#[derive(Default)]
+pub(super) struct Collected {
+    /// Leaves of tables by owner.
+    pub(super) table_leaves: HashMap<u64, Vec<Ptr>>,
+    /// Leaves of series.
+    pub(super) series_leaves: HashMap<SeriesId, Vec<LoneLeaf>>,
+    /// Blocks of runs.
+    pub(super) blocks: Vec<LoneBlock>,
+    /// Tail pages.
+    pub(super) tails: Vec<Ptr>,
+    /// Records of the front.
+    pub(super) records: Vec<Ptr>,
+    pub(super) headers: u64,
+}
+
+impl Collected {
+    pub(super) fn of(raw: &RawFile, running: &mut Running<'_>) -> Result<Self> {
+        let mut found = Self::default();
+        let free = raw.free_pages();
+        let page_size = raw.page_size() as u64;
+        let mut effort = raw.len().saturating_mul(EFFORT);
+        let mut told = 0;
+        raw.scan(&mut |candidate, at| {
+            running.done = at;
+            running.moved(at - told)?;
+            told = at;
+            let page = candidate.header.address / page_size;
+            // With a record that names the free pages, what lies in them is old.
+            let dead = free
+                .as_ref()
+                .is_some_and(|free| free.get(page as usize).copied().unwrap_or(false));
+            if dead || effort == 0 {
+                return Ok(());
+            }
+            match found.take(raw, &candidate) {
+                Ok(bytes) => {
+                    found.headers += u64::from(bytes > 0);
+                    Ok(())
+                }
+                Err(Error::Corrupt(_)) => {
+                    effort = effort.saturating_sub(64 << 10);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Takes what a header announces, if it is true. Returns its bytes, 0 for what is of no use here.
+    fn take(&mut self, raw: &RawFile, found: &Candidate) -> tidalite_pager::Result<usize> {
+        let header = &found.header;
+        let page_size = raw.page_size();
+        let whole = header.address.is_multiple_of(page_size as u64);
+        match header.kind {
+            Kind::KvLeaf | Kind::Tail if whole => {
+                let ptr = found.ptr(page_size);
+                raw.page(&ptr)?;
+                match header.kind {
+                    Kind::Tail => self.tails.push(ptr),
+                    _ => self.table_leaves.entry(header.owner).or_default().push(ptr),
+                }
+                Ok(page_size)
+            }
+            Kind::SeriesLeaf | Kind::SeriesCold => {
+                let leaf = tidalite_series::lone_leaf(raw, found)?;
+                self.series_leaves
+                    .entry(leaf.series)
+                    .or_default()
+                    .push(leaf);
+                Ok(leaf.ptr.len as usize)
+            }
+            Kind::RunBlock => {
+                let room = raw.len() - header.address;
+                let block = tidalite_runs::lone_block(raw, found, room)?;
+                self.blocks.push(block);
+                Ok(block.ptr.len as usize)
+            }
+            Kind::FrontRecord if whole => {
+                // Its length stands nowhere but in the pointer to it; zeros follow it.
+                let ptr = record_ptr(raw, found)?;
+                self.records.push(ptr);
+                Ok(ptr.len as usize)
+            }
+            _ => Ok(0),
+        }
+    }
+}
+
+/// The pointer to a front's record whose length is not known: every length up to the last byte that is set is tried.
+fn record_ptr(raw: &RawFile, found: &Candidate) -> tidalite_pager::Result<Ptr> {
+    const TRIED: usize = 256;
+    let most = (raw.len() - found.header.address).min(64 << 10) as usize;
+    let bytes = raw.bytes(found.header.address, most)?.to_vec();
+    // The record ends in its last set byte or a few zeros later; behind it the next page may be anything.
+    let pages = most / raw.page_size();
+    for count in 1..=pages.max(1) {
+        let part = &bytes[..(count * raw.page_size()).min(most)];
+        let end = part
+            .iter()
+            .rposition(|&byte| byte != 0)
+            .map_or(0, |at| at + 1);
+        for len in end.max(32)..(end + TRIED).min(part.len() + 1) {
+            let ptr = found.ptr(len);
+            if raw.block(&ptr).is_ok() {
+                return Ok(ptr);
+            }
+        }
+    }
+    Err(tidalite_base::Corrupt::new(
+        "front's record",
+        found.header.address,
+        "no length",
+        "a record",
+    )
+    .into())
+}

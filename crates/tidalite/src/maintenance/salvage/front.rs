@@ -1,0 +1,160 @@
+//! Rows that were not yet in leaves: from the front's record, or block by block.
+
+use super::rescue::Rescue;
+use crate::maintenance::check::{Finding, Place, Waiting};
+use crate::types::error::Result;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_runs::Front;
+
+/// Where rows of the front lie, and when they were written.
+enum Piece {
+    Block(tidalite_runs::LoneBlock),
+    Tail(tidalite_pager::Ptr),
+}
+
+impl Rescue<'_, '_> {
+    pub(super) fn front(&mut self) -> Result<()> {
+        self.running.at("rows not yet in leaves");
+        let loaded = self
+            .roots
+            .as_ref()
+            .map(|roots| Front::load(self.raw, &roots.front));
+        match loaded {
+            Some(Ok(front)) => self.front_by_record(&front),
+            Some(Err(tidalite_pager::Error::Corrupt(corrupt))) => {
+                self.report
+                    .lose(Finding::new(Place::whole_front(), corrupt));
+                self.front_by_headers()
+            }
+            Some(Err(error)) => Err(error.into()),
+            None => self.front_by_headers(),
+        }
+    }
+
+    fn front_by_record(&mut self, front: &Front) -> Result<()> {
+        let blocks = std::mem::take(&mut self.found.blocks);
+        let mut damages = Vec::new();
+        let mut pieces: Vec<(SeriesId, Rows)> = Vec::new();
+        let raw = self.raw;
+        let mut failed = None;
+        front.salvage(
+            raw,
+            &blocks,
+            &mut |id, rows| {
+                pieces.push((id, rows.to_rows()));
+                if pieces.len() >= BATCH && failed.is_none() {
+                    failed = self.put_all(&mut pieces, false).err();
+                }
+                Ok(())
+            },
+            &mut |damage| damages.push(damage),
+        )?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.put_all(&mut pieces, false)?;
+        let mut waiting = Waiting::new(front, self.infos.values(), self.infos_are_whole);
+        for damage in damages {
+            self.report
+                .lose_with(|| Finding::new(waiting.place(damage.hit), damage.corrupt));
+        }
+        Ok(())
+    }
+
+    fn put_all(&mut self, pieces: &mut Vec<(SeriesId, Rows)>, by_header: bool) -> Result<()> {
+        for (id, rows) in pieces.drain(..) {
+            self.known(id, rows.columns.len())?;
+            self.put(id, rows.view(), by_header)?;
+        }
+        Ok(())
+    }
+
+    /// Blocks and tails, the oldest first, so that the newest row of a time stays. What a newer leaf speaks for is
+    /// left out: it was linked, or replaced.
+    fn front_by_headers(&mut self) -> Result<()> {
+        let mut pieces: Vec<(u64, Piece)> = Vec::new();
+        for block in std::mem::take(&mut self.found.blocks) {
+            pieces.push((block.ptr.birth.0, Piece::Block(block)));
+        }
+        for tail in std::mem::take(&mut self.found.tails) {
+            pieces.push((tail.birth.0, Piece::Tail(tail)));
+        }
+        pieces.sort_by_key(|(birth, _)| *birth);
+        let layouts = self.layouts();
+        for (birth, piece) in pieces {
+            let mut rows: Vec<(SeriesId, Rows)> = Vec::new();
+            let mut take = |id: SeriesId, found: RowsRef<'_>| {
+                rows.push((id, found.to_rows()));
+                Ok(())
+            };
+            let read = match &piece {
+                Piece::Block(block) => tidalite_runs::block_rows(self.raw, block, &mut take),
+                Piece::Tail(tail) => tidalite_runs::tail_rows(self.raw, tail, &layouts, &mut take),
+            };
+            match read {
+                Ok(()) => {}
+                Err(tidalite_pager::Error::Corrupt(corrupt)) => {
+                    self.report
+                        .lose(Finding::new(Place::whole_front(), corrupt));
+                }
+                Err(error) => return Err(error.into()),
+            }
+            for (id, rows) in rows {
+                self.known(id, rows.columns.len())?;
+                self.put_unspoken(id, &rows, birth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_unspoken(&mut self, id: SeriesId, rows: &Rows, birth: u64) -> Result<()> {
+        let spans = self.spans.get(&id).cloned().unwrap_or_default();
+        let spoken = |t: i64| {
+            spans
+                .iter()
+                .any(|&(begin, end, leaf)| leaf > birth && begin <= t && t <= end)
+        };
+        let mut from = 0;
+        while from < rows.len() {
+            let hit = spoken(rows.times[from]);
+            let end = rows.times[from..].iter().position(|&t| spoken(t) != hit);
+            let end = end.map_or(rows.len(), |ahead| from + ahead);
+            if !hit {
+                self.put(id, rows.slice(from..end), true)?;
+            }
+            from = end;
+        }
+        Ok(())
+    }
+
+    /// The layouts of the newest record that can be read; for what is beyond, those that blocks show.
+    fn layouts(&self) -> Vec<Box<[ColumnType]>> {
+        let mut records = self.found.records.clone();
+        records.sort_by_key(|record| std::cmp::Reverse(record.birth));
+        let read = |record| tidalite_runs::layouts_of(self.raw, record).ok();
+        let mut layouts = records.iter().find_map(read).unwrap_or_default();
+        if layouts.is_empty() {
+            // Without a record or a run there is one layout, as a rule that of the default point.
+            let columns = self.columns.values().copied().max().unwrap_or(2);
+            layouts.push(vec![ColumnType::U64; columns].into());
+        }
+        layouts
+    }
+
+    /// A series that only the front knows gets a name of its own.
+    fn known(&mut self, id: SeriesId, columns: usize) -> Result<()> {
+        if self.ids.contains_key(&id) {
+            return Ok(());
+        }
+        let schema = super::series::made_up_schema(columns);
+        if let Some((new, place)) = self.create(id, None, &schema)? {
+            self.ids.insert(id, (new, place));
+            self.columns.insert(id, columns);
+        }
+        Ok(())
+    }
+}
+
+/// Pieces that wait before they are written.
+const BATCH: usize = 256;

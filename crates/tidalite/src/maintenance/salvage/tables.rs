@@ -1,0 +1,492 @@
+//! Tables: from their roots around damage, then leaf by leaf.
+
+use super::collect::Collected;
+use super::report::Saved;
+use super::rescue::Rescue;
+use crate::catalog::roots::owner;
+use crate::catalog::table_roots::decode_table_entry;
+use crate::maintenance::check::{Finding, Place};
+use crate::tables::multi_mut::MultiTableMut;
+use crate::tables::table_mut::TableMut;
+use crate::types::error::{Error, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use tidalite_base::Corrupt;
+use tidalite_kv::{Cursor, DEPTH_MAX, PageAt, Sub, Tree, Walk};
+use tidalite_pager::{Ptr, RawFile};
+
+/// Directories of runs have owners from here on.
+const DIRECTORY_OWNERS: u64 = 1 << 47;
+
+type Key = Vec<u8>;
+
+/// A stretch of keys without a bound or up to one.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    from: Key,
+    to: Option<Key>,
+    corrupt: Option<Corrupt>,
+}
+
+impl Lost {
+    fn holds(&self, key: &[u8]) -> bool {
+        self.from.as_slice() <= key && self.to.as_deref().is_none_or(|to| key < to)
+    }
+}
+
+/// What a walk around damage reaches.
+#[derive(Default)]
+struct Reached {
+    leaves: Vec<Ptr>,
+    lost: Vec<Lost>,
+}
+
+impl Walk for Reached {
+    fn enter(&mut self, page: &PageAt<'_>) -> tidalite_pager::Result<bool> {
+        if page.level == 0 {
+            self.leaves.push(page.ptr);
+            // Whether it can be read shows now, while its keys are known.
+            self.lost.push(Lost {
+                from: page.from.to_vec(),
+                to: page.to.map(<[u8]>::to_vec),
+                corrupt: None,
+            });
+        }
+        Ok(page.level > 0)
+    }
+
+    fn damaged(&mut self, page: &PageAt<'_>, corrupt: Corrupt) -> tidalite_pager::Result<()> {
+        self.lost.push(Lost {
+            from: page.from.to_vec(),
+            to: page.to.map(<[u8]>::to_vec),
+            corrupt: Some(corrupt),
+        });
+        Ok(())
+    }
+}
+
+/// The keys for which a newer leaf has spoken: disjoint, first key and last key.
+#[derive(Default)]
+struct Covered(BTreeMap<Key, Key>);
+
+impl Covered {
+    fn has(&self, key: &[u8]) -> bool {
+        let mut before = self
+            .0
+            .range::<[u8], _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(key)));
+        before
+            .next_back()
+            .is_some_and(|(_, last)| key <= last.as_slice())
+    }
+
+    fn add(&mut self, first: Key, last: Key) {
+        let (mut first, mut last) = (first, last);
+        let touching: Vec<Key> = self
+            .0
+            .range(..=last.clone())
+            .rev()
+            .take_while(|(_, end)| **end >= first)
+            .map(|(start, _)| start.clone())
+            .collect();
+        for start in touching {
+            if let Some(end) = self.0.remove(&start) {
+                last = last.max(end);
+            }
+            first = first.min(start);
+        }
+        self.0.insert(first, last);
+    }
+}
+
+/// What a row holds.
+#[derive(Clone, Copy, Debug)]
+enum Held<'a> {
+    Value(&'a [u8]),
+    /// One value among those of its key.
+    Pair(&'a [u8]),
+    /// A nested table, whose rows follow with a longer path.
+    Table,
+}
+
+/// The rows as they come: the keys of the tables that they are nested in, their own key, what they hold.
+type LeafRows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>) -> Result<()> + 'f;
+
+/// As `LeafRows`, and whether a header alone vouches for the row.
+type Rows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>, bool) -> Result<()> + 'f;
+
+/// The rows of a table of the catalog: key, value, whether a header alone vouches for the row.
+type Values<'f> = dyn FnMut(&[u8], &[u8], bool) -> Result<()> + 'f;
+
+/// The table at hand while leaves are read.
+struct At<'r> {
+    raw: &'r RawFile,
+    path: Vec<Key>,
+    /// Leaves of nested tables that were reached, and roots: a hostile file may name one twice.
+    nested: BTreeSet<u64>,
+    told: Vec<Lost>,
+}
+
+/// Shows the rows of a table that can be read, and returns what is lost.
+fn rows_of(
+    raw: &RawFile,
+    found: &Collected,
+    id: u64,
+    tree: Option<&Tree>,
+    f: &mut Rows<'_>,
+) -> Result<Vec<Lost>> {
+    let mut at = At {
+        raw,
+        path: Vec::new(),
+        nested: BTreeSet::new(),
+        told: Vec::new(),
+    };
+    let mut reached = BTreeSet::new();
+    let lost = match tree {
+        Some(tree) => at.around(tree, &mut reached, &mut |path, key, held| {
+            f(path, key, held, false)
+        })?,
+        None => vec![Lost {
+            from: Vec::new(),
+            to: None,
+            corrupt: None,
+        }],
+    };
+    if lost.is_empty() {
+        return Ok(at.told);
+    }
+    let mut lone = found.table_leaves.get(&id).cloned().unwrap_or_default();
+    lone.retain(|leaf| !reached.contains(&leaf.addr));
+    lone.sort_by_key(|leaf| std::cmp::Reverse(leaf.birth));
+    let mut covered = Covered::default();
+    for leaf in lone {
+        // What a leaf of a nested table holds belongs nowhere, unless a leaf further out leads to it.
+        if Tree::of_leaf(raw, &leaf).is_ok_and(|leaf| leaf.is_inner()) {
+            continue;
+        }
+        let rows = at.leaf(&leaf, &mut |path, key, held| {
+            let outer = path.first().map_or(key, Vec::as_slice);
+            if covered.has(outer) || !lost.iter().any(|span| span.holds(outer)) {
+                return Ok(());
+            }
+            f(path, key, held, true)
+        });
+        match rows {
+            Ok((first, last)) => covered.add(first, last),
+            Err(Error::Store(tidalite_pager::Error::Corrupt(_))) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let At { mut told, .. } = at;
+    told.extend(lost.into_iter().filter(|span| span.corrupt.is_some()));
+    Ok(told)
+}
+
+/// As [`rows_of`], of a table of the catalog.
+pub(super) fn values_of(
+    raw: &RawFile,
+    found: &Collected,
+    id: u64,
+    tree: Option<&Tree>,
+    f: &mut Values<'_>,
+) -> Result<Vec<Lost>> {
+    rows_of(
+        raw,
+        found,
+        id,
+        tree,
+        &mut |path, key, held, by_header| match held {
+            Held::Value(value) if path.is_empty() => f(key, value, by_header),
+            _ => Ok(()),
+        },
+    )
+}
+
+impl At<'_> {
+    /// Shows the rows of a table around damage; returns the keys of what could not be read.
+    fn around(
+        &mut self,
+        tree: &Tree,
+        reached: &mut BTreeSet<u64>,
+        f: &mut LeafRows<'_>,
+    ) -> Result<Vec<Lost>> {
+        let mut walk = Reached::default();
+        let mut lost = Vec::new();
+        tree.walk(self.raw, &mut walk)?;
+        let mut leaves = walk.leaves.into_iter();
+        for mut span in walk.lost {
+            if span.corrupt.is_none()
+                && let Some(leaf) = leaves.next()
+            {
+                reached.insert(leaf.addr);
+                match self.leaf(&leaf, f) {
+                    Ok(_) => continue,
+                    Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
+                        span.corrupt = Some(corrupt);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            lost.push(span);
+        }
+        Ok(lost)
+    }
+
+    /// Shows the rows of one leaf; returns its first and last key. What it leads to and is damaged is told as lost.
+    fn leaf(&mut self, leaf: &Ptr, f: &mut LeafRows<'_>) -> Result<(Key, Key)> {
+        let tree = Tree::of_leaf(self.raw, leaf)?;
+        let mut cursor = tree.cursor(self.raw);
+        let (mut first, mut last) = (None, Key::new());
+        let mut there = cursor.first()?;
+        while there {
+            let key = cursor.key().to_vec();
+            self.row(&cursor, &tree, &key, f)?;
+            first.get_or_insert_with(|| key.clone());
+            last = key;
+            there = cursor.next()?;
+        }
+        Ok((first.unwrap_or_default(), last))
+    }
+
+    fn row(
+        &mut self,
+        cursor: &Cursor<'_, RawFile>,
+        table: &Tree,
+        key: &[u8],
+        f: &mut LeafRows<'_>,
+    ) -> Result<()> {
+        let shown = if cursor.is_nested() {
+            match cursor.nested() {
+                Ok(below) if table.is_multi() => self.nested(&below, key, &mut |path, value, _| {
+                    f(path, value, Held::Pair(value))
+                }),
+                Ok(below) => {
+                    f(&self.path, key, Held::Table).and_then(|()| self.nested(&below, key, f))
+                }
+                Err(error) => Err(error.into()),
+            }
+        } else {
+            match cursor.value().and_then(|value| value.to_vec()) {
+                Ok(value) if table.is_multi() => {
+                    self.path.push(key.to_vec());
+                    let shown = f(&self.path, &value, Held::Pair(&value));
+                    self.path.pop();
+                    shown
+                }
+                Ok(value) => f(&self.path, key, Held::Value(&value)),
+                Err(error) => Err(error.into()),
+            }
+        };
+        match shown {
+            Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
+                self.lose(key, corrupt);
+                Ok(())
+            }
+            shown => shown,
+        }
+    }
+
+    /// The rows of a nested table. Recursion is as deep as tables are nested.
+    fn nested(&mut self, below: &Sub<'_>, key: &[u8], f: &mut LeafRows<'_>) -> Result<()> {
+        if self.path.len() >= DEPTH_MAX {
+            self.lose(
+                key,
+                Corrupt::new("nested table", 0, "one too deep", DEPTH_MAX),
+            );
+            return Ok(());
+        }
+        self.path.push(key.to_vec());
+        let shown = self.nested_rows(below, f);
+        self.path.pop();
+        shown
+    }
+
+    fn nested_rows(&mut self, below: &Sub<'_>, f: &mut LeafRows<'_>) -> Result<()> {
+        let Some(tree) = below.tree() else {
+            let mut cursor = below.cursor(self.raw)?;
+            let table = Tree::new(0);
+            while cursor.next()? {
+                let key = cursor.key().to_vec();
+                self.row(&cursor, &table, &key, f)?;
+            }
+            return Ok(());
+        };
+        if !self.nested.insert(tree.root().addr) {
+            let at = tree.root().addr;
+            return Err(Corrupt::new("nested table", at, "a second way to it", "one").into());
+        }
+        let lost = self.around(tree, &mut BTreeSet::new(), f)?;
+        for corrupt in lost.into_iter().filter_map(|span| span.corrupt) {
+            self.lose(&[], corrupt);
+        }
+        Ok(())
+    }
+
+    /// Notes a loss under a key of the table at hand: of a nested one by the key of the outermost.
+    fn lose(&mut self, key: &[u8], corrupt: Corrupt) {
+        let from = self.path.first().map_or(key, Vec::as_slice).to_vec();
+        self.told.push(Lost {
+            to: Some([&from[..], &[0]].concat()),
+            from,
+            corrupt: Some(corrupt),
+        });
+    }
+}
+
+impl Rescue<'_, '_> {
+    /// Every table, under its name or one made from its number.
+    pub(super) fn tables(&mut self) -> Result<()> {
+        let mut named: BTreeMap<u64, Named> = BTreeMap::new();
+        let roots = self.roots.clone();
+        let tables = roots.as_ref().map(|roots| roots.tables);
+        let mut entries = Vec::new();
+        let lost = values_of(
+            self.raw,
+            &self.found,
+            owner::TABLES,
+            tables.as_ref(),
+            &mut |key, value, by_header| {
+                entries.push((key.to_vec(), value.to_vec(), by_header));
+                Ok(())
+            },
+        )?;
+        self.lose_catalog("table of tables", lost);
+        for (name, entry, by_header) in entries {
+            let name = String::from_utf8_lossy(&name).into_owned();
+            match decode_table_entry(&entry) {
+                Ok((id, tree)) => {
+                    let multi = Some(tree.is_multi());
+                    let tree = (roots.is_some() && !by_header).then_some(tree);
+                    named.insert(id, Named { name, tree, multi });
+                }
+                Err(error) => self.lose_file(format!("table {name}: {}", error.finding())),
+            }
+        }
+        for (id, tree) in roots.iter().flat_map(|roots| &roots.inline) {
+            let entry = named.entry(*id);
+            let named = entry.or_insert_with(|| Named::by_number(*id));
+            named.tree = Some(*tree);
+            named.multi = Some(tree.is_multi());
+        }
+        let owners: Vec<u64> = self.found.table_leaves.keys().copied().collect();
+        for id in owners {
+            if (owner::FIRST_TABLE..DIRECTORY_OWNERS).contains(&id) {
+                named.entry(id).or_insert_with(|| Named::by_number(id));
+            }
+        }
+        for (id, named) in named {
+            self.table(id, &named)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a table has multi-values, from its leaves.
+    fn looks_multi(&self, id: u64) -> bool {
+        let leaves = self.found.table_leaves.get(&id).into_iter().flatten();
+        let mut leaves = leaves.filter_map(|leaf| Tree::of_leaf(self.raw, leaf).ok());
+        let outer = leaves.find(|leaf| !leaf.is_inner());
+        outer.is_some_and(|leaf| leaf.is_multi())
+    }
+
+    fn table(&mut self, id: u64, named: &Named) -> Result<()> {
+        let (name, tree) = (named.name.as_str(), named.tree.as_ref());
+        let multi = named.multi.unwrap_or_else(|| self.looks_multi(id));
+        self.running.at(&format!("table {name}"));
+        let mut saved = Saved {
+            name: name.to_owned(),
+            ..Saved::default()
+        };
+        let (raw, found, running) = (self.raw, &self.found, &mut self.running);
+        let mut to = if multi {
+            To::Multi(self.tx.multi_table(name)?)
+        } else {
+            To::Plain(self.tx.table(name)?)
+        };
+        let lost = rows_of(raw, found, id, tree, &mut |path, key, held, by_header| {
+            if !to.put(path, key, held)? {
+                return Ok(());
+            }
+            saved.rows += 1;
+            saved.rows_by_headers += u64::from(by_header);
+            let value = match held {
+                Held::Value(value) => value.len(),
+                Held::Pair(_) | Held::Table => 0,
+            };
+            Ok(running.moved((key.len() + value) as u64)?)
+        })?;
+        for span in lost {
+            let corrupt = span
+                .corrupt
+                .map_or_else(String::new, |corrupt| corrupt.to_string());
+            let place = Place::Table {
+                name: name.to_owned(),
+                from: span.from,
+                to: span.to,
+            };
+            self.report.lose(Finding::new(place, corrupt));
+        }
+        self.report.tables.push(saved);
+        Ok(())
+    }
+
+    pub(super) fn lose_catalog(&mut self, name: &str, lost: Vec<Lost>) {
+        for span in lost {
+            let corrupt = span
+                .corrupt
+                .map_or_else(String::new, |corrupt| corrupt.to_string());
+            let place = Place::Catalog {
+                name: name.to_owned(),
+                from: span.from,
+                to: span.to,
+            };
+            self.report.lose(Finding::new(place, corrupt));
+        }
+    }
+}
+
+/// What is known of a table before its rows.
+struct Named {
+    name: String,
+    tree: Option<Tree>,
+    multi: Option<bool>,
+}
+
+impl Named {
+    fn by_number(id: u64) -> Self {
+        Self {
+            name: format!("table-{id}"),
+            tree: None,
+            multi: None,
+        }
+    }
+}
+
+/// Where the rows of a table go.
+enum To<'t> {
+    Plain(TableMut<'t>),
+    Multi(MultiTableMut<'t>),
+}
+
+impl To<'_> {
+    /// Stores a row; false for one that does not belong in such a table, and for a value under the key of a nested table that was saved.
+    fn put(&mut self, path: &[Key], key: &[u8], held: Held<'_>) -> Result<bool> {
+        match (self, held) {
+            (Self::Plain(table), Held::Value(value)) => {
+                match table.nested_at(path).put(key, value) {
+                    Err(Error::IsTable { .. }) => return Ok(false),
+                    done => done?,
+                };
+            }
+            (Self::Plain(table), Held::Table) => {
+                table.nested_at(path).nested(key).make()?;
+                return Ok(false);
+            }
+            (Self::Multi(table), Held::Pair(value)) => {
+                let Some(key) = path.first() else {
+                    return Ok(false);
+                };
+                table.put(key, value)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

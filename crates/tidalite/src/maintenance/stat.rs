@@ -1,0 +1,157 @@
+//! Figures about a database: pages, trees, points, bytes per point.
+
+use crate::database::handle::Database;
+use crate::txn::leaves::stored_tree;
+use crate::txn::read::ReadTxn;
+use crate::types::error::Result;
+use crate::types::time::Timestamp;
+use tidalite_base::TxnId;
+
+/// Figures about a database as of one commit.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Stat {
+    /// The newest commit.
+    pub txn: TxnId,
+    /// When it was committed, by the wall clock of who did.
+    pub commit_time: Timestamp,
+    /// Bytes of a page.
+    pub page_size: usize,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Pages of the file, its head included.
+    pub pages_total: u64,
+    /// Pages that can be allocated now.
+    pub pages_free: u64,
+    /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
+    pub pages_pending: u64,
+    /// Pages of the log of small commits, which count as in use.
+    pub log_pages: u64,
+    /// The longest stretch of free pages, at most.
+    pub longest_free_pages: u64,
+    /// Bytes of the second file, for large values; 0 without one.
+    pub large_bytes: u64,
+    /// Pages of the second file that can be allocated now.
+    pub large_pages_free: u64,
+    /// Tables of the user.
+    pub tables: u64,
+    /// Entries in them.
+    pub table_entries: u64,
+    /// Series.
+    pub series: u64,
+    /// Rows in leaves. A row that the front overwrites is counted in both.
+    pub leaf_rows: u64,
+    /// Bytes of the leaves.
+    pub leaf_bytes: u64,
+    /// Levels of the highest series tree.
+    pub series_height_max: u8,
+    /// Rows in the front: tail and runs.
+    pub front_rows: u64,
+    /// Runs of the front.
+    pub runs: u64,
+    /// Runs of each tier, the newest tier first.
+    pub tier_runs: Vec<usize>,
+}
+
+impl Stat {
+    /// Rows in all.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.leaf_rows.saturating_add(self.front_rows)
+    }
+
+    /// How scattered free space is: 0 when it is one stretch, towards 1 when it is single pages all over the file. (The stretch is looked
+    /// for within zones of 128 MiB, so much free space in one piece counts as a little scattered.) `None` when nothing is free.
+    #[must_use]
+    pub fn fragmentation(&self) -> Option<f64> {
+        let free = self.pages_free;
+        let scattered = free.saturating_sub(self.longest_free_pages);
+        (free > 0).then(|| scattered as f64 / free as f64)
+    }
+
+    /// Bytes of the pages in use per row: everything counted, trees and head too. `None` without rows.
+    #[must_use]
+    pub fn bytes_per_row(&self) -> Option<f64> {
+        let used = self
+            .pages_total
+            .saturating_sub(self.pages_free)
+            .saturating_sub(self.pages_pending);
+        (self.rows() > 0).then(|| used as f64 * self.page_size as f64 / self.rows() as f64)
+    }
+}
+
+impl Database {
+    /// Has the system read the file into memory ahead, from its beginning, up to `bytes_max` bytes; returns how many that is. It does not
+    /// wait for them; after a start of the machine the first queries then find most of a file that fits into memory there.
+    ///
+    /// # Errors
+    /// `Store(Io)` when the system refuses.
+    pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
+        Ok(self.pager.warm_up(bytes_max)?)
+    }
+
+    /// Keeps the file in memory from its beginning on, up to `bytes_max` bytes of what it is long now, and lets go what this handle kept beyond that:
+    /// 0 ends it. Waits until they are read; returns how many they are, none where the file is not mapped. Closing the database ends it;
+    /// what the file grows by is not kept until this is called again.
+    ///
+    /// # Errors
+    /// `Store(Io)` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then.
+    pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
+        Ok(self.pager.lock_in_memory(bytes_max)?)
+    }
+
+    /// Figures about the newest commit. Reads the catalog and every series' record. Waits for nobody, so a thread that watches may call it at any time,
+    /// even one that has a write transaction. While one is under way, figures of pages are those of the newest commit that all processes see: commits
+    /// of `Durability::None` are left out of them.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; as for [`begin_read`](Self::begin_read).
+    pub fn stat(&self) -> Result<Stat> {
+        let pages = self.pager.stat()?;
+        let mut stat = Stat {
+            txn: pages.txn,
+            commit_time: Timestamp(pages.commit_time_ns),
+            page_size: pages.page_size,
+            file_bytes: pages.file_bytes,
+            pages_total: pages.pages_total,
+            pages_free: pages.pages_free,
+            pages_pending: pages.pages_pending,
+            log_pages: pages.log_pages,
+            longest_free_pages: pages.longest_free_pages,
+            large_bytes: pages.large_bytes,
+            large_pages_free: pages.large_pages_free,
+            ..Stat::default()
+        };
+        self.begin_read()?.fill(&mut stat)?;
+        Ok(stat)
+    }
+}
+
+impl ReadTxn {
+    fn fill(&self, stat: &mut Stat) -> Result<()> {
+        for name in self.tables()? {
+            stat.tables += 1;
+            // Counts are what the file says: of a hostile one they need not be addable.
+            let found =
+                crate::catalog::table_roots::find_table(&self.begun.roots, &self.pages, &name)?;
+            let entries = found.map_or(0, |(_, tree)| tree.len());
+            stat.table_entries = stat.table_entries.saturating_add(entries);
+        }
+        for info in self.list("")? {
+            let types = info.schema.word_types();
+            let tree = stored_tree(&self.begun.roots.records, &self.pages, info.id, &types)?;
+            stat.series += 1;
+            stat.leaf_rows = stat.leaf_rows.saturating_add(tree.count());
+            stat.leaf_bytes = stat.leaf_bytes.saturating_add(tree.stored_bytes());
+            stat.series_height_max = stat.series_height_max.max(tree.height());
+        }
+        stat.front_rows = self
+            .begun
+            .front
+            .run_rows()
+            .saturating_add(self.begun.front.tail_rows());
+        stat.runs = self.begun.front.run_count() as u64;
+        stat.tier_runs = self.begun.front.tier_runs();
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! What a long operation tells while it runs, how fast it may go, and how it is stopped.
+
+use crate::types::error::Result;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tidalite_pager::{
+    Counters, Error as StoreError, PageRead, PageRef, Ptr, Snapshot, verify_block,
+};
+
+/// Bytes between two calls of the progress callback.
+const TELL_BYTES: u64 = 256 << 10;
+/// Debts of time below this are not slept off one by one.
+const SLEEP_MIN: Duration = Duration::from_millis(2);
+
+/// How far a long operation has come.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// Bytes dealt with.
+    pub done_bytes: u64,
+    /// Bytes in all, as far as known; more may turn up.
+    pub total_bytes: u64,
+    /// What is being looked at.
+    pub what: &'a str,
+}
+
+type Callback<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
+
+/// How a long operation is watched: a callback that is told of progress and may stop it, and a rate.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use tidalite::Watch;
+/// let watch = Watch::new().bytes_per_second(50 << 20).on_progress(|progress| {
+///     println!("{} of {}: {}", progress.done_bytes, progress.total_bytes, progress.what);
+///     ControlFlow::Continue(())
+/// });
+/// # drop(watch);
+/// ```
+#[derive(Default)]
+#[must_use]
+pub struct Watch<'a> {
+    callback: Option<Box<Callback<'a>>>,
+    bytes_per_second: u64,
+}
+
+impl<'a> Watch<'a> {
+    /// Nobody watches, as fast as it goes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Calls `f` now and then, at least every 256 KiB. When it breaks, the operation ends with `Cancelled`.
+    pub fn on_progress(mut self, f: impl FnMut(&Progress<'_>) -> ControlFlow<()> + 'a) -> Self {
+        self.callback = Some(Box::new(f));
+        self
+    }
+
+    /// At most so many bytes a second on the average; 0: no bound.
+    pub fn bytes_per_second(mut self, bytes: u64) -> Self {
+        self.bytes_per_second = bytes;
+        self
+    }
+}
+
+/// A watch, running.
+pub(crate) struct Running<'a> {
+    watch: Watch<'a>,
+    began: Instant,
+    moved: u64,
+    told: u64,
+    what: String,
+    pub(crate) done: u64,
+    pub(crate) total: u64,
+}
+
+impl<'a> Running<'a> {
+    pub(crate) fn new(watch: Watch<'a>, total: u64) -> Self {
+        Self {
+            watch,
+            began: Instant::now(),
+            moved: 0,
+            told: 0,
+            what: String::new(),
+            done: 0,
+            total,
+        }
+    }
+
+    /// Something else is being looked at.
+    pub(crate) fn at(&mut self, what: &str) {
+        what.clone_into(&mut self.what);
+    }
+
+    /// So many bytes were read or written.
+    pub(crate) fn moved(&mut self, bytes: u64) -> tidalite_pager::Result<()> {
+        self.moved += bytes;
+        if self.watch.bytes_per_second > 0 {
+            let due = self.moved as f64 / self.watch.bytes_per_second as f64;
+            let ahead = Duration::from_secs_f64(due).saturating_sub(self.began.elapsed());
+            if ahead >= SLEEP_MIN {
+                std::thread::sleep(ahead);
+            }
+        }
+        if self.moved < self.told + TELL_BYTES {
+            return Ok(());
+        }
+        self.told = self.moved;
+        self.tell()
+    }
+
+    /// So many bytes are dealt with.
+    #[inline]
+    pub(crate) fn done_with(&mut self, bytes: usize) -> tidalite_pager::Result<()> {
+        self.done += bytes as u64;
+        self.moved(bytes as u64)
+    }
+
+    /// Calls the callback.
+    pub(crate) fn tell(&mut self) -> tidalite_pager::Result<()> {
+        let progress = Progress {
+            done_bytes: self.done,
+            total_bytes: self.total.max(self.done),
+            what: &self.what,
+        };
+        let callback = self.watch.callback.as_mut();
+        if callback.is_some_and(|callback| callback(&progress).is_break()) {
+            return Err(StoreError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// A snapshot read under a watch.
+pub(crate) struct Watched<'s, 'a> {
+    pub(crate) pages: &'s Snapshot,
+    pub(crate) running: &'s RefCell<Running<'a>>,
+}
+
+impl Watched<'_, '_> {
+    fn moved(&self, bytes: usize) -> tidalite_pager::Result<()> {
+        match self.running.try_borrow_mut() {
+            Ok(mut running) => running.moved(bytes as u64),
+            // The callback itself reads.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl PageRead for Watched<'_, '_> {
+    fn page_size(&self) -> usize {
+        self.pages.page_size()
+    }
+
+    fn page(&self, ptr: &Ptr) -> tidalite_pager::Result<PageRef<'_>> {
+        self.moved(self.page_size())?;
+        self.pages.page(ptr)
+    }
+
+    fn reads_alone(&self) -> bool {
+        self.pages.reads_alone()
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        self.pages.read_ahead(addr, bytes);
+    }
+
+    fn block(&self, ptr: &Ptr) -> tidalite_pager::Result<PageRef<'_>> {
+        self.moved(ptr.len as usize)?;
+        let block = self.pages.block(ptr)?;
+        // A check does not trust what was verified before.
+        verify_block(&block, ptr)?;
+        Ok(block)
+    }
+
+    fn bytes(&self, addr: u64, len: usize) -> tidalite_pager::Result<PageRef<'_>> {
+        self.moved(len)?;
+        self.pages.bytes(addr, len)
+    }
+
+    fn counters(&self) -> &Counters {
+        self.pages.counters()
+    }
+}
+
+/// Whether an operation was stopped by who watches it.
+pub(crate) fn is_cancelled<T>(result: &Result<T>) -> bool {
+    matches!(result, Err(crate::Error::Store(StoreError::Cancelled)))
+}

@@ -1,0 +1,49 @@
+//! Candlesticks: statistics of neighbouring rows.
+
+use crate::series::aggregate::Aggregate;
+use crate::series::range::Range;
+use crate::types::error::Result;
+use crate::types::into_column::IntoColumn;
+
+pub use tidalite_series::CandleSize;
+
+/// Statistics of neighbouring rows of a column; open and close are `aggregate.first()` and `aggregate.last()`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candle {
+    /// The time of its first row.
+    pub first_time: i64,
+    /// The time of its last row.
+    pub last_time: i64,
+    /// The column's statistics over its rows.
+    pub aggregate: Aggregate,
+}
+
+impl Range<'_> {
+    /// Candlesticks: statistics of the pieces that the tree has of these rows, ascending, as many rows each as
+    /// `size` says. Cheap and of uneven width: for pictures. Reads the statistics at that height, and vectors only at the
+    /// ends of the interval and where late rows fall into them.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; a damaged or unreadable block.
+    pub fn candles(&self, size: CandleSize, column: impl IntoColumn) -> Result<Vec<Candle>> {
+        let column = self.column(column)?;
+        let mut candles = Vec::new();
+        if self.from <= self.to {
+            let view = self.series.view();
+            let own = &self.series.info().schema.columns[column];
+            view.candles(self.from, self.to, column, size, |candle| {
+                candles.push(Candle {
+                    first_time: candle.first_time,
+                    last_time: candle.last_time,
+                    aggregate: Aggregate::new(
+                        own,
+                        candle.stats,
+                        candle.first_time,
+                        candle.last_time,
+                    ),
+                });
+            })?;
+        }
+        Ok(candles)
+    }
+}

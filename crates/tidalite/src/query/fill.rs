@@ -1,0 +1,218 @@
+//! One value a window, also where no row is: gap filling.
+
+use crate::query::windows::GroupWindow;
+use crate::series::aggregate::Aggregate;
+use crate::series::figures::Figure;
+use crate::types::grid::Grid;
+use crate::types::time::Timestamp;
+use std::ops::{Bound, RangeBounds};
+
+/// What a window without a value gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fill {
+    /// It is left out.
+    None,
+    /// It is told, without a value.
+    Null,
+    /// The value of the last window that had one; nothing before the first.
+    Previous,
+    /// What lies on the straight line between the windows with values at either side; nothing outside of these.
+    Linear,
+    /// This value.
+    Value(f64),
+}
+
+/// Takes the value of a window out of what is known of it.
+type Value<'w, A> = Box<dyn Fn(&A) -> Option<f64> + 'w>;
+
+/// Windows in a row with one figure each; see [`GroupWindow::filled`].
+pub struct Filled<'w, A = Aggregate> {
+    windows: &'w [GroupWindow<A>],
+    grid: Grid,
+    value: Value<'w, A>,
+    fill: Fill,
+    /// The next window, and the one behind the last.
+    next: i128,
+    end: i128,
+    /// The last window with a value.
+    before: Option<(i128, f64)>,
+    /// The next one, if it was looked for: windows without a value may be many.
+    after: Option<Option<(i128, f64)>>,
+}
+
+impl GroupWindow {
+    /// One figure a window, ascending, gaps filled: over `times` (gaps are filled from windows before and behind, too), or from the first window to the last where that is
+    /// not bounded. `windows` are those of [`Group::windows`](crate::Group::windows) with the same `grid`; a grid without a width, of which
+    /// there are none, gives nothing.
+    pub fn filled<'w>(
+        windows: &'w [Self],
+        times: &impl RangeBounds<Timestamp>,
+        grid: &Grid,
+        figure: Figure,
+        fill: Fill,
+    ) -> Filled<'w> {
+        Self::filled_by(windows, times, grid, fill, move |all| figure.of(all))
+    }
+}
+
+impl<A> GroupWindow<A> {
+    /// As `filled`, of windows with [figures](crate::Figures) that were asked for; `value` takes the one that is wanted out of them.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Figure, Fill, Grid, GroupWindow, MemoryStorage, Options, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (time, load) in [(0, 1.0), (2, 3.0)] {
+    ///     tx.series("load")?.insert(Timestamp(time * 60_000_000_000), load)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let (all, grid) = (snap.select("load")?, Grid::minutes(1));
+    /// let windows = all.as_group().figures([Figure::Min, Figure::Max]).windows("value", .., &grid)?;
+    /// let highest = GroupWindow::filled_by(&windows, &(..), &grid, Fill::Linear, |[_, most]| *most);
+    /// let values: Vec<_> = highest.map(|(_, value)| value).collect();
+    /// assert_eq!(values, [Some(1.0), Some(2.0), Some(3.0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn filled_by<'w>(
+        windows: &'w [Self],
+        times: &impl RangeBounds<Timestamp>,
+        grid: &Grid,
+        fill: Fill,
+        value: impl Fn(&A) -> Option<f64> + 'w,
+    ) -> Filled<'w, A> {
+        let value: Value<'w, A> = Box::new(value);
+        if grid.width < 1 {
+            return Filled {
+                windows: &[],
+                grid: *grid,
+                value,
+                fill,
+                next: 0,
+                end: 0,
+                before: None,
+                after: None,
+            };
+        }
+        let index = |window: Option<&Self>| window.map(|window| grid.index(window.start.0));
+        let start = match times.start_bound() {
+            Bound::Included(t) => Some(grid.index(t.0)),
+            Bound::Excluded(t) => Some(grid.index(t.0.saturating_add(1))),
+            Bound::Unbounded => index(windows.first()),
+        };
+        let last = match times.end_bound() {
+            Bound::Included(t) => Some(grid.index(t.0)),
+            Bound::Excluded(t) => Some(grid.index(t.0.saturating_sub(1))),
+            Bound::Unbounded => index(windows.last()),
+        };
+        // Before the first and behind the last nanosecond there is nothing, nor is between two times the wrong way round.
+        let from = match times.start_bound() {
+            Bound::Included(t) => i128::from(t.0),
+            Bound::Excluded(t) => i128::from(t.0) + 1,
+            Bound::Unbounded => i64::MIN.into(),
+        };
+        let to = match times.end_bound() {
+            Bound::Included(t) => i128::from(t.0),
+            Bound::Excluded(t) => i128::from(t.0) - 1,
+            Bound::Unbounded => i64::MAX.into(),
+        };
+        let (next, end) = match (start, last) {
+            _ if from > to => (0, 0),
+            (Some(start), Some(last)) => (start, last + 1),
+            _ => (0, 0),
+        };
+        Filled {
+            windows,
+            grid: *grid,
+            value,
+            fill,
+            next,
+            end,
+            before: None,
+            after: None,
+        }
+    }
+}
+
+impl<A> Filled<'_, A> {
+    /// The value of the gap at `index`; the outer `None` leaves it out.
+    fn gap(&mut self, index: i128) -> Option<Option<f64>> {
+        match self.fill {
+            Fill::None => None,
+            Fill::Null => Some(None),
+            Fill::Previous => Some(self.before.map(|(_, value)| value)),
+            Fill::Value(value) => Some(Some(value)),
+            Fill::Linear => {
+                let after = match self.after {
+                    Some(after) => after,
+                    None => self.next_value(),
+                };
+                self.after = Some(after);
+                let (before, after) = (self.before, after);
+                Some(
+                    before.zip(after).map(|((i, a), (j, b))| {
+                        a + (b - a) * ((index - i) as f64 / (j - i) as f64)
+                    }),
+                )
+            }
+        }
+    }
+
+    /// Windows before the first that is told are no more than what came before it.
+    fn pass_by(&mut self) {
+        while let Some((window, rest)) = self.windows.split_first() {
+            let own = self.grid.index(window.start.0);
+            if own >= self.next {
+                break;
+            }
+            self.windows = rest;
+            if let Some(value) = (self.value)(&window.aggregate) {
+                self.before = Some((own, value));
+            }
+        }
+    }
+
+    fn next_value(&self) -> Option<(i128, f64)> {
+        self.windows.iter().find_map(|window| {
+            let value = (self.value)(&window.aggregate)?;
+            Some((self.grid.index(window.start.0), value))
+        })
+    }
+}
+
+impl<A> Iterator for Filled<'_, A> {
+    /// Where the window begins, and its value.
+    type Item = (Timestamp, Option<f64>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.pass_by();
+        while self.next < self.end {
+            let mut index = self.next;
+            let found = self.windows.split_first().filter(|(window, _)| {
+                let own = self.grid.index(window.start.0);
+                if self.fill == Fill::None {
+                    index = own.max(index);
+                }
+                own <= index
+            });
+            self.next = index + 1;
+            let value = found.and_then(|(window, rest)| {
+                self.windows = rest;
+                (self.value)(&window.aggregate)
+            });
+            if value.is_none() && self.fill == Fill::None && self.windows.is_empty() {
+                self.next = self.end;
+            }
+            if let Some(value) = value {
+                self.before = Some((index, value));
+                self.after = None;
+                return Some((self.grid.start(index), Some(value)));
+            }
+            if let Some(filled) = self.gap(index) {
+                return Some((self.grid.start(index), filled));
+            }
+        }
+        None
+    }
+}

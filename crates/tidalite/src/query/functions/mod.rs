@@ -1,0 +1,192 @@
+//! Functions over rows: one value in, one value out, row by row.
+//!
+//! ```text
+//! dot          Dot                       a value at a time
+//! mod          Dots, DotFunctions        a column of a range as (time, value); the functions by name
+//! change       difference, derivative, rate
+//! mean         Mean                      a mean beside each row
+//! moving       means of the last rows, or of the last stretch of time
+//! exponential  means of all rows so far, older ones weighing less
+//! errors       values less such a mean of those before them
+//! running      cumulative sum
+//! two          Combined                  arithmetic of columns of two series, joined on time
+//! top          Selection::top, bottom    the series with the largest or smallest figure
+//! frequent     SpaceSaving               the values that come most often, or weigh most
+//! ```
+//!
+//! All are iterators over iterators: nothing is collected but what a mean needs. Rows without a value (null, texts) are passed
+//! over, and so they leave no gap for `difference`.
+
+mod change;
+mod dot;
+mod errors;
+mod exponential;
+mod frequent;
+mod mean;
+mod moving;
+mod running;
+mod top;
+mod two;
+
+pub use change::{Derivative, Difference, Rate};
+pub use dot::Dot;
+pub use errors::Errors;
+pub use exponential::{ExponentialMean, ExponentialMeanOver};
+pub use frequent::{Frequent, SpaceSaving};
+pub use moving::{MovingMean, MovingMeanOver};
+pub use running::CumulativeSum;
+pub use two::Combined;
+
+use crate::series::range::Range;
+use crate::txn::pages::Pages;
+use crate::types::column::Column;
+use crate::types::error::{Error, Result};
+use crate::types::into_column::IntoColumn;
+use tidalite_series::Scan;
+
+/// The values of a column, ascending in time; see [`Range::dots`].
+pub struct Dots<'s> {
+    scan: Scan<'s, Pages<'s>>,
+    column: &'s Column,
+    index: usize,
+    times: Vec<i64>,
+    words: Vec<u64>,
+    at: usize,
+    failed: bool,
+}
+
+impl<'s> Range<'s> {
+    /// The values of a column one by one, as floats (the nearest one for integers and decimals), without its nulls.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{DotFunctions, MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("meter")?;
+    /// for (time, value) in [(0_i64, 10.0), (2_i64, 14.0), (4_i64, 3.0)] {
+    ///     series.insert(time, value)?;
+    /// }
+    /// let series = series.view()?;
+    /// // A counter that began anew: 3 since then, not -11.
+    /// let rates = series.all().dots(1)?.rate(1).map(|dot| Ok(dot?.value));
+    /// assert_eq!(rates.collect::<tidalite::Result<Vec<f64>>>()?, [2.0, 1.5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there, or one of texts. The iterator: a damaged or unreadable block, after which it
+    /// ends.
+    pub fn dots(&self, column: impl IntoColumn) -> Result<Dots<'s>> {
+        let column = self.column(column)?;
+        let own = &self.series.info().schema.columns[column];
+        if own.ty.is_text() {
+            return Err(own.problem("texts have no value to count with"));
+        }
+        Ok(Dots {
+            scan: self.series.view().scan(self.from, self.to, &[column]),
+            column: own,
+            index: column,
+            times: Vec::new(),
+            words: Vec::new(),
+            at: 0,
+            failed: false,
+        })
+    }
+}
+
+impl Iterator for Dots<'_> {
+    type Item = Result<Dot>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            while let (Some(&time), Some(&word)) =
+                (self.times.get(self.at), self.words.get(self.at))
+            {
+                self.at += 1;
+                if let Some(value) = self.column.f64(word) {
+                    return Some(Ok(Dot { time, value }));
+                }
+            }
+            if self.failed {
+                return None;
+            }
+            self.at = 0;
+            self.times.clear();
+            self.words.clear();
+            match self.scan.next() {
+                Ok(Some(vector)) => {
+                    self.times.extend_from_slice(vector.times());
+                    self.words.extend_from_slice(vector.words(self.index));
+                }
+                Ok(None) => return None,
+                Err(error) => {
+                    self.failed = true;
+                    return Some(Err(Error::from(error)));
+                }
+            }
+        }
+    }
+}
+
+/// Functions over rows, of anything that gives dots in order of time.
+pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
+    /// Each value less the one before; nothing for the first.
+    fn difference(self) -> Difference<Self> {
+        Difference::new(self)
+    }
+
+    /// By how much the value changes in `per` steps of time, from each row to the next, told at the later one. Rows of one time
+    /// give nothing.
+    fn derivative(self, per: i64) -> Derivative<Self> {
+        Derivative::new(self, per)
+    }
+
+    /// As `derivative`, of a counter: where it falls it began anew at 0.
+    fn rate(self, per: i64) -> Rate<Self> {
+        Rate::new(self, per)
+    }
+
+    /// The mean of the last `rows` values, fewer at the beginning; of the last one when `rows` is 0.
+    fn moving_mean(self, rows: usize) -> MovingMean<Self> {
+        MovingMean::new(self, rows)
+    }
+
+    /// The mean of the values of the last `width` steps of time: those after `time - width`, up to `time`. Of the value itself
+    /// when `width` is below 1.
+    fn moving_mean_over(self, width: i64) -> MovingMeanOver<Self> {
+        MovingMeanOver::new(self, width)
+    }
+
+    /// The mean of all values so far, older ones weighing less: from row to row by the factor `(span - 1) / (span + 1)`, so that the mean age of the
+    /// weights is that of a moving mean of `span` rows. Of the value itself when `span` is below 2. Values that are not finite do not enter it (one
+    /// would stay in it for ever); before the first finite one it is NaN.
+    ///
+    /// ```
+    /// use tidalite::{Dot, DotFunctions};
+    /// let rows = [(0, 1.0), (10, 4.0), (20, 2.0)];
+    /// let values = || rows.into_iter().map(|(time, value)| Ok(Dot { time, value }));
+    /// let means = values().exponential_mean(3).map(|dot| Ok(dot?.value));
+    /// assert_eq!(means.collect::<tidalite::Result<Vec<f64>>>()?, [1.0, 3.0, (2.0 + 4.0 / 2.0 + 1.0 / 4.0) / 1.75]);
+    /// // By how much each value missed the mean before it.
+    /// let errors = values().exponential_mean(3).errors().map(|dot| Ok(dot?.value));
+    /// assert_eq!(errors.collect::<tidalite::Result<Vec<f64>>>()?, [3.0, -1.0]);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    fn exponential_mean(self, span: usize) -> ExponentialMean<Self> {
+        ExponentialMean::new(self, span)
+    }
+
+    /// As `exponential_mean`, where weights fall with time, to 1/e in each `time_constant`: for rows at uneven steps. Of the value itself when
+    /// that is below 1.
+    fn exponential_mean_over(self, time_constant: i64) -> ExponentialMeanOver<Self> {
+        ExponentialMeanOver::new(self, time_constant)
+    }
+
+    /// The sum of all values so far, compensated: the error does not grow with the rows.
+    fn cumulative_sum(self) -> CumulativeSum<Self> {
+        CumulativeSum::new(self)
+    }
+}
+
+impl<I: Iterator<Item = Result<Dot>>> DotFunctions for I {}

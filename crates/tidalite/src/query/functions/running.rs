@@ -1,0 +1,35 @@
+//! Sums that go on.
+
+use super::dot::{Dot, Sum};
+use crate::types::error::Result;
+
+/// See [`DotFunctions::cumulative_sum`](super::DotFunctions::cumulative_sum).
+#[derive(Clone, Debug)]
+pub struct CumulativeSum<I> {
+    rows: I,
+    sum: Sum,
+}
+
+impl<I> CumulativeSum<I> {
+    pub(super) fn new(rows: I) -> Self {
+        Self {
+            rows,
+            sum: Sum::default(),
+        }
+    }
+}
+
+impl<I: Iterator<Item = Result<Dot>>> Iterator for CumulativeSum<I> {
+    type Item = Result<Dot>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let dot = self.rows.next()?;
+        Some(dot.map(|dot| {
+            self.sum.add(dot.value);
+            Dot {
+                time: dot.time,
+                value: self.sum.value(),
+            }
+        }))
+    }
+}

@@ -1,0 +1,84 @@
+//! The series that lead: by a figure of a column over an interval.
+
+use crate::query::selection::Selection;
+use crate::series::figures::Figure;
+use crate::types::error::Result;
+use crate::types::time::Timestamp;
+use std::ops::RangeBounds;
+
+impl Selection<'_> {
+    /// The `k` series with the largest figure of the column called `column` within `times`, the largest first: their places in the
+    /// selection, and the figures. Of equal ones the first of the selection comes first. Series without rows, and figures that are NaN, are left
+    /// out.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Figure, MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (name, load) in [("a", 0.5), ("b", 2.0), ("c", 1.0)] {
+    ///     tx.series(name)?.insert(0_i64, load)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let top = snap.select("")?.top(2, "value", .., Figure::Mean)?;
+    /// assert_eq!(top, [(1, 2.0), (2, 1.0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Group::aggregate`](crate::Group::aggregate).
+    ///
+    /// # Cost
+    /// An aggregate from the tree of each series.
+    pub fn top(
+        &self,
+        k: usize,
+        column: &str,
+        times: impl RangeBounds<Timestamp> + Clone,
+        figure: Figure,
+    ) -> Result<Vec<(usize, f64)>> {
+        self.leaders(k, column, times, figure, |a, b| b.total_cmp(&a))
+    }
+
+    /// As [`top`](Self::top), the smallest.
+    ///
+    /// # Errors
+    /// As for `top`.
+    pub fn bottom(
+        &self,
+        k: usize,
+        column: &str,
+        times: impl RangeBounds<Timestamp> + Clone,
+        figure: Figure,
+    ) -> Result<Vec<(usize, f64)>> {
+        self.leaders(k, column, times, figure, |a, b| a.total_cmp(&b))
+    }
+
+    fn leaders(
+        &self,
+        k: usize,
+        column: &str,
+        times: impl RangeBounds<Timestamp> + Clone,
+        figure: Figure,
+        order: impl Fn(f64, f64) -> std::cmp::Ordering,
+    ) -> Result<Vec<(usize, f64)>> {
+        let mut figures = Vec::with_capacity(self.len());
+        for (place, one) in self.each().iter().enumerate() {
+            let own = one.figures([Figure::Count, figure]);
+            let value = match own.aggregate(column, times.clone())? {
+                Some([Some(rows), value]) if rows > 0.0 => value,
+                _ => None,
+            };
+            // Of -0 and 0 neither is more.
+            figures.extend(
+                value
+                    .filter(|value| !value.is_nan())
+                    .map(|value| (place, value + 0.0)),
+            );
+        }
+        figures.sort_by(|a, b| order(a.1, b.1)); // stable
+        figures.truncate(k);
+        Ok(figures)
+    }
+}

@@ -1,0 +1,146 @@
+//! Rows whose values lie in ranges: the questions of an interval, as if a series had no other rows.
+
+use crate::query::filter::ValueFilter;
+use crate::series::aggregate::{Aggregate, Window};
+use crate::series::nearest::Direction;
+use crate::series::range::{Range, Vector};
+use crate::series::read::Series;
+use crate::types::error::Result;
+use crate::types::grid::Grid;
+use crate::types::into_column::IntoColumn;
+use tidalite_codec::Parts;
+use tidalite_series::ValueRange;
+
+/// Of the rows of an interval those that filters want; see [`Range::matching`].
+#[derive(Clone)]
+pub struct Matching<'s> {
+    range: Range<'s>,
+    ranges: Vec<ValueRange>,
+}
+
+impl<'s> Range<'s> {
+    /// The same questions, of the rows only that all of the filters want.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit, ValueFilter};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let columns = [("speed", ColumnType::F64), ("power", ColumnType::F64)];
+    /// let mut turbine = tx.series_with("turbine", &Schema::new(Unit::Seconds, columns))?;
+    /// for second in 0..120 {
+    ///     turbine.insert_values(second, &[(second as f64 / 10.0).into(), (2.0 * second as f64).into()])?;
+    /// }
+    /// let turbine = turbine.view()?;
+    /// // Power by the minute while the wind blows, and what of it is any power.
+    /// let windy = turbine.all().matching([ValueFilter::new(0, 5.0..), ValueFilter::new(1, 110.0..)])?;
+    /// assert_eq!(windy.count()?, 65);
+    /// let minutes = windy.windows(60, 0, 1)?;
+    /// assert_eq!(minutes[0].aggregate.mean(), Some(114.0));
+    /// // Windows are filtered as any vector is: those whose greatest power is above 200.
+    /// let strong = minutes.iter().filter(|minute| minute.aggregate.max().is_some_and(|(power, _)| power > 200.0));
+    /// assert_eq!(strong.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there, or one of texts.
+    ///
+    /// # Cost
+    /// Subtrees, leaves and vectors whose extremes rule a match out are passed by unread. Of those whose rows all match (no null or NaN among
+    /// them) statistics are read, as without filters; of the others the columns that decide and are asked for.
+    pub fn matching(&self, filters: impl IntoIterator<Item = ValueFilter>) -> Result<Matching<'s>> {
+        let columns = &self.series.info().schema.columns;
+        let ranges = filters.into_iter().map(|filter| filter.range(columns));
+        Ok(Matching {
+            range: *self,
+            ranges: ranges.collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl<'s> Matching<'s> {
+    pub(crate) fn series(&self) -> &'s Series<'s> {
+        self.range.series
+    }
+
+    /// How many there are.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn count(&self) -> Result<u64> {
+        let Range { series, from, to } = self.range;
+        Ok(series
+            .view()
+            .matching(self.ranges.clone())
+            .count(from, to)?)
+    }
+
+    /// As [`Range::aggregate`].
+    ///
+    /// # Errors
+    /// As for `Range::aggregate`.
+    pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
+        let column = self.range.column(column)?;
+        let Range { series, from, to } = self.range;
+        let matching = series.view().matching(self.ranges.clone());
+        let whole = matching.summary(from, to, column, Parts::ALL)?;
+        let column = &series.info().schema.columns[column];
+        Ok(whole.map_or_else(
+            || Aggregate::empty(column, Parts::ALL),
+            |whole| Aggregate::new(column, whole.stats, whole.first_time, whole.last_time),
+        ))
+    }
+
+    /// As [`Range::windows`]: those that hold such rows, with the statistics of these.
+    ///
+    /// # Errors
+    /// As for `Range::windows`.
+    pub fn windows(&self, width: i64, origin: i64, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let column = self.range.column(column)?;
+        self.range.windows_by(width, origin, |range| {
+            let Range { series, from, to } = range;
+            let own = &series.info().schema.columns[column];
+            let mut windows = Vec::new();
+            let matching = series.view().matching(self.ranges.clone());
+            let asked = (&[column][..], Parts::ALL);
+            matching.windows_of((from, to), width, origin, asked, |_, window| {
+                let (first, last) = (window.first_time, window.last_time);
+                windows.push(Window {
+                    start: window.start,
+                    last: window.last,
+                    aggregate: Aggregate::new(own, window.stats, first, last),
+                });
+            })?;
+            Ok(windows)
+        })
+    }
+
+    /// As [`Range::windows_on`]: those that hold such rows, with the statistics of these.
+    ///
+    /// # Errors
+    /// As for `Range::windows_on`.
+    pub fn windows_on(&self, grid: &Grid, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let (width, origin) = grid.in_unit(self.series().info().schema.unit)?;
+        self.windows(width, origin, column)
+    }
+
+    /// Calls `f` with the rows, up to 1024 a call (ascending within a call), in the given direction; returns how many there were. Only
+    /// `columns` are handed out.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; a damaged or unreadable block; what lies before it was delivered.
+    pub fn for_each_vector_of(
+        &self,
+        columns: &[usize],
+        direction: Direction,
+        mut f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        self.range.check_columns(columns)?;
+        let Range { series, from, to } = self.range;
+        let matching = series.view().matching(self.ranges.clone());
+        let schema = &series.info().schema;
+        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
+        Ok(matching.for_each_vector(from, to, columns, direction, f)?)
+    }
+}

@@ -1,0 +1,457 @@
+//! Rows as records, by whatever way they are come to.
+//!
+//! ```text
+//! RecordReader  checks series and record type once       words -> record
+//!  ├ Range::for_each_record, Matching::for_each_record   vectors
+//!  ├ RecordCursor                                        a row at a time, in both directions
+//!  ├ Records                                             an iterator from both ends of an interval
+//!  └ Series::record, Selection::readers_of               rows from elsewhere: latest, at, nearest, merged, joined
+//! ```
+
+use crate::catalog::entries::{expect_first_columns, expect_unit};
+use crate::query::matching::Matching;
+use crate::query::selection::Selection;
+use crate::series::cursor::{Cursor, SearchResult};
+use crate::series::nearest::Direction;
+use crate::series::range::{Range, Vector};
+use crate::series::read::Series;
+use crate::series::record::{Record, RowReader};
+use crate::types::error::{Error, Result};
+use crate::types::row::Row;
+use crate::types::schema::{Schema, Unit};
+use crate::types::time::Instant;
+use std::marker::PhantomData;
+use tidalite_base::limits::COLUMNS_MAX;
+
+/// Makes records of rows of a series; see [`Series::reader_of`]. Columns that the series has behind those of the record are left
+/// out.
+pub struct RecordReader<'s, R> {
+    series: &'s Series<'s>,
+    schema: Schema,
+    /// The series' own.
+    unit: Unit,
+    record: PhantomData<fn() -> R>,
+}
+
+impl<'s, R: Record> RecordReader<'s, R> {
+    fn new(series: &'s Series<'s>) -> Result<Self> {
+        let schema = R::schema();
+        expect_first_columns(series.info(), &schema)?;
+        if !R::ANY_UNIT {
+            expect_unit(series.info(), &schema)?;
+        }
+        Ok(Self {
+            series,
+            schema,
+            unit: series.info().schema.unit,
+            record: PhantomData,
+        })
+    }
+
+    /// A row as a record.
+    ///
+    /// # Errors
+    /// `Schema` when the row is no such record; what the file reports of its texts.
+    pub fn read(&self, row: &Row) -> Result<R> {
+        self.read_words(row.time, &row.words)
+    }
+
+    /// A row as a record, given as its time and its words: so [`MergedRow`](crate::MergedRow) and
+    /// [`JoinedRow`](crate::JoinedRow) have them.
+    ///
+    /// # Errors
+    /// As for `read`; `Timestamp` when `t` does not fit the unit.
+    #[inline]
+    pub fn read_words(&self, t: impl Instant, words: &[u64]) -> Result<R> {
+        let unit = self.unit;
+        let columns = &self.schema.columns;
+        let own = words
+            .get(..columns.len())
+            .ok_or_else(|| too_few(words, columns.len()))?;
+        R::read(&mut RowReader {
+            columns,
+            unit,
+            time: t.in_unit(unit)?,
+            words: own,
+            at: 0,
+            series: self.series,
+        })
+    }
+}
+
+#[cold]
+fn too_few(words: &[u64], columns: usize) -> Error {
+    let found = words.len();
+    let problem = format!("the row has {found} words, the record {columns} columns");
+    Error::Schema { problem }
+}
+
+impl<'a> Series<'a> {
+    /// A row of this series as a record.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options, Record, Timestamp};
+    ///
+    /// #[derive(Record)]
+    /// struct Wind { time: Timestamp, speed: f64, gusts: u32 }
+    ///
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series_of::<Wind>("wind")?;
+    /// series.insert_record(&Wind { time: Timestamp::parse("2014-06-01")?, speed: 7.1, gusts: 3 })?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let series = snap.series("wind")?.ok_or("no such series")?;
+    /// let row = series.latest()?.ok_or("no row")?;
+    /// let wind: Wind = series.record(&row)?;
+    /// assert_eq!((wind.time.to_string(), wind.gusts), ("2014-06-01T00:00:00Z".to_owned(), 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns, another unit where the record's time is a number, or when the row is no such
+    /// record; what the file reports of its texts.
+    ///
+    /// # Cost
+    /// Names and types of the columns are compared with every call; for many rows [`reader_of`](Self::reader_of) does it once.
+    pub fn record<R: Record>(&self, row: &Row) -> Result<R> {
+        self.reader_of()?.read(row)
+    }
+
+    /// Makes records of rows of this series, wherever they come from.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns, or another unit where the record's time is a number.
+    pub fn reader_of<R: Record>(&self) -> Result<RecordReader<'_, R>> {
+        RecordReader::new(self)
+    }
+
+    /// A cursor whose rows are records, in front of the first.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options, Sample};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut wind = tx.series("wind")?;
+    /// for (time, value) in [(10_i64, 7.0), (20, 8.0), (30, 6.5)] {
+    ///     wind.insert(time, value)?;
+    /// }
+    /// let wind = wind.view()?;
+    /// let mut cursor = wind.cursor_of::<Sample>()?;
+    /// assert_eq!(cursor.search(25_i64)?.map(|sample| sample.value), Some(8.0));
+    /// assert_eq!(cursor.previous()?.map(|sample| sample.value), Some(7.0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `reader_of`.
+    pub fn cursor_of<R: Record>(&self) -> Result<RecordCursor<'_, R>> {
+        Ok(RecordCursor {
+            reader: self.reader_of()?,
+            cursor: self.cursor(),
+        })
+    }
+}
+
+/// A position in a series; each move returns the record that it comes to. As [`Cursor`], whose functions say more.
+pub struct RecordCursor<'s, R> {
+    reader: RecordReader<'s, R>,
+    cursor: Cursor<'s>,
+}
+
+impl<R: Record> RecordCursor<'_, R> {
+    /// To the last record at or before `t`; `None` when there is none so early.
+    ///
+    /// # Errors
+    /// As for [`Cursor::search`]; `Schema` when the row is no such record. So with all moves.
+    pub fn search(&mut self, t: impl Instant) -> Result<Option<R>> {
+        self.cursor.go_to(t)?;
+        self.current()
+    }
+
+    /// As [`Cursor::seek`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn seek(&mut self, t: impl Instant) -> Result<SearchResult> {
+        self.cursor.seek(t)
+    }
+
+    /// To the record that `n` come before.
+    ///
+    /// # Errors
+    /// As for `search`.
+    pub fn nth(&mut self, n: u64) -> Result<Option<R>> {
+        self.cursor.inner.nth(n)?;
+        self.current()
+    }
+
+    /// To the first record.
+    ///
+    /// # Errors
+    /// As for `search`.
+    pub fn first(&mut self) -> Result<Option<R>> {
+        self.cursor.inner.first()?;
+        self.current()
+    }
+
+    /// To the last record.
+    ///
+    /// # Errors
+    /// As for `search`.
+    pub fn last(&mut self) -> Result<Option<R>> {
+        self.cursor.inner.last()?;
+        self.current()
+    }
+
+    /// To the next record; `None` behind the last.
+    ///
+    /// # Errors
+    /// As for `search`.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a fallible step, not an iterator"
+    )]
+    pub fn next(&mut self) -> Result<Option<R>> {
+        self.cursor.inner.next()?;
+        self.current()
+    }
+
+    /// To the previous record; `None` in front of the first.
+    ///
+    /// # Errors
+    /// As for `search`.
+    pub fn previous(&mut self) -> Result<Option<R>> {
+        self.cursor.inner.previous()?;
+        self.current()
+    }
+
+    /// The record here.
+    ///
+    /// # Errors
+    /// `Schema` when the row is no such record; what the file reports of its texts.
+    pub fn current(&self) -> Result<Option<R>> {
+        let Some(time) = self.cursor.inner.time() else {
+            return Ok(None);
+        };
+        let mut words = [0u64; COLUMNS_MAX];
+        let words = &mut words[..self.reader.schema.columns.len()];
+        for (c, word) in words.iter_mut().enumerate() {
+            *word = self.cursor.inner.word(c).unwrap_or_default();
+        }
+        self.reader.read_words(time, words).map(Some)
+    }
+
+    /// The time here, in the series' unit.
+    #[must_use]
+    pub fn time(&self) -> Option<i64> {
+        self.cursor.time()
+    }
+}
+
+/// The records of an interval, ascending, and from its end with `rev`; see [`Range::records`].
+///
+/// Invariants: 1. `left` rows lie between the two cursors, of which each stands on the last row that it gave. 2. Nothing follows an error.
+pub struct Records<'s, R> {
+    range: Range<'s>,
+    left: u64,
+    /// `None` until they are needed.
+    front: Option<RecordCursor<'s, R>>,
+    back: Option<RecordCursor<'s, R>>,
+}
+
+impl<'s> Range<'s> {
+    /// The records of the interval one by one, from either end.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options, Sample};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut wind = tx.series("wind")?;
+    /// for (time, value) in [(10_i64, 7.0), (20, 8.0), (30, 6.5)] {
+    ///     wind.insert(time, value)?;
+    /// }
+    /// let wind = wind.view()?;
+    /// // The newest of them that was above 7.
+    /// for sample in wind.all().records::<Sample>()?.rev() {
+    ///     let sample = sample?;
+    ///     if sample.value > 7.0 {
+    ///         assert_eq!(sample.time, 20);
+    ///         break;
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Series::reader_of`]; a damaged or unreadable block. The iterator: the same, and rows that are no such records; it ends
+    /// after an error.
+    ///
+    /// # Cost
+    /// [`count`](Self::count) once, and a search for each end that is asked. [`for_each_record`](Self::for_each_record) is faster where
+    /// all are wanted.
+    pub fn records<R: Record>(&self) -> Result<Records<'s, R>> {
+        self.series.reader_of::<R>()?;
+        Ok(Records {
+            range: *self,
+            left: self.count()?,
+            front: None,
+            back: None,
+        })
+    }
+
+    /// Calls `f` with every row as a record. Returns the rows. Columns that the series has behind those of the record are
+    /// left out.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns, another unit where the record's time is a number, or a row that is no such record;
+    /// else as for `for_each_vector`.
+    pub fn for_each_record<R: Record>(&self, mut f: impl FnMut(R)) -> Result<u64> {
+        let reader = self.series.reader_of()?;
+        let mut failed = None;
+        let rows = self.for_each(|time, words| {
+            if failed.is_some() {
+                return;
+            }
+            match reader.read_words(time, words) {
+                Ok(record) => f(record),
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        failed.map_or(Ok(rows), Err)
+    }
+}
+
+impl<R: Record> Records<'_, R> {
+    /// One more was taken, or told as an error.
+    fn give(&mut self, record: Result<Option<R>>) -> Option<Result<R>> {
+        self.left = match record {
+            Ok(Some(_)) => self.left - 1,
+            _ => 0,
+        };
+        record.transpose()
+    }
+}
+
+impl<R: Record> Iterator for Records<'_, R> {
+    type Item = Result<R>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let record = match &mut self.front {
+            Some(cursor) => cursor.next(),
+            none => self.range.series.cursor_of().and_then(|cursor| {
+                let cursor: &mut RecordCursor<'_, R> = none.insert(cursor);
+                match self.range.from.checked_sub(1) {
+                    Some(before) => cursor.cursor.go_to(before)?,
+                    None => false,
+                };
+                cursor.next()
+            }),
+        };
+        self.give(record)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        // Fewer after an error.
+        (0, usize::try_from(self.left).ok())
+    }
+}
+
+impl<R: Record> DoubleEndedIterator for Records<'_, R> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let record = match &mut self.back {
+            Some(cursor) => cursor.previous(),
+            none => self.range.series.cursor_of().and_then(|cursor| {
+                let cursor: &mut RecordCursor<'_, R> = none.insert(cursor);
+                cursor.search(self.range.to)
+            }),
+        };
+        self.give(record)
+    }
+}
+
+impl Matching<'_> {
+    /// Calls `f` with the rows as records, in the given direction. Returns the rows.
+    ///
+    /// # Errors
+    /// As for [`Range::for_each_record`].
+    pub fn for_each_record<R: Record>(
+        &self,
+        direction: Direction,
+        mut f: impl FnMut(R),
+    ) -> Result<u64> {
+        let reader = self.series().reader_of()?;
+        let columns: Vec<usize> = (0..reader.schema.columns.len()).collect();
+        let mut words = vec![0u64; columns.len()];
+        let mut failed = None;
+        let rows = self.for_each_vector_of(&columns, direction, |vector| {
+            let rows = 0..vector.times().len();
+            let each = |row| record_at(&reader, vector, row, &mut words);
+            let result = match direction {
+                Direction::Forward => rows.map(each).try_for_each(|record| record.map(&mut f)),
+                Direction::Backward => rows
+                    .rev()
+                    .map(each)
+                    .try_for_each(|record| record.map(&mut f)),
+            };
+            if failed.is_none() {
+                failed = result.err();
+            }
+        })?;
+        failed.map_or(Ok(rows), Err)
+    }
+}
+
+fn record_at<R: Record>(
+    reader: &RecordReader<'_, R>,
+    vector: &Vector<'_>,
+    row: usize,
+    words: &mut [u64],
+) -> Result<R> {
+    for (c, word) in words.iter_mut().enumerate() {
+        *word = vector.words(c)[row];
+    }
+    reader.read_words(vector.times()[row], words)
+}
+
+impl Selection<'_> {
+    /// What makes records of the rows of each series, in their order: of rows that were merged, or joined.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options, Sample};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.series("load{host=\"a\"}")?.insert(1_i64, 0.5)?;
+    /// tx.series("load{host=\"b\"}")?.insert(2_i64, 1.5)?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let all = snap.select("load")?;
+    /// let readers = all.readers_of::<Sample>()?;
+    /// let mut rows = all.rows(..)?;
+    /// let mut values = Vec::new();
+    /// while let Some(row) = rows.next()? {
+    ///     values.push(readers[row.series].read_words(row.time, row.words)?.value);
+    /// }
+    /// assert_eq!(values, [0.5, 1.5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Series::reader_of`].
+    pub fn readers_of<R: Record>(&self) -> Result<Vec<RecordReader<'_, R>>> {
+        self.series()
+            .iter()
+            .map(|series| series.reader_of())
+            .collect()
+    }
+}

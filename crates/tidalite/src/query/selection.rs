@@ -1,0 +1,295 @@
+//! Many series at once: chosen by a pattern, grouped by tags, read on one clock.
+//!
+//! Series may count time in different units. Here everything is in nanoseconds since 1970
+//! ([`Timestamp`](crate::Timestamp)), which every unit's steps are whole numbers of.
+
+use crate::query::units;
+use crate::series::aggregate::Aggregate;
+use crate::series::helpers::{Helpers, VECTORS_MIN};
+use crate::series::read::Series;
+use crate::txn::pages::ReadSource;
+use crate::txn::read::Reading;
+use crate::types::error::{Error, Result};
+use crate::types::row::Row;
+use std::collections::BTreeMap;
+use tidalite_codec::Parts;
+
+/// Series opened together under one snapshot; those that a pattern selects are in the order of their ids.
+pub struct Selection<'t> {
+    pub(super) series: Vec<Series<'t>>,
+}
+
+impl<S: ReadSource> Reading<S> {
+    /// Opens the series that a pattern selects; see [`Reading::list`]. Reads the record and the waiting rows of
+    /// each.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no pattern; a damaged or unreadable page.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Database, Grid, MemoryStorage, Options, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// for (host, load) in [("a", 0.5), ("b", 1.5)] {
+    ///     let mut series = tx.series(&format!(r#"load{{host="{host}",site="north"}}"#))?;
+    ///     series.insert("2014-06-01T00:10:00Z", load)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let chosen = snap.select("load")?;
+    /// for group in chosen.groups(&["site"]) {
+    ///     let hours = group.windows("value", .., &Grid::hours(1))?;
+    ///     assert_eq!(hours[0].aggregate.mean(), Some(1.0));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn select(&self, pattern: &str) -> Result<Selection<'_>> {
+        let mut series = Vec::new();
+        for info in self.list(pattern)? {
+            series.extend(self.open_series(info)?);
+        }
+        Ok(Selection { series })
+    }
+}
+
+impl<'t> Selection<'t> {
+    /// These series, in this order.
+    #[must_use]
+    pub fn of(series: Vec<Series<'t>>) -> Self {
+        Self { series }
+    }
+
+    /// The series, in their order.
+    #[must_use]
+    pub fn series(&self) -> &[Series<'t>] {
+        &self.series
+    }
+
+    /// How many series there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.series.len()
+    }
+
+    /// True when the pattern selected nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// The newest row of each series, in their order; `None` for one without rows.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn latest(&self) -> Result<Vec<Option<Row>>> {
+        self.series.iter().map(Series::latest).collect()
+    }
+
+    /// All series as one group.
+    #[must_use]
+    pub fn as_group(&self) -> Group<'_, 't> {
+        Group {
+            tags: Vec::new(),
+            series: self.series.iter().collect(),
+        }
+    }
+
+    /// Each series as a group of its own.
+    #[must_use]
+    pub fn each(&self) -> Vec<Group<'_, 't>> {
+        let group = |series| Group {
+            tags: Vec::new(),
+            series: vec![series],
+        };
+        self.series.iter().map(group).collect()
+    }
+
+    /// One group for each combination of values that these tags have, ordered by the values. A series without
+    /// the tag counts as one with an empty value.
+    #[must_use]
+    pub fn groups(&self, tags: &[&str]) -> Vec<Group<'_, 't>> {
+        self.grouped(|series| {
+            let value = |&tag: &&str| (tag.to_owned(), tag_value(series, tag).to_owned());
+            tags.iter().map(value).collect()
+        })
+    }
+
+    /// One group for each combination of metric and tags when these tags are left out.
+    #[must_use]
+    pub fn groups_without(&self, tags: &[&str]) -> Vec<Group<'_, 't>> {
+        self.grouped(|series| {
+            let Some(name) = &series.info().name else {
+                return vec![(String::new(), series.info().label())];
+            };
+            let kept = name
+                .tags()
+                .iter()
+                .filter(|(key, _)| !tags.contains(&key.as_str()));
+            // The metric has the empty key, which no tag can have.
+            let metric = (String::new(), name.metric().to_owned());
+            [metric].into_iter().chain(kept.cloned()).collect()
+        })
+    }
+
+    fn grouped(&self, key: impl Fn(&Series<'t>) -> Vec<(String, String)>) -> Vec<Group<'_, 't>> {
+        let mut groups: BTreeMap<Vec<(String, String)>, Vec<&Series<'t>>> = BTreeMap::new();
+        for series in &self.series {
+            groups.entry(key(series)).or_default().push(series);
+        }
+        let group = |(mut tags, series): (Vec<(String, String)>, _)| {
+            tags.retain(|(key, _)| !key.is_empty());
+            Group { tags, series }
+        };
+        groups.into_iter().map(group).collect()
+    }
+}
+
+fn tag_value<'s>(series: &'s Series<'_>, tag: &str) -> &'s str {
+    let name = series.info().name.as_ref();
+    name.and_then(|name| name.tag(tag)).unwrap_or_default()
+}
+
+/// What is looked into for the statistics of an interval: two nodes of each level, two leaves, two vectors.
+const VECTORS_OF_INTERVAL: u64 = 4;
+
+/// Series that are read as if they were one. Rows of one time are in the order of the series, as in [`Selection::rows`]: the first row of
+/// an interval or a window is the one of the first series that has a row at the first time, the last row that of the last series that has
+/// one at the last time.
+pub struct Group<'s, 't> {
+    pub(super) tags: Vec<(String, String)>,
+    pub(super) series: Vec<&'s Series<'t>>,
+}
+
+impl<'s, 't> Group<'s, 't> {
+    /// The tags that its series have in common, as far as the grouping asked for them.
+    #[must_use]
+    pub fn tags(&self) -> &[(String, String)] {
+        &self.tags
+    }
+
+    /// Its series, in the order that they have in the selection.
+    #[must_use]
+    pub fn series(&self) -> &[&'s Series<'t>] {
+        &self.series
+    }
+
+    /// The number of the column called `name` in each series; they must all have it, with one type.
+    pub(super) fn column(&self, name: &str) -> Result<Vec<usize>> {
+        let mut ty = None;
+        let column = |series: &&Series<'_>| {
+            let schema = &series.info().schema;
+            let problem = |problem: String| Error::Schema { problem };
+            let label = series.info().label();
+            let column = schema
+                .column(name)
+                .ok_or_else(|| problem(format!("{label} has no column {name}")))?;
+            let own = &schema.columns[column];
+            let own = (own.ty, own.nullable);
+            let common = *ty.get_or_insert(own);
+            if own == common {
+                return Ok(column);
+            }
+            Err(problem(format!(
+                "column {name} of {label} is {own:?} (type, nullable), that of the series before it {common:?}"
+            )))
+        };
+        self.series.iter().map(column).collect()
+    }
+
+    /// Statistics of the column called `column` over the rows of all series in an interval, from their trees; `None`
+    /// for a group without series. Times are nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// `Schema` when a series lacks the column or has it with another type; `Timestamp` when a time that is told
+    /// does not fit nanoseconds; a damaged or unreadable block.
+    pub fn aggregate(
+        &self,
+        column: &str,
+        times: impl std::ops::RangeBounds<crate::Timestamp>,
+    ) -> Result<Option<Aggregate>> {
+        self.summary(column, times, Parts::ALL)
+    }
+
+    /// Asks each series, in their order; by threads as well, where together they look into so many `vectors` that it is worth it.
+    pub(super) fn ask_each<T: Send>(
+        &self,
+        vectors: impl Fn(&Series<'t>) -> Result<u64>,
+        ask: impl Fn(usize, &Series<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let alone = || {
+            let each = self.series.iter().enumerate();
+            each.map(|(at, series)| ask(at, series)).collect()
+        };
+        let Some(helpers) = Helpers::of_all(&self.series) else {
+            return alone();
+        };
+        let mut sum = 0;
+        for series in &self.series {
+            sum += vectors(series)?;
+        }
+        match sum < VECTORS_MIN {
+            true => alone(),
+            false => helpers.ask_each(&self.series, ask),
+        }
+    }
+
+    /// As `aggregate`, of these figures only.
+    pub(super) fn summary(
+        &self,
+        column: &str,
+        times: impl std::ops::RangeBounds<crate::Timestamp>,
+        parts: Parts,
+    ) -> Result<Option<Aggregate>> {
+        let columns = self.column(column)?;
+        let times = (times.start_bound().cloned(), times.end_bound().cloned());
+        let mut whole: Option<Aggregate> = None;
+        let ask = |at: usize, series: &Series<'_>| {
+            let unit = series.info().schema.unit;
+            let (from, to) = units::interval(&times, unit);
+            let own = series.between(from..=to).summary(columns[at], parts)?;
+            units::on_clock(own, unit)
+        };
+        for own in self.ask_each(|_| Ok(VECTORS_OF_INTERVAL), ask)? {
+            match &mut whole {
+                Some(whole) => whole.merge_beside(&own),
+                None => whole = Some(own),
+            }
+        }
+        Ok(whole)
+    }
+}
+
+impl Selection<'_> {
+    /// Asks each series, on the threads at hand ([`Options::scan_threads`](crate::Options::scan_threads)), and returns the answers in the order of the
+    /// series.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// # let mut tx = db.begin_write()?;
+    /// # for host in ["a", "b"] { tx.series(&format!(r#"load{{host="{host}"}}"#))?.insert(7_i64, 0.5)?; }
+    /// # tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let greatest = snap.select("load")?.in_parallel(|host| Ok(host.all().aggregate(1)?.max()))?;
+    /// assert_eq!(greatest, [Some((0.5, 7)), Some((0.5, 7))]);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// That of the first series that fails.
+    ///
+    /// # Panics
+    /// When `ask` does.
+    pub fn in_parallel<T: Send>(
+        &self,
+        ask: impl Fn(&Series<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let series: Vec<_> = self.series().iter().collect();
+        match Helpers::of_all(&series) {
+            Some(helpers) => helpers.ask_each(&series, |_, series| ask(series)),
+            None => series.into_iter().map(ask).collect(),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Rows by what their text says: events.
+
+use crate::catalog::texts;
+use crate::series::range::Range;
+use crate::txn::pages::Pages;
+use crate::types::column::{Column, ColumnType};
+use crate::types::error::{Error, Result};
+use crate::types::into_column::IntoColumn;
+use crate::types::row::Row;
+use crate::types::value::Value;
+use std::collections::HashMap;
+use tidalite_codec::Rows;
+use tidalite_series::Scan;
+
+/// Rows whose text is wanted, ascending in time; see [`Range::text_matches`].
+pub struct TextMatches<'s, P> {
+    range: Range<'s>,
+    scan: Scan<'s, Pages<'s>>,
+    column: usize,
+    own: &'s Column,
+    wanted: P,
+    /// What was said of the texts that have one word wherever they are.
+    known: HashMap<u64, bool>,
+    /// The last other word, and what was said of it: a text that repeats has one word.
+    last: Option<(u64, bool)>,
+    /// Of the vector that was read last, the rows that are wanted.
+    rows: Rows,
+    at: usize,
+    /// What is told behind these.
+    error: Option<Error>,
+    ended: bool,
+}
+
+impl<'s> Range<'s> {
+    /// The rows for whose text in a column of strings `wanted` is true: that contains something, begins with it, or matches an expression.
+    /// Nulls are passed over.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let events = Schema::new(Unit::Seconds, [("message", ColumnType::String)]);
+    /// let mut log = tx.series_with("events", &events)?;
+    /// for (time, message) in [(1, "pump started"), (2, "valve 7: timeout"), (3, "valve 9: timeout")] {
+    ///     log.insert_values(time, &[message.into()])?;
+    /// }
+    /// let log = log.view()?;
+    /// let timeouts = log.all().text_matches(0, |text| text.ends_with("timeout"))?;
+    /// let times: Vec<i64> = timeouts.map(|row| Ok(row?.time)).collect::<tidalite::Result<_>>()?;
+    /// assert_eq!(times, [2, 3]);
+    /// // The second page of ten.
+    /// assert_eq!(log.all().text_matches(0, |text| text.contains("valve"))?.skip(10).take(10).count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there, or not of strings. The iterator: a damaged or unreadable block, after which it ends.
+    ///
+    /// # Cost
+    /// Reads all rows. Of a text of up to 128 bytes that comes again and again `wanted` is asked once, of longer ones each time.
+    pub fn text_matches<P: FnMut(&str) -> bool>(
+        &self,
+        column: impl IntoColumn,
+        wanted: P,
+    ) -> Result<TextMatches<'s, P>> {
+        let column = self.column(column)?;
+        let columns = &self.series.info().schema.columns;
+        let own = &columns[column];
+        if own.ty != ColumnType::String {
+            return Err(own.problem("it has no strings that could match"));
+        }
+        let all: Vec<usize> = (0..columns.len()).collect();
+        Ok(TextMatches {
+            range: *self,
+            scan: self.series.view().scan(self.from, self.to, &all),
+            column,
+            own,
+            wanted,
+            known: HashMap::new(),
+            last: None,
+            rows: Rows::new(columns.len()),
+            at: 0,
+            error: None,
+            ended: false,
+        })
+    }
+}
+
+impl<P: FnMut(&str) -> bool> TextMatches<'_, P> {
+    /// Reads the next vector; false behind the last.
+    fn load(&mut self) -> Result<bool> {
+        self.rows.clear();
+        self.at = 0;
+        let Some(vector) = self.scan.next()? else {
+            return Ok(false);
+        };
+        for (row, &word) in vector.words(self.column).iter().enumerate() {
+            if self.own.is_null(word) {
+                continue;
+            }
+            let last = self.last.filter(|(own, _)| *own == word);
+            let said = self.known.get(&word).copied();
+            let wanted = match said.or(last.map(|(_, said)| said)) {
+                Some(said) => said,
+                None => {
+                    let text = self.range.series.text(self.column, word)?;
+                    let said = match self.own.of_text(text)? {
+                        Value::String(text) => (self.wanted)(&text),
+                        _ => false,
+                    };
+                    if texts::in_dictionary(word) {
+                        self.known.insert(word, said);
+                    } else {
+                        self.last = Some((word, said));
+                    }
+                    said
+                }
+            };
+            if wanted {
+                self.rows.times.push(vector.times()[row]);
+                for (c, column) in self.rows.columns.iter_mut().enumerate() {
+                    column.push(vector.words(c)[row]);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<P: FnMut(&str) -> bool> Iterator for TextMatches<'_, P> {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(&time) = self.rows.times.get(self.at) {
+                let words = self.rows.columns.iter().map(|column| column[self.at]);
+                let words = words.collect();
+                self.at += 1;
+                return Some(Ok(Row { time, words }));
+            }
+            if let Some(error) = self.error.take() {
+                return Some(Err(error));
+            }
+            if self.ended {
+                return None;
+            }
+            match self.load() {
+                Ok(more) => self.ended = !more,
+                Err(error) => (self.error, self.ended) = (Some(error), true),
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Annotations of a series: reading and changing them.
+
+use crate::catalog::annotations;
+use crate::series::read::Series;
+use crate::series::write::SeriesMut;
+use crate::types::error::Result;
+
+impl Series<'_> {
+    /// The text of an annotation, if the series has it.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn annotation(&self, key: &str) -> Result<Option<String>> {
+        annotations::get(&self.annotations, self.pages(), self.id(), key)
+    }
+
+    /// All annotations, in the order of their keys.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn annotations(&self) -> Result<Vec<(String, String)>> {
+        annotations::of_series(&self.annotations, self.pages(), self.id())
+    }
+}
+
+impl SeriesMut<'_> {
+    /// The text of an annotation as it stands in this transaction.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn annotation(&self, key: &str) -> Result<Option<String>> {
+        self.txn.check_usable()?;
+        annotations::get(&self.txn.roots.annotations, &self.txn.pages, self.id(), key)
+    }
+
+    /// Sets an annotation, in place of one with this key.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("wind.speed")?;
+    /// series.annotate("unit", "m/s")?;
+    /// // Only if nobody was faster:
+    /// assert!(series.compare_annotation("owner", None, Some("Kim"))?);
+    /// assert!(!series.compare_annotation("owner", None, Some("Lee"))?);
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let series = snap.series("wind.speed")?.ok_or("no such series")?;
+    /// assert_eq!(series.annotation("unit")?.as_deref(), Some("m/s"));
+    /// assert_eq!(series.annotations()?.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Limit` for a key or a text that is too long, `Name` for an empty key; a full disk.
+    pub fn annotate(&mut self, key: &str, text: &str) -> Result<()> {
+        annotations::check(key, text)?;
+        let id = self.id();
+        self.txn.changing(|txn| {
+            let tree = &mut txn.roots.annotations;
+            tree.insert(
+                &mut txn.pages,
+                &annotations::tree_key(id, key),
+                text.as_bytes(),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Removes an annotation; false when there is none with this key.
+    ///
+    /// # Errors
+    /// A damaged page in the way; a full disk.
+    pub fn remove_annotation(&mut self, key: &str) -> Result<bool> {
+        let id = self.id();
+        self.txn.changing(|txn| {
+            let tree = &mut txn.roots.annotations;
+            Ok(tree.remove(&mut txn.pages, &annotations::tree_key(id, key))?)
+        })
+    }
+
+    /// Sets an annotation to `new` (`None` removes it) if it is `expected` (`None`: not there); tells whether it did. There is one
+    /// writer at a time, so nothing can come between.
+    ///
+    /// # Errors
+    /// As for `annotate`.
+    pub fn compare_annotation(
+        &mut self,
+        key: &str,
+        expected: Option<&str>,
+        new: Option<&str>,
+    ) -> Result<bool> {
+        annotations::check(key, new.unwrap_or_default())?;
+        if self.annotation(key)?.as_deref() != expected {
+            return Ok(false);
+        }
+        match new {
+            Some(new) => self.annotate(key, new)?,
+            None => {
+                self.remove_annotation(key)?;
+            }
+        }
+        Ok(true)
+    }
+}

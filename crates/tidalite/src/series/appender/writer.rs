@@ -1,0 +1,169 @@
+//! The transaction that appenders share: one at a time changes it; blocks of those that have ended wait here.
+//!
+//! Invariants 2, 3, 5 and 6 of `appender` are kept here.
+
+use crate::catalog::entries::SeriesInfo;
+use crate::txn::flush::PANICKED;
+use crate::txn::leaves::Leaves;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite_base::SeriesId;
+use tidalite_runs::bugs::{Bug, active};
+use tidalite_runs::{Blocks, Linker, Linking, Obstacles};
+
+/// The transaction, as its appenders share it.
+struct Shared<'t> {
+    txn: &'t mut WriteTxn,
+    obstacles: Option<Obstacles>,
+    /// `PANICKED`, while it is not in the transaction.
+    panicked: Option<String>,
+    /// The first and the last of the series that each appender has opened.
+    spans: Vec<Option<(SeriesId, SeriesId)>>,
+    /// The appenders that have ended and left blocks that are not yet handed over, and those.
+    waiting: Vec<(usize, Vec<Blocks>)>,
+}
+
+impl Shared<'_> {
+    /// Whether another appender than the `n`-th has opened a series between the first and the last of its.
+    fn is_entered(&self, n: usize) -> bool {
+        let Some((first, last)) = self.spans[n] else {
+            return false;
+        };
+        let others = self.spans.iter().enumerate();
+        let mut others = others
+            .filter(|&(other, _)| other != n)
+            .filter_map(|(_, span)| *span);
+        others.any(|(from, to)| from <= last && first <= to)
+    }
+
+    /// Hands the blocks over that wait.
+    fn hand_over(&mut self) -> Result<()> {
+        let blocks = std::mem::take(&mut self.waiting);
+        let blocks: Vec<_> = blocks.into_iter().flat_map(|(_, blocks)| blocks).collect();
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        self.obstacles = None;
+        self.txn.add_blocks(blocks)
+    }
+}
+
+/// What is done to the transaction, one at a time.
+pub(super) struct Writer<'t>(Mutex<Shared<'t>>);
+
+impl<'t> Writer<'t> {
+    /// For so many appenders.
+    pub(super) fn new(txn: &'t mut WriteTxn, appenders: usize) -> Self {
+        Self(Mutex::new(Shared {
+            txn,
+            obstacles: None,
+            panicked: Some(PANICKED.to_owned()),
+            spans: vec![None; appenders],
+            waiting: Vec::new(),
+        }))
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Shared<'t>>> {
+        let shared = self.0.lock().map_err(|_| broken(PANICKED))?;
+        shared.txn.check_usable()?;
+        Ok(shared)
+    }
+
+    /// Runs a change of the transaction that may touch everything.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut WriteTxn) -> Result<T>) -> Result<T> {
+        let mut shared = self.lock()?;
+        shared.obstacles = None;
+        change(shared.txn)
+    }
+
+    /// Finds a series for the `n`-th appender.
+    pub(super) fn open(
+        &self,
+        n: usize,
+        find: impl FnOnce(&mut WriteTxn) -> Result<Arc<SeriesInfo>>,
+    ) -> Result<Arc<SeriesInfo>> {
+        let mut shared = self.lock()?;
+        shared.obstacles = None;
+        let info = find(shared.txn)?;
+        let span = &mut shared.spans[n];
+        let (first, last) = span.unwrap_or((info.id, info.id));
+        *span = Some((first.min(info.id), last.max(info.id)));
+        let lies_in = |n: usize| {
+            shared.spans[n].is_some_and(|(first, last)| first <= info.id && info.id <= last)
+        };
+        let is_among_waiting = shared.waiting.iter().any(|&(other, _)| lies_in(other));
+        if is_among_waiting && !active(Bug::BlocksWaitOn) {
+            shared.hand_over()?;
+        }
+        Ok(info)
+    }
+
+    /// Whether no other appender has opened a series between the first and the last of the `n`-th.
+    pub(super) fn is_apart(&self, n: usize) -> Result<bool> {
+        Ok(!self.lock()?.is_entered(n))
+    }
+
+    /// Takes what the `n`-th appender has encoded. Another may have opened one of the series meanwhile.
+    pub(super) fn give(&self, n: usize, blocks: Vec<Blocks>) -> Result<()> {
+        let mut shared = self.lock()?;
+        shared.waiting.push((n, blocks));
+        match shared.is_entered(n) {
+            true => shared.hand_over(),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends an appender: with nothing to say, or with what its rows met. The last one hands the blocks over that wait.
+    pub(super) fn end(&self, failed: Option<String>) -> Result<()> {
+        // A panic inside a change, even one that was caught, leaves it half done.
+        let failed = failed.or_else(|| self.0.is_poisoned().then(|| PANICKED.to_owned()));
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let txn = &mut *shared.txn;
+        txn.appending = txn.appending.saturating_sub(1);
+        if failed.is_some() && txn.broken.is_none() {
+            txn.broken = failed;
+        }
+        if txn.appending > 0 || txn.broken.is_some() {
+            return Ok(());
+        }
+        shared.hand_over()
+    }
+}
+
+impl Linker for Writer<'_> {
+    type Pages = tidalite_pager::WriteTxn;
+    type Sink = Leaves;
+    type Error = Error;
+
+    fn with<T>(
+        &self,
+        f: impl FnOnce(&mut Linking<'_, Self::Pages, Leaves>) -> tidalite_pager::Result<T>,
+    ) -> Result<T> {
+        let mut shared = self.lock()?;
+        let Shared {
+            txn,
+            obstacles,
+            panicked,
+            ..
+        } = &mut *shared;
+        std::mem::swap(&mut txn.broken, panicked);
+        let result = f(&mut Linking::new(
+            &mut txn.front,
+            &mut txn.pages,
+            &mut txn.leaves,
+            Some(&txn.staging),
+            obstacles,
+        ));
+        std::mem::swap(&mut txn.broken, panicked);
+        if let Err(error) = &result {
+            txn.broken = Some(error.to_string());
+        }
+        Ok(result?)
+    }
+}
+
+pub(super) fn broken(first: &str) -> Error {
+    let first = first.to_owned();
+    Error::TransactionBroken { first }
+}

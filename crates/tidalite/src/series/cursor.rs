@@ -1,0 +1,156 @@
+//! A row at a time, in both directions.
+
+use crate::txn::pages::Pages;
+use crate::types::error::Result;
+use crate::types::row::Row;
+use crate::types::time::Instant;
+use tidalite_series::Found;
+
+/// Where a search has put a cursor; see [`Cursor::seek`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SearchResult {
+    /// Nowhere: the series has no rows.
+    Empty,
+    /// On the last row before the time that was sought.
+    Less,
+    /// On the row at that time; the last to arrive, where there are several.
+    Equal,
+    /// On the first row, which lies behind that time: none is at it or before it.
+    Greater,
+}
+
+/// A position in a series. Each move returns the row it comes to.
+pub struct Cursor<'s> {
+    pub(crate) inner: tidalite_series::Cursor<'s, Pages<'s>>,
+    pub(crate) unit: crate::Unit,
+}
+
+impl Cursor<'_> {
+    /// To the last row at or before `t`; `None` when there is none so early.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    pub fn search(&mut self, t: impl Instant) -> Result<Option<Row>> {
+        self.go_to(t)?;
+        Ok(self.current())
+    }
+
+    /// To the row at `t`, else to the last one before it, else to the first one behind it; tells which of these it is. So does the
+    /// search of the LMDB time-series engine.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{MemoryStorage, Options, SearchResult};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut wind = tx.series("wind")?;
+    /// wind.insert("2020-01-01", 1.0)?;
+    /// wind.insert("2020-01-03", 3.0)?;
+    /// let wind = wind.view()?;
+    /// let mut cursor = wind.cursor();
+    /// assert_eq!(cursor.seek("2020-01-02T12:00")?, SearchResult::Less);
+    /// assert_eq!(cursor.current().map(|row| row.f64(1)), Some(1.0));
+    /// assert_eq!(cursor.seek("2019-01-01")?, SearchResult::Greater);
+    /// assert_eq!(cursor.current().map(|row| row.f64(1)), Some(1.0));
+    /// assert_eq!(cursor.seek("2020-01-03")?, SearchResult::Equal);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `search`.
+    pub fn seek(&mut self, t: impl Instant) -> Result<SearchResult> {
+        let (t, next) = t.steps_around(self.unit)?;
+        Ok(match self.inner.search(t)? {
+            // Of a time between two steps the step before it is not that time.
+            Found::Exact if t == next => SearchResult::Equal,
+            Found::Exact | Found::Before => SearchResult::Less,
+            Found::Nothing if self.inner.first()? => SearchResult::Greater,
+            Found::Nothing => SearchResult::Empty,
+        })
+    }
+
+    /// To the last row at or before `t`; whether there is one.
+    pub(crate) fn go_to(&mut self, t: impl Instant) -> Result<bool> {
+        Ok(self.inner.search(t.in_unit(self.unit)?)? != Found::Nothing)
+    }
+
+    /// To the row that `n` rows come before, 0 the first; `None`, and behind the last, when there are no more than `n`. Of an interval that begins at
+    /// `t` the n-th row is the one at `series.between(..t).count()? + n`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// # let mut tx = db.begin_write()?;
+    /// # for time in 0..5000_i64 { tx.series("wind")?.insert(2 * time, 0.5)?; }
+    /// # tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let wind = snap.series("wind")?.expect("it is there");
+    /// let mut cursor = wind.cursor();
+    /// assert_eq!(cursor.nth(4000)?.map(|row| row.time), Some(8000)); // the first of a page
+    /// assert_eq!(cursor.next()?.map(|row| row.time), Some(8002));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    ///
+    /// # Cost
+    /// Rows of the tree are counted by its links, not read: a node a level and a vector or two, and the vectors before it that late rows fall into.
+    pub fn nth(&mut self, n: u64) -> Result<Option<Row>> {
+        self.inner.nth(n)?;
+        Ok(self.current())
+    }
+
+    /// To the first row.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block. So with all moves.
+    pub fn first(&mut self) -> Result<Option<Row>> {
+        self.inner.first()?;
+        Ok(self.current())
+    }
+
+    /// To the last row.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn last(&mut self) -> Result<Option<Row>> {
+        self.inner.last()?;
+        Ok(self.current())
+    }
+
+    /// To the next row; `None` behind the last.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a fallible step, not an iterator"
+    )]
+    pub fn next(&mut self) -> Result<Option<Row>> {
+        self.inner.next()?;
+        Ok(self.current())
+    }
+
+    /// To the previous row; `None` in front of the first.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn previous(&mut self) -> Result<Option<Row>> {
+        self.inner.previous()?;
+        Ok(self.current())
+    }
+
+    /// The row here.
+    #[must_use]
+    pub fn current(&self) -> Option<Row> {
+        self.inner.row().map(Row::from)
+    }
+
+    /// The time here, without copying the row.
+    #[must_use]
+    pub fn time(&self) -> Option<i64> {
+        self.inner.time()
+    }
+}

@@ -1,0 +1,229 @@
+//! Figures that are asked for, and no others.
+//!
+//! An [`Aggregate`] has everything that the tree keeps. Who draws a line of means has no use for squares, extremes and the times of
+//! these, and need not pay for reading, making and merging them: a [`Figures`] says what is wanted, and what comes back are the values
+//! of these figures alone. So nothing can be read that was not asked for.
+
+use crate::series::aggregate::{Aggregate, Window};
+use crate::series::range::Range;
+use crate::types::error::Result;
+use crate::types::grid::Grid;
+use crate::types::into_column::IntoColumn;
+use tidalite_codec::Parts;
+
+/// A figure of an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "each is the function of Aggregate of that name"
+)]
+pub enum Figure {
+    Count,
+    Sum,
+    Mean,
+    Stddev,
+    Min,
+    Max,
+    First,
+    Last,
+}
+
+impl Figure {
+    /// The figure; `None` where there is no value to take it from.
+    #[must_use]
+    pub fn of(self, aggregate: &Aggregate) -> Option<f64> {
+        match self {
+            Self::Count => Some(aggregate.count() as f64),
+            Self::Sum => Some(aggregate.sum()),
+            Self::Mean => aggregate.mean(),
+            Self::Stddev => aggregate.stddev(),
+            Self::Min => aggregate.least(),
+            Self::Max => aggregate.greatest(),
+            Self::First => aggregate.first(),
+            Self::Last => aggregate.last(),
+        }
+    }
+
+    /// What it is made of.
+    fn parts(self) -> Parts {
+        match self {
+            Self::Count => Parts::COUNTS,
+            Self::Sum | Self::Mean => Parts::SUM,
+            Self::Stddev => Parts::SUM.and(Parts::SQUARES),
+            Self::Min | Self::Max => Parts::EXTREMES,
+            Self::First | Self::Last => Parts::ENDS,
+        }
+    }
+}
+
+mod sealed {
+    /// Aggregates that have not everything are shown to nobody.
+    pub trait Sealed {}
+
+    impl Sealed for super::Figure {}
+    impl<const N: usize> Sealed for [super::Figure; N] {}
+    impl Sealed for &[super::Figure] {}
+}
+
+/// Which figures to ask for: one, an array, or a slice where they are known only when the program runs. The values that come back
+/// are laid out in the same way.
+pub trait Figures: sealed::Sealed + Sync {
+    /// The value of one figure, an array of as many, or a vector; each is `None` where there is no value to take it from.
+    type Values: Send;
+
+    /// The figures one by one.
+    fn each(&self) -> &[Figure];
+
+    /// Their values.
+    fn of(&self, aggregate: &Aggregate) -> Self::Values;
+}
+
+impl Figures for Figure {
+    type Values = Option<f64>;
+
+    fn each(&self) -> &[Figure] {
+        std::slice::from_ref(self)
+    }
+
+    #[inline]
+    fn of(&self, aggregate: &Aggregate) -> Self::Values {
+        Figure::of(*self, aggregate)
+    }
+}
+
+impl<const N: usize> Figures for [Figure; N] {
+    type Values = [Option<f64>; N];
+
+    fn each(&self) -> &[Figure] {
+        self
+    }
+
+    #[inline]
+    fn of(&self, aggregate: &Aggregate) -> Self::Values {
+        self.map(|figure| figure.of(aggregate))
+    }
+}
+
+impl Figures for &[Figure] {
+    type Values = Vec<Option<f64>>;
+
+    fn each(&self) -> &[Figure] {
+        self
+    }
+
+    fn of(&self, aggregate: &Aggregate) -> Self::Values {
+        self.iter().map(|figure| figure.of(aggregate)).collect()
+    }
+}
+
+/// What all of them are made of.
+pub(crate) fn parts_of(figures: &impl Figures) -> Parts {
+    let parts = figures.each().iter().map(|figure| figure.parts());
+    parts.fold(Parts::COUNTS, Parts::and)
+}
+
+/// Chosen figures of an interval; see [`Range::figures`].
+#[derive(Clone, Copy)]
+pub struct RangeFigures<'s, F> {
+    range: Range<'s>,
+    figures: F,
+}
+
+impl<'s> Range<'s> {
+    /// The same questions, of these figures only: their values are those that the whole [`Aggregate`] tells, bit by bit.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Figure, MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("wind")?;
+    /// for time in 0..120_i64 {
+    ///     series.insert(time, time as f64)?;
+    /// }
+    /// let series = series.view()?;
+    /// let means = series.all().figures(Figure::Mean).windows(60, 0, 1)?;
+    /// assert_eq!(means[1].aggregate, Some(89.5));
+    ///
+    /// let bands = series.all().figures([Figure::Min, Figure::Max]).windows(60, 0, 1)?;
+    /// assert_eq!(bands[1].aggregate, [Some(60.0), Some(119.0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// Where windows cut every vector of floats with two decimals, means take two thirds of what the whole aggregates do, minima and
+    /// maxima half. Sums and means together cost what sums do; with extremes beside them, or deviations, all is made.
+    #[must_use]
+    pub fn figures<F: Figures>(&self, figures: F) -> RangeFigures<'s, F> {
+        RangeFigures {
+            range: *self,
+            figures,
+        }
+    }
+}
+
+impl<F: Figures> RangeFigures<'_, F> {
+    /// As [`Range::aggregate`].
+    ///
+    /// # Errors
+    /// As for `Range::aggregate`.
+    pub fn aggregate(&self, column: impl IntoColumn) -> Result<F::Values> {
+        let column = self.range.column(column)?;
+        let whole = self.range.summary(column, parts_of(&self.figures))?;
+        Ok(self.figures.of(&whole))
+    }
+
+    /// As [`Range::windows`].
+    ///
+    /// # Errors
+    /// As for `Range::windows`.
+    pub fn windows(
+        &self,
+        width: i64,
+        origin: i64,
+        column: impl IntoColumn,
+    ) -> Result<Vec<Window<F::Values>>> {
+        let column = self.range.column(column)?;
+        let asked = (column, parts_of(&self.figures));
+        let chosen = |window| self.chosen(window);
+        self.range.windows_with(width, origin, asked, chosen)
+    }
+
+    /// As [`Range::windows_on`].
+    ///
+    /// # Errors
+    /// As for `Range::windows_on`.
+    pub fn windows_on(
+        &self,
+        grid: &Grid,
+        column: impl IntoColumn,
+    ) -> Result<Vec<Window<F::Values>>> {
+        let (width, origin) = grid.in_unit(self.range.series.info().schema.unit)?;
+        self.windows(width, origin, column)
+    }
+
+    /// As [`Range::for_each_window`].
+    ///
+    /// # Errors
+    /// As for `Range::for_each_window`.
+    pub fn for_each_window(
+        &self,
+        width: i64,
+        origin: i64,
+        columns: &[usize],
+        mut f: impl FnMut(usize, Window<F::Values>),
+    ) -> Result<()> {
+        let asked = (columns, parts_of(&self.figures));
+        self.range.each_window(width, origin, asked, |column, own| {
+            f(column, self.chosen(own))
+        })
+    }
+
+    fn chosen(&self, window: Window) -> Window<F::Values> {
+        Window {
+            start: window.start,
+            last: window.last,
+            aggregate: self.figures.of(&window.aggregate),
+        }
+    }
+}

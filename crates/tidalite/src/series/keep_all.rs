@@ -1,0 +1,227 @@
+//! Series that keep all rows of a time, or all that differ (`distinct.rs`).
+//!
+//! ```text
+//! row ──> newer than every row? ──yes──────────────────────────────────────────────> staged
+//!             └─no──> rows of its time staged? ──yes───────────────────────────────> staged behind them
+//!                           └─no──> stored ones (front, leaves) are staged first ──> staged behind them
+//! ```
+//!
+//! So the newest place that has a time has all rows of it, in the order in which they arrived, and below they count as one:
+//! merging, linking and reading take the rows of a time from one place, and to do it twice changes nothing. Who writes pays: a row
+//! at a time whose rows were handed over costs a search, and these rows are written once more.
+//!
+//! Invariants: 1. Of a time that is staged all rows are staged (`Staging::keep_all`); so they go there without a hand-over in
+//! between. 2. `Guard::last` tells of rows that are staged, while `Staging::hand_overs` is what it was.
+
+use crate::series::write::SeriesMut;
+use crate::txn::known_times::LastTime;
+use crate::types::error::{Error, Result};
+use crate::types::interval::EVER;
+use crate::types::merge_policy::MergePolicy;
+use tidalite_codec::{Rows, RowsRef};
+use tidalite_runs::{LEAF_ROWS, time_rows_max};
+use tidalite_series::{Found, View};
+
+impl SeriesMut<'_> {
+    /// Whether several rows of one time stay.
+    pub(crate) fn keeps_several(&self) -> bool {
+        self.info().merge.keeps_several()
+    }
+
+    /// Stages a row behind those of its time.
+    pub(crate) fn keep(&mut self, time: i64, words: &[u64]) -> Result<()> {
+        self.learn_newest()?;
+        let hand_overs = self.txn.staging.hand_overs();
+        let mut stored = None;
+        let rows = if self.guard().is_newer(time) == Some(true) {
+            0
+        } else {
+            match self.guard().last {
+                Some(last) if (last.time, last.hand_overs) == (time, hand_overs) => last.rows,
+                _ => match self.txn.staging.rows_at(self.slot, time) {
+                    0 => stored.insert(self.stored(&[time])?).len(),
+                    staged => staged,
+                },
+            }
+        };
+        self.expect_room(rows + 1)?;
+        let staging = &mut self.txn.staging;
+        if let Some(stored) = stored.filter(|stored| !stored.is_empty()) {
+            let taken = staging.append(self.slot, stored.view());
+            debug_assert_eq!(taken, rows, "an overlay takes all");
+        }
+        let look = staging.push(self.slot, time, words);
+        self.note(time);
+        self.guard().last = Some(LastTime {
+            time,
+            rows: rows + 1,
+            hand_overs,
+        });
+        if look {
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Stages rows in any order, each behind those of its time, where they are to differ without those that are equal to one; all of
+    /// them or, on an error, none.
+    pub(crate) fn keep_rows(&mut self, rows: RowsRef<'_>) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.learn_newest()?;
+        let mut sorted = None;
+        let rows = if rows.is_sorted() {
+            rows
+        } else {
+            let sorted = sorted.insert(rows.to_rows());
+            sorted.sort_all();
+            sorted.view()
+        };
+        let distinct = self.info().merge == MergePolicy::KeepDistinct;
+        let newest = self.guard().newest().flatten();
+        let mut missing = Vec::new();
+        for same in rows.times().chunk_by(|a, b| a == b) {
+            let mut there = 0;
+            if newest.is_some_and(|newest| same[0] <= newest) {
+                there = self.txn.staging.rows_at(self.slot, same[0]);
+                if there == 0 {
+                    missing.push(same[0]);
+                }
+            }
+            if !distinct {
+                self.expect_room(there + same.len())?;
+            }
+        }
+        let mut stored = self.stored(&missing)?;
+        let mut different = None;
+        if distinct {
+            different = self.without_equal(rows, newest, &mut stored)?;
+        }
+        let rows = different.as_ref().map_or(rows, Rows::view);
+        let both = (!stored.is_empty()).then(|| Rows::merge_all(stored.view(), rows));
+        let all = both.as_ref().map_or(rows, Rows::view);
+        if both.is_some() {
+            for same in all.times().chunk_by(|a, b| a == b) {
+                self.expect_room(same.len())?;
+            }
+        }
+        // Rows of a time that is staged must get there before that is handed over.
+        let late = newest.map_or(0, |newest| all.times().partition_point(|&t| t <= newest));
+        self.stage_whole_times(all, late)?;
+        self.note_all(rows.times().last().copied().into_iter());
+        let guard = self.guard();
+        (guard.last, guard.seen) = (None, None);
+        Ok(())
+    }
+
+    /// Stages rows, sorted, that take the place of all rows at their times.
+    pub(crate) fn replace_times(&mut self, rows: RowsRef<'_>) -> Result<()> {
+        for same in rows.times().chunk_by(|a, b| a == b) {
+            self.expect_room(same.len())?;
+        }
+        self.txn.staging.replace_times(self.slot, rows);
+        *self.guard() = Default::default();
+        self.txn.flush_staging()
+    }
+
+    /// Hands over as often as asked for, but not among the first `together` rows, nor between the rows of one time.
+    fn stage_whole_times(&mut self, rows: RowsRef<'_>, together: usize) -> Result<()> {
+        let mut at = 0;
+        while at < rows.len() {
+            let rest = rows.slice(at..rows.len());
+            let part = rest.slice(0..rest.cut(LEAF_ROWS.max(together.saturating_sub(at))));
+            debug_assert!(!part.is_empty(), "a leaf has room for the rows of a time");
+            at += self.txn.staging.append(self.slot, part);
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a time must be few enough for a vector of a leaf and a block of a run.
+    pub(crate) fn expect_room(&self, rows: usize) -> Result<()> {
+        expect_rows_of_a_time(rows, self.info().schema.columns.len())
+    }
+
+    /// Before columns are added: the rows of every time must fit beside each other then, too.
+    pub(crate) fn expect_room_with(&mut self, columns: usize) -> Result<()> {
+        let limit = time_rows_max(columns);
+        if !self.info().several || limit >= time_rows_max(self.info().schema.columns.len()) {
+            return Ok(());
+        }
+        let (mut most, mut run) = (0, (0, 0));
+        let view = self.view()?;
+        view.all().for_each_vector_of(&[], |vector| {
+            for same in vector.times().chunk_by(|a, b| a == b) {
+                let before = if run.0 == same[0] { run.1 } else { 0 };
+                run = (same[0], before + same.len());
+                most = most.max(run.1);
+            }
+        })?;
+        expect_rows_of_a_time(most, columns)
+    }
+
+    pub(crate) fn learn_newest(&mut self) -> Result<()> {
+        if self.guard().newest().is_some() {
+            return Ok(());
+        }
+        let (id, types) = (self.id(), self.info().schema.word_types());
+        let tree = self.txn.changing(|txn| {
+            let tree = txn.leaves.tree(&mut txn.pages, id, &types)?;
+            Ok(tree.span().map(|(_, last)| last))
+        })?;
+        let front = &self.txn.front;
+        let front = front.latest(&self.txn.pages, id, &types, EVER)?;
+        let staged = self.txn.staging.rows(self.slot).times().last().copied();
+        let newest = tree.max(front.map(|(time, _)| time)).max(staged);
+        self.guard().learn(newest);
+        Ok(())
+    }
+
+    /// The stored rows at these times, which ascend and are not staged.
+    pub(crate) fn stored(&mut self, times: &[i64]) -> Result<Rows> {
+        let (id, types) = (self.id(), self.info().schema.word_types());
+        let mut found = Rows::new(types.len());
+        let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
+            return Ok(found);
+        };
+        let tree = self.txn.changing(|txn| {
+            let tree = txn.leaves.tree(&mut txn.pages, id, &types)?;
+            Ok(tree.clone())
+        })?;
+        let mut waiting = Rows::new(types.len());
+        let front = &self.txn.front;
+        front.rows(&self.txn.pages, id, &types, (first, last), &mut waiting)?;
+        let view = View::new(&self.txn.pages, &tree, waiting.view());
+        let mut cursor = view.cursor();
+        for &time in times {
+            if cursor.search(time)? != Found::Exact {
+                continue;
+            }
+            let mut rows = 1;
+            while cursor.previous()? && cursor.time() == Some(time) {
+                rows += 1;
+            }
+            for _ in 0..rows {
+                cursor.next()?;
+                if let Some(row) = cursor.row() {
+                    found.push_row(row.time, &row.words);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether so many rows of one time fit a series of so many columns.
+fn expect_rows_of_a_time(rows: usize, columns: usize) -> Result<()> {
+    let limit = time_rows_max(columns);
+    if rows > limit {
+        return Err(Error::Limit {
+            what: "rows of one time in a series of so many columns",
+            found: rows as u64,
+            limit: limit as u64,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! The life of a series after its creation: another name, and its end.
+
+use crate::catalog::entries::{self, SeriesKey};
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use crate::types::name::SeriesName;
+use tidalite_base::SeriesId;
+
+impl WriteTxn {
+    /// Removes the series with this name and all its rows; false when there is none. Its number is not given out
+    /// again. Snapshots and pins that have the series keep it.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no name; a damaged block in the way; a full disk.
+    ///
+    /// # Cost
+    /// Rows that wait in memory are stored first, as by [`savepoint`](Self::savepoint); freeing takes the pages
+    /// that name the series' leaves, not the leaves.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.series("load")?.insert("2014-06-01", 1.0)?;
+    /// assert!(tx.remove_series("load")?);
+    /// tx.commit()?;
+    /// assert!(db.begin_read()?.series("load")?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove_series(&mut self, name: &str) -> Result<bool> {
+        self.check_usable()?;
+        let name = SeriesName::parse(name)?;
+        let found = entries::find(&self.roots, &self.pages, SeriesKey::Name(&name))?;
+        found.map_or(Ok(false), |id| self.remove_series_by_id(id))
+    }
+
+    /// Removes a series by its number, as [`remove_series`](Self::remove_series).
+    ///
+    /// # Errors
+    /// A damaged block in the way; a full disk.
+    pub fn remove_series_by_id(&mut self, id: SeriesId) -> Result<bool> {
+        self.check_usable()?;
+        if entries::info(&self.roots, &self.pages, id)?.is_none() {
+            return Ok(false);
+        }
+        self.free_space();
+        self.series_by_id(id)?.delete(..)?;
+        self.changing(|txn| {
+            txn.store_staged()?;
+            crate::catalog::texts::remove_series(&mut txn.pages, &mut txn.roots.texts, id)?;
+            crate::catalog::annotations::remove_series(
+                &mut txn.pages,
+                &mut txn.roots.annotations,
+                id,
+            )?;
+            entries::remove(&mut txn.roots, &mut txn.pages, id)?;
+            for tree in txn.roots.catalog_trees() {
+                tree.seal(&mut txn.pages)?;
+            }
+            txn.begin_again()
+        })?;
+        Ok(true)
+    }
+
+    /// Gives a series another name; one that is known by its GUID alone gets a name beside it.
+    ///
+    /// # Errors
+    /// `NoSuchSeries`; `Name` for a text that is no name, or one that another series has; what the file reports.
+    pub fn rename_series(&mut self, id: SeriesId, name: &str) -> Result<()> {
+        self.check_usable()?;
+        let name = SeriesName::parse(name)?;
+        self.check_name_fits(&name)?;
+        let problem = |problem: String| Error::Name {
+            name: name.to_string(),
+            problem,
+        };
+        match entries::find(&self.roots, &self.pages, SeriesKey::Name(&name))? {
+            Some(other) if other == id => return Ok(()),
+            Some(other) => return Err(problem(format!("it is the name of {other}"))),
+            None => {}
+        }
+        if entries::info(&self.roots, &self.pages, id)?.is_none() {
+            return Err(Error::NoSuchSeries {
+                wanted: format!("number {}", id.0),
+            });
+        }
+        let info =
+            self.changing(|txn| entries::rename(&mut txn.roots, &mut txn.pages, id, &name))?;
+        self.open.renamed(info);
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! Time series: intervals and aggregates; inserting and deleting rows.
+//!
+//! ```text
+//! open_read, open_write, lifecycle             series of a snapshot, of a write transaction; renaming and removing
+//! read                                         Series
+//! intervals, range, cursor, nearest            rows of an interval, by vectors or by rows; a row at or near a time
+//! aggregate, figures                           statistics of intervals and windows
+//! parallel, helpers                            large questions, shared out among threads
+//! columns, record                              values of rows; structs as rows
+//! write, own_reads                             SeriesMut; what it reads of its own rows
+//! duplicates, keep_all, distinct               rows at a time that is taken
+//! annotations                                  texts about a series
+//! appender                                     several threads append to one transaction
+//! ```
+
+pub(crate) mod aggregate;
+pub(crate) mod annotations;
+pub(crate) mod appender;
+pub(crate) mod columns;
+pub(crate) mod cursor;
+pub(crate) mod distinct;
+pub(crate) mod duplicates;
+pub(crate) mod figures;
+pub(crate) mod helpers;
+pub(crate) mod intervals;
+pub(crate) mod keep_all;
+pub(crate) mod lifecycle;
+pub(crate) mod nearest;
+pub(crate) mod open_read;
+pub(crate) mod open_write;
+pub(crate) mod own_reads;
+pub(crate) mod parallel;
+pub(crate) mod range;
+pub(crate) mod read;
+pub(crate) mod record;
+pub(crate) mod write;

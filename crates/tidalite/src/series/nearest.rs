@@ -1,0 +1,46 @@
+//! The row at a time, or nearest to it.
+
+use crate::series::read::Series;
+use crate::types::error::Result;
+use crate::types::row::Row;
+use crate::types::time::Instant;
+
+pub use tidalite_series::Direction;
+
+impl Series<'_> {
+    /// The row at just this time; the last to arrive, where there are several.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
+        let (t, next) = t.steps_around(self.info().schema.unit)?;
+        if t < next {
+            // Between two steps there is no row.
+            return Ok(None);
+        }
+        Ok(self.cursor().search(t)?.filter(|row| row.time == t))
+    }
+
+    /// The nearest row in one direction: the first at or after `t`, or the last before it. Of several rows of one time the one
+    /// that is met first in that direction.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    pub fn nearest(&self, t: impl Instant, direction: Direction) -> Result<Option<Row>> {
+        // What is before the time is before the first step at or after it.
+        let (_, t) = t.steps_around(self.info().schema.unit)?;
+        let mut cursor = self.cursor();
+        match direction {
+            Direction::Backward => match t.checked_sub(1) {
+                Some(before) => cursor.search(before),
+                None => Ok(None),
+            },
+            Direction::Forward => {
+                if let Some(before) = t.checked_sub(1) {
+                    cursor.search(before)?;
+                }
+                cursor.next()
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Series of a snapshot, or of a write transaction as it stood.
+
+use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
+use crate::series::read::Series;
+use crate::txn::leaves::{stored_last_row, stored_tree};
+use crate::txn::pages::ReadSource;
+use crate::txn::read::Reading;
+use crate::txn::series_cache::OpenedSeries;
+use crate::types::error::Result;
+use crate::types::interval::EVER;
+use crate::types::name::SeriesName;
+use crate::types::row::Row;
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType as WordType, Rows};
+
+impl<S: ReadSource> Reading<S> {
+    /// The series with this name.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no name; a damaged or unreadable page.
+    pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
+        if let Some(info) = self.begun.known.by_name(name) {
+            return self.open_series(info);
+        }
+        let parsed = SeriesName::parse(name)?;
+        let info = self.entry(SeriesKey::Name(&parsed))?;
+        if let Some(info) = &info {
+            self.begun.known.note_name(name, info);
+        }
+        self.opened(info)
+    }
+
+    /// The series that a GUID identifies.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn series_of_guid(&self, guid: &[u8; 16]) -> Result<Option<Series<'_>>> {
+        if let Some(info) = self.begun.known.by_guid(guid) {
+            return self.open_series(info);
+        }
+        let info = self.entry(SeriesKey::Guid(guid))?;
+        if let Some(info) = &info {
+            self.begun.known.note_guid(guid, info);
+        }
+        self.opened(info)
+    }
+
+    /// The series with this number.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn series_by_id(&self, id: SeriesId) -> Result<Option<Series<'_>>> {
+        if let Some(state) = self.kept(id) {
+            return Ok(Some(self.of_state(state)));
+        }
+        self.opened(self.info(id)?)
+    }
+
+    /// The newest row of the series with this number; `None` without rows, and without such a series. As
+    /// `series_by_id(id)?.latest()` tells it, for who wants nothing else of the series.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// What a snapshot of this commit has opened is at hand. Else two lookups in trees, of the record only the end, and of the front what
+    /// may be newer than that: the tail page, and mostly one run.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("room.temperature")?;
+    /// series.insert("2014-06-01", 21.5)?;
+    /// let id = series.id();
+    /// tx.commit()?;
+    /// let row = db.begin_read()?.latest(id)?.expect("a row");
+    /// assert_eq!(row.f64(1), 21.5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn latest(&self, id: SeriesId) -> Result<Option<Row>> {
+        if let Some(state) = self.kept(id) {
+            return self.of_state(state).latest();
+        }
+        let Some(types) = self.word_types(id)? else {
+            return Ok(None);
+        };
+        let begun = &*self.begun;
+        let stored = stored_last_row(&begun.roots.records, &self.pages, id, &types)?;
+        let from = stored.as_ref().map_or(i64::MIN, |row| row.time);
+        // Of equal times, that in the front is newer.
+        let waiting = begun
+            .front
+            .latest(&self.pages, id, &types, (from, i64::MAX))?;
+        let waiting = waiting.map(|(time, words)| Row { time, words });
+        Ok(waiting.or(stored.map(Row::from)))
+    }
+
+    /// The entry of the catalog that a name or a GUID leads to.
+    fn entry(&self, key: SeriesKey<'_>) -> Result<Option<Arc<SeriesInfo>>> {
+        match entries::find(&self.begun.roots, &self.pages, key)? {
+            Some(id) => self.info(id),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn info(&self, id: SeriesId) -> Result<Option<Arc<SeriesInfo>>> {
+        let stored = || entries::info(&self.begun.roots, &self.pages, id);
+        let written = self.begun.known.written(id);
+        debug_assert!(
+            written.is_none() || stored().is_ok_and(|stored| stored == written),
+            "what the writer knew of {id} is what it stored"
+        );
+        written.map_or_else(stored, |info| Ok(Some(info)))
+    }
+
+    /// The types of a series' words; nothing else of its entry is looked at.
+    fn word_types(&self, id: SeriesId) -> Result<Option<Vec<WordType>>> {
+        match self.begun.known.written(id) {
+            Some(info) => Ok(Some(info.schema.word_types())),
+            None => entries::word_types(&self.begun.roots, &self.pages, id),
+        }
+    }
+
+    fn opened(&self, info: Option<Arc<SeriesInfo>>) -> Result<Option<Series<'_>>> {
+        info.map_or(Ok(None), |info| self.open_series(info))
+    }
+
+    /// Opens a series of the catalog, unless a snapshot of this commit has done so.
+    pub(crate) fn open_series(&self, info: Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
+        let state = match self.kept(info.id) {
+            Some(state) => state,
+            None => {
+                let state = Arc::new(self.series_state(info)?);
+                if !self.pages.may_end() {
+                    self.begun.opened.note(&state);
+                }
+                state
+            }
+        };
+        Ok(Some(self.of_state(state)))
+    }
+
+    fn of_state(&self, state: Arc<OpenedSeries>) -> Series<'_> {
+        let threads = self.begun.scan_threads;
+        Series::new(self.pages.view(), state, &self.begun.roots, threads)
+    }
+
+    /// What a snapshot of this commit has decoded of a series. One that may be taken away has to read what it tells.
+    fn kept(&self, id: SeriesId) -> Option<Arc<OpenedSeries>> {
+        match self.pages.may_end() {
+            true => None,
+            false => self.begun.opened.get(id),
+        }
+    }
+
+    fn series_state(&self, info: Arc<SeriesInfo>) -> Result<OpenedSeries> {
+        let id = info.id;
+        let types = info.schema.word_types();
+        let tree = stored_tree(&self.begun.roots.records, &self.pages, id, &types)?;
+        let mut late = Rows::new(types.len());
+        self.begun
+            .front
+            .rows(&self.pages, id, &types, EVER, &mut late)?;
+        Ok(OpenedSeries { info, tree, late })
+    }
+}

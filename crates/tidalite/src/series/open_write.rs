@@ -1,0 +1,191 @@
+//! Series that a write transaction opens, and creates where there are none.
+
+use crate::catalog::entries::{self, SeriesKey};
+use crate::series::record::Record;
+use crate::series::write::SeriesMut;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use crate::types::merge_policy::MergePolicy;
+use crate::types::name::SeriesName;
+use crate::types::schema::Schema;
+use tidalite_base::SeriesId;
+
+impl WriteTxn {
+    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) when
+    /// there is none.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no name; what the file reports.
+    pub fn series(&mut self, name: &str) -> Result<SeriesMut<'_>> {
+        if let Some(index) = self.open.named(name) {
+            self.turn_to(index)?;
+            return Ok(SeriesMut::new(self, index));
+        }
+        let parsed = SeriesName::parse(name)?;
+        let index = self.open_or_create(SeriesKey::Name(&parsed), None)?;
+        self.open.name(name, index);
+        Ok(SeriesMut::new(self, index))
+    }
+
+    /// Opens the series with this name and schema; creates it when there is none.
+    ///
+    /// # Errors
+    /// `Schema` when the series is there with another schema; else as for `series`.
+    pub fn series_with(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
+        let parsed = SeriesName::parse(name)?;
+        let index = self.open_or_create(SeriesKey::Name(&parsed), Some(schema))?;
+        Ok(SeriesMut::new(self, index))
+    }
+
+    /// Opens the series with this name and adds the columns of the schema that it lacks behind its own; creates it when
+    /// there is none. So a program whose records have grown by some fields at their end goes on with the series it has.
+    ///
+    /// # Errors
+    /// `Schema` when the columns that the series has are not the first ones of the schema; else as for
+    /// [`SeriesMut::add_columns`].
+    pub fn series_extended(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
+        let parsed = SeriesName::parse(name)?;
+        let key = SeriesKey::Name(&parsed);
+        let Some(id) = entries::find(&self.roots, &self.pages, key)? else {
+            return self.series_with(name, schema);
+        };
+        let mut series = self.series_by_id(id)?;
+        let own = &series.info().schema;
+        let added = schema.columns.strip_prefix(&own.columns[..]);
+        let Some(added) = added.filter(|_| own.unit == schema.unit) else {
+            entries::expect_schema(series.info(), schema)?;
+            return Ok(series);
+        };
+        if !added.is_empty() {
+            series.add_columns(added)?;
+        }
+        Ok(series)
+    }
+
+    /// Opens the series with this name, schema and merge policy; creates it when there is none.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Error, MemoryStorage, MergePolicy, Options, Schema};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series_merging("first", &Schema::point(), MergePolicy::KeepFirst)?;
+    /// series.insert(1_i64, 0.5)?;
+    /// series.insert(1_i64, 0.75)?;
+    /// assert_eq!(series.view()?.latest()?.ok_or("no row")?.f64(1), 0.5);
+    /// let mut series = tx.series_merging("once", &Schema::point(), MergePolicy::Error)?;
+    /// series.insert(1_i64, 0.5)?;
+    /// assert!(matches!(series.insert(1_i64, 0.75), Err(Error::TimeTaken { time: 1, .. })));
+    /// series.insert(2_i64, 0.75)?;
+    /// tx.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` when the series is there with another schema or another policy ([`SeriesMut::set_merge`] changes it);
+    /// else as for `series`.
+    pub fn series_merging(
+        &mut self,
+        name: &str,
+        schema: &Schema,
+        merge: MergePolicy,
+    ) -> Result<SeriesMut<'_>> {
+        let parsed = SeriesName::parse(name)?;
+        let there = entries::find(&self.roots, &self.pages, SeriesKey::Name(&parsed))?.is_some();
+        let mut series = self.series_with(name, schema)?;
+        if !there {
+            series.set_merge(merge)?;
+        } else if series.info().merge != merge {
+            let own = series.info().merge.name();
+            let problem = format!(
+                "series {parsed} has the merge policy {own}, asked for was {}",
+                merge.name()
+            );
+            return Err(Error::Schema { problem });
+        }
+        Ok(series)
+    }
+
+    /// Opens or creates the series of a record type.
+    ///
+    /// # Errors
+    /// As for `series_with`.
+    pub fn series_of<R: Record>(&mut self, name: &str) -> Result<SeriesMut<'_>> {
+        self.series_with(name, &R::schema())
+    }
+
+    /// Opens or creates the series that a GUID identifies.
+    ///
+    /// # Errors
+    /// As for `series_with`.
+    pub fn series_of_guid(&mut self, guid: [u8; 16], schema: &Schema) -> Result<SeriesMut<'_>> {
+        let index = self.open_or_create(SeriesKey::Guid(&guid), Some(schema))?;
+        Ok(SeriesMut::new(self, index))
+    }
+
+    /// Opens a series by its number: an array index once it was opened in this transaction.
+    ///
+    /// # Errors
+    /// `NoSuchSeries`; what the file reports.
+    // Always: what a call puts together field by field, and its caller then copies in larger pieces, waits for the stores of the
+    // fields: that was a third of what a row of series in turn cost.
+    #[inline(always)]
+    pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesMut<'_>> {
+        let index = match self.open.index(id) {
+            Some(index) => index,
+            None => self.open_by_id(id)?,
+        };
+        Ok(SeriesMut::new(self, index))
+    }
+
+    fn open_or_create(&mut self, key: SeriesKey<'_>, schema: Option<&Schema>) -> Result<usize> {
+        self.check_usable()?;
+        if let Some(id) = entries::find(&self.roots, &self.pages, key)? {
+            let index = match self.open.index(id) {
+                Some(index) => index,
+                None => self.open_by_id(id)?,
+            };
+            if let Some(schema) = schema {
+                entries::expect_schema(&self.open[index].info, schema)?;
+            }
+            return Ok(index);
+        }
+        let default = Schema::point();
+        let schema = schema.unwrap_or(&default);
+        entries::expect_room(&self.roots, schema)?;
+        if let SeriesKey::Name(name) = key {
+            self.check_name_fits(name)?;
+        }
+        let info =
+            self.changing(|txn| entries::create(&mut txn.roots, &mut txn.pages, key, schema))?;
+        Ok(self.open.enter(info, &mut self.staging))
+    }
+
+    /// Names are keys of the catalog, and small pages hold but short ones.
+    pub(crate) fn check_name_fits(&self, name: &SeriesName) -> Result<()> {
+        let (name, most) = (name.to_string(), self.key_bytes_max());
+        if name.len() <= most {
+            return Ok(());
+        }
+        let problem = format!(
+            "{} bytes are beyond the {most} that fit the file's small pages",
+            name.len()
+        );
+        Err(Error::Name { name, problem })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_by_id(&mut self, id: SeriesId) -> Result<usize> {
+        self.check_usable()?;
+        if let Some(index) = self.open.known(id) {
+            self.turn_to(index)?;
+            return Ok(index);
+        }
+        let info = entries::info(&self.roots, &self.pages, id)?;
+        let info = info.ok_or_else(|| Error::NoSuchSeries {
+            wanted: format!("number {}", id.0),
+        })?;
+        Ok(self.open.enter(info, &mut self.staging))
+    }
+}

@@ -1,0 +1,241 @@
+//! What a write transaction reads of its own series: the whole of it, or a row that is asked for.
+//!
+//! Rows of a series that are not in its leaves lie in two places, here from the newest to the older: those that the transaction has staged,
+//! sorted once it is read; and those of the front, in its tail and its runs. A row is looked for in each of them and in the leaves, and of
+//! equal times the newer place has it. A view collects the rows of both first.
+
+use crate::series::read::Series;
+use crate::series::write::SeriesMut;
+use crate::txn::pages::Pages;
+use crate::txn::series_cache::OpenedSeries;
+use crate::types::error::Result;
+use crate::types::interval::EVER;
+use crate::types::row::Row;
+use crate::types::time::Instant;
+use std::sync::Arc;
+use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_series::{SeriesTree, View};
+
+impl SeriesMut<'_> {
+    /// The series as it stands in this transaction, own writes included.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    ///
+    /// # Cost
+    /// All rows of the series that are not yet in leaves are collected, with every call: those of the front are decoded, those of the
+    /// transaction copied. Best ask one view all there is to ask. Who only looks for a row between inserts has [`latest`](Self::latest),
+    /// [`at`](Self::at) and [`search`](Self::search), which collect nothing.
+    pub fn view(&mut self) -> Result<Series<'_>> {
+        self.txn.check_usable()?;
+        self.txn.settle(self.slot)?;
+        let info = Arc::clone(self.info_arc());
+        let types = info.schema.word_types();
+        let id = info.id;
+        let tree = self.txn.changing(|txn| {
+            txn.texts.flush(&mut txn.pages, &mut txn.roots.texts)?;
+            Ok(txn.leaves.tree(&mut txn.pages, id, &types)?.clone())
+        })?;
+        let late = self.late(EVER)?;
+        let state = Arc::new(OpenedSeries { info, tree, late });
+        let pages = Pages::Writer(&self.txn.pages);
+        Ok(Series::new(pages, state, &self.txn.roots, 0))
+    }
+
+    /// The newest row as the transaction stands.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut counter = tx.series("counter")?;
+    /// for time in 0..1000_i64 {
+    ///     let last = counter.latest()?.map_or(0.0, |row| row.f64(1));
+    ///     counter.insert(time, last + 1.0)?;
+    /// }
+    /// assert_eq!(counter.search(500_i64)?.map(|row| row.f64(1)), Some(501.0));
+    /// assert_eq!(counter.at(1000_i64)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    ///
+    /// # Cost
+    /// What the transaction has staged is sorted: nothing while rows ascend, else those since the last time are merged into the others. Of the front the tail
+    /// page is read, and a block of each run that reaches beyond the newest row of the transaction; of the leaves nothing.
+    pub fn latest(&mut self) -> Result<Option<Row>> {
+        let (from, to) = EVER;
+        self.newest_within(from, to)
+    }
+
+    /// The row at just this time, as the transaction stands; the last to arrive, where there are several.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    ///
+    /// # Cost
+    /// As for `latest`, and a search in the leaves.
+    pub fn at(&mut self, t: impl Instant) -> Result<Option<Row>> {
+        let (t, next) = t.steps_around(self.info().schema.unit)?;
+        if t < next {
+            // Between two steps there is no row.
+            return Ok(None);
+        }
+        self.newest_within(t, t)
+    }
+
+    /// The last row at or before `t`, as the transaction stands.
+    ///
+    /// # Errors
+    /// As for `at`.
+    ///
+    /// # Cost
+    /// As for `at`.
+    pub fn search(&mut self, t: impl Instant) -> Result<Option<Row>> {
+        let t = t.in_unit(self.info().schema.unit)?;
+        self.newest_within(i64::MIN, t)
+    }
+
+    /// The last row from `from` to `to`, both included.
+    fn newest_within(&mut self, from: i64, to: i64) -> Result<Option<Row>> {
+        self.txn.check_usable()?;
+        self.txn.settle(self.slot)?;
+        let (id, slot) = (self.id(), self.slot);
+        let types = self.info().schema.word_types();
+        let mut newest = last_of(self.txn.staging.rows(slot).between(from, to));
+        // What is older counts behind the row that was found.
+        let behind = |row: &Option<Row>| match row {
+            Some(row) => row.time.checked_add(1),
+            None => Some(from),
+        };
+        if let Some(low) = behind(&newest)
+            && low <= to
+        {
+            let (front, pages) = (&self.txn.front, &self.txn.pages);
+            let waiting = front.latest(pages, id, &types, (low, to))?;
+            let waiting = waiting.map(|(time, words)| Row { time, words });
+            newest = waiting.or(newest);
+        }
+        let Some(low) = behind(&newest) else {
+            return Ok(newest);
+        };
+        self.close_leaf(&types)?;
+        let tree = self.txn.leaves.known(id);
+        let span = tree.and_then(SeriesTree::span);
+        let span = span.filter(|&(first, last)| low <= last && first <= to);
+        let (Some(tree), Some((_, last))) = (tree, span) else {
+            return Ok(newest);
+        };
+        if last <= to {
+            return Ok(tree.last_row().map(Row::from).or(newest));
+        }
+        let none = Rows::new(types.len());
+        let mut cursor = View::new(&self.txn.pages, tree, none.view()).cursor();
+        cursor.search(to)?;
+        let stored = cursor.row().filter(|row| row.time >= low);
+        Ok(stored.map(Row::from).or(newest))
+    }
+
+    /// How many rows there are from `from` to `to`, both included.
+    pub(crate) fn rows_within(&mut self, from: i64, to: i64) -> Result<u64> {
+        self.txn.check_usable()?;
+        self.txn.settle(self.slot)?;
+        let types = self.info().schema.word_types();
+        let late = self.late((from, to))?;
+        self.close_leaf(&types)?;
+        let tree = self.txn.leaves.known(self.id());
+        tree.map_or(Ok(late.len() as u64), |tree| {
+            Ok(View::new(&self.txn.pages, tree, late.view()).count(from, to)?)
+        })
+    }
+
+    /// Makes the leaves readable. What a read of them reports is not a change that has failed: it leaves the transaction as it is.
+    fn close_leaf(&mut self, types: &[ColumnType]) -> Result<()> {
+        let id = self.id();
+        self.txn
+            .changing(|txn| txn.leaves.tree(&mut txn.pages, id, types).map(drop))
+    }
+
+    /// The rows of an interval that are not in leaves.
+    fn late(&mut self, (from, to): (i64, i64)) -> Result<Rows> {
+        let id = self.id();
+        let types = self.info().schema.word_types();
+        let mut waiting = Rows::new(types.len());
+        let txn = &mut *self.txn;
+        txn.front
+            .rows(&txn.pages, id, &types, (from, to), &mut waiting)?;
+        let staged = txn.staging.rows(self.slot).between(from, to);
+        Ok(Rows::merge_newest(waiting.view(), staged))
+    }
+}
+
+fn last_of(rows: RowsRef<'_>) -> Option<Row> {
+    let last = rows.len().checked_sub(1)?;
+    let words = (0..rows.column_count()).map(|c| rows.column(c)[last]);
+    Some(Row {
+        time: rows.times()[last],
+        words: words.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{MemoryStorage, Options};
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+    use tidalite_pager::PageRead;
+
+    /// Pages and blocks that a transaction has read.
+    fn read(tx: &crate::WriteTxn) -> u64 {
+        let counters = tx.pages.counters();
+        counters.pages_read.load(Ordering::Relaxed) + counters.blocks_read.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn rows_looked_for_between_inserts_read_no_more_however_many_wait() {
+        tidalite_testkit::watch();
+        let storage = Arc::new(MemoryStorage::new());
+        let options = Options::new().page_size(1024);
+        let db = options.open_storage(storage).unwrap();
+        // In each round rows of many series come that fill no vector: all wait in the front.
+        let mut most = Vec::new();
+        let mut whole = 0;
+        for round in 0..12_i64 {
+            let mut tx = db.begin_write().unwrap();
+            for other in 0..20 {
+                let mut series = tx.series(&format!("other{other}")).unwrap();
+                for time in 0..40 {
+                    series.insert(40 * round + time, 0.5).unwrap();
+                }
+            }
+            let mut least = u64::MAX;
+            for time in 0..40 {
+                let before = read(&tx);
+                let mut series = tx.series("a").unwrap();
+                let last = series.latest().unwrap().map_or(-1, |row| row.time);
+                assert_eq!(last, 40 * round + time - 1);
+                assert_eq!(
+                    series
+                        .search(i64::MAX)
+                        .unwrap()
+                        .map(|row| row.time)
+                        .unwrap_or(-1),
+                    last
+                );
+                assert_eq!(series.at(last + 1).unwrap(), None);
+                assert_eq!(series.delete(last + 1..).unwrap(), 0);
+                series.insert(last + 1, 0.5).unwrap();
+                least = least.min(read(&tx) - before);
+            }
+            most.push(least);
+            let before = read(&tx);
+            assert!(tx.series("a").unwrap().view().unwrap().waiting_rows() >= 40);
+            whole = read(&tx) - before;
+            tx.commit().unwrap();
+        }
+        assert!(most.iter().all(|&read| read <= 8), "{most:?}");
+        assert!(whole > 8, "a view reads all that waits: {whole}");
+    }
+}

@@ -1,0 +1,419 @@
+//! The rows of an interval of a series: counted, folded, walked by vectors or by rows.
+
+use crate::series::aggregate::{Aggregate, Window};
+use crate::series::read::Series;
+use crate::txn::pages::Pages;
+use crate::types::column::ColumnType;
+use crate::types::error::Result;
+use crate::types::grid::Grid;
+use crate::types::into_column::IntoColumn;
+use crate::types::point::{Point, Sample};
+use crate::types::schema::Schema;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_codec::Parts;
+use tidalite_series::{Lines, Stretch};
+
+/// The rows of an interval of a series.
+#[derive(Clone, Copy)]
+pub struct Range<'s> {
+    pub(crate) series: &'s Series<'s>,
+    /// First and last time, both included; nothing when `from` is above `to`.
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+}
+
+impl<'s> Range<'s> {
+    /// Rows, from the tree.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block.
+    pub fn count(&self) -> Result<u64> {
+        if self.from > self.to {
+            return Ok(0);
+        }
+        Ok(self.series.view().count(self.from, self.to)?)
+    }
+
+    /// Statistics of a column, from the tree: at most two nodes a level and two vectors are read, and the
+    /// vectors that late rows fall into.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; a damaged or unreadable block.
+    pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
+        self.summary(self.column(column)?, Parts::ALL)
+    }
+
+    /// As `aggregate`, of these figures only.
+    pub(crate) fn summary(&self, column: usize, parts: Parts) -> Result<Aggregate> {
+        let column = self.column(column)?;
+        let (from, to) = if self.from > self.to {
+            (1, 0)
+        } else {
+            (self.from, self.to)
+        };
+        let whole = self.series.view().summary(from, to, column, parts)?;
+        let column = &self.series.info().schema.columns[column];
+        Ok(whole.map_or_else(
+            || Aggregate::empty(column, parts),
+            |whole| Aggregate::new(column, whole.stats, whole.first_time, whole.last_time),
+        ))
+    }
+
+    /// The windows of `width` that hold rows, in ascending order. Window k holds the times from
+    /// `origin + k width` up to, not including, `origin + (k + 1) width`, cut to the interval. Both are in steps of the series' unit:
+    /// [`windows_on`](Self::windows_on) takes hours and days instead.
+    ///
+    /// # Errors
+    /// As for `aggregate`; `Limit` for a width below 1.
+    ///
+    /// # Cost
+    /// As many vectors as windows cut. Where these are many, threads help ([`Options::scan_threads`](crate::Options::scan_threads)).
+    pub fn windows(&self, width: i64, origin: i64, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let column = self.column(column)?;
+        self.windows_with(width, origin, (column, Parts::ALL), |window| window)
+    }
+
+    /// As `windows`, of a [`Grid`] on the clock, whatever the series' unit.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{ColumnType, Grid, MemoryStorage, Options, Schema, Unit};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let wind = Schema::new(Unit::Millis, [("speed", ColumnType::F64)]);
+    /// let mut series = tx.series_with("wind", &wind)?;
+    /// series.insert_values("2014-06-01T00:10", &[6.0.into()])?;
+    /// series.insert_values("2014-06-01T00:50", &[7.0.into()])?;
+    /// let series = series.view()?;
+    /// let hours = series.all().windows_on(&Grid::hours(1), "speed")?;
+    /// assert_eq!(hours[0].aggregate.mean(), Some(6.5));
+    /// assert_eq!(Unit::Millis.text(hours[0].start), "2014-06-01T00:00:00Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `windows`; `Schema` for a width or an origin that is no whole number of the series' steps.
+    pub fn windows_on(&self, grid: &Grid, column: impl IntoColumn) -> Result<Vec<Window>> {
+        let (width, origin) = grid.in_unit(self.series.info().schema.unit)?;
+        self.windows(width, origin, column)
+    }
+
+    /// As `windows`, of these figures only, each window as the caller wants it.
+    pub(crate) fn windows_with<A: Send>(
+        &self,
+        width: i64,
+        origin: i64,
+        (column, parts): (usize, Parts),
+        chosen: impl Fn(Window) -> Window<A> + Sync,
+    ) -> Result<Vec<Window<A>>> {
+        let ask = |range: Range<'_>| {
+            let mut windows = Vec::new();
+            range.each_window(width, origin, (&[column], parts), |_, window| {
+                windows.push(chosen(window));
+            })?;
+            Ok(windows)
+        };
+        self.windows_by(width, origin, ask)
+    }
+
+    /// Asks for windows, of parts of the interval by several threads where these help.
+    pub(crate) fn windows_by<W: Send>(
+        &self,
+        width: i64,
+        origin: i64,
+        ask: impl Fn(Range<'_>) -> Result<Vec<W>> + Sync,
+    ) -> Result<Vec<W>> {
+        match (self.series.helpers(), self.parts_of_windows(width, origin)?) {
+            (Some(helpers), Some(parts)) => {
+                let windows = helpers.ask_parts(self.series, &parts, ask)?;
+                Ok(windows.into_iter().flatten().collect())
+            }
+            _ => ask(*self),
+        }
+    }
+
+    /// Calls `f` with each of the `windows` of several columns in one walk: with the place of its column in `columns`, and the window. A
+    /// window comes once for every column, in their order, before the next window.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let columns = [("user", ColumnType::I64), ("idle", ColumnType::I64)];
+    /// let mut series = tx.series_with("cpu", &Schema::new(Unit::Seconds, columns))?;
+    /// for second in 0..120 {
+    ///     series.insert_row(second, &[second as u64, 100 - second as u64 / 2])?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let cpu = snap.series("cpu")?.expect("it is there");
+    /// let mut largest = [Vec::new(), Vec::new()];
+    /// cpu.all().for_each_window(60, 0, &[0, 1], |column, minute| {
+    ///     largest[column].push(minute.aggregate.max().map(|(value, _)| value));
+    /// })?;
+    /// assert_eq!(largest, [[Some(59.0), Some(119.0)], [Some(100.0), Some(70.0)]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `windows`; the windows before the damage were told.
+    ///
+    /// # Cost
+    /// The vectors that windows cut are found, and their times decoded, once for all columns. No memory for the windows.
+    pub fn for_each_window(
+        &self,
+        width: i64,
+        origin: i64,
+        columns: &[usize],
+        f: impl FnMut(usize, Window),
+    ) -> Result<()> {
+        self.each_window(width, origin, (columns, Parts::ALL), f)
+    }
+
+    /// As `for_each_window`, of these figures only.
+    pub(crate) fn each_window(
+        &self,
+        width: i64,
+        origin: i64,
+        (columns, parts): (&[usize], Parts),
+        mut f: impl FnMut(usize, Window),
+    ) -> Result<()> {
+        self.check_columns(columns)?;
+        if self.from > self.to {
+            return Ok(());
+        }
+        let own = &self.series.info().schema.columns;
+        let f = |i: usize, window: tidalite_series::Window| {
+            let (first, last) = (window.first_time, window.last_time);
+            let aggregate = Aggregate::new(&own[columns[i]], window.stats, first, last);
+            let (start, last) = (window.start, window.last);
+            f(
+                i,
+                Window {
+                    start,
+                    last,
+                    aggregate,
+                },
+            );
+        };
+        let view = self.series.view();
+        let asked = (columns, parts);
+        Ok(view.windows_of((self.from, self.to), width, origin, asked, f)?)
+    }
+
+    /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the rows.
+    ///
+    /// # Errors
+    /// A damaged or unreadable block; what lies before it was delivered.
+    pub fn for_each_vector(&self, f: impl FnMut(&Vector<'_>)) -> Result<u64> {
+        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
+        self.for_each_vector_of(&columns, f)
+    }
+
+    /// As `for_each_vector`, but only the named columns are read; the others are empty slices.
+    ///
+    /// # Errors
+    /// `Schema` for a column that is not there; else as for `for_each_vector`.
+    pub fn for_each_vector_of(
+        &self,
+        columns: &[usize],
+        mut f: impl FnMut(&Vector<'_>),
+    ) -> Result<u64> {
+        self.check_columns(columns)?;
+        if self.from > self.to {
+            return Ok(0);
+        }
+        let view = self.series.view();
+        let schema = &self.series.info().schema;
+        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
+        Ok(view.for_each_vector(self.from, self.to, columns, f)?)
+    }
+
+    /// As `for_each_vector`, the last vector first; rows within a vector ascend.
+    ///
+    /// # Errors
+    /// As for `for_each_vector`.
+    pub fn for_each_vector_reverse(&self, mut f: impl FnMut(&Vector<'_>)) -> Result<u64> {
+        if self.from > self.to {
+            return Ok(0);
+        }
+        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
+        let view = self.series.view();
+        let schema = &self.series.info().schema;
+        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
+        Ok(view.for_each_vector_reverse(self.from, self.to, &columns, f)?)
+    }
+
+    /// Calls `f` with every row: its time and one word a column. Returns the rows.
+    ///
+    /// # Errors
+    /// As for `for_each_vector`.
+    #[inline(always)]
+    pub fn for_each(&self, mut f: impl FnMut(i64, &[u64])) -> Result<u64> {
+        // Vectors are pulled, and this is inlined, so that the loop over the rows lies in the caller, where a sum
+        // that `f` keeps can stay in a register: pushed through a call it went to memory with every row.
+        let mut scan = self.scan();
+        let mut lines = Lines::default();
+        let mut rows = 0;
+        let columns = self.series.info().schema.columns.len();
+        let mut words = [0u64; COLUMNS_MAX];
+        while let Some(stretch) = scan.next_stretch(&mut lines)? {
+            let vector = match stretch {
+                Stretch::Vector(vector) => vector,
+                Stretch::Lines => {
+                    rows += lines.rows() as u64;
+                    for_each_of_lines(&lines, columns, &mut f);
+                    continue;
+                }
+            };
+            let times = vector.times();
+            rows += times.len() as u64;
+            let column = |c| vector.words(c).iter();
+            // Zipped, not indexed: a check that could fail would keep what `f` sums in memory as well.
+            match columns {
+                1 => times
+                    .iter()
+                    .zip(column(0))
+                    .for_each(|(&time, &a)| f(time, &[a])),
+                2 => times
+                    .iter()
+                    .zip(column(0))
+                    .zip(column(1))
+                    .for_each(|((&time, &a), &b)| f(time, &[a, b])),
+                3 => times
+                    .iter()
+                    .zip(column(0))
+                    .zip(column(1).zip(column(2)))
+                    .for_each(|((&time, &a), (&b, &c))| f(time, &[a, b, c])),
+                4 => times
+                    .iter()
+                    .zip(column(0).zip(column(1)))
+                    .zip(column(2).zip(column(3)))
+                    .for_each(|((&time, (&a, &b)), (&c, &d))| f(time, &[a, b, c, d])),
+                columns => {
+                    let words = &mut words[..columns];
+                    for (row, &time) in times.iter().enumerate() {
+                        for (column, word) in words.iter_mut().enumerate() {
+                            *word = vector.words(column)[row];
+                        }
+                        f(time, words);
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// All columns, vector by vector.
+    pub(crate) fn scan(&self) -> tidalite_series::Scan<'_, Pages<'_>> {
+        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
+        self.series.view().scan(self.from, self.to, &columns)
+    }
+
+    /// Calls `f` with every default point (`flags`, `value`), its time in the series' unit. Returns the rows.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns; else as for `for_each_vector`.
+    pub fn for_each_sample(&self, mut f: impl FnMut(Sample)) -> Result<u64> {
+        crate::catalog::entries::expect_columns(self.series.info(), &<Sample as Point>::schema())?;
+        self.for_each_vector(|vector| {
+            let rows = vector.times().iter().zip(vector.i64(0)).zip(vector.f64(1));
+            for ((&time, &flags), &value) in rows {
+                f(Sample { time, flags, value });
+            }
+        })
+    }
+
+    /// The number of a column.
+    pub(crate) fn column(&self, column: impl IntoColumn) -> Result<usize> {
+        self.series.column(column)
+    }
+
+    pub(crate) fn check_columns(&self, columns: &[usize]) -> Result<()> {
+        columns.iter().try_for_each(|&c| self.column(c).map(drop))
+    }
+}
+
+/// Calls `f` with rows that are made on the way. What `f` does not look at is not made.
+#[inline(always)]
+fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u64])) {
+    let (rows, times) = (0..lines.rows(), lines.times());
+    let time = |row| times.integer(row) as i64;
+    let column = |c| lines.column(c);
+    match columns {
+        0 => rows.for_each(|row| f(time(row), &[])),
+        1 => {
+            let a = column(0);
+            rows.for_each(|row| f(time(row), &[a.at(row)]));
+        }
+        2 => {
+            let (a, b) = (column(0), column(1));
+            // The default point: flags and a float.
+            if a.is_integer() && !b.is_integer() {
+                return rows.for_each(|row| f(time(row), &[a.integer(row), b.float(row)]));
+            }
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row)]));
+        }
+        3 => {
+            let (a, b, c) = (column(0), column(1), column(2));
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row)]));
+        }
+        _ => {
+            let (a, b, c, d) = (column(0), column(1), column(2), column(3));
+            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row), d.at(row)]));
+        }
+    }
+}
+
+/// Up to 1024 neighbouring rows, borrowed.
+pub struct Vector<'v> {
+    pub(crate) inner: &'v tidalite_series::Vector<'v>,
+    pub(crate) schema: &'v Schema,
+}
+
+impl<'v> Vector<'v> {
+    fn is_float(&self, column: usize) -> Option<bool> {
+        let own = self.schema.columns.get(column)?;
+        Some(matches!(own.ty, ColumnType::F64 | ColumnType::F32))
+    }
+
+    /// The timestamps, ascending, in the series' unit.
+    #[must_use]
+    pub fn times(&self) -> &'v [i64] {
+        self.inner.times()
+    }
+
+    /// The words of a column; empty for one that was not asked for.
+    #[must_use]
+    pub fn words(&self, column: usize) -> &'v [u64] {
+        self.inner.words(column)
+    }
+
+    /// A column as floats: the bits as they are, right for a column of floats only. [`floats`](Self::floats) tells of another one.
+    ///
+    /// # Panics
+    /// Where assertions are compiled in, when the column is one of integers or texts.
+    #[must_use]
+    pub fn f64(&self, column: usize) -> &'v [f64] {
+        debug_assert!(
+            self.is_float(column) != Some(false),
+            "column {column} has no floats"
+        );
+        bytemuck::cast_slice(self.words(column))
+    }
+
+    /// A column as signed integers: the bits as they are, not right for a column of floats. [`integers`](Self::integers) tells of
+    /// one.
+    ///
+    /// # Panics
+    /// Where assertions are compiled in, when the column is one of floats.
+    #[must_use]
+    pub fn i64(&self, column: usize) -> &'v [i64] {
+        debug_assert!(
+            self.is_float(column) != Some(true),
+            "column {column} has floats"
+        );
+        bytemuck::cast_slice(self.words(column))
+    }
+}

@@ -1,0 +1,480 @@
+//! Records: plain structs as rows, by `#[derive(Record)]` or by hand.
+//!
+//! ```text
+//! Record       a struct: its schema, its time, its columns in order
+//! Field        what the type of a field means as a column
+//! RowWriter    takes the fields one after another      -> words
+//! RowReader    gives them back                         <- words
+//! ```
+
+use crate::catalog::texts::Texts;
+use crate::series::read::Series;
+use crate::types::column::{Column, ColumnType};
+use crate::types::decimal::Decimal;
+use crate::types::error::{Error, Result};
+use crate::types::point::Point;
+use crate::types::schema::{Schema, Unit};
+use crate::types::time::{Instant, Timestamp};
+use crate::types::value::Value;
+use tidalite_base::SeriesId;
+use tidalite_codec::ColumnType as WordType;
+use tidalite_kv::Tree;
+
+/// A struct that a series can hold. Derive it:
+///
+/// ```
+/// # use std::sync::Arc;
+/// use tidalite::{Decimal, MemoryStorage, Options, Record};
+///
+/// #[derive(Record, Debug, Clone, PartialEq)]
+/// #[record(unit = "ms")]
+/// struct Sale {
+///     time: i64,                        // milliseconds since 1970
+///     #[record(scale = 2)]
+///     price: Decimal,                   // stored exactly
+///     pieces: u32,
+///     weight: Option<f32>,              // may be missing
+///     #[record(name = "card.accepted")]
+///     accepted: bool,
+/// }
+///
+/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let sale = Sale {
+///     time: 1_400_000_000_000,
+///     price: Decimal { units: 1999, scale: 2 },
+///     pieces: 3,
+///     weight: None,
+///     accepted: true,
+/// };
+/// let mut tx = db.begin_write()?;
+/// tx.series_of::<Sale>("shop.sales")?.insert_record(&sale)?;
+/// tx.commit()?;
+///
+/// let snap = db.begin_read()?;
+/// let sales = snap.series("shop.sales")?.ok_or("no such series")?;
+/// let mut found = Vec::new();
+/// sales.all().for_each_record(|sale: Sale| found.push(sale))?;
+/// assert_eq!(found, [sale]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs as
+/// `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
+///
+/// A record whose time is a [`Timestamp`] goes to and comes from series of any unit, each in its own; the struct's unit is only
+/// that of a series which is made for it. A time that is a number counts steps of the struct's unit: a series of another one is refused.
+pub trait Record: Sized {
+    /// Whether the time means the same in every unit, and `time_in` gives it in each. Where it does not, a series whose unit is not
+    /// the schema's is refused.
+    const ANY_UNIT: bool = false;
+
+    /// The schema; the same for every value of the type.
+    fn schema() -> Schema;
+
+    /// The time in the schema's unit.
+    ///
+    /// # Errors
+    /// `Timestamp` when the unit cannot hold it.
+    fn time(&self) -> Result<i64>;
+
+    /// The time in the unit of a series, which is the schema's unless `ANY_UNIT` says that it need not be. Rounded down to a whole
+    /// step, as any [`Instant`].
+    ///
+    /// # Errors
+    /// `Timestamp` when the unit cannot hold it.
+    #[inline]
+    fn time_in(&self, unit: Unit) -> Result<i64> {
+        let _ = unit;
+        self.time()
+    }
+
+    /// Puts the columns in order.
+    ///
+    /// # Errors
+    /// `Schema` for a value that its column cannot hold.
+    fn write(&self, row: &mut RowWriter<'_>) -> Result<()>;
+
+    /// Takes the columns in order.
+    ///
+    /// # Errors
+    /// `Schema` for a word that is no value of the field; what the file reports.
+    fn read(row: &mut RowReader<'_>) -> Result<Self>;
+}
+
+impl<P: Point> Record for P {
+    fn schema() -> Schema {
+        P::schema()
+    }
+
+    #[inline]
+    fn time(&self) -> Result<i64> {
+        Ok(Point::time(self))
+    }
+
+    #[inline]
+    fn write(&self, row: &mut RowWriter<'_>) -> Result<()> {
+        self.write_words(row.words);
+        Ok(())
+    }
+
+    #[inline]
+    fn read(row: &mut RowReader<'_>) -> Result<Self> {
+        Ok(P::from_words(row.time, row.words))
+    }
+}
+
+/// Takes the columns of a record; see [`Record::write`].
+pub struct RowWriter<'w> {
+    pub(crate) columns: &'w [Column],
+    /// One place a column.
+    pub(crate) words: &'w mut [u64],
+    pub(crate) at: usize,
+    /// `None` where no column is of texts.
+    pub(crate) texts: Option<TextSink<'w>>,
+}
+
+/// Where a record's texts go.
+pub(crate) struct TextSink<'w> {
+    pub(crate) texts: &'w mut Texts,
+    pub(crate) tree: &'w mut Tree,
+    pub(crate) pages: &'w mut tidalite_pager::WriteTxn,
+    pub(crate) broken: &'w mut Option<String>,
+    pub(crate) series: SeriesId,
+}
+
+impl RowWriter<'_> {
+    /// Puts the next column.
+    ///
+    /// # Errors
+    /// `Schema` when the column cannot hold the value, or when there is no further column.
+    #[inline]
+    pub fn put<F: Field>(&mut self, field: &F) -> Result<()> {
+        let at = self.at;
+        if at >= self.words.len() {
+            return Err(too_many(self.columns.len()));
+        }
+        self.words[at] = field.word(self)?;
+        self.at = at + 1;
+        Ok(())
+    }
+
+    /// The word of a text, which is stored with the record.
+    ///
+    /// # Errors
+    /// `Schema` when the column that is put is none of texts, or they are no text of it; `Limit` for one that is too long; a
+    /// full disk.
+    pub fn text(&mut self, value: &Value) -> Result<u64> {
+        let column = &self.columns[self.at];
+        if !column.ty.is_text() {
+            return Err(column.problem("it has no texts"));
+        }
+        let Some(text) = column.text(value)? else {
+            return Ok(column.words().fill());
+        };
+        let Some(sink) = &mut self.texts else {
+            return Err(column.problem("it has no texts"));
+        };
+        let place = (sink.series, self.at);
+        let word = sink.texts.word(sink.pages, sink.tree, place, text);
+        if let Err(error) = &word {
+            *sink.broken = Some(error.to_string());
+        }
+        word
+    }
+
+    /// The column that is put.
+    #[must_use]
+    pub fn column(&self) -> &Column {
+        &self.columns[self.at]
+    }
+}
+
+/// Gives the columns of a record back; see [`Record::read`].
+pub struct RowReader<'r> {
+    pub(crate) columns: &'r [Column],
+    /// The series' own.
+    pub(crate) unit: Unit,
+    pub(crate) time: i64,
+    /// One word a column.
+    pub(crate) words: &'r [u64],
+    pub(crate) at: usize,
+    pub(crate) series: &'r Series<'r>,
+}
+
+impl RowReader<'_> {
+    /// The time in the series' unit.
+    #[must_use]
+    pub fn time(&self) -> i64 {
+        self.time
+    }
+
+    /// The series' unit.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// Takes the next column.
+    ///
+    /// # Errors
+    /// `Schema` when the word is no value of the field, or when there is no further column.
+    #[inline]
+    pub fn take<F: Field>(&mut self) -> Result<F> {
+        let at = self.at;
+        let Some(&word) = self.words.get(at) else {
+            return Err(too_many(self.columns.len()));
+        };
+        let field = F::of_word(word, self)?;
+        self.at = at + 1;
+        Ok(field)
+    }
+
+    /// The text of a word of the column that is taken.
+    ///
+    /// # Errors
+    /// What the file reports; a text that is not there.
+    pub fn text(&self, word: u64) -> Result<Value> {
+        self.series.value(self.at, word)
+    }
+
+    /// The column that is taken.
+    #[must_use]
+    pub fn column(&self) -> &Column {
+        &self.columns[self.at]
+    }
+}
+
+#[cold]
+fn too_many(columns: usize) -> Error {
+    Error::Schema {
+        problem: format!("the record has more fields than the {columns} columns"),
+    }
+}
+
+/// A type that is a column of a record.
+pub trait Field: Sized {
+    /// The column's type; the scale of a decimal is given with the field.
+    const TYPE: ColumnType;
+    /// Whether the column has nulls.
+    const NULLABLE: bool = false;
+
+    /// The word of the value, in the column that `row` stands on.
+    ///
+    /// # Errors
+    /// `Schema` when the column cannot hold it.
+    fn word(&self, row: &mut RowWriter<'_>) -> Result<u64>;
+
+    /// The value of a word of the column that `row` stands on.
+    ///
+    /// # Errors
+    /// `Schema` when it is none.
+    fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self>;
+}
+
+impl Field for f64 {
+    const TYPE: ColumnType = ColumnType::F64;
+
+    #[inline]
+    fn word(&self, _: &mut RowWriter<'_>) -> Result<u64> {
+        Ok(self.to_bits())
+    }
+
+    #[inline]
+    fn of_word(word: u64, _: &mut RowReader<'_>) -> Result<Self> {
+        Ok(Self::from_bits(word))
+    }
+}
+
+impl Field for f32 {
+    const TYPE: ColumnType = ColumnType::F32;
+
+    #[inline]
+    fn word(&self, _: &mut RowWriter<'_>) -> Result<u64> {
+        Ok(WordType::widen(*self))
+    }
+
+    #[inline]
+    fn of_word(word: u64, _: &mut RowReader<'_>) -> Result<Self> {
+        Ok(WordType::narrow(word))
+    }
+}
+
+impl Field for bool {
+    const TYPE: ColumnType = ColumnType::Bool;
+
+    #[inline]
+    fn word(&self, _: &mut RowWriter<'_>) -> Result<u64> {
+        Ok(u64::from(*self))
+    }
+
+    #[inline]
+    fn of_word(word: u64, _: &mut RowReader<'_>) -> Result<Self> {
+        Ok(word != 0)
+    }
+}
+
+macro_rules! integer_fields {
+    ($($own:ty, $wide:ty, $column:ident);*) => {$(
+        impl Field for $own {
+            const TYPE: ColumnType = ColumnType::$column;
+
+            #[inline]
+            fn word(&self, _: &mut RowWriter<'_>) -> Result<u64> {
+                Ok(<$wide>::from(*self) as u64)
+            }
+
+            #[inline]
+            fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self> {
+                let value = word as $wide;
+                Self::try_from(value).map_err(|_| {
+                    row.column().problem(format!("{value} is no {}", stringify!($own)))
+                })
+            }
+        }
+    )*};
+}
+
+integer_fields! {
+    i64, i64, I64; i32, i64, I64; i16, i64, I64; i8, i64, I64;
+    u64, u64, U64; u32, u64, U64; u16, u64, U64; u8, u64, U64
+}
+
+impl Field for Decimal {
+    const TYPE: ColumnType = ColumnType::Decimal(0);
+
+    fn word(&self, row: &mut RowWriter<'_>) -> Result<u64> {
+        row.column().word(&Value::Decimal(*self))
+    }
+
+    fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self> {
+        match row.column().value(word) {
+            Value::Decimal(decimal) => Ok(decimal),
+            other => Err(row.column().problem(format!("{other} is no decimal"))),
+        }
+    }
+}
+
+macro_rules! text_fields {
+    ($($own:ty, $kind:ident);*) => {$(
+        impl Field for $own {
+            const TYPE: ColumnType = ColumnType::$kind;
+
+            fn word(&self, row: &mut RowWriter<'_>) -> Result<u64> {
+                row.text(&Value::$kind(self.clone()))
+            }
+
+            fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self> {
+                match row.text(word)? {
+                    Value::$kind(text) => Ok(text),
+                    other => Err(row.column().problem(format!("{other:?}"))),
+                }
+            }
+        }
+    )*};
+}
+
+text_fields! {
+    String, String; Vec<u8>, Bytes; [u8; 16], Guid
+}
+
+impl<F: Field> Field for Option<F> {
+    const TYPE: ColumnType = F::TYPE;
+    const NULLABLE: bool = true;
+
+    #[inline]
+    fn word(&self, row: &mut RowWriter<'_>) -> Result<u64> {
+        match self {
+            Some(value) => {
+                let word = value.word(row)?;
+                row.column().as_value(word)
+            }
+            None => row.column().word(&Value::Null),
+        }
+    }
+
+    #[inline]
+    fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self> {
+        if row.column().is_null(word) {
+            return Ok(None);
+        }
+        F::of_word(word, row).map(Some)
+    }
+}
+
+/// A type that is the time of a record: `i64` in the record's unit, or [`Timestamp`].
+pub trait RecordTime: Sized {
+    /// Whether it is an instant, which steps of any unit can tell, and not a number of steps of one unit.
+    const ANY_UNIT: bool = false;
+
+    /// In steps of the unit.
+    ///
+    /// # Errors
+    /// `Timestamp` when the unit cannot hold it.
+    fn steps(&self, unit: Unit) -> Result<i64>;
+
+    /// From steps of the unit.
+    ///
+    /// # Errors
+    /// `Timestamp` when the type cannot hold it.
+    fn of_steps(steps: i64, unit: Unit) -> Result<Self>;
+}
+
+impl RecordTime for i64 {
+    #[inline]
+    fn steps(&self, _: Unit) -> Result<i64> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn of_steps(steps: i64, _: Unit) -> Result<Self> {
+        Ok(steps)
+    }
+}
+
+impl RecordTime for Timestamp {
+    const ANY_UNIT: bool = true;
+
+    // Most series count nanoseconds: these need no division.
+    #[inline]
+    fn steps(&self, unit: Unit) -> Result<i64> {
+        match unit {
+            Unit::Nanos => Ok(self.0),
+            unit => self.in_unit(unit),
+        }
+    }
+
+    #[inline]
+    fn of_steps(steps: i64, unit: Unit) -> Result<Self> {
+        if unit == Unit::Nanos {
+            return Ok(Self(steps));
+        }
+        Self::from_steps(steps, unit)
+    }
+}
+
+/// The column of a field; `#[derive(Record)]` calls it.
+#[must_use]
+pub fn column_of<F: Field>(name: &str) -> Column {
+    Column {
+        name: name.to_owned(),
+        ty: F::TYPE,
+        nullable: F::NULLABLE,
+    }
+}
+
+/// The column of a field with a scale; `#[derive(Record)]` calls it. Any type of whole numbers holds the units.
+///
+/// Other types do not compile.
+#[must_use]
+pub fn decimal_of<F: Field>(name: &str, scale: u8) -> Column {
+    const {
+        assert!(
+            matches!(F::TYPE, ColumnType::I64 | ColumnType::Decimal(_)),
+            "a scale belongs to i64 or Decimal"
+        );
+    }
+    Column {
+        ty: ColumnType::Decimal(scale),
+        ..column_of::<F>(name)
+    }
+}

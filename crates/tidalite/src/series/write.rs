@@ -1,0 +1,545 @@
+//! A series of a write transaction: insert, overwrite, append, delete. What it reads of its own stands in `own_reads.rs`.
+
+use crate::catalog::entries::{self, SeriesInfo, wrong_columns};
+use crate::catalog::texts::Texts;
+use crate::series::record::{Record, RowWriter, TextSink};
+use crate::txn::known_times::{Guard, Taken};
+use crate::txn::open_series::OneSeries;
+use crate::txn::write::WriteTxn;
+use crate::types::column::Column;
+use crate::types::error::Result;
+use crate::types::interval::{EVER, inclusive};
+use crate::types::merge_policy::MergePolicy;
+use crate::types::point::{Point, Sample};
+use crate::types::time::Instant;
+use crate::types::value::Value;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_codec::{Rows, RowsRef};
+use tidalite_runs::{Sink, Slot};
+use tidalite_series::Cooling;
+
+/// A series of a write transaction, for changing. Insert anywhere: at the end, before, or at an existing
+/// timestamp (the new row takes the place of the old one, unless the series has another [`MergePolicy`]).
+///
+/// Single inserts only stage a row and do not ask whether the transaction can still be committed: in one that is broken
+/// ([`Error::TransactionBroken`](crate::Error::TransactionBroken)) they may answer `Ok`. The next hand-over of staged rows, `append_rows`, `delete`, `view`
+/// and the commit tell.
+pub struct SeriesMut<'t> {
+    pub(crate) txn: &'t mut WriteTxn,
+    index: usize,
+    pub(crate) slot: Slot,
+    /// As `OneSeries::point`. It and the slot are all that a point asks for: what else is asked stands in `open`.
+    point: bool,
+}
+
+impl<'t> SeriesMut<'t> {
+    #[inline]
+    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
+        let open = &txn.open[index];
+        let (slot, point) = (open.slot, open.point);
+        Self {
+            txn,
+            index,
+            slot,
+            point,
+        }
+    }
+
+    #[inline]
+    fn open(&self) -> &OneSeries {
+        &self.txn.open[self.index]
+    }
+
+    #[inline]
+    fn columns(&self) -> usize {
+        self.open().columns as usize
+    }
+
+    /// Whether there is a column of texts.
+    #[inline]
+    pub(crate) fn has_texts(&self) -> bool {
+        self.open().texts
+    }
+
+    /// Whether times that are taken have to be told from others (`duplicates.rs`).
+    #[inline]
+    fn is_guarded(&self) -> bool {
+        self.open().guard.is_some()
+    }
+
+    /// What is known of the times of a guarded series.
+    pub(crate) fn guard(&mut self) -> &mut Guard {
+        self.txn.open[self.index].guard.get_or_insert_default()
+    }
+
+    /// Changes what becomes of rows at times that are taken, from the next row on; rows that are there stay as they are, those
+    /// that [`MergePolicy::KeepAll`] kept too, be they equal.
+    ///
+    /// # Errors
+    /// What the file reports.
+    pub fn set_merge(&mut self, merge: MergePolicy) -> Result<()> {
+        let info = Arc::clone(&self.txn.open[self.index].info);
+        if info.merge == merge {
+            return self.txn.check_usable();
+        }
+        self.txn.settle(self.slot)?;
+        let info = self
+            .txn
+            .changing(|txn| entries::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
+        let several = merge.keeps_several();
+        if several != self.keeps_several() {
+            self.txn.staging.keep_all(self.slot, several);
+        }
+        let open = &mut self.txn.open[self.index];
+        open.learn(info);
+        open.guard = (merge != MergePolicy::Replace).then(Box::default);
+        self.point = open.point;
+        Ok(())
+    }
+
+    /// Name, schema, id.
+    #[must_use]
+    pub fn info(&self) -> &SeriesInfo {
+        &self.txn.open[self.index].info
+    }
+
+    pub(crate) fn info_arc(&self) -> &Arc<SeriesInfo> {
+        &self.txn.open[self.index].info
+    }
+
+    /// The number of the series in this file.
+    #[must_use]
+    pub fn id(&self) -> SeriesId {
+        self.info().id
+    }
+
+    /// Inserts a default point with flags 0, or overwrites the one at that time.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns; `Timestamp` for a text that is none; a full disk.
+    pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
+        self.txn.open[self.index].expect_record(<Sample as Point>::schema, true)?;
+        let time = t.in_unit(self.info().schema.unit)?;
+        self.insert_point(time, 0, value)
+    }
+
+    /// Inserts a row of two columns, flags and value, at a raw time in the series' unit.
+    ///
+    /// # Errors
+    /// `Schema` when the series has not two columns; a full disk.
+    #[inline]
+    pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+        if self.point
+            && self
+                .txn
+                .staging
+                .push_easy(self.slot, time, flags as u64, value.to_bits())
+        {
+            return Ok(());
+        }
+        self.insert_point_seldom(time, flags, value)
+    }
+
+    #[inline(never)]
+    fn insert_point_seldom(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+        if !self.point {
+            if self.is_guarded() {
+                return self.insert_row(time, &[flags as u64, value.to_bits()]);
+            }
+            return self.wrong_columns(2);
+        }
+        if self
+            .txn
+            .staging
+            .push_point(self.slot, time, flags as u64, value.to_bits())
+        {
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a row: a raw time in the series' unit and one word a column.
+    ///
+    /// # Errors
+    /// `Schema` when the words are not as many as the columns; a full disk.
+    #[inline]
+    pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
+        if self.columns() != words.len() {
+            return self.wrong_columns(words.len());
+        }
+        if self.has_texts() {
+            self.expect_texts(|c| &words[c..=c])?;
+        }
+        if self.is_guarded() {
+            if self.look(time)? == Taken::Free {
+                self.stage_guarded(time, words)?;
+            }
+            return Ok(());
+        }
+        if self.txn.staging.push(self.slot, time, words) {
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Stages a row that `look` has let pass, as the merge policy has it.
+    fn stage_guarded(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
+        match self.info().merge {
+            MergePolicy::KeepAll => return self.keep(time, words).map(|()| Taken::Free),
+            MergePolicy::KeepDistinct => return self.keep_distinct(time, words),
+            _ => self.note(time),
+        }
+        if self.txn.staging.push(self.slot, time, words) {
+            self.txn.flush_staging()?;
+        }
+        Ok(Taken::Free)
+    }
+
+    /// Inserts a row whose words `put` makes, with the texts that it has.
+    #[inline]
+    fn insert_made(
+        &mut self,
+        time: i64,
+        put: impl FnOnce(&mut Self, &mut [u64]) -> Result<()>,
+    ) -> Result<()> {
+        let mut words = [0u64; COLUMNS_MAX];
+        let words = &mut words[..self.columns()];
+        if self.is_guarded() {
+            return self.insert_made_guarded(time, words, put);
+        }
+        put(self, words)?;
+        self.insert_row(time, words)
+    }
+
+    /// No text stays of a row that is left out, or refused since its time is full.
+    #[inline(never)]
+    fn insert_made_guarded(
+        &mut self,
+        time: i64,
+        words: &mut [u64],
+        put: impl FnOnce(&mut Self, &mut [u64]) -> Result<()>,
+    ) -> Result<()> {
+        if self.look(time)? == Taken::LeftOut {
+            return Ok(());
+        }
+        let (id, mut ends) = (self.id(), Vec::new());
+        if self.has_texts() && self.keeps_several() {
+            for c in 0..words.len() {
+                if self.is_text(c) {
+                    let txn = &mut *self.txn;
+                    let end = txn.texts.end(&txn.pages, &txn.roots.texts, (id, c))?;
+                    ends.push((c, end));
+                }
+            }
+        }
+        put(self, words)?;
+        if self.has_texts() {
+            self.expect_texts(|c| &words[c..=c])?;
+        }
+        let taken = self.stage_guarded(time, words);
+        if !matches!(taken, Ok(Taken::Free)) {
+            for (c, end) in ends {
+                self.txn.texts.take_back((id, c), end);
+            }
+        }
+        taken.map(|_| ())
+    }
+
+    /// Inserts a row: a time and one value a column, for who knows the columns at run time only.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Column, ColumnType, Decimal, MemoryStorage, Options, Schema, Unit, Value};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let shop = Schema::new(Unit::Seconds, [("open", ColumnType::Bool)])
+    ///     .with(Column::nullable("till", ColumnType::Decimal(2)));
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series_with("shop", &shop)?;
+    /// let amount = Decimal { units: 1999, scale: 2 };
+    /// series.insert_values(1_i64, &[true.into(), amount.into()])?;
+    /// series.insert_values(2_i64, &[false.into(), Value::Null])?;
+    /// assert!(series.insert_values(3_i64, &[Value::Null, Value::Null]).is_err());
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let series = snap.series("shop")?.ok_or("no such series")?;
+    /// assert_eq!(series.all().aggregate(1)?.sum(), 19.99);
+    /// let last = series.latest()?.ok_or("no row")?;
+    /// assert_eq!(series.values(&last)?, [Value::Bool(false), Value::Null]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` when the values do not fit the columns; `Timestamp`; a full disk.
+    pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
+        if values.len() != self.columns() {
+            return self.wrong_columns(values.len());
+        }
+        let info = Arc::clone(&self.txn.open[self.index].info);
+        let time = t.in_unit(info.schema.unit)?;
+        self.insert_made(time, |series, words| {
+            for (c, value) in values.iter().enumerate() {
+                words[c] = series.word(c, value)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The word of a value of a column, for `insert_row` and `append_rows`: a text is stored with it, if it is new.
+    ///
+    /// # Errors
+    /// `Schema` when the value does not fit the column; `Limit` for a text that is too long; a full disk.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    pub fn word(&mut self, column: usize, value: &Value) -> Result<u64> {
+        let info = Arc::clone(&self.txn.open[self.index].info);
+        let own = &info.schema.columns[column];
+        if !own.ty.is_text() {
+            return own.word(value);
+        }
+        match own.text(value)? {
+            Some(text) => self.text_word(column, text),
+            None => Ok(own.words().fill()),
+        }
+    }
+
+    /// The word of a text.
+    pub(crate) fn text_word(&mut self, column: usize, text: &[u8]) -> Result<u64> {
+        let place = (self.id(), column);
+        self.txn.changing(|txn| {
+            txn.texts
+                .word(&mut txn.pages, &mut txn.roots.texts, place, text)
+        })
+    }
+
+    /// Words of texts have to be those of texts: no row may point into nothing. `words` gives those of a column.
+    fn expect_texts<'w>(&mut self, words: impl Fn(usize) -> &'w [u64]) -> Result<()> {
+        let info = Arc::clone(&self.txn.open[self.index].info);
+        for (c, column) in info.schema.columns.iter().enumerate() {
+            if !column.ty.is_text() {
+                continue;
+            }
+            for &word in words(c) {
+                let txn = &mut *self.txn;
+                if !column.is_null(word)
+                    && !txn
+                        .texts
+                        .knows(&txn.pages, &txn.roots.texts, (info.id, c), word)?
+                {
+                    return Err(column.problem(format!("{word} is the number of no text")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts a record: a [`Timestamp`](crate::Timestamp) in the unit of the series, at the last whole step at or before it.
+    ///
+    /// # Errors
+    /// `Schema` when the series has other columns than the record, or another unit than a record whose time is a number; a full
+    /// disk.
+    #[inline]
+    pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
+        self.txn.open[self.index].expect_record(R::schema, R::ANY_UNIT)?;
+        let unit = self.info().schema.unit;
+        self.insert_made(record.time_in(unit)?, |series, words| {
+            let txn = &mut *series.txn;
+            let info = &txn.open[series.index].info;
+            record.write(&mut RowWriter {
+                columns: &info.schema.columns,
+                words,
+                at: 0,
+                texts: Some(TextSink {
+                    texts: &mut txn.texts,
+                    tree: &mut txn.roots.texts,
+                    pages: &mut txn.pages,
+                    broken: &mut txn.broken,
+                    series: info.id,
+                }),
+            })
+        })
+    }
+
+    /// Adds columns behind those that the series has. In the rows that are there they are null, or zero in a column without
+    /// nulls; nothing of these is rewritten but what still waits in the front.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Column, ColumnType, MemoryStorage, Options, Value};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("load")?;
+    /// series.insert(1_i64, 0.5)?;
+    /// series.add_columns(&[Column::nullable("cores", ColumnType::U64)])?;
+    /// series.insert_values(2_i64, &[0.into(), 0.75.into(), 8u64.into()])?;
+    /// let series = series.view()?;
+    /// assert_eq!(series.all().aggregate(2)?.count(), 1);
+    /// let first = series.at(1_i64)?.ok_or("no row")?;
+    /// assert_eq!(series.values(&first)?[2], Value::Null);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Schema` for a name that is there already, or too many columns; `Limit` when a time has more rows than a series of so many
+    /// columns takes; a damaged block in the way; a full disk.
+    ///
+    /// # Cost
+    /// The rows of the series that are not yet in leaves go there.
+    pub fn add_columns(&mut self, columns: &[Column]) -> Result<()> {
+        let info = Arc::clone(&self.txn.open[self.index].info);
+        let mut schema = info.schema.clone();
+        schema.columns.extend_from_slice(columns);
+        schema.validate()?;
+        self.expect_room_with(schema.columns.len())?;
+        let types = info.schema.word_types();
+        let all = schema.word_types();
+        let (id, slot) = (info.id, self.slot);
+        self.txn.settle(slot)?;
+        let (info, slot) = self.txn.changing(|txn| {
+            let mut waiting = Rows::new(types.len());
+            txn.front.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
+            let late = Rows::merge_newest(waiting.view(), txn.staging.rows(slot));
+            if !late.is_empty() {
+                // The front keeps rows by their layout: there is one for all rows of a series.
+                let (from, to) = EVER;
+                txn.staging.delete(slot, from, to);
+                txn.front.delete(&mut txn.pages, id, &types, EVER)?;
+                txn.leaves.link(&mut txn.pages, id, &types, late.view())?;
+            }
+            let added = &all[types.len()..];
+            txn.leaves.add_columns(&mut txn.pages, id, &types, added)?;
+            let info = entries::change_schema(&mut txn.roots, &mut txn.pages, &info, schema)?;
+            Ok((info, txn.staging.renew(id, &all)))
+        })?;
+        if info.merge.keeps_several() {
+            self.txn.staging.keep_all(slot, true);
+            *self.guard() = Guard::default();
+        }
+        self.slot = slot;
+        self.txn.open.widened(self.index, info, slot);
+        self.point = self.open().point;
+        Ok(())
+    }
+
+    /// Inserts many rows, in any order: times and one slice of words a column, all of the same length.
+    ///
+    /// # Errors
+    /// `Schema` when columns or lengths do not fit; a full disk.
+    pub fn append_rows(&mut self, times: &[i64], columns: &[&[u64]]) -> Result<()> {
+        if columns.len() != self.columns() || columns.iter().any(|c| c.len() != times.len()) {
+            return self.wrong_columns(columns.len());
+        }
+        self.txn.check_usable()?;
+        if self.has_texts() {
+            self.expect_texts(|c| columns[c])?;
+        }
+        if self.is_guarded() && self.keeps_several() {
+            return self.keep_rows(RowsRef::new(times, columns));
+        }
+        if self.is_guarded() {
+            let places = self.admitted(times)?;
+            return match places {
+                None => {
+                    self.stage(RowsRef::new(times, columns))?;
+                    self.note_all(times.iter().copied());
+                    Ok(())
+                }
+                Some(places) => {
+                    let kept: Vec<i64> = places.iter().map(|&i| times[i as usize]).collect();
+                    let words = columns.iter().map(|column| {
+                        let words = places.iter().map(|&i| column[i as usize]);
+                        words.collect::<Vec<u64>>()
+                    });
+                    let words: Vec<Vec<u64>> = words.collect();
+                    let words: Vec<&[u64]> = words.iter().map(|column| &column[..]).collect();
+                    self.stage(RowsRef::new(&kept, &words))?;
+                    self.note_all(kept.iter().copied());
+                    Ok(())
+                }
+            };
+        }
+        self.stage(RowsRef::new(times, columns))
+    }
+
+    fn stage(&mut self, rows: RowsRef<'_>) -> Result<()> {
+        let mut at = 0;
+        while at < rows.len() {
+            at += self
+                .txn
+                .staging
+                .append(self.slot, rows.slice(at..rows.len()));
+            self.txn.flush_staging()?;
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of an interval of raw times; returns how many there were. Aggregates are right
+    /// at once.
+    ///
+    /// # Errors
+    /// A damaged block in the way; a full disk.
+    pub fn delete(&mut self, times: impl RangeBounds<i64>) -> Result<u64> {
+        let (from, to) = inclusive(&times);
+        if from > to {
+            return Ok(0);
+        }
+        let removed = self.rows_within(from, to)?;
+        if removed == 0 {
+            return Ok(0);
+        }
+        if self.is_guarded() {
+            *self.guard() = Guard::default();
+        }
+        let (id, slot) = (self.id(), self.slot);
+        let types = self.info().schema.word_types();
+        self.txn.pages.free_space();
+        self.txn.changing(|txn| {
+            txn.staging.delete(slot, from, to);
+            txn.front.delete(&mut txn.pages, id, &types, (from, to))?;
+            txn.leaves.delete(&mut txn.pages, id, &types, (from, to))
+        })?;
+        if self.has_texts() {
+            self.trim_texts()?;
+        }
+        Ok(removed)
+    }
+
+    /// Makes leaves cold; whether some are left for another step.
+    pub(crate) fn cool(&mut self, before: i64, step: &mut Cooling) -> Result<bool> {
+        let id = self.id();
+        let types = self.info().schema.word_types();
+        if !tidalite_codec::COLD {
+            let found = "leaves in cold form were asked for".to_owned();
+            let expected = "a build with the feature `cold`: turn it on and build again".to_owned();
+            return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
+        }
+        self.txn.settle(self.slot)?;
+        self.txn
+            .changing(|txn| txn.leaves.cool(&mut txn.pages, id, &types, before, step))
+    }
+
+    /// Frees the texts that lie before those of the rows that are left.
+    fn trim_texts(&mut self) -> Result<()> {
+        let info = Arc::clone(&self.txn.open[self.index].info);
+        for (c, column) in info.schema.columns.iter().enumerate() {
+            if !column.ty.is_text() {
+                continue;
+            }
+            let whole = self.view()?.all().aggregate(c)?;
+            let least = whole.stats().min().map(|(word, _)| word);
+            self.txn.changing(|txn| {
+                let tree = &mut txn.roots.texts;
+                Texts::trim(&mut txn.pages, tree, (info.id, c), least)
+            })?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn wrong_columns<T>(&self, found: usize) -> Result<T> {
+        Err(wrong_columns(self.info(), self.columns(), found))
+    }
+}

@@ -1,0 +1,60 @@
+//! The bounds of a range of keys, or of pairs, as owned bytes.
+
+use crate::tables::key_range::KeyRange;
+use std::ops::{Bound, RangeBounds};
+
+/// Where a range of keys begins and ends.
+pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+pub(crate) fn owned(range: &impl KeyRange) -> Ends {
+    let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
+    (owned(range.begin()), owned(range.end()))
+}
+
+/// The range of all keys that begin with `prefix`.
+pub(crate) fn prefixed(prefix: &[u8]) -> Ends {
+    let mut end = prefix.to_vec();
+    while end.last() == Some(&u8::MAX) {
+        end.pop();
+    }
+    let end = match end.last_mut() {
+        Some(last) => {
+            *last += 1;
+            Bound::Excluded(end)
+        }
+        None => Bound::Unbounded,
+    };
+    (Bound::Included(prefix.to_vec()), end)
+}
+
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+
+/// Where a range of pairs begins and ends.
+pub(crate) type PairEnds = (Bound<Pair>, Bound<Pair>);
+
+/// The pairs whose keys lie in a range: from the least value of its first key, to before the least value of the first key beyond it.
+pub(crate) fn pairs_between(begin: Bound<&[u8]>, end: Bound<&[u8]>) -> PairEnds {
+    let least = |key: &[u8]| (key.to_vec(), Vec::new());
+    // The least key above one ends in a zero byte more.
+    let beyond = |key: &[u8]| ([key, &[0]].concat(), Vec::new());
+    let begin = match begin {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Included(least(key)),
+        Bound::Excluded(key) => Bound::Included(beyond(key)),
+    };
+    let end = match end {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Excluded(beyond(key)),
+        Bound::Excluded(key) => Bound::Excluded(least(key)),
+    };
+    (begin, end)
+}
+
+pub(crate) fn owned_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    range: &impl RangeBounds<(K, V)>,
+) -> PairEnds {
+    let owned = |bound: Bound<&(K, V)>| {
+        bound.map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec()))
+    };
+    (owned(range.start_bound()), owned(range.end_bound()))
+}

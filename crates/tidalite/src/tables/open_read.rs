@@ -1,0 +1,79 @@
+//! Tables of a snapshot, or of a write transaction as it stood.
+
+use crate::catalog::table_name::Named;
+use crate::catalog::table_roots::find_table;
+use crate::tables::multi::MultiTable;
+use crate::tables::open_write::expect_kind;
+use crate::tables::table::Table;
+use crate::txn::open_table::{TABLE_NAME_BYTES_MAX, names};
+use crate::txn::pages::ReadSource;
+use crate::txn::read::Reading;
+use crate::types::error::Result;
+use tidalite_kv::Tree;
+
+impl<S: ReadSource> Reading<S> {
+    /// The table with this name.
+    ///
+    /// # Errors
+    /// `TableKind` for a table of multi-values; a damaged or unreadable page.
+    pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
+        let found = expect_kind(self.find(name)?, name, false)?;
+        Ok(found.map(|(named, tree)| Table::new(self.pages.view(), tree, named)))
+    }
+
+    /// The table of multi-values with this name.
+    ///
+    /// # Errors
+    /// `TableKind` for a table that has one value a key; a damaged or unreadable page.
+    pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
+        let found = expect_kind(self.find(name)?, name, true)?;
+        let named = |(named, tree)| MultiTable::new(self.pages.view(), tree, named);
+        Ok(found.map(named))
+    }
+
+    /// Whether the table with this name has multi-values; `None` without one.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
+        Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
+    }
+
+    /// The names of all tables, in order.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn tables(&self) -> Result<Vec<String>> {
+        names(&self.begun.roots, &self.pages, &self.begun.open)
+    }
+
+    /// A table's name and root.
+    fn find(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+        match self.begun.open.iter().find(|open| open.name == name) {
+            Some(open) => Ok(Some((Named::Lent(&open.name), open.tree))),
+            None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
+            // One that may be taken away has to read what it tells.
+            None if self.pages.may_end() => self.look_for(name),
+            None => self.find_kept(name),
+        }
+    }
+
+    /// As `find`, by what a snapshot of this commit has found.
+    fn find_kept(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+        let kept = &self.begun.tables;
+        if let Some((name, tree)) = kept.get(name) {
+            return Ok(Some((Named::Lent(name), tree)));
+        }
+        let found = self.look_for(name)?;
+        if let Some((_, tree)) = found {
+            kept.note(name, tree);
+        }
+        Ok(found)
+    }
+
+    /// As `find`, in the catalog.
+    fn look_for(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+        let found = find_table(&self.begun.roots, &self.pages, name)?;
+        Ok(found.map(|(_, tree)| (Named::of(name), tree)))
+    }
+}

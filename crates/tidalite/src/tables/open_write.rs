@@ -1,0 +1,363 @@
+//! Which tables there are: opening, listing, renaming, dropping. All of it is part of the transaction.
+
+use crate::catalog::table_name::Named;
+use crate::catalog::table_roots::find_table;
+use crate::tables::multi::MultiTable;
+use crate::tables::multi_mut::MultiTableMut;
+use crate::tables::table::Table;
+use crate::tables::table_mut::TableMut;
+use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX, names};
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use tidalite_kv::{Ending, Tree};
+
+/// Passes a table of this kind on; another is an error.
+pub(crate) fn expect_kind<'a>(
+    found: Option<(Named<'a>, Tree)>,
+    name: &str,
+    multi: bool,
+) -> Result<Option<(Named<'a>, Tree)>> {
+    match found {
+        Some((_, tree)) if tree.is_multi() != multi => Err(Error::TableKind {
+            table: name.to_owned(),
+            multi: tree.is_multi(),
+        }),
+        found => Ok(found),
+    }
+}
+
+impl WriteTxn {
+    /// The place of a table among the open ones. `create`: make it if it is not there, of this kind. Without, any kind
+    /// is opened.
+    pub(crate) fn open_table(&mut self, name: &str, create: Option<bool>) -> Result<Option<usize>> {
+        self.check_usable()?;
+        let wrong = |tree: &Tree| create.is_some_and(|multi| multi != tree.is_multi());
+        if let Some(index) = self.tables.iter().position(|table| table.name == name) {
+            let tree = &self.tables[index].tree;
+            if wrong(tree) {
+                let multi = tree.is_multi();
+                return Err(Error::TableKind {
+                    table: name.to_owned(),
+                    multi,
+                });
+            }
+            return Ok(Some(index));
+        }
+        if let Some(table) = self.take_known(name) {
+            let multi = table.tree.is_multi();
+            self.tables.push(table);
+            if create.is_some_and(|wanted| wanted != multi) {
+                let table = name.to_owned();
+                return Err(Error::TableKind { table, multi });
+            }
+            return Ok(Some(self.tables.len() - 1));
+        }
+        self.check_table_name(name)?;
+        let found = find_table(&self.roots, &self.pages, name)?;
+        let created = found.is_none();
+        let (id, tree) = match (found, create) {
+            (Some((_, tree)), _) if wrong(&tree) => {
+                let multi = tree.is_multi();
+                return Err(Error::TableKind {
+                    table: name.to_owned(),
+                    multi,
+                });
+            }
+            (Some(found), _) => found,
+            (None, None) => return Ok(None),
+            (None, Some(multi)) => {
+                let id = self.roots.next_table;
+                self.roots.next_table += 1;
+                let tree = if multi {
+                    Tree::new_multi(id)
+                } else {
+                    Tree::new(id)
+                };
+                (id, tree)
+            }
+        };
+        self.tables.push(OpenTable {
+            name: name.to_owned(),
+            id,
+            tree,
+            ending: Ending::default(),
+            changed: created,
+            created,
+        });
+        Ok(Some(self.tables.len() - 1))
+    }
+
+    /// A table as the transaction before left it.
+    fn take_known(&mut self, name: &str) -> Option<OpenTable> {
+        let (catalog, known) = &mut self.known;
+        let at = known.iter().position(|table| table.name == name)?;
+        if *catalog != self.roots.tables {
+            return None;
+        }
+        let table = known.swap_remove(at);
+        Some(OpenTable {
+            ending: Ending::default(),
+            changed: false,
+            ..table
+        })
+    }
+
+    fn check_table_name(&self, name: &str) -> Result<()> {
+        let most = TABLE_NAME_BYTES_MAX.min(self.key_bytes_max());
+        if !name.is_empty() && name.len() <= most {
+            return Ok(());
+        }
+        let problem = format!("{} bytes, 1 to {most} can be", name.len());
+        Err(Error::Name {
+            name: name.to_owned(),
+            problem,
+        })
+    }
+
+    pub(crate) fn table_name(&self, index: usize) -> String {
+        self.tables[index].name.clone()
+    }
+
+    /// Opens a table for changing; creates it when there is none. One table at a time is open so; what is only to be looked at is better asked
+    /// of [`view_table`](Self::view_table), which creates nothing.
+    ///
+    /// A table and its index, changed together: whoever reads sees both changes or neither.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// use tidalite::{Result, WriteTxn};
+    ///
+    /// /// The city of each person, and the persons of each city.
+    /// fn move_to(tx: &mut WriteTxn, person: &[u8], city: &[u8]) -> Result<()> {
+    ///     let old = tx.table("city of")?.replace(person, city)?;
+    ///     let mut index = tx.multi_table("persons in")?;
+    ///     if let Some(old) = old {
+    ///         index.remove(&old, person)?;
+    ///     }
+    ///     index.put(city, person)?;
+    ///     Ok(())
+    /// }
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// for (person, city) in [("ann", "Oslo"), ("ben", "Oslo"), ("eve", "Rome")] {
+    ///     move_to(&mut tx, person.as_bytes(), city.as_bytes())?;
+    /// }
+    /// // The index is looked into, what it tells copied; then both are changed.
+    /// let mut persons = Vec::new();
+    /// if let Some(index) = tx.view_multi_table("persons in")? {
+    ///     for pair in index.values(b"Oslo")? {
+    ///         persons.push(pair?.1);
+    ///     }
+    /// }
+    /// for person in &persons {
+    ///     move_to(&mut tx, person, b"Rome")?;
+    /// }
+    /// // Any number of tables can be looked at side by side.
+    /// let (cities, index) = (tx.view_table("city of")?, tx.view_multi_table("persons in")?);
+    /// let (cities, index) = (cities.ok_or("no table")?, index.ok_or("no table")?);
+    /// assert_eq!(cities.get(b"ben")?, Some(b"Rome".to_vec()));
+    /// assert_eq!((index.count_of(b"Oslo")?, index.count_of(b"Rome")?), (0, 3));
+    /// tx.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Name` for an empty or too long name; `TableKind` for a table of multi-values; `TransactionBroken`; what the file reports.
+    ///
+    /// # Cost
+    /// A search among the tables that are open; the first time in a transaction a descent in the catalog of tables, which is left out for the tables
+    /// that the transaction before had open.
+    pub fn table(&mut self, name: &str) -> Result<TableMut<'_>> {
+        match self.open_table(name, Some(false))? {
+            Some(index) => Ok(TableMut::new(self, index)),
+            None => unreachable!("it is created"),
+        }
+    }
+
+    /// Opens a table that is there; `None`, and nothing is created, when it is not.
+    ///
+    /// # Errors
+    /// As for `table`.
+    pub fn table_if_exists(&mut self, name: &str) -> Result<Option<TableMut<'_>>> {
+        let Some(index) = self.open_table(name, None)? else {
+            return Ok(None);
+        };
+        if self.tables[index].tree.is_multi() {
+            return Err(Error::TableKind {
+                table: name.to_owned(),
+                multi: true,
+            });
+        }
+        Ok(Some(TableMut::new(self, index)))
+    }
+
+    /// Opens a table whose keys have sorted sets of values; creates it when there is none.
+    ///
+    /// # Errors
+    /// `Name` for an empty or too long name; `TableKind` for a table that has one value a key; what the file reports.
+    pub fn multi_table(&mut self, name: &str) -> Result<MultiTableMut<'_>> {
+        match self.open_table(name, Some(true))? {
+            Some(index) => Ok(MultiTableMut::new(self, index)),
+            None => unreachable!("it is created"),
+        }
+    }
+
+    /// Opens a table of multi-values that is there; `None`, and nothing is created, when it is not.
+    ///
+    /// # Errors
+    /// As for `multi_table`.
+    pub fn multi_table_if_exists(&mut self, name: &str) -> Result<Option<MultiTableMut<'_>>> {
+        let Some(index) = self.open_table(name, None)? else {
+            return Ok(None);
+        };
+        if !self.tables[index].tree.is_multi() {
+            return Err(Error::TableKind {
+                table: name.to_owned(),
+                multi: false,
+            });
+        }
+        Ok(Some(MultiTableMut::new(self, index)))
+    }
+
+    /// A table as it stands in this transaction, for reading, own writes included; `None`, and nothing is created, when it is not there. Any number of
+    /// tables can be read side by side, until the transaction changes something: what is to be written then is copied out before. To read
+    /// one while another is changed, see [`reader`](Self::reader).
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("limits")?.put(b"speed", b"7")?;
+    /// let limit = match tx.view_table("limits")? {
+    ///     Some(limits) => limits.get(b"speed")?,
+    ///     None => None,
+    /// };
+    /// tx.table("wanted")?.put(b"speed", &limit.unwrap_or_default())?;
+    /// assert!(tx.view_table("misspelt")?.is_none());
+    /// assert_eq!(tx.tables()?, ["limits", "wanted"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `TableKind` for a table of multi-values; `TransactionBroken`; a damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As of [`table`](Self::table), but a table that the transaction has not opened is looked for each time.
+    pub fn view_table(&self, name: &str) -> Result<Option<Table<'_>>> {
+        let found = expect_kind(self.find(name)?, name, false)?;
+        Ok(found.map(|(named, tree)| Table::new(self.pages_view(), tree, named)))
+    }
+
+    /// As [`view_table`](Self::view_table), for a table of multi-values.
+    ///
+    /// # Errors
+    /// `TableKind` for a table that has one value a key; `TransactionBroken`; a damaged or unreadable page.
+    pub fn view_multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
+        let found = expect_kind(self.find(name)?, name, true)?;
+        Ok(found.map(|(named, tree)| MultiTable::new(self.pages_view(), tree, named)))
+    }
+
+    /// Whether the table with this name has multi-values; `None` without one.
+    ///
+    /// # Errors
+    /// `TransactionBroken`; a damaged or unreadable page.
+    pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
+        Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
+    }
+
+    /// A table's name, and its root as it stands, without opening it.
+    fn find(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+        self.check_usable()?;
+        let (catalog, known) = &self.known;
+        let known = known.iter().filter(|_| *catalog == self.roots.tables);
+        let mut at_hand = self.tables.iter().chain(known);
+        match at_hand.find(|table| table.name == name) {
+            Some(table) => Ok(Some((Named::Lent(&table.name), table.tree))),
+            None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
+            None => {
+                let found = find_table(&self.roots, &self.pages, name)?;
+                Ok(found.map(|(_, tree)| (Named::of(name), tree)))
+            }
+        }
+    }
+
+    /// The names of all tables as they stand in this transaction, in order.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn tables(&self) -> Result<Vec<String>> {
+        self.check_usable()?;
+        names(&self.roots, &self.pages, &self.tables)
+    }
+
+    /// Removes a table with all that is in it; returns whether it was there. Cost: as clearing it.
+    ///
+    /// # Errors
+    /// A damaged page; the transaction can then only be rolled back.
+    pub fn drop_table(&mut self, name: &str) -> Result<bool> {
+        let Some(index) = self.open_table(name, None)? else {
+            return Ok(false);
+        };
+        self.pages.free_space();
+        self.changing(|txn| {
+            txn.tables[index].tree.clear(&mut txn.pages)?;
+            txn.forget_table(index)
+        })?;
+        Ok(true)
+    }
+
+    /// Gives a table another name; returns whether it was there. Nothing but the catalog is written.
+    ///
+    /// # Errors
+    /// `Name` when the new name cannot be, or is that of another table.
+    pub fn rename_table(&mut self, from: &str, to: &str) -> Result<bool> {
+        self.check_table_name(to)?;
+        let Some(index) = self.open_table(from, None)? else {
+            return Ok(false);
+        };
+        if from == to {
+            return Ok(true);
+        }
+        if self.open_table(to, None)?.is_some() {
+            return Err(Error::Name {
+                name: to.to_owned(),
+                problem: "a table has this name already".into(),
+            });
+        }
+        self.changing(|txn| {
+            let mut table = txn.tables[index].clone();
+            txn.forget_table(index)?;
+            table.name = to.to_owned();
+            table.created = true;
+            table.changed = true;
+            txn.tables.push(table);
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// Takes a table out of the catalog and out of the open ones.
+    fn forget_table(&mut self, index: usize) -> Result<()> {
+        let table = self.tables.swap_remove(index);
+        if !table.created {
+            self.roots
+                .tables
+                .remove(&mut self.pages, table.name.as_bytes())?;
+            self.roots.inline.retain(|(id, _)| *id != table.id);
+        }
+        Ok(())
+    }
+
+    /// An open table for reading.
+    pub(crate) fn opened_view(&self, index: usize) -> Result<Table<'_>> {
+        self.check_usable()?;
+        let OpenTable { name, tree, .. } = &self.tables[index];
+        Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
+    }
+
+    /// The same of a table of multi-values.
+    pub(crate) fn opened_multi_view(&self, index: usize) -> Result<MultiTable<'_>> {
+        self.check_usable()?;
+        let OpenTable { name, tree, .. } = &self.tables[index];
+        Ok(MultiTable::new(self.pages_view(), *tree, Named::Lent(name)))
+    }
+}

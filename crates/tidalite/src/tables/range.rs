@@ -1,0 +1,339 @@
+//! Ranges of tables as iterators from both ends.
+//!
+//! How many entries are left is known from ranks (a descent for each bound), so that the two ends need not compare keys to know where
+//! they meet.
+
+use crate::tables::bounds::{Ends, Pair, PairEnds, owned, owned_pairs, pairs_between, prefixed};
+use crate::tables::key_range::KeyRange;
+use crate::tables::multi::{MultiCursor, MultiTable};
+use crate::tables::table::{Lent, Table, TableCursor};
+use crate::types::error::Result;
+use std::iter::FusedIterator;
+use std::ops::{Bound, RangeBounds};
+use tidalite_base::Corrupt;
+
+/// One item at least, and as many as are left: it may be an error, after which there are no more. So it is no `ExactSizeIterator`.
+fn size_hint(left: u64) -> (usize, Option<usize>) {
+    (usize::from(left > 0), usize::try_from(left).ok())
+}
+
+fn fewer() -> crate::Error {
+    Corrupt::new("table", 0, "fewer entries", "those that its branches count").into()
+}
+
+/// Entries of a range from either end: key and value. After an error there are no more; but for that, `left` is exact.
+pub struct TableRange<'a> {
+    front: TableCursor<'a>,
+    back: TableCursor<'a>,
+    ends: Ends,
+    left: u64,
+}
+
+impl Table<'_> {
+    /// The entries with keys in a range, from either end (`rev`). Bounds the wrong way round hold nothing. A nested table
+    /// is an error of its entry (`IsTable`), see [`cursor`](Self::cursor) for those.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("t")?.extend([("a", "1"), ("ab", "2"), ("b", "3")])?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let table = snap.table("t")?.ok_or("no table")?;
+    /// let found: Result<Vec<_>, _> = table.prefix(b"a")?.rev().collect();
+    /// let keys: Vec<_> = found?.into_iter().map(|(key, _)| key).collect();
+    /// assert_eq!(keys, [b"ab".to_vec(), b"a".to_vec()]);
+    /// assert_eq!(table.range("ab"..)?.left(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// A descent for each bound; then one for the first entry from each end.
+    pub fn range(&self, range: impl KeyRange) -> Result<TableRange<'_>> {
+        let left = self.count_range((range.begin(), range.end()))?;
+        Ok(self.between(owned(&range), left))
+    }
+
+    /// True without entries. Reads nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The entry with the least key. Cost: one page per level.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut table = tx.table("t")?;
+    /// assert!(table.view()?.is_empty() && table.view()?.first()?.is_none());
+    /// table.extend([("a", "1"), ("b", "2")])?;
+    /// let view = table.view()?;
+    /// let (key, value) = view.last()?.ok_or("no entry")?;
+    /// assert_eq!((&key[..], &value[..]), (&b"b"[..], &b"2"[..]));
+    /// assert_eq!(view.iter().count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; `IsTable` where a nested table is.
+    pub fn first(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
+        let mut cursor = self.cursor();
+        cursor.first()?.then(|| cursor.entry()).transpose()
+    }
+
+    /// The entry with the greatest key. Cost: one page per level.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn last(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
+        let mut cursor = self.cursor();
+        cursor.last()?.then(|| cursor.entry()).transpose()
+    }
+
+    /// All entries, from either end. Reads nothing before the first entry is asked for.
+    #[must_use]
+    pub fn iter(&self) -> TableRange<'_> {
+        self.between((Bound::Unbounded, Bound::Unbounded), self.count())
+    }
+
+    /// The entries whose keys begin with these bytes, from either end.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn prefix(&self, prefix: &[u8]) -> Result<TableRange<'_>> {
+        self.range(prefixed(prefix))
+    }
+
+    fn between(&self, ends: Ends, left: u64) -> TableRange<'_> {
+        TableRange {
+            front: self.cursor(),
+            back: self.cursor(),
+            ends,
+            left,
+        }
+    }
+}
+
+impl<'a> TableRange<'a> {
+    /// Entries not yet taken from either end.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn taken(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<(Vec<u8>, Lent<'a>)>,
+    ) -> Option<Result<(Vec<u8>, Lent<'a>)>> {
+        if self.left == 0 {
+            return None;
+        }
+        let entry = step(self);
+        self.left = if entry.is_ok() { self.left - 1 } else { 0 };
+        Some(entry)
+    }
+}
+
+impl<'a> Iterator for TableRange<'a> {
+    type Item = Result<(Vec<u8>, Lent<'a>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.taken(|this| {
+            let front = &mut this.front;
+            let there = match &this.ends.0 {
+                _ if front.is_at_entry() => front.next()?,
+                Bound::Unbounded => front.first()?,
+                Bound::Included(key) => front.seek_ge(key)?,
+                Bound::Excluded(key) => front.seek_gt(key)?,
+            };
+            if there { front.entry() } else { Err(fewer()) }
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        size_hint(self.left)
+    }
+}
+
+impl FusedIterator for TableRange<'_> {}
+
+impl DoubleEndedIterator for TableRange<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.taken(|this| {
+            let back = &mut this.back;
+            let there = match &this.ends.1 {
+                _ if back.is_at_entry() => back.previous()?,
+                Bound::Unbounded => back.last()?,
+                Bound::Included(key) => back.seek_le(key)?,
+                Bound::Excluded(key) => back.seek_lt(key)?,
+            };
+            if there { back.entry() } else { Err(fewer()) }
+        })
+    }
+}
+
+/// Pairs of a range from either end. After an error there are no more.
+pub struct MultiRange<'a> {
+    front: MultiCursor<'a>,
+    back: MultiCursor<'a>,
+    ends: PairEnds,
+    left: u64,
+}
+
+impl MultiTable<'_> {
+    /// The pairs with keys in a range, from either end (`rev`).
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// Two descents; then one for the first pair from each end.
+    pub fn range(&self, range: impl KeyRange) -> Result<MultiRange<'_>> {
+        self.between(pairs_between(range.begin(), range.end()))
+    }
+
+    /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values. Bounds the wrong way
+    /// round hold nothing.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// As of `range`.
+    pub fn range_of_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<(K, V)>,
+    ) -> Result<MultiRange<'_>> {
+        self.between(owned_pairs(&range))
+    }
+
+    /// The pairs whose keys begin with these bytes, from either end.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn prefix(&self, prefix: &[u8]) -> Result<MultiRange<'_>> {
+        self.range(prefixed(prefix))
+    }
+
+    /// The values of one key, from either end.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn values(&self, key: &[u8]) -> Result<MultiRange<'_>> {
+        self.range(key..=key)
+    }
+
+    /// Exactly how many pairs have keys in a range. Cost: two descents, whatever the range holds.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn count_range(&self, range: impl KeyRange) -> Result<u64> {
+        let (from, to) = self.ranks(&pairs_between(range.begin(), range.end()))?;
+        Ok(to.saturating_sub(from))
+    }
+
+    /// How many pairs lie before a range, and before its end.
+    pub(crate) fn ranks(&self, ends: &PairEnds) -> Result<(u64, u64)> {
+        let below = |(key, value): &Pair| {
+            // Nothing of a key is below a value of no bytes.
+            match value.is_empty() {
+                true => self.rank(key),
+                false => self.rank_pair(key, value),
+            }
+        };
+        let above = |pair: &Pair| {
+            let there = self.contains(&pair.0, &pair.1)?;
+            Ok::<_, crate::Error>(below(pair)?.saturating_add(u64::from(there)))
+        };
+        let from = match &ends.0 {
+            Bound::Unbounded => 0,
+            Bound::Included(pair) => below(pair)?,
+            Bound::Excluded(pair) => above(pair)?,
+        };
+        let to = match &ends.1 {
+            Bound::Unbounded => self.count(),
+            Bound::Excluded(pair) => below(pair)?,
+            Bound::Included(pair) => above(pair)?,
+        };
+        Ok((from, to))
+    }
+
+    fn between(&self, ends: PairEnds) -> Result<MultiRange<'_>> {
+        let (from, to) = self.ranks(&ends)?;
+        Ok(MultiRange {
+            front: self.cursor(),
+            back: self.cursor(),
+            ends,
+            left: to.saturating_sub(from),
+        })
+    }
+}
+
+impl MultiRange<'_> {
+    /// Pairs not yet taken from either end.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn taken(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<(Vec<u8>, Vec<u8>)>,
+    ) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
+        if self.left == 0 {
+            return None;
+        }
+        let pair = step(self);
+        self.left = if pair.is_ok() { self.left - 1 } else { 0 };
+        Some(pair)
+    }
+}
+
+fn pair(cursor: &MultiCursor<'_>, there: bool) -> Result<(Vec<u8>, Vec<u8>)> {
+    if !there {
+        return Err(fewer());
+    }
+    Ok((cursor.key().to_vec(), cursor.value().to_vec()))
+}
+
+impl Iterator for MultiRange<'_> {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.taken(|this| {
+            let front = &mut this.front;
+            let there = match &this.ends.0 {
+                _ if front.is_at_pair() => front.next_pair()?,
+                Bound::Unbounded => front.first()?,
+                Bound::Included((key, value)) => front.seek_ge(key, value)?,
+                Bound::Excluded((key, value)) => front.seek_gt(key, value)?,
+            };
+            pair(front, there)
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        size_hint(self.left)
+    }
+}
+
+impl FusedIterator for MultiRange<'_> {}
+
+impl DoubleEndedIterator for MultiRange<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.taken(|this| {
+            let back = &mut this.back;
+            let there = match &this.ends.1 {
+                _ if back.is_at_pair() => back.prev_pair()?,
+                Bound::Unbounded => back.last()?,
+                Bound::Included((key, value)) => back.seek_le(key, value)?,
+                Bound::Excluded((key, value)) => back.seek_lt(key, value)?,
+            };
+            pair(back, there)
+        })
+    }
+}

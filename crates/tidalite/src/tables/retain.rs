@@ -1,0 +1,125 @@
+//! Removing the entries of a table that a caller does not want to keep.
+
+use crate::tables::bounds::{Ends, owned};
+use crate::tables::key_range::KeyRange;
+use crate::tables::table_mut::TableMut;
+use crate::types::error::Result;
+use std::ops::Bound;
+
+/// Stretches of unwanted entries that are remembered before they are removed: their first keys and last ones are in memory.
+const STRETCHES_MAX: usize = 1024;
+
+/// Neighbours that are to go: the keys of the first and of the last.
+struct Stretch {
+    first: Vec<u8>,
+    last: Option<Vec<u8>>,
+}
+
+/// What a part of the walk found.
+struct Unwanted {
+    stretches: Vec<Stretch>,
+    /// Where it goes on; `None` at the end of the range.
+    stopped_at: Option<Vec<u8>>,
+}
+
+impl TableMut<'_> {
+    /// Keeps of a range the entries for which `keep`, which is given key and value in the order of the keys, answers true, and removes the others;
+    /// returns how many. A nested table has no value to ask about: it stays.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut table = tx.table("sessions")?;
+    /// table.extend([("ann", "12"), ("ben", "7"), ("eve", "9")])?;
+    /// let gone = table.retain(.., |_, expires| expires.len() > 1)?;
+    /// assert_eq!((gone, table.view()?.count()), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`remove`](Self::remove): of the entries that `keep` was asked about some are removed.
+    ///
+    /// # Cost
+    /// A walk over the range, and for every stretch of unwanted neighbours what [`remove_range`](Self::remove_range) costs, for a lone one
+    /// what `remove` does.
+    pub fn retain(
+        &mut self,
+        range: impl KeyRange,
+        mut keep: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let mut ends = owned(&range);
+        let mut removed = 0;
+        loop {
+            let part = self.unwanted(&ends, &mut keep)?;
+            for Stretch { first, last } in part.stretches {
+                removed += match last {
+                    None => u64::from(self.remove(&first)?),
+                    Some(last) => self.remove_range(first..=last)?,
+                };
+            }
+            match part.stopped_at {
+                Some(key) => ends.0 = Bound::Included(key),
+                None => return Ok(removed),
+            }
+        }
+    }
+
+    /// Asks about the entries of a range until there are many stretches.
+    fn unwanted(
+        &self,
+        (from, to): &Ends,
+        keep: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<Unwanted> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        let view = self.view()?;
+        let mut cursor = view.cursor();
+        let mut there = match from {
+            Bound::Unbounded => cursor.first()?,
+            Bound::Included(key) => cursor.seek_ge(key)?,
+            Bound::Excluded(key) => cursor.seek_gt(key)?,
+        };
+        let mut follows = false;
+        while there {
+            let key = cursor.key();
+            let inside = match to {
+                Bound::Unbounded => true,
+                Bound::Included(to) => key <= to.as_slice(),
+                Bound::Excluded(to) => key < to.as_slice(),
+            };
+            if !inside {
+                break;
+            }
+            if !follows && stretches.len() == STRETCHES_MAX {
+                let stopped_at = Some(key.to_vec());
+                return Ok(Unwanted {
+                    stretches,
+                    stopped_at,
+                });
+            }
+            let goes = !cursor.is_nested()
+                && !match cursor.value_ref() {
+                    Some(value) => keep(key, value),
+                    None => keep(key, &cursor.value()?),
+                };
+            match stretches.last_mut() {
+                Some(stretch) if goes && follows => {
+                    let last = stretch.last.get_or_insert_default();
+                    last.clear();
+                    last.extend_from_slice(key);
+                }
+                _ if goes => stretches.push(Stretch {
+                    first: key.to_vec(),
+                    last: None,
+                }),
+                _ => {}
+            }
+            follows = goes;
+            there = cursor.next()?;
+        }
+        let stopped_at = None;
+        Ok(Unwanted {
+            stretches,
+            stopped_at,
+        })
+    }
+}

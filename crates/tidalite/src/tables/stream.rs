@@ -1,0 +1,106 @@
+//! A value of a table as a stream: for values that are not to be in memory whole.
+
+use crate::tables::table::Table;
+use crate::types::error::{Error, Result};
+use std::io::{self, BufRead, Read};
+use tidalite_kv::{Chunks, Piece};
+use tidalite_pager::Error as StoreError;
+
+impl Table<'_> {
+    /// The value of a key as a stream of bytes; `None` without one.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("films")?.put(b"tide", &vec![7; 3_000_000])?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let films = snap.table("films")?.ok_or("no table")?;
+    /// let mut film = films.read_value(b"tide")?.ok_or("no such film")?;
+    /// assert_eq!(film.left(), 3_000_000);
+    /// std::io::copy(&mut film, &mut std::io::sink())?;
+    /// assert_eq!(film.left(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get); but what lies in pieces is read, and its damage found, with the stream.
+    ///
+    /// # Cost
+    /// One page per level; then a piece of at most 64 KiB at a time, which is lent where the file is mapped.
+    pub fn read_value(&self, key: &[u8]) -> Result<Option<ValueReader<'_>>> {
+        let value = self.find(key)?;
+        Ok(value.map(|value| ValueReader {
+            left: value.len(),
+            chunks: value.chunks(),
+            piece: None,
+            at: 0,
+        }))
+    }
+}
+
+/// A value from its first byte to its last: see [`Table::read_value`]. As a [`BufRead`] it lends the pieces that the value lies in, without copying.
+///
+/// An error at the file is an [`io::Error`] around a [`tidalite::Error`](crate::Error): of kind `InvalidData` where it is damage. Nothing but errors follows it.
+pub struct ValueReader<'t> {
+    chunks: Chunks<'t>,
+    piece: Option<Piece<'t>>,
+    /// Of the piece, so much was taken.
+    at: usize,
+    left: u64,
+}
+
+impl ValueReader<'_> {
+    /// Bytes that are still to come.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn take_next(&mut self) -> io::Result<()> {
+        (self.piece, self.at) = (None, 0);
+        match self.chunks.next() {
+            Some(Ok(piece)) => {
+                self.piece = Some(piece);
+                Ok(())
+            }
+            Some(Err(error)) => Err(failed(error)),
+            // After an error there are no more pieces. That is not the end of the value.
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+fn failed(error: StoreError) -> io::Error {
+    let kind = match &error {
+        StoreError::Corrupt(_) => io::ErrorKind::InvalidData,
+        StoreError::Io { source, .. } => source.kind(),
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, Error::from(error))
+}
+
+impl BufRead for ValueReader<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let taken = |piece: &Piece<'_>| self.at >= piece.len();
+        if self.left > 0 && self.piece.as_ref().is_none_or(taken) {
+            self.take_next()?;
+        }
+        Ok(self.piece.as_deref().map_or(&[], |piece| &piece[self.at..]))
+    }
+
+    fn consume(&mut self, amount: usize) {
+        let here = self.piece.as_deref().map_or(0, <[u8]>::len) - self.at;
+        assert!(amount <= here, "no more than was lent");
+        self.at += amount;
+        self.left = self.left.saturating_sub(amount as u64);
+    }
+}
+
+impl Read for ValueReader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(bytes)?;
+        self.consume(read);
+        Ok(read)
+    }
+}

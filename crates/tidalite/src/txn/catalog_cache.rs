@@ -1,0 +1,155 @@
+//! Entries of the catalog that a snapshot has decoded, kept for the snapshots after it: who opens thousands of series finds
+//! each where it was, without two lookups in trees and without decoding names and columns again. The first one takes what the
+//! writer of that version had decoded.
+//!
+//! Invariants: 1. All entries are those of one version of the catalog; a snapshot of another version gets another `Known`.
+//! 2. What is not in the catalog is not in here: each absence is looked up. 3. At most `ENTRIES_MAX` entries by each key.
+
+use crate::catalog::entries::SeriesInfo;
+use crate::catalog::roots::{Catalog, Roots};
+use crate::txn::open_series::Kept;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, PoisonError, RwLock};
+use tidalite_base::{SeriesId, checksum};
+
+/// More are forgotten, all at once: an entry takes a few hundred bytes.
+const ENTRIES_MAX: usize = 1 << 16;
+
+/// The decoded entries of one version of the catalog.
+pub(crate) struct Known {
+    catalog: Catalog,
+    entries: RwLock<Entries>,
+    /// What the writer of that version may have decoded already.
+    kept: Arc<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// By the names as they were asked for: one name can be written in several ways.
+    by_name: HashMap<Box<str>, Arc<SeriesInfo>>,
+    by_guid: HashMap<[u8; 16], Arc<SeriesInfo>, BuildHasherDefault<GuidHasher>>,
+}
+
+/// Of a GUID's bytes; the standard hasher takes three times as long.
+#[derive(Debug, Default)]
+struct GuidHasher(u64);
+
+impl Hasher for GuidHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= checksum(bytes);
+    }
+
+    /// The length: all have the same.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Known {
+    /// Nothing of this version of the catalog.
+    pub(crate) fn new(roots: &Roots, kept: Arc<Kept>) -> Self {
+        Self {
+            catalog: roots.catalog(),
+            entries: RwLock::default(),
+            kept,
+        }
+    }
+
+    /// Whether a snapshot with these roots has the same catalog.
+    pub(crate) fn is_of(&self, roots: &Roots) -> bool {
+        self.catalog == roots.catalog()
+    }
+
+    /// The entry of a series that the writer of this version had open.
+    pub(crate) fn written(&self, id: SeriesId) -> Option<Arc<SeriesInfo>> {
+        self.kept.info(&self.catalog, id)
+    }
+
+    pub(crate) fn by_name(&self, name: &str) -> Option<Arc<SeriesInfo>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.by_name.get(name).cloned()
+    }
+
+    pub(crate) fn by_guid(&self, guid: &[u8; 16]) -> Option<Arc<SeriesInfo>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.by_guid.get(guid).cloned()
+    }
+
+    pub(crate) fn note_name(&self, name: &str, info: &Arc<SeriesInfo>) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.by_name.len() >= ENTRIES_MAX {
+            entries.by_name.clear();
+        }
+        entries.by_name.insert(name.into(), Arc::clone(info));
+    }
+
+    pub(crate) fn note_guid(&self, guid: &[u8; 16], info: &Arc<SeriesInfo>) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.by_guid.len() >= ENTRIES_MAX {
+            entries.by_guid.clear();
+        }
+        entries.by_guid.insert(*guid, Arc::clone(info));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{MemoryStorage, Options, Schema};
+    use std::sync::Arc;
+
+    const NAME: &str = r#"a{x="1"}"#;
+
+    #[test]
+    fn a_snapshot_knows_the_series_of_its_own_version() {
+        let options = Options::new();
+        let db = options
+            .open_storage(Arc::new(MemoryStorage::new()))
+            .unwrap();
+        let guid = [7; 16];
+        let mut txn = db.begin_write().unwrap();
+        txn.series(NAME).unwrap().insert(1, 1.0).unwrap();
+        txn.series_of_guid(guid, &Schema::point()).unwrap();
+        txn.commit().unwrap();
+
+        let first = db.begin_read().unwrap();
+        let id = first.series(NAME).unwrap().unwrap().id();
+        let known = first.begun.known.by_name(NAME).unwrap();
+        let written = first.begun.known.written(id).unwrap();
+        assert!(Arc::ptr_eq(&known, &written), "the writer had it");
+        // Written in another way it is the same series.
+        assert_eq!(first.series(r#"a{ x = "1" }"#).unwrap().unwrap().id(), id);
+        assert!(first.series("b").unwrap().is_none());
+        let by_guid = first.series_of_guid(&guid).unwrap().unwrap().id();
+        assert!(first.series_of_guid(&[8; 16]).unwrap().is_none());
+
+        // Rows alone leave the catalog as it is, and what is known of it.
+        let mut txn = db.begin_write().unwrap();
+        txn.series(NAME).unwrap().insert(2, 2.0).unwrap();
+        txn.commit().unwrap();
+        let second = db.begin_read().unwrap();
+        assert!(Arc::ptr_eq(&first.begun.known, &second.begun.known));
+        assert_eq!(second.series(NAME).unwrap().unwrap().count().unwrap(), 2);
+        assert_eq!(first.series(NAME).unwrap().unwrap().count().unwrap(), 1);
+
+        // A rename and a removal are seen by the snapshots after them only.
+        let mut txn = db.begin_write().unwrap();
+        txn.rename_series(id, "b").unwrap();
+        assert!(txn.remove_series_by_id(by_guid).unwrap());
+        txn.commit().unwrap();
+        let third = db.begin_read().unwrap();
+        assert!(third.series(NAME).unwrap().is_none());
+        assert_eq!(third.series("b").unwrap().unwrap().id(), id);
+        assert!(third.series_of_guid(&guid).unwrap().is_none());
+        assert!(third.series_by_id(by_guid).unwrap().is_none());
+        assert!(
+            first.begun.known.written(id).is_none(),
+            "of another catalog"
+        );
+        assert_eq!(second.series(NAME).unwrap().unwrap().id(), id);
+        assert!(second.series("b").unwrap().is_none());
+        assert_eq!(second.series_of_guid(&guid).unwrap().unwrap().id(), by_guid);
+    }
+}

@@ -1,0 +1,42 @@
+//! The clock of the commit that a write transaction makes.
+
+use crate::catalog::commit_clock::CommitClock;
+use crate::catalog::roots::Roots;
+use crate::txn::write::WriteTxn;
+
+impl WriteTxn {
+    /// Says that the wall clock is right, however far ahead of the commits' clock: with this commit that follows it. See [`Database::clock`](crate::Database::clock).
+    pub fn confirm_clock(&mut self) {
+        self.clock_confirmed = true;
+    }
+
+    /// The roots, with the clock of this commit if it changes any of them: one that changes nothing makes no commit.
+    pub(crate) fn app_with_clock(&mut self) -> Vec<u8> {
+        let mut app = self.roots.encode();
+        if app != self.pages.app() || self.clock_confirmed {
+            let clock = self.next_clock();
+            self.roots.clock = Some(clock);
+            Roots::put_clock(&mut app, &clock);
+        }
+        app
+    }
+
+    /// What the commit that is being made stores; tells the logger when the wall clock has come to be ahead.
+    fn next_clock(&self) -> CommitClock {
+        let now = self.pages.clocks();
+        let base = self.roots.clock;
+        let base = base.unwrap_or(CommitClock::at(self.pages.base_time_ns()));
+        let reading = base.read(&now, &self.shared.opened);
+        let ahead = reading.is_ahead && !self.clock_confirmed;
+        if ahead && !base.ahead {
+            self.pages.log_event(&reading.event());
+        }
+        let time = if ahead { reading.commits } else { reading.wall };
+        CommitClock {
+            time_ns: time.0,
+            boot: now.boot,
+            since_boot_ns: now.since_boot_ns,
+            ahead,
+        }
+    }
+}

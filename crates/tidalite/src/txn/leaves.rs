@@ -1,0 +1,399 @@
+//! Where finished stretches go: the trees of the series that a transaction touches, and the extents
+//! that their leaves are packed into.
+//!
+//! Invariants: 1. `trees` holds the newest state of every series tree that this transaction changed;
+//! the records table still holds the old one until `finish`. 2. What the packer buffers cannot be read
+//! before `flush`, nor what a tree's open leaf holds before it is closed. 3. Open leaves take no more than
+//! `open_bytes_max` after each link.
+
+use crate::catalog::entries::id_key;
+use crate::catalog::roots::Roots;
+use crate::types::error::Result;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use tidalite_base::{Corrupt, SeriesId};
+use tidalite_codec::{ColumnType, RowsRef};
+use tidalite_kv::{Relocation, Tree};
+use tidalite_pager::{PageRead, PageWrite};
+use tidalite_runs::{SealingSink, Sink};
+use tidalite_series::{Cooling, Moving, Packer, Sealed, SeriesTree};
+
+/// The part of what a transaction may keep in memory that its open leaves, one a series, get beside the staged rows.
+const OPEN_PART: usize = 4;
+
+struct OpenTree {
+    tree: SeriesTree,
+    changed: bool,
+}
+
+/// The series trees of a write transaction.
+pub(crate) struct Leaves {
+    records: Tree,
+    packer: Packer,
+    trees: HashMap<SeriesId, OpenTree>,
+    open_bytes_max: usize,
+}
+
+impl Leaves {
+    /// Of a transaction that stages up to `staging_bytes`, with leaves of up to `leaf_vectors` vectors.
+    pub(crate) fn new(roots: &Roots, staging_bytes: usize, leaf_vectors: usize) -> Self {
+        Self {
+            records: roots.records,
+            packer: Packer::new(roots.extents).with_leaf_vectors(leaf_vectors),
+            trees: HashMap::new(),
+            open_bytes_max: staging_bytes / OPEN_PART,
+        }
+    }
+
+    /// The tree of a series as it stands in this transaction.
+    pub(crate) fn tree<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+    ) -> Result<&SeriesTree> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        open.tree.close_leaf(pages, &mut self.packer)?;
+        self.packer.flush(pages)?;
+        Ok(&open.tree)
+    }
+
+    /// The same once it was asked for, without a change.
+    pub(crate) fn known(&self, id: SeriesId) -> Option<&SeriesTree> {
+        self.trees.get(&id).map(|open| &open.tree)
+    }
+
+    /// Gives a series the columns `added` behind its own: in its rows they are null, or zero.
+    pub(crate) fn add_columns<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        added: &[ColumnType],
+    ) -> Result<()> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        open.tree.close_leaf(pages, &mut self.packer)?;
+        open.tree = open.tree.clone().with_added(added)?;
+        open.changed = true;
+        Ok(())
+    }
+
+    /// Removes the rows from..=to of a series' leaves.
+    pub(crate) fn delete<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        (from, to): (i64, i64),
+    ) -> Result<()> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        open.changed |= open.tree.delete(pages, &mut self.packer, from, to)? > 0;
+        Ok(())
+    }
+
+    /// Makes the leaves of a series cold that lie before `before`; whether some are left for another step.
+    pub(crate) fn cool<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        before: i64,
+        step: &mut Cooling,
+    ) -> Result<bool> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        let stop = open
+            .tree
+            .cool(pages, &mut self.packer, before, step, i64::MIN)?;
+        open.changed |= step.rows > 0;
+        Ok(stop.is_some())
+    }
+
+    /// Moves leaves and nodes, from a series and a time on. Where to go on; `None` behind the last series.
+    pub(crate) fn relocate<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        moving: &Moving,
+        step: &mut Relocation,
+        from: (SeriesId, i64),
+    ) -> Result<Option<(SeriesId, i64)>> {
+        let (mut next, mut time) = from;
+        while step.pages > 0 {
+            let (id, record) = {
+                let mut cursor = self.records.cursor(&*pages);
+                if !cursor.seek_ge(&id_key(next))? {
+                    return Ok(None);
+                }
+                let id = <[u8; 8]>::try_from(cursor.key()).map(u64::from_be_bytes);
+                let Ok(id) = id else {
+                    let found = format!("a key of {} bytes", cursor.key().len());
+                    return Err(Corrupt::new("record of a series", 0, found, "8 bytes").into());
+                };
+                if id < next.0 {
+                    // In a tree whose keys do not ascend this would go round for ever.
+                    let (found, expected) = (format!("series {id}"), format!("{next:?} or later"));
+                    return Err(Corrupt::new("record of a series", 0, found, expected).into());
+                }
+                (SeriesId(id), cursor.value()?.to_vec()?)
+            };
+            let from = if id == next { time } else { i64::MIN };
+            let mut tree = SeriesTree::decode(id, &record)?;
+            let before = step.pages;
+            let stop = tree.relocate(pages, &mut self.packer, moving, step, from)?;
+            if step.pages != before {
+                let record = tree.save(pages, &mut self.packer)?;
+                self.records.insert(pages, &id_key(id), &record)?;
+            }
+            if let Some(stop) = stop {
+                return Ok(Some((id, stop)));
+            }
+            let Some(beyond) = id.0.checked_add(1) else {
+                return Ok(None);
+            };
+            (next, time) = (SeriesId(beyond), i64::MIN);
+        }
+        Ok(Some((next, time)))
+    }
+
+    /// Moves pages of the table of records.
+    pub(crate) fn relocate_records<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        Ok(self.records.relocate(pages, step, from)?)
+    }
+
+    /// Moves pages of the extents table.
+    pub(crate) fn relocate_extents_table<W: PageWrite>(
+        &mut self,
+        pages: &mut W,
+        step: &mut Relocation,
+        from: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        Ok(self.packer.relocate_table(pages, step, from)?)
+    }
+
+    /// Keeps the open leaves within their memory.
+    fn keep_within<W: PageWrite>(&mut self, pages: &mut W) -> tidalite_pager::Result<()> {
+        if self.packer.open_bytes() > self.open_bytes_max {
+            self.close_fullest(pages)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the fullest of the open leaves, until a quarter of what they may take is free.
+    ///
+    /// Cost: a look at every series of the transaction; a quarter of the memory is to be filled before the next one.
+    #[cold]
+    fn close_fullest<W: PageWrite>(&mut self, pages: &mut W) -> tidalite_pager::Result<()> {
+        let mut open: Vec<(usize, SeriesId)> = Vec::new();
+        for (&id, open_tree) in &self.trees {
+            let bytes = open_tree.tree.open_bytes();
+            if bytes > 0 {
+                open.push((bytes, id));
+            }
+        }
+        open.sort_unstable_by_key(|&(bytes, id)| (Reverse(bytes), id));
+        for (_, id) in open {
+            if self.packer.open_bytes() <= self.open_bytes_max / 4 * 3 {
+                break;
+            }
+            if let Some(open_tree) = self.trees.get_mut(&id) {
+                open_tree.tree.close_leaf(pages, &mut self.packer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what waits and the records of the changed series; puts the new roots.
+    pub(crate) fn finish<W: PageWrite>(&mut self, pages: &mut W, roots: &mut Roots) -> Result<()> {
+        let mut changed: Vec<_> = self
+            .trees
+            .iter_mut()
+            .filter(|(_, open)| open.changed)
+            .collect();
+        changed.sort_unstable_by_key(|(id, _)| **id);
+        for (id, open) in changed {
+            let record = open.tree.save(pages, &mut self.packer)?;
+            self.records.insert(pages, &id_key(*id), &record)?;
+        }
+        roots.extents = self.packer.finish(pages)?;
+        self.records.seal(pages)?;
+        roots.records = self.records;
+        Ok(())
+    }
+}
+
+/// The tree of a series under a snapshot; an empty one when it has no record yet.
+pub(crate) fn stored_tree<R: PageRead>(
+    records: &Tree,
+    pages: &R,
+    id: SeriesId,
+    types: &[ColumnType],
+) -> tidalite_pager::Result<SeriesTree> {
+    match records.get(pages, &id_key(id))? {
+        Some(record) => {
+            let tree = SeriesTree::decode(id, &record.bytes()?)?;
+            // A record that was written before columns were added has the first ones.
+            let Some(added) = types.strip_prefix(tree.types()) else {
+                let (found, expected) = (format!("{:?}", tree.types()), format!("{types:?}"));
+                return Err(Corrupt::new(format!("record of {id}"), 0, found, expected).into());
+            };
+            if added.is_empty() {
+                return Ok(tree);
+            }
+            tree.with_added(added)
+        }
+        None => SeriesTree::new(id, types),
+    }
+}
+
+/// The last row of a series' leaves under a snapshot.
+pub(crate) fn stored_last_row<R: PageRead>(
+    records: &Tree,
+    pages: &R,
+    id: SeriesId,
+    types: &[ColumnType],
+) -> tidalite_pager::Result<Option<tidalite_series::Row>> {
+    match records.get(pages, &id_key(id))? {
+        Some(record) => SeriesTree::last_row_of(id, &record.bytes()?, types),
+        None => Ok(None),
+    }
+}
+
+fn open<'t, W: PageWrite>(
+    trees: &'t mut HashMap<SeriesId, OpenTree>,
+    records: &Tree,
+    pages: &W,
+    id: SeriesId,
+    types: Option<&[ColumnType]>,
+) -> tidalite_pager::Result<&'t mut OpenTree> {
+    Ok(match trees.entry(id) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => {
+            let tree = stored_tree(records, pages, id, types.unwrap_or_default())?;
+            entry.insert(OpenTree {
+                tree,
+                changed: false,
+            })
+        }
+    })
+}
+
+impl<W: PageWrite> Sink<W> for Leaves {
+    fn link(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        rows: RowsRef<'_>,
+    ) -> tidalite_pager::Result<bool> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        open.changed = true;
+        let first = rows.times().first();
+        let behind = first.is_none_or(|&first| open.tree.ends_before(first));
+        open.tree.link(pages, &mut self.packer, rows)?;
+        self.keep_within(pages)?;
+        Ok(behind)
+    }
+}
+
+impl<W: PageWrite> SealingSink<W> for Leaves {
+    type Sealed = Sealed;
+
+    fn begin(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        sealed: &mut Sealed,
+    ) -> tidalite_pager::Result<()> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        sealed.begin(&open.tree);
+        Ok(())
+    }
+
+    fn seal(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Sealed) {
+        sealed.seal(types, rows);
+    }
+
+    fn link_sealed(
+        &mut self,
+        pages: &mut W,
+        id: SeriesId,
+        types: &[ColumnType],
+        sealed: &Sealed,
+    ) -> tidalite_pager::Result<bool> {
+        let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
+        let linked = open.tree.link_sealed(pages, &mut self.packer, sealed)?;
+        open.changed |= linked;
+        self.keep_within(pages)?;
+        Ok(linked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{MemoryStorage, Options, WriteTxn};
+    use std::sync::Arc;
+    use tidalite_testkit::rng::Rng;
+
+    const STAGING_BYTES: usize = 512 << 10;
+    const SERIES: usize = 20;
+
+    fn names() -> Vec<String> {
+        (0..SERIES).map(|i| format!("series.{i}")).collect()
+    }
+
+    /// Rows of every series in turn, their values at random so that they take bytes.
+    fn feed(txn: &mut WriteTxn, rng: &mut Rng, times: std::ops::Range<i64>) {
+        let names = names();
+        for time in times {
+            for name in &names {
+                let mut series = txn.series(name).unwrap();
+                let value = rng.below(1000) as f64 / 100.0;
+                series.insert(time * 10, value).unwrap();
+            }
+            let open = txn.leaves.packer.open_bytes();
+            assert!(open <= STAGING_BYTES / super::OPEN_PART, "{open} bytes");
+        }
+    }
+
+    #[test]
+    fn leaves_stay_open_within_their_memory() {
+        let mut rng = Rng::new(11);
+        let options = Options::new().staging_bytes(STAGING_BYTES);
+        let db = options
+            .open_storage(Arc::new(MemoryStorage::new()))
+            .unwrap();
+        let mut txn = db.begin_write().unwrap();
+        feed(&mut txn, &mut rng, 0..10_000);
+        // Reading, deleting and going back in the midst of it.
+        let mut first = txn.series("series.0").unwrap();
+        assert_eq!(first.view().unwrap().count().unwrap(), 10_000);
+        assert_eq!(first.delete(50_000..60_000).unwrap(), 1000);
+        let savepoint = txn.savepoint().unwrap();
+        feed(&mut txn, &mut rng, 10_000..12_000);
+        txn.rollback_to(&savepoint).unwrap();
+        let mut first = txn.series("series.0").unwrap();
+        assert_eq!(first.view().unwrap().count().unwrap(), 9000);
+        for i in 5000..6000 {
+            first.insert(i * 10, 0.5).unwrap();
+        }
+        feed(&mut txn, &mut rng, 10_000..20_000);
+        txn.commit().unwrap();
+        let report = db.check().unwrap();
+        assert!(report.is_clean(), "{report:?}");
+        let snap = db.begin_read().unwrap();
+        for name in names() {
+            let series = snap.series(&name).unwrap().unwrap();
+            assert_eq!(series.count().unwrap(), 20_000, "{name}");
+        }
+        // Twenty vectors each: they would be nearly as many leaves, if none stayed open.
+        let leaves = report.leaves;
+        println!("{leaves} leaves of {SERIES} series");
+        assert!(leaves < 10 * SERIES as u64, "{leaves} leaves");
+    }
+}

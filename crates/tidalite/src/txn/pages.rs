@@ -1,0 +1,182 @@
+//! The pages of the file as a transaction sees them: behind one type, and behind a trait for what only reads.
+
+use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot, UncommittedRead};
+
+/// Pages of a snapshot, or of a write transaction with its own changes: as it stands, or as it stood.
+#[derive(Clone, Copy)]
+pub enum Pages<'a> {
+    Snapshot(&'a Snapshot),
+    Writer(&'a tidalite_pager::WriteTxn),
+    Uncommitted(&'a UncommittedRead),
+}
+
+impl PageRead for Pages<'_> {
+    fn page_size(&self) -> usize {
+        match self {
+            Self::Snapshot(pages) => pages.page_size(),
+            Self::Writer(pages) => pages.page_size(),
+            Self::Uncommitted(pages) => pages.page_size(),
+        }
+    }
+
+    #[inline]
+    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.page(ptr),
+            Self::Writer(pages) => pages.page(ptr),
+            Self::Uncommitted(pages) => pages.page(ptr),
+        }
+    }
+
+    #[inline]
+    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+        match self {
+            Self::Snapshot(pages) => pages.lent_page(ptr),
+            Self::Writer(pages) => pages.lent_page(ptr),
+            Self::Uncommitted(pages) => pages.lent_page(ptr),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+        match self {
+            Self::Snapshot(pages) => pages.prefetch(ptr, bytes),
+            Self::Writer(pages) => pages.prefetch(ptr, bytes),
+            Self::Uncommitted(pages) => pages.prefetch(ptr, bytes),
+        }
+    }
+
+    #[inline]
+    fn reads_alone(&self) -> bool {
+        match self {
+            Self::Snapshot(pages) => pages.reads_alone(),
+            Self::Writer(pages) => pages.reads_alone(),
+            Self::Uncommitted(pages) => pages.reads_alone(),
+        }
+    }
+
+    fn reads_stretches(&self) -> bool {
+        match self {
+            Self::Snapshot(pages) => pages.reads_stretches(),
+            Self::Writer(pages) => pages.reads_stretches(),
+            Self::Uncommitted(pages) => pages.reads_stretches(),
+        }
+    }
+
+    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.page_of_stretch(ptr),
+            Self::Writer(pages) => pages.page_of_stretch(ptr),
+            Self::Uncommitted(pages) => pages.page_of_stretch(ptr),
+        }
+    }
+
+    fn read_ahead(&self, addr: u64, bytes: u64) {
+        match self {
+            Self::Snapshot(pages) => pages.read_ahead(addr, bytes),
+            Self::Writer(pages) => pages.read_ahead(addr, bytes),
+            Self::Uncommitted(pages) => pages.read_ahead(addr, bytes),
+        }
+    }
+
+    #[inline]
+    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.block(ptr),
+            Self::Writer(pages) => pages.block(ptr),
+            Self::Uncommitted(pages) => pages.block(ptr),
+        }
+    }
+
+    #[inline]
+    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+        match self {
+            Self::Snapshot(pages) => pages.bytes(addr, len),
+            Self::Writer(pages) => pages.bytes(addr, len),
+            Self::Uncommitted(pages) => pages.bytes(addr, len),
+        }
+    }
+
+    #[inline]
+    fn prefetch_bytes(&self, addr: u64, len: usize) {
+        match self {
+            Self::Snapshot(pages) => pages.prefetch_bytes(addr, len),
+            Self::Writer(pages) => pages.prefetch_bytes(addr, len),
+            Self::Uncommitted(pages) => pages.prefetch_bytes(addr, len),
+        }
+    }
+
+    fn counters(&self) -> &Counters {
+        match self {
+            Self::Snapshot(pages) => pages.counters(),
+            Self::Writer(pages) => pages.counters(),
+            Self::Uncommitted(pages) => pages.counters(),
+        }
+    }
+}
+
+/// What a state is read by. The library has two: those of [`ReadTxn`](crate::ReadTxn) and of [`UncommittedRead`](crate::UncommittedRead).
+pub trait ReadSource: source::Source {}
+
+impl ReadSource for Snapshot {}
+
+impl ReadSource for tidalite_pager::UncommittedRead {}
+
+mod source {
+    use super::Pages;
+    use tidalite_base::TxnId;
+    use tidalite_pager::{PageRead, Snapshot, UncommittedRead};
+
+    pub trait Source: PageRead {
+        fn view(&self) -> Pages<'_>;
+        fn txn(&self) -> TxnId;
+        fn user_data(&self) -> &[u8];
+        fn file_bytes(&self) -> u64;
+        /// It may be taken away while it is held.
+        fn may_end(&self) -> bool;
+    }
+
+    impl Source for Snapshot {
+        fn view(&self) -> Pages<'_> {
+            Pages::Snapshot(self)
+        }
+
+        fn txn(&self) -> TxnId {
+            self.txn()
+        }
+
+        fn user_data(&self) -> &[u8] {
+            self.user_data()
+        }
+
+        fn file_bytes(&self) -> u64 {
+            self.file_bytes()
+        }
+
+        fn may_end(&self) -> bool {
+            self.is_evictable()
+        }
+    }
+
+    impl Source for UncommittedRead {
+        fn view(&self) -> Pages<'_> {
+            Pages::Uncommitted(self)
+        }
+
+        fn txn(&self) -> TxnId {
+            self.txn()
+        }
+
+        fn user_data(&self) -> &[u8] {
+            self.user_data()
+        }
+
+        fn file_bytes(&self) -> u64 {
+            self.file_bytes()
+        }
+
+        fn may_end(&self) -> bool {
+            true
+        }
+    }
+}

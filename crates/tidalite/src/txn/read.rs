@@ -1,0 +1,227 @@
+//! Reading one state of the database: a snapshot, which is everything as it was when it began, whatever is committed meanwhile; or a
+//! write transaction as it stood. Both answer by the code below.
+//!
+//! Invariants
+//! 1. What is decoded in `Begun` never changes. Who shares it reads the same state.
+//! 2. Of a state that may end early (an evictable snapshot, an unfinished transaction) no opened series and no table is kept: each question reads, and
+//!    so learns of the end.
+
+use crate::catalog::entries::{self, SeriesInfo};
+use crate::catalog::roots::Roots;
+use crate::txn::catalog_cache::Known;
+use crate::txn::open_series::Kept;
+use crate::txn::open_table::OpenTable;
+use crate::txn::pages::ReadSource;
+use crate::txn::series_cache::Opened;
+use crate::txn::table_cache::FoundTables;
+use crate::types::error::Result;
+use crate::types::name::SeriesPattern;
+use crate::types::time::Timestamp;
+use arc_swap::ArcSwapOption;
+use std::sync::Arc;
+use tidalite_base::TxnId;
+use tidalite_pager::{Counters, Pager, Shown, Snapshot};
+use tidalite_runs::Front;
+
+/// One state of the database, for reading: see [`ReadTxn`] and [`UncommittedRead`](crate::UncommittedRead). A function that takes
+/// either is generic over its source.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tidalite::{MemoryStorage, Options};
+/// use tidalite::{ReadSource, Reading};
+///
+/// fn entries<S: ReadSource>(state: &Reading<S>) -> tidalite::Result<u64> {
+///     let mut entries = 0;
+///     for name in state.tables()? {
+///         entries += state.table(&name)?.map_or(0, |table| table.count());
+///     }
+///     Ok(entries)
+/// }
+///
+/// let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let mut tx = db.begin_write()?;
+/// tx.table("config")?.put(b"speed", b"7")?;
+/// assert_eq!(entries(&tx.reader()?)?, 1);
+/// assert_eq!(entries(&db.begin_read()?)?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Reading<S> {
+    pub(crate) pages: S,
+    pub(crate) begun: Arc<Begun>,
+}
+
+/// A snapshot of the database. Never blocks, never changes; may be shared between threads. A clone is the same
+/// snapshot once more, without looking at the file.
+pub type ReadTxn = Reading<Snapshot>;
+
+/// What the newest snapshots of an open database begin with, decoded once a commit.
+#[derive(Default)]
+pub(crate) struct Newest {
+    begun: ArcSwapOption<Begun>,
+    pub(crate) kept: Arc<Kept>,
+}
+
+impl Newest {
+    /// A snapshot of the commit that the last one showed, if nobody has committed since.
+    #[inline]
+    pub(crate) fn begin(&self, pager: &Pager) -> Result<Option<ReadTxn>> {
+        let begun = self.begun.load();
+        let Some((begun, shown)) = begun
+            .as_ref()
+            .and_then(|begun| Some((begun, begun.shown.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        let pages = pager.begin_read_as(shown)?;
+        Ok(pages.map(|pages| Reading {
+            pages,
+            begun: Arc::clone(begun),
+        }))
+    }
+}
+
+/// What the snapshots of one commit share.
+pub(crate) struct Begun {
+    /// What it was decoded from; `None` for an unfinished transaction.
+    shown: Option<Shown>,
+    pub(crate) roots: Roots,
+    pub(crate) front: Front,
+    pub(crate) known: Arc<Known>,
+    pub(crate) opened: Opened,
+    pub(crate) tables: FoundTables,
+    /// Tables that are not in the catalog as they are: those that an unfinished transaction has open.
+    pub(crate) open: Vec<OpenTable>,
+    /// See `Options::scan_threads`.
+    pub(crate) scan_threads: usize,
+}
+
+impl ReadTxn {
+    pub(crate) fn begin(pages: Snapshot, scan_threads: usize) -> Result<Self> {
+        let roots = Roots::decode(pages.app())?;
+        let known = Arc::new(Known::new(&roots, Arc::default()));
+        Self::decoded(pages, roots, known, scan_threads)
+    }
+
+    fn decoded(
+        pages: Snapshot,
+        roots: Roots,
+        known: Arc<Known>,
+        scan_threads: usize,
+    ) -> Result<Self> {
+        let begun = Begun {
+            shown: Some(pages.shown()),
+            front: Front::load(&pages, &roots.front)?,
+            roots,
+            known,
+            opened: Opened::default(),
+            tables: FoundTables::default(),
+            open: Vec::new(),
+            scan_threads,
+        };
+        let begun = Arc::new(begun);
+        Ok(Self { pages, begun })
+    }
+
+    /// As `begin`, without decoding again what the snapshot before has decoded.
+    pub(crate) fn begin_again(
+        pages: Snapshot,
+        newest: &Newest,
+        scan_threads: usize,
+    ) -> Result<Self> {
+        let begun = newest.begun.load();
+        if let Some(begun) = begun.as_ref()
+            && begun
+                .shown
+                .as_ref()
+                .is_some_and(|shown| shown.is_of(&pages))
+        {
+            let begun = Arc::clone(begun);
+            return Ok(Self { pages, begun });
+        }
+        let roots = Roots::decode(pages.app())?;
+        let known = match begun.as_deref() {
+            Some(begun) if begun.known.is_of(&roots) => Arc::clone(&begun.known),
+            _ => Arc::new(Known::new(&roots, Arc::clone(&newest.kept))),
+        };
+        let own = Self::decoded(pages, roots, known, scan_threads)?;
+        newest.begun.store(Some(Arc::clone(&own.begun)));
+        Ok(own)
+    }
+
+    /// When the commit that this shows was done, by the wall clock of who did.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{MemoryStorage, Options, Timestamp};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let before = Timestamp::now();
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("config")?.put(b"speed", b"7")?;
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// assert!(snap.commit_time() >= before);
+    /// assert_eq!(db.txn_at(snap.commit_time())?, Some((snap.txn(), snap.commit_time())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn commit_time(&self) -> Timestamp {
+        Timestamp(self.pages.commit_time_ns())
+    }
+}
+
+impl<S: ReadSource> Reading<S> {
+    /// A write transaction as it stands, whose rows are all in pages.
+    pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
+        let begun = Begun {
+            shown: None,
+            front: Front::load(&pages, &roots.front)?,
+            known: Arc::new(Known::new(&roots, Arc::default())),
+            roots,
+            opened: Opened::default(),
+            tables: FoundTables::default(),
+            open,
+            scan_threads: 0,
+        };
+        let begun = Arc::new(begun);
+        Ok(Self { pages, begun })
+    }
+
+    /// The number of the newest commit that this state shows; of an unfinished transaction the one that it will have.
+    #[must_use]
+    pub fn txn(&self) -> TxnId {
+        self.pages.txn()
+    }
+
+    /// The user data of that commit, see [`WriteTxn::set_user_data`](crate::WriteTxn::set_user_data).
+    #[must_use]
+    pub fn user_data(&self) -> &[u8] {
+        self.pages.user_data()
+    }
+
+    /// The series that a [pattern](SeriesPattern) selects, ordered by id: a glob over the metric and tags with the values that they may have, such as
+    /// `hb.*{turbine=["R80711","R80712"]}`; the empty text selects all. Walks the whole catalog.
+    ///
+    /// # Errors
+    /// `Name` for a text that is no pattern; a damaged or unreadable page.
+    pub fn list(&self, pattern: &str) -> Result<Vec<Arc<SeriesInfo>>> {
+        entries::list(
+            &self.begun.roots,
+            &self.pages,
+            &SeriesPattern::parse(pattern)?,
+        )
+    }
+
+    /// Bytes of the file as of this state.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.pages.file_bytes()
+    }
+
+    /// What was read by this so far: pages, blocks, nodes, vectors.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        self.pages.counters()
+    }
+}

@@ -1,0 +1,137 @@
+//! What the transactions of an open database share: memory that is kept from one to the next, and what the last commit left.
+
+use crate::catalog::roots::Roots;
+use crate::txn::compaction_pass::Pass;
+use crate::txn::open_table::OpenTable;
+use crate::txn::read::Newest;
+use crate::types::error::Result;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+use tidalite_pager::Clocks;
+use tidalite_runs::Staging;
+
+/// Appenders' memory that is kept.
+const APPENDING_KEPT_MAX: usize = 64;
+
+/// What a write transaction has committed.
+struct Left {
+    bytes: Vec<u8>,
+    /// The bytes taken apart.
+    roots: Box<Roots>,
+    /// Of the tables that it had open.
+    tables: Vec<OpenTable>,
+}
+
+/// What the transactions of an open database share.
+pub(crate) struct Shared {
+    /// The memory of the last write transaction's staging: fresh memory costs more than all the rest.
+    staging: Mutex<Option<Box<Staging>>>,
+    staging_bytes: usize,
+    pub(crate) leaf_vectors: usize,
+    pub(crate) sealing_threads: usize,
+    pub(crate) scan_threads: usize,
+    /// The memory of appenders, as above.
+    appending: Mutex<Vec<Staging>>,
+    /// What the last write transaction left.
+    left: Mutex<Option<Left>>,
+    /// Where compaction goes on.
+    pub(crate) pass: Mutex<Option<Pass>>,
+    /// The newest commit when a compaction of this handle came to its end; 0: none has.
+    pub(crate) compacted: AtomicU64,
+    pub(crate) newest: Newest,
+    /// What the clocks showed when the file was opened.
+    pub(crate) opened: Clocks,
+}
+
+impl Shared {
+    /// Of a database that was opened at `opened`; transactions stage up to `staging_bytes`, in leaves of up to `leaf_vectors` vectors.
+    pub(crate) fn new(
+        (staging_bytes, leaf_vectors): (usize, usize),
+        (sealing_threads, scan_threads): (usize, usize),
+        opened: Clocks,
+    ) -> Self {
+        Self {
+            staging: Mutex::new(None),
+            staging_bytes,
+            leaf_vectors,
+            sealing_threads,
+            appending: Mutex::default(),
+            left: Mutex::new(None),
+            pass: Mutex::new(None),
+            compacted: AtomicU64::new(0),
+            scan_threads,
+            newest: Newest::default(),
+            opened,
+        }
+    }
+
+    pub(crate) fn take_staging(&self) -> Box<Staging> {
+        let kept = self
+            .staging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        kept.unwrap_or_else(|| Box::new(Staging::new(self.staging_bytes)))
+    }
+
+    /// The roots that these bytes stand for, and tables as they are there, of those that are known.
+    pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<(Box<Roots>, Vec<OpenTable>)> {
+        let left = self
+            .left
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match left {
+            Some(left) if left.bytes == bytes => Ok((left.roots, left.tables)),
+            _ => Ok((Box::new(Roots::decode(bytes)?), Vec::new())),
+        }
+    }
+
+    pub(crate) fn give_roots(&self, bytes: Vec<u8>, roots: Box<Roots>, tables: Vec<OpenTable>) {
+        debug_assert!(
+            Roots::decode(&bytes).is_ok_and(|decoded| decoded == *roots),
+            "the roots are what was committed"
+        );
+        let left = Left {
+            bytes,
+            roots,
+            tables,
+        };
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
+    }
+
+    /// For an appender.
+    pub(crate) fn take_appending(&self, bytes: usize) -> Staging {
+        let mut kept = self
+            .appending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Another number of appenders asks for another size.
+        kept.retain(|staging| staging.budget_bytes() == bytes);
+        kept.pop().unwrap_or_else(|| Staging::new(bytes))
+    }
+
+    pub(crate) fn give_appending(&self, mut staging: Staging) {
+        staging.reset();
+        let mut kept = self
+            .appending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < APPENDING_KEPT_MAX {
+            kept.push(staging);
+        }
+    }
+
+    /// `used`: of so many series the transaction had slots. Answers its epoch.
+    pub(crate) fn give_staging(&self, mut staging: Box<Staging>, used: usize) -> u64 {
+        // What each use of staging costs grows with its slots.
+        if used >= staging.slots() / 2 {
+            staging.forget_rows();
+        } else if used > 0 || !staging.is_empty() {
+            staging.reset();
+        }
+        let epoch = staging.epoch();
+        *self.staging.lock().unwrap_or_else(PoisonError::into_inner) = Some(staging);
+        epoch
+    }
+}

@@ -1,0 +1,59 @@
+//! Reading what a write transaction has done so far, in other threads, while it goes on.
+
+use crate::catalog::roots::Roots;
+use crate::txn::read::Reading;
+use crate::txn::write::WriteTxn;
+use crate::types::error::Result;
+
+/// A write transaction as it was when this was made: for any number of threads, while the transaction goes on in its own. It
+/// does not follow the transaction, and ends with it: reading what was uncommitted then gives `Store(Ended)`. It is read as a
+/// [`ReadTxn`](crate::ReadTxn) is.
+pub type UncommittedRead = Reading<tidalite_pager::UncommittedRead>;
+
+impl WriteTxn {
+    /// A reader of the transaction as it is now, what is not committed included. Rows of series that wait in memory are stored first, as
+    /// for a savepoint; pages are shared, not copied, until the transaction changes them.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("tidalite-uncommitted-{}.tdl", std::process::id()));
+    /// use tidalite::Database;
+    /// let db = Database::open(&path)?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.table("config")?.put(b"speed", b"7")?;
+    /// let reader = tx.reader()?;
+    /// tx.table("config")?.put(b"speed", b"8")?;
+    /// std::thread::scope(|threads| {
+    ///     for _ in 0..2 {
+    ///         threads.spawn(|| {
+    ///             let table = reader.table("config").unwrap().unwrap();
+    ///             assert_eq!(table.get(b"speed").unwrap().unwrap(), b"7");
+    ///         });
+    ///     }
+    /// });
+    /// drop(tx);
+    /// assert!(reader.has_ended());
+    /// # drop((reader, db));
+    /// # std::fs::remove_file(&path)?;
+    /// # drop(std::fs::remove_file(path.with_extension("tdl-lock")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `savepoint`.
+    pub fn reader(&mut self) -> Result<UncommittedRead> {
+        // It stores what waits in memory; what it would go back to is not needed.
+        drop(self.savepoint()?);
+        self.changing(|txn| {
+            let roots = Roots::clone(&txn.roots);
+            Reading::uncommitted(txn.pages.reader()?, roots, txn.tables.clone())
+        })
+    }
+}
+
+impl UncommittedRead {
+    /// True when the transaction has ended, or went back behind this reader.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.pages.has_ended()
+    }
+}

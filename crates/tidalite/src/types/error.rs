@@ -1,0 +1,339 @@
+//! What can go wrong, as a user of the library sees it.
+
+use crate::types::text_form::key_text;
+use std::fmt;
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong. `Display` says what, where, found and expected, and the next step.
+#[non_exhaustive]
+#[derive(Debug)]
+pub enum Error {
+    /// At the file: not a database, damaged, full disk, open elsewhere, read-only, ...
+    Store(tidalite_pager::Error),
+    /// A series or table name that cannot be.
+    Name {
+        /// The name as given.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A schema that cannot be, or that differs from the one the series has.
+    Schema {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is no series with this id or name.
+    NoSuchSeries {
+        /// What was asked for.
+        wanted: String,
+    },
+    /// A row at a time that has one, in a series that refuses such ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
+    TimeTaken {
+        /// The series.
+        series: String,
+        /// The time, in the series' unit.
+        time: i64,
+    },
+    /// There is no pin of this name.
+    NoSuchPin {
+        /// What was asked for.
+        name: String,
+    },
+    /// A text that is no timestamp.
+    Timestamp {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An earlier call in this transaction failed half-way, so it can only be rolled back.
+    TransactionBroken {
+        /// What failed then.
+        first: String,
+    },
+    /// A key or pair that is not above the last one, where only such can be appended.
+    OutOfOrder {
+        /// The table.
+        table: String,
+    },
+    /// A change of one value of a key that has several, without saying which.
+    Ambiguous {
+        /// The table.
+        table: String,
+        /// How many values the key has.
+        values: u64,
+    },
+    /// A table of multi-values opened as a plain one, or the other way round.
+    TableKind {
+        /// The table.
+        table: String,
+        /// True when it has multi-values.
+        multi: bool,
+    },
+    /// A row of a table holds a nested table where a value was asked for, or was to be put. Nothing was changed, but that of many pairs those before it
+    /// are stored. [`TableMut::remove`](crate::TableMut::remove) takes a nested table out with all that is in it.
+    IsTable {
+        /// The table, or the one that it is nested in, at whatever depth.
+        table: String,
+        /// The key of the row.
+        key: Vec<u8>,
+    },
+    /// A key or value of a table that is not of the type as which it is read. The file is sound: something else was stored.
+    WrongType {
+        /// The table, or the one that it is nested in, at whatever depth.
+        table: String,
+        /// Key or value.
+        part: &'static str,
+        /// The type as which it is read.
+        expected: &'static str,
+        /// The bytes that are there, shortened.
+        found: String,
+    },
+    /// Weights whose sum no float can hold ([`SpaceSaving`](crate::SpaceSaving)). Nothing was changed.
+    WeightSum {
+        /// The sum so far.
+        total: f64,
+        /// What was to be added.
+        weight: f64,
+    },
+    /// A cap for the whole file below what is left when all rows are gone but the newest of each series. No row was removed for it.
+    CapTooSmall {
+        /// The cap.
+        cap_bytes: u64,
+        /// The smallest that could be reached now, about.
+        least_bytes: u64,
+    },
+    /// A bound of docs/limits.md.
+    Limit {
+        /// Which bound.
+        what: &'static str,
+        /// What was asked for.
+        found: u64,
+        /// The bound.
+        limit: u64,
+    },
+}
+
+impl Error {
+    /// As `Display`, without the next step after damage: one line of a list whose reader is taking it.
+    pub(crate) fn finding(&self) -> String {
+        match self {
+            Self::Store(error) => error.to_string(),
+            error => error.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error @ tidalite_pager::Error::Corrupt(_)) => write!(
+                f,
+                "{error}; `check` lists all damage, then restore a backup or save what is intact with `salvage`"
+            ),
+            Self::Store(error) => error.fmt(f),
+            Self::Name { name, problem } => {
+                write!(f, "the name `{name}` cannot be used: {problem}")
+            }
+            Self::Schema { problem } => write!(f, "the schema does not fit: {problem}"),
+            Self::NoSuchSeries { wanted } => write!(
+                f,
+                "there is no series {wanted}: ReadTxn::list tells which there are"
+            ),
+            Self::TimeTaken { series, time } => write!(
+                f,
+                "series {series} has a row at {time} already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
+            ),
+            Self::NoSuchPin { name } => {
+                write!(f, "there is no pin `{name}`: Database::pins lists them")
+            }
+            Self::Timestamp { text, problem } => {
+                write!(
+                    f,
+                    "`{text}` is not a timestamp: {problem}; write it as 2014-06-01 or 2014-06-01T12:00:00Z"
+                )
+            }
+            Self::TransactionBroken { first } => write!(
+                f,
+                "the transaction can only be rolled back, because an earlier call failed: {first}; drop it and begin another"
+            ),
+            Self::OutOfOrder { table } => write!(
+                f,
+                "the key is not above the last one of table {table}; put it instead of appending it"
+            ),
+            Self::Ambiguous { table, values } => write!(
+                f,
+                "the key has {values} values in table {table}; say which one is meant"
+            ),
+            Self::TableKind { table, multi: true } => {
+                write!(
+                    f,
+                    "table {table} has several values a key; open it with multi_table"
+                )
+            }
+            Self::TableKind {
+                table,
+                multi: false,
+            } => {
+                write!(f, "table {table} has one value a key; open it with table")
+            }
+            Self::IsTable { table, key } => write!(
+                f,
+                "the key {} of table {table} holds a nested table, not a value: open it with `nested`, or take it out with all that is in it with `remove`",
+                key_text(key)
+            ),
+            Self::WrongType {
+                table,
+                part,
+                expected,
+                found,
+            } => {
+                write!(
+                    f,
+                    "a {part} of table {table} is no {expected}: {found}; read the table as the types that were stored in it, or its bytes"
+                )
+            }
+            Self::WeightSum { total, weight } => write!(
+                f,
+                "weights of {total:e} and {weight:e} add up to more than a float can hold: scale them down"
+            ),
+            Self::CapTooSmall {
+                cap_bytes,
+                least_bytes,
+            } => write!(
+                f,
+                "a cap of {cap_bytes} bytes cannot be kept to: without any row but the newest of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
+            ),
+            // Below the least that can be: `what` says how much that is.
+            Self::Limit { what, found, limit } if found < limit => {
+                write!(f, "{what}: {found} is too little, at most {limit} can be")
+            }
+            Self::Limit { what, found, limit } => {
+                write!(
+                    f,
+                    "{what}: {found} is beyond the limit of {limit}; docs/limits.md lists them all"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<tidalite_pager::Error> for Error {
+    fn from(error: tidalite_pager::Error) -> Self {
+        match error {
+            // A bound is a bound, whichever layer holds it.
+            tidalite_pager::Error::Limit { what, found, limit } => {
+                Self::Limit { what, found, limit }
+            }
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<tidalite_base::Corrupt> for Error {
+    fn from(corrupt: tidalite_base::Corrupt) -> Self {
+        Self::Store(corrupt.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word of the next step in the text of each error.
+    #[test]
+    fn each_says_what_and_what_to_do_next() {
+        let text = || "this".to_owned();
+        let damage = tidalite_base::Corrupt::new("page", 4096, 1, 2);
+        let name = Error::Name {
+            name: text(),
+            problem: "too long, 255 bytes at most".to_owned(),
+        };
+        let taken = Error::TimeTaken {
+            series: text(),
+            time: 5,
+        };
+        let timestamp = Error::Timestamp {
+            text: text(),
+            problem: text(),
+        };
+        let kind = |multi| Error::TableKind {
+            table: text(),
+            multi,
+        };
+        let is_table = Error::IsTable {
+            table: text(),
+            key: b"k".to_vec(),
+        };
+        let ambiguous = Error::Ambiguous {
+            table: text(),
+            values: 3,
+        };
+        let wrong = |table: &str| Error::WrongType {
+            table: table.to_owned(),
+            part: "value",
+            expected: "f64",
+            found: "2 bytes, \"80\"".to_owned(),
+        };
+        let limit = Error::Limit {
+            what: "bytes",
+            found: 6,
+            limit: 5,
+        };
+        for (error, parts) in [
+            (
+                damage.into(),
+                ["page at byte 4096: found 1, expected 2", "`check`"],
+            ),
+            (name, ["`this`", "255 bytes at most"]),
+            (Error::Schema { problem: text() }, ["schema", "this"]),
+            (Error::NoSuchSeries { wanted: text() }, ["this", "list"]),
+            (taken, ["this has a row at 5", "leave the row out"]),
+            (
+                Error::NoSuchPin { name: text() },
+                ["`this`", "Database::pins"],
+            ),
+            (timestamp, ["`this`", "write it as"]),
+            (
+                Error::TransactionBroken { first: text() },
+                ["this", "begin another"],
+            ),
+            (
+                Error::OutOfOrder { table: text() },
+                ["this", "put it instead"],
+            ),
+            (ambiguous, ["3 values", "say which"]),
+            (kind(true), ["several values", "multi_table"]),
+            (kind(false), ["one value", "open it with table"]),
+            (is_table, ["key \"k\" of table this", "`remove`"]),
+            (
+                wrong("config"),
+                ["a value of table config is no f64: 2 bytes", "or its bytes"],
+            ),
+            (
+                Error::CapTooSmall {
+                    cap_bytes: 5,
+                    least_bytes: 6,
+                },
+                ["a cap of 5 bytes", "raise the cap"],
+            ),
+            (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
+        ] {
+            let told = error.to_string();
+            for part in parts {
+                assert!(told.contains(part), "`{told}` does not say `{part}`");
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Windows of equal width.
+
+use crate::types::error::{Error, Result};
+use crate::types::schema::Unit;
+use crate::types::time::Timestamp;
+
+/// Windows of equal width on the clock: window k begins at `origin + k width`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Nanoseconds of a window.
+    pub width: i64,
+    /// Where one window begins.
+    pub origin: Timestamp,
+}
+
+impl Grid {
+    /// Windows of `width` nanoseconds, one of which begins at 1970-01-01.
+    #[must_use]
+    pub fn nanos(width: i64) -> Self {
+        Self {
+            width,
+            origin: Timestamp(0),
+        }
+    }
+
+    /// Windows of so many seconds.
+    #[must_use]
+    pub fn seconds(n: i64) -> Self {
+        Self::nanos(n.saturating_mul(1_000_000_000))
+    }
+
+    /// Windows of so many minutes.
+    #[must_use]
+    pub fn minutes(n: i64) -> Self {
+        Self::seconds(n.saturating_mul(60))
+    }
+
+    /// Windows of so many hours.
+    #[must_use]
+    pub fn hours(n: i64) -> Self {
+        Self::minutes(n.saturating_mul(60))
+    }
+
+    /// Windows of so many days of 24 hours.
+    #[must_use]
+    pub fn days(n: i64) -> Self {
+        Self::hours(n.saturating_mul(24))
+    }
+
+    /// Width and origin in steps of `unit`.
+    pub(crate) fn in_unit(&self, unit: Unit) -> Result<(i64, i64)> {
+        let step = unit.nanos();
+        if self.width < 1 || self.width % step != 0 || self.origin.0 % step != 0 {
+            let problem = format!(
+                "windows of {} ns from {} are no whole steps of {step} ns, in which the series counts",
+                self.width, self.origin
+            );
+            return Err(Error::Schema { problem });
+        }
+        Ok((
+            self.width / step,
+            self.origin.0 / step + unit.steps_to_1970(),
+        ))
+    }
+
+    /// The number of the window that holds `nanos`.
+    pub(crate) fn index(&self, nanos: i64) -> i128 {
+        (i128::from(nanos) - i128::from(self.origin.0)).div_euclid(self.width.into())
+    }
+
+    /// Where window `index` begins; at the edge of what can be told when it begins before.
+    pub(crate) fn start(&self, index: i128) -> Timestamp {
+        let start = i128::from(self.origin.0) + index * i128::from(self.width);
+        Timestamp(start.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+}

@@ -1,0 +1,49 @@
+//! Columns by number or by name.
+
+use crate::types::error::{Error, Result};
+use crate::types::schema::Schema;
+
+/// What names a column: its number, the first of a schema being 0, or its name.
+///
+/// ```
+/// use tidalite::{IntoColumn, Schema};
+/// let point = Schema::point();
+/// assert_eq!("value".column_of(&point)?, 1);
+/// assert_eq!(1.column_of(&point)?, 1);
+/// assert!("speed".column_of(&point).is_err() && 2.column_of(&point).is_err());
+/// # Ok::<(), tidalite::Error>(())
+/// ```
+pub trait IntoColumn {
+    /// The number of the column in the schema.
+    ///
+    /// # Errors
+    /// `Schema` when there is no such column.
+    fn column_of(self, schema: &Schema) -> Result<usize>;
+}
+
+impl IntoColumn for usize {
+    #[inline]
+    fn column_of(self, schema: &Schema) -> Result<usize> {
+        if self < schema.columns.len() {
+            return Ok(self);
+        }
+        let count = schema.columns.len();
+        let problem = format!("there are {count} columns, asked for was number {self}");
+        Err(Error::Schema { problem })
+    }
+}
+
+impl IntoColumn for &str {
+    fn column_of(self, schema: &Schema) -> Result<usize> {
+        schema.column(self).ok_or_else(|| {
+            let problem = format!("there is no column {self} in {schema}");
+            Error::Schema { problem }
+        })
+    }
+}
+
+impl IntoColumn for &String {
+    fn column_of(self, schema: &Schema) -> Result<usize> {
+        self.as_str().column_of(schema)
+    }
+}

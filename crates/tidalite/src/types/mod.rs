@@ -1,0 +1,26 @@
+//! Values that users hold and all other folders share.
+//!
+//! ```text
+//! error                                    what can go wrong
+//! schema, column, value, decimal           what the rows of a series look like, and what they hold
+//! name                                     names of series, and patterns that select them
+//! time, interval, grid                     points in time, intervals of raw times, windows of equal width
+//! row, point                               a row, and a struct of fixed columns as a row
+//! merge_policy                             what becomes of a row whose time is taken
+//! into_column, text_form                   columns by number or name; keys and GUIDs as text
+//! ```
+
+pub(crate) mod column;
+pub(crate) mod decimal;
+pub(crate) mod error;
+pub(crate) mod grid;
+pub(crate) mod interval;
+pub(crate) mod into_column;
+pub(crate) mod merge_policy;
+pub(crate) mod name;
+pub(crate) mod point;
+pub(crate) mod row;
+pub(crate) mod schema;
+pub(crate) mod text_form;
+pub(crate) mod time;
+pub(crate) mod value;

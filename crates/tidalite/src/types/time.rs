@@ -1,0 +1,474 @@
+//! Points in time: nanoseconds since 1970, read from and written as text, and given to series in
+//! their own units.
+
+use crate::types::error::{Error, Result};
+use crate::types::schema::Unit;
+use jiff::civil;
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds since 1970-01-01 UTC (1677 to 2262).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Reads a date, or a date with a time of day, in one of these forms of ISO 8601; white space around the text is ignored.
+    ///
+    /// ```text
+    /// date     2014-06-01   20140601   +002014-06-01
+    /// time     behind a T, a t or a blank: 00:10:00.25   00:10:00,25   00:10:00   00:10   00, each also without colons
+    /// offset   behind a time: Z   z   +02:00   +02:00:00   +0200   +02; without one the time is in UTC
+    /// ```
+    ///
+    /// A date alone means its first instant in UTC. A fraction has one to nine digits. A second 60 is read as 59.
+    ///
+    /// The library has no time zone database, so it refuses a zone in brackets, as Java's `ZonedDateTime` and JavaScript's Temporal write
+    /// it, and all other annotations of RFC 9557. Write the offset from UTC instead.
+    ///
+    /// # Errors
+    /// `Error::Timestamp` when the text has none of these forms, or the time is out of range.
+    ///
+    /// ```
+    /// use tidalite::Timestamp;
+    /// let t = Timestamp::parse("2014-06-01T02:10+02:00")?;
+    /// assert_eq!(t, Timestamp::parse("2014-06-01 00:10:00")?);
+    /// assert_eq!(t.to_string(), "2014-06-01T00:10:00Z");
+    /// assert!(Timestamp::parse("2014-06-01T02:10[Europe/Paris]").is_err());
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self> {
+        let fail = |problem: String| Error::Timestamp {
+            text: text.to_owned(),
+            problem,
+        };
+        let trimmed = text.trim();
+        // jiff reads annotations of a time without an offset, and ignores them: the instant would be another one.
+        if trimmed.contains('[') {
+            return Err(fail(
+                "a time zone or another annotation in brackets is not read: write the offset from UTC instead, as in \
+                 2014-06-01T02:10:00+02:00"
+                    .to_owned(),
+            ));
+        }
+        let instant = trimmed.parse::<jiff::Timestamp>().or_else(|zoned| {
+            let local = trimmed
+                .parse::<civil::DateTime>()
+                .or_else(|_| {
+                    trimmed
+                        .parse::<civil::Date>()
+                        .map(|date| date.at(0, 0, 0, 0))
+                })
+                .map_err(|_| zoned)?;
+            jiff::tz::TimeZone::UTC.to_timestamp(local)
+        });
+        let instant = instant.map_err(|error| fail(error.to_string()))?;
+        let nanos = i64::try_from(instant.as_nanosecond());
+        nanos
+            .map(Self)
+            .map_err(|_| fail("outside of the years 1677 to 2262".to_owned()))
+    }
+
+    /// The current wall-clock time.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX))
+    }
+
+    /// So many nanoseconds after 1970-01-01 UTC.
+    #[must_use]
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// So many microseconds after 1970-01-01 UTC.
+    ///
+    /// # Errors
+    /// `Error::Timestamp` for a time before 1677 or after 2262.
+    pub fn from_micros(micros: i64) -> Result<Self> {
+        Self::from_steps(micros, Unit::Micros)
+    }
+
+    /// So many milliseconds after 1970-01-01 UTC.
+    ///
+    /// # Errors
+    /// As for `from_micros`.
+    pub fn from_millis(millis: i64) -> Result<Self> {
+        Self::from_steps(millis, Unit::Millis)
+    }
+
+    /// So many seconds after 1970-01-01 UTC.
+    ///
+    /// ```
+    /// use tidalite::Timestamp;
+    /// assert_eq!(Timestamp::from_secs(86_400)?, Timestamp::parse("1970-01-02")?);
+    /// assert!(Timestamp::from_secs(i64::MAX).is_err());
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `from_micros`.
+    pub fn from_secs(secs: i64) -> Result<Self> {
+        Self::from_steps(secs, Unit::Seconds)
+    }
+
+    /// A raw time of a unit.
+    pub(crate) fn from_steps(steps: i64, unit: Unit) -> Result<Self> {
+        unit.timestamp(steps).ok_or_else(|| Error::Timestamp {
+            text: steps.to_string(),
+            problem: format!("in {unit:?} it is outside of the years 1677 to 2262"),
+        })
+    }
+
+    /// The time so much later; `None` after the year 2262.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidalite::Timestamp;
+    /// let t = Timestamp::parse("2014-06-01")?;
+    /// let later = t.checked_add(Duration::from_secs(90));
+    /// assert_eq!(later, Some(Timestamp::parse("2014-06-01T00:01:30Z")?));
+    /// assert_eq!(later.and_then(|later| later.duration_since(t)), Some(Duration::from_secs(90)));
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    #[must_use]
+    pub fn checked_add(self, duration: Duration) -> Option<Self> {
+        self.moved(1, duration)
+    }
+
+    /// The time so much earlier; `None` before the year 1677.
+    #[must_use]
+    pub fn checked_sub(self, duration: Duration) -> Option<Self> {
+        self.moved(-1, duration)
+    }
+
+    fn moved(self, sign: i128, duration: Duration) -> Option<Self> {
+        // Less than 2^94 nanoseconds.
+        let nanos = i128::from(self.0) + sign * duration.as_nanos() as i128;
+        i64::try_from(nanos).ok().map(Self)
+    }
+
+    /// How much later it is than `earlier`; `None` when it is before that.
+    #[must_use]
+    pub fn duration_since(self, earlier: Self) -> Option<Duration> {
+        (earlier <= self).then(|| Duration::from_nanos(self.0.abs_diff(earlier.0)))
+    }
+}
+
+impl TryFrom<SystemTime> for Timestamp {
+    type Error = Error;
+
+    /// # Errors
+    /// `Error::Timestamp` for a time before 1677 or after 2262.
+    fn try_from(time: SystemTime) -> Result<Self> {
+        let moved = match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => Self(0).checked_add(after),
+            Err(before) => Self(0).checked_sub(before.duration()),
+        };
+        moved.ok_or_else(|| Error::Timestamp {
+            text: format!("{time:?}"),
+            problem: "outside of the years 1677 to 2262".to_owned(),
+        })
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use tidalite::Timestamp;
+    /// let time = SystemTime::from(Timestamp::from_secs(-5)?);
+    /// assert_eq!(time, SystemTime::UNIX_EPOCH - Duration::from_secs(5));
+    /// assert_eq!(Timestamp::try_from(time)?, Timestamp::from_secs(-5)?);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    fn from(t: Timestamp) -> Self {
+        let distance = Duration::from_nanos(t.0.unsigned_abs());
+        // The clocks of all systems reach further than 292 years from 1970.
+        match t.0 < 0 {
+            true => UNIX_EPOCH - distance,
+            false => UNIX_EPOCH + distance,
+        }
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_nanosecond(i128::from(self.0)) {
+            Ok(instant) => instant.fmt(f),
+            Err(_) => write!(f, "{} ns", self.0),
+        }
+    }
+}
+
+/// Something that a series can take as a time: a raw number in the series' own unit, or a
+/// [`Timestamp`], which is converted. A row is stored at the last whole step of the unit at or before it; what is asked about a time
+/// between two steps is answered for just that time.
+///
+/// A bare number is not looked at: in a series of milliseconds it counts these, whatever it was meant to be. A [`Timestamp`] means the
+/// same in every series.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use tidalite::{MemoryStorage, Options, Schema, Timestamp, Unit};
+/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let in_millis = Schema { unit: Unit::Millis, ..Schema::point() };
+/// let mut tx = db.begin_write()?;
+/// let mut wind = tx.series_with("wind", &in_millis)?;
+/// wind.insert(Timestamp::from_secs(1_400_000_000)?, 7.0)?;
+/// wind.insert(1_400_000_000_000_i64, 7.1)?; // the same time, in milliseconds: the row takes its place
+/// wind.insert(1_400_000_000_i64, 7.2)?; // 17 January 1970: seconds that were taken as milliseconds
+/// assert_eq!(wind.view()?.count()?, 2);
+/// assert!(wind.view()?.at("1970-01-17T04:53:20Z")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Instant {
+    /// The time in steps of `unit`, rounded down to a whole one.
+    ///
+    /// # Errors
+    /// `Error::Timestamp` when the unit cannot hold it.
+    fn in_unit(self, unit: Unit) -> Result<i64>;
+
+    /// The last step of `unit` at or before the time, and the first one at or after it; twice the same for a whole step.
+    ///
+    /// # Errors
+    /// As for `in_unit`.
+    fn steps_around(self, unit: Unit) -> Result<(i64, i64)>
+    where
+        Self: Sized,
+    {
+        let step = self.in_unit(unit)?;
+        Ok((step, step))
+    }
+}
+
+impl Instant for i64 {
+    #[inline]
+    fn in_unit(self, _unit: Unit) -> Result<i64> {
+        Ok(self)
+    }
+}
+
+impl Instant for Timestamp {
+    fn in_unit(self, unit: Unit) -> Result<i64> {
+        Ok(self.0.div_euclid(unit.nanos()) + unit.steps_to_1970())
+    }
+
+    fn steps_around(self, unit: Unit) -> Result<(i64, i64)> {
+        let before = self.in_unit(unit)?;
+        let between = self.0.rem_euclid(unit.nanos()) > 0;
+        Ok((before, before + i64::from(between)))
+    }
+}
+
+impl Instant for &str {
+    fn in_unit(self, unit: Unit) -> Result<i64> {
+        Timestamp::parse(self)?.in_unit(unit)
+    }
+
+    fn steps_around(self, unit: Unit) -> Result<(i64, i64)> {
+        Timestamp::parse(self)?.steps_around(unit)
+    }
+}
+
+impl Unit {
+    /// A raw time of this unit as a [`Timestamp`], where that can hold it.
+    #[must_use]
+    pub fn timestamp(self, raw: i64) -> Option<Timestamp> {
+        let steps = i128::from(raw) - i128::from(self.steps_to_1970());
+        i64::try_from(steps * i128::from(self.nanos()))
+            .ok()
+            .map(Timestamp)
+    }
+
+    /// A raw time of this unit as text: RFC 3339 where the calendar has it, else the bare number.
+    #[must_use]
+    pub fn text(self, raw: i64) -> String {
+        let steps = i128::from(raw) - i128::from(self.steps_to_1970());
+        match jiff::Timestamp::from_nanosecond(steps * i128::from(self.nanos())) {
+            Ok(instant) => instant.to_string(),
+            Err(_) => raw.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_several_forms_mean_the_same() {
+        let expected = Timestamp(1_401_581_400_000_000_000);
+        for text in [
+            "2014-06-01T00:10:00Z",
+            "2014-06-01 00:10:00",
+            "2014-06-01T00:10",
+            "2014-06-01T02:10:00+02:00",
+            " 2014-06-01 00:10:00.000 ",
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap(), expected, "{text}");
+        }
+        assert_eq!(
+            Timestamp::parse("1970-01-02").unwrap(),
+            Timestamp(86_400_000_000_000)
+        );
+        for text in ["", "yesterday", "2014-13-01", "9000-01-01"] {
+            assert!(Timestamp::parse(text).is_err(), "{text}");
+        }
+    }
+
+    /// Every form that the documentation lists, and texts near to them that have none of these forms.
+    #[test]
+    fn the_listed_forms_are_read_and_no_others() {
+        const MIDNIGHT: i64 = 1_401_580_800_000_000_000;
+        const MINUTES: i64 = MIDNIGHT + 600_000_000_000;
+        const QUARTER: i64 = MINUTES + 250_000_000;
+        for (text, nanos) in [
+            ("2014-06-01", MIDNIGHT),
+            ("20140601", MIDNIGHT),
+            ("+002014-06-01", MIDNIGHT),
+            ("\t2014-06-01\n", MIDNIGHT),
+            ("2014-06-01T00", MIDNIGHT),
+            ("2014-06-01T00Z", MIDNIGHT),
+            ("2014-06-01T00:10", MINUTES),
+            ("2014-06-01T0010", MINUTES),
+            ("2014-06-01T00:10:00", MINUTES),
+            ("2014-06-01t00:10:00z", MINUTES),
+            ("2014-06-01 00:10:00", MINUTES),
+            ("20140601T001000Z", MINUTES),
+            ("2014-06-01T02:10:00+02:00", MINUTES),
+            ("2014-06-01T02:10:00+02:00:00", MINUTES),
+            ("2014-06-01T02:10+0200", MINUTES),
+            ("2014-06-01 02:10+02", MINUTES),
+            ("2014-05-31T18:40:00-05:30", MINUTES),
+            ("2014-06-01T00:10:00.25Z", QUARTER),
+            ("2014-06-01T00:10:00,25", QUARTER),
+            ("20140601T001000.25", QUARTER),
+            ("2014-06-01T00:10:00.250000001Z", QUARTER + 1),
+            ("2014-06-01T00:09:60Z", MINUTES - 1_000_000_000),
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap(), Timestamp(nanos), "{text}");
+        }
+        for text in [
+            // With an annotation, whether it agrees with the offset or not.
+            "2014-06-01T00:10:00[Europe/Paris]",
+            "2014-06-01T02:10:00+02:00[Europe/Paris]",
+            "2014-06-01T02:10:00+01:00[Europe/Paris]",
+            "2014-06-01T00:10:00Z[Europe/Paris]",
+            "2014-06-01T00:10:00Z[UTC]",
+            "2014-06-01T00:10:00[+02:00]",
+            "2014-06-01T00:10:00[!Europe/Paris]",
+            "2014-06-01[Europe/Paris]",
+            "2014-06-01[u-ca=hebrew]",
+            "2014-06-01T00:10:00Z[u-ca=hebrew]",
+            "2014-06-01T00:10:00+02:00[Europe/Paris][u-ca=iso8601]",
+        ] {
+            let error = Timestamp::parse(text).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+            assert!(error.contains("write the offset"), "{error}");
+        }
+        for text in [
+            "2014-06",
+            "2014-6-1",
+            "2014/06/01",
+            "2014-0601",
+            "2014-06-01Z",
+            "2014-06-01+02:00",
+            "2014-06-01T",
+            "2014-06-01T24:00Z",
+            "2014-06-01T00:60Z",
+            "2014-06-01T00:10:00.1234567890Z",
+            "2014-06-01T00:10:00 Z",
+            "2014-06-01T00:10:00 Europe/Paris",
+            "2014-06-01T00:10:00+02:00]",
+            "2014-06-01T00:10:00+26:00",
+            "2014-02-29",
+            "2014-W22-7",
+            "1401581400",
+            "+002300-06-01",
+        ] {
+            assert!(Timestamp::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn units_convert_both_ways_and_print_the_year_one() {
+        let t = Timestamp::parse("2020-01-02T12:00:00Z").unwrap();
+        for unit in [
+            Unit::Nanos,
+            Unit::Micros,
+            Unit::Millis,
+            Unit::Seconds,
+            Unit::Ticks,
+        ] {
+            let raw = t.in_unit(unit).unwrap();
+            assert_eq!(unit.timestamp(raw), Some(t), "{unit:?}");
+            assert_eq!(unit.text(raw), "2020-01-02T12:00:00Z");
+        }
+        // .NET's DateTime(2020, 1, 2, 12, 0, 0).Ticks
+        assert_eq!(t.in_unit(Unit::Ticks).unwrap(), 637_135_632_000_000_000);
+        assert_eq!(Unit::Ticks.text(0), "0001-01-01T00:00:00Z");
+        assert_eq!(Unit::Ticks.timestamp(0), None);
+        assert_eq!(Timestamp(-1).in_unit(Unit::Seconds).unwrap(), -1);
+    }
+
+    #[test]
+    fn steps_and_durations_at_the_edges() {
+        let (least, most) = (Timestamp(i64::MIN), Timestamp(i64::MAX));
+        let nano = Duration::from_nanos(1);
+        assert_eq!(
+            (most.checked_add(nano), least.checked_sub(nano)),
+            (None, None)
+        );
+        assert_eq!(Timestamp(-1).checked_add(nano), Some(Timestamp(0)));
+        assert_eq!(most.checked_sub(Duration::MAX), None);
+        let whole = most.duration_since(least).unwrap();
+        assert_eq!(whole, Duration::from_nanos(u64::MAX));
+        assert_eq!(least.checked_add(whole), Some(most));
+        assert_eq!(least.duration_since(most), None);
+        assert_eq!(most.duration_since(most), Some(Duration::ZERO));
+        for t in [least, Timestamp(-1), Timestamp(0), most] {
+            assert_eq!(Timestamp::try_from(SystemTime::from(t)).unwrap(), t);
+        }
+        let far = SystemTime::from(most) + nano;
+        assert!(matches!(
+            Timestamp::try_from(far),
+            Err(Error::Timestamp { .. })
+        ));
+        let of = [
+            Timestamp::from_micros,
+            Timestamp::from_millis,
+            Timestamp::from_secs,
+        ];
+        for (from, step) in of.into_iter().zip([1_000, 1_000_000, 1_000_000_000]) {
+            assert_eq!(from(-7).unwrap(), Timestamp::from_nanos(-7 * step));
+            let most = i64::MAX / step;
+            assert_eq!(from(most).unwrap(), Timestamp(most * step));
+            for beyond in [most + 1, -most - 1, i64::MIN] {
+                assert!(matches!(from(beyond), Err(Error::Timestamp { .. })));
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_between_two_steps_has_one_on_each_side() {
+        let around = |t: i64, unit| Timestamp(t).steps_around(unit).unwrap();
+        assert_eq!(around(-1, Unit::Seconds), (-1, 0));
+        assert_eq!(around(1, Unit::Micros), (0, 1));
+        assert_eq!(around(-2_000_000, Unit::Millis), (-2, -2));
+        for unit in [Unit::Nanos, Unit::Millis, Unit::Ticks] {
+            for t in [i64::MIN, i64::MAX] {
+                let (before, after) = around(t, unit);
+                let step = i128::from(unit.nanos());
+                let nanos = |raw: i64| (i128::from(raw) - i128::from(unit.steps_to_1970())) * step;
+                assert!(nanos(before) <= t.into() && nanos(after) >= t.into());
+                assert!(nanos(after) - nanos(before) < 2 * step);
+            }
+        }
+        assert_eq!(
+            "1970-01-01T00:00:01.5Z"
+                .steps_around(Unit::Seconds)
+                .unwrap(),
+            (1, 2)
+        );
+        assert_eq!(7_i64.steps_around(Unit::Seconds).unwrap(), (7, 7));
+    }
+}
