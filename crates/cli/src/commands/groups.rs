@@ -1,7 +1,7 @@
 //! `window` over groups of series, and with gaps filled.
 
 use super::figures::figure_of;
-use super::origin::midnight_of_1970;
+use super::origin::{mention_shift, midnight_of_1970};
 use crate::args::{Function, WindowArgs};
 use crate::columns::figures_column;
 use crate::database::{Reader, Span};
@@ -95,18 +95,27 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .chain([Column::text("time")])
         .chain(names)
         .collect();
+    let messages = terminal.messages;
     let mut sheet = terminal.sheet(args.format.format, columns);
     let zone = &args.range.zone.tz;
     let show = TimeShow::new(zone.clone());
-    let mut any = false;
+    let (mut any, mut told) = (false, false);
     for (cells, group) in groups {
-        let Some(first) = first_time(&group) else {
+        let Some((first, last)) = span_of(&group) else {
             continue;
         };
         let first = match times.0 {
             Bound::Included(from) => first.max(from),
             _ => first,
         };
+        let last = match times.1 {
+            Bound::Included(to) | Bound::Excluded(to) => last.min(to),
+            Bound::Unbounded => last,
+        };
+        if !told {
+            let range = (first.0.into(), last.0.into());
+            told = mention_shift(zone, range, args.by.into(), messages);
+        }
         let origin = match &args.origin {
             Some(text) => read_any(text, zone).map_err(Failure::usage)?,
             None => midnight_of_1970(zone, first.0.into()),
@@ -230,14 +239,17 @@ fn bounded(given: Bound<Timestamp>, there: Option<Timestamp>) -> Bound<Timestamp
     }
 }
 
-/// When the first series of the group that has rows begins.
-fn first_time(group: &Group<'_, '_>) -> Option<Timestamp> {
-    let begin = |series: &&tidalite::Series<'_>| {
-        let (first, _) = series.span()?;
-        let nanos = crate::database::to_nanos(series.info().schema.unit, first);
-        Some(Timestamp(i64::try_from(nanos).unwrap_or(0)))
-    };
-    group.series().iter().filter_map(begin).min()
+/// The first and the last time of all series of the group.
+fn span_of(group: &Group<'_, '_>) -> Option<(Timestamp, Timestamp)> {
+    let spans = group.series().iter().filter_map(|series| {
+        let (first, last) = series.span()?;
+        let time = |raw| {
+            let nanos = crate::database::to_nanos(series.info().schema.unit, raw);
+            Timestamp(i64::try_from(nanos).unwrap_or(0))
+        };
+        Some((time(first), time(last)))
+    });
+    spans.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1)))
 }
 
 fn cell_of(figure: Figure, value: f64) -> Cell {

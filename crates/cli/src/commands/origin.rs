@@ -1,8 +1,10 @@
 //! Where windows begin: midnight of a time zone, in steps of a series.
 
-use crate::time::Nanos;
+use crate::style::Palette;
+use crate::time::{Nanos, TimeShow};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::io::Write;
 use tidalite::Unit;
 
 /// Midnight of 1970-01-01 under the offset that the zone has at this time.
@@ -21,6 +23,40 @@ pub(crate) fn origin_within(unit: Unit, origin: Nanos, width: i64) -> i64 {
     let step = Nanos::from(unit.nanos());
     let steps = origin.div_euclid(step) + Nanos::from(unit.steps_to_1970());
     i64::try_from(steps.rem_euclid(Nanos::from(width))).unwrap_or(0)
+}
+
+/// The first time in a range at which clocks are set so that windows of this width do not begin where they began before.
+fn first_shift(zone: &TimeZone, (from, to): (Nanos, Nanos), width: Nanos) -> Option<Nanos> {
+    let from = Timestamp::from_nanosecond(from).ok()?;
+    let offset = zone.to_offset(from).seconds();
+    let shift = |other: i32| Nanos::from(other - offset) * 1_000_000_000;
+    let mut changes = zone.following(from);
+    let change = changes
+        .by_ref()
+        .take_while(|change| change.timestamp().as_nanosecond() <= to)
+        .find(|change| shift(change.offset().seconds()) % width != 0)?;
+    Some(change.timestamp().as_nanosecond())
+}
+
+/// Says on standard error where windows of a fixed length stop to begin at midnight of the zone; whether there is such a place.
+pub(crate) fn mention_shift(
+    zone: &TimeZone,
+    range: (Nanos, Nanos),
+    width: Nanos,
+    messages: Palette,
+) -> bool {
+    let Some(at) = first_shift(zone, range, width) else {
+        return false;
+    };
+    let name = zone.iana_name().unwrap_or("the time zone");
+    let _ = writeln!(
+        std::io::stderr(),
+        "{} clocks in {name} are set at {} within this range, and all windows have one length: those behind it do not begin where those before it do. \
+         Ask for the time before and after by itself (--from, --to), or give --tz UTC",
+        messages.warning("note:"),
+        TimeShow::new(zone.clone()).show(at),
+    );
+    true
 }
 
 #[cfg(test)]
@@ -45,5 +81,20 @@ mod tests {
         assert_eq!(origin_within(Unit::Seconds, 25_000_000_000, 10), 5);
         let day = 864_000_000_000;
         assert_eq!(origin_within(Unit::Ticks, 0, day), 0);
+    }
+
+    #[test]
+    fn a_change_of_the_clocks_shifts_days_and_not_hours() {
+        let zone = zone_named("Europe/Berlin").unwrap();
+        let time = |text: &str| read_any(text, &zone).unwrap();
+        let hour = 3_600_000_000_000;
+        let autumn = (time("2016-10-28"), time("2016-11-02"));
+        let change = time("2016-10-30T01:00:00Z");
+        assert_eq!(first_shift(&zone, autumn, 24 * hour), Some(change));
+        assert_eq!(first_shift(&zone, autumn, hour), None);
+        assert_eq!(first_shift(&zone, autumn, hour / 4), None);
+        let winter = (time("2016-11-28"), time("2016-12-02"));
+        assert_eq!(first_shift(&zone, winter, 24 * hour), None);
+        assert_eq!(first_shift(&TimeZone::UTC, autumn, 24 * hour), None);
     }
 }

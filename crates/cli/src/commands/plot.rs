@@ -1,7 +1,7 @@
 //! `plot`: series as a picture.
 
 use super::figures::{drawn, figure_of};
-use super::origin::{midnight_of_1970, origin_within};
+use super::origin::{mention_shift, midnight_of_1970, origin_within};
 use crate::args::PlotArgs;
 use crate::columns::numeric_column;
 use crate::database::{Reader, Span, to_nanos, width_in};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let pixels = pixels.min((COLUMNS_MAX / infos.len().max(1)).max(COLUMNS_MIN));
     let to_file = args.svg.is_some() || args.png.is_some();
     let mut lines = Vec::new();
-    let mut points = 0;
+    let (mut points, mut told) = (0, false);
     for info in &infos {
         let column = numeric_column(info, &args.column)?;
         let series = reader.series(info)?;
@@ -65,7 +65,15 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
         };
         let by = args.by.map(|by| width_in(info.schema.unit, by, "--by"));
         let (count, mut drawn) = match by.transpose()? {
-            Some(width) => line.windows(width, args),
+            Some(width) => {
+                if !told {
+                    let unit = info.schema.unit;
+                    let range = (to_nanos(unit, range.0), to_nanos(unit, range.1));
+                    let width = args.by.unwrap_or(i64::MAX).into();
+                    told = mention_shift(&args.range.zone.tz, range, width, terminal.messages);
+                }
+                line.windows(width, args)
+            }
             None if args.band => line.band(pixels),
             None => line.outline(pixels, to_file),
         }

@@ -2,7 +2,7 @@
 
 use super::figures::Figures;
 use super::filters;
-use super::origin::{midnight_of_1970, origin_within};
+use super::origin::{mention_shift, midnight_of_1970, origin_within};
 use crate::args::WindowArgs;
 use crate::columns::figures_column;
 use crate::database::{Reader, Span, time_cell, to_nanos, width_in};
@@ -36,8 +36,9 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .chain([Column::text("time")])
         .chain(figures.columns())
         .collect();
+    let messages = terminal.messages;
     let mut sheet = terminal.sheet(args.format.format, columns);
-    let mut any = false;
+    let (mut any, mut told) = (false, false);
     for info in &infos {
         let column = figures_column(info, &args.column, &args.functions)?;
         let unit = info.schema.unit;
@@ -52,6 +53,10 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };
+        if !told {
+            let range = (to_nanos(unit, from), to_nanos(unit, to));
+            told = mention_shift(zone, range, args.by.into(), messages);
+        }
         let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, to_nanos(unit, from)));
         let origin = origin_within(unit, origin, width);
         let range = series.between(from..=to);

@@ -211,3 +211,37 @@ fn leap_seconds_are_refused_and_24_hours_are_midnight() {
         "series,time,value\nv,2025-01-01T00:00:00Z,2\n"
     );
 }
+
+/// The daily mean of the same day differed with the range that was asked for, and nothing was said.
+#[test]
+fn days_that_leave_midnight_are_mentioned() {
+    let folder = Folder::new("days_that_leave_midnight");
+    let mut csv = "time,site,v\n".to_owned();
+    for hour in 0..24 * 10 {
+        let second = 1_477_440_000 + hour * 3600; // 2016-10-26
+        csv += &format!("{second},a,{hour}\n");
+    }
+    folder.write("a.csv", csv);
+    folder
+        .say("import a.tdl a.csv --time-format s --tag site")
+        .ok();
+    let told = "clocks in Europe/Berlin are set at 2016-10-30T02:00:00+01:00";
+    let line = "window a.tdl v* --tz Europe/Berlin --fn mean";
+    for more in [
+        "--by 1d",
+        "--by 1d --fill none",
+        "--by 1d --group-by site",
+        "--by 6h",
+    ] {
+        let ran = folder.say(&format!("{line} {more}"));
+        assert!(ran.err.contains(told), "{more}: {}", ran.err);
+        assert_eq!(ran.err.matches("note:").count(), 1, "{}", ran.err);
+        ran.ok();
+    }
+    for more in ["--by 1h", "--by 1d --from 2016-11-01", "--by 15m"] {
+        let ran = folder.say(&format!("{line} {more}"));
+        assert_eq!(ran.err, "", "{more}");
+    }
+    let ran = folder.say("plot a.tdl v* --tz Europe/Berlin --by 1d");
+    assert!(ran.err.contains(told), "{}", ran.err);
+}
