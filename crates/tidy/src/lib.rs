@@ -15,6 +15,7 @@
 //! parity     docs/parity: every call and test that a row names exists
 //! watched    tests that open a database do so under the write-protocol monitor
 //! sizes      long files and functions, for the eye
+//! words      habits of language, counted in the comments
 //! built      lines by room, and the size of what is compiled
 //! ```
 //!
@@ -36,5 +37,6 @@ pub mod sizes;
 pub mod source;
 mod tree;
 pub mod watched;
+pub mod words;
 
 pub use tree::{Finding, Tree, root};

@@ -1,7 +1,7 @@
-//! Prints the sizes of files, functions and rooms, for the eye; and of each compiled program that is named. With `layers CRATE LAYER...`
+//! Prints the sizes of files, functions and rooms, and habits of language in comments, for the eye; and of each compiled program that is named. With `layers CRATE LAYER...`
 //! it prints the import cycles of a crate and every import that leads from a layer to one named later. The checks are tests.
 
-use tidalite_tidy::{Tree, built, layers, root, sizes};
+use tidalite_tidy::{Tree, built, layers, root, sizes, words};
 
 #[expect(clippy::print_stdout, reason = "printing is what this program is for")]
 fn main() -> std::io::Result<()> {
@@ -13,7 +13,12 @@ fn main() -> std::io::Result<()> {
         print!("{}", layers::report(&tree, krate, order));
         return Ok(());
     }
-    print!("{}\n{}", sizes::report(&tree), built::report(&tree));
+    print!(
+        "{}\n{}\n{}",
+        sizes::report(&tree),
+        built::report(&tree),
+        words::report(&tree)
+    );
     for program in args {
         let bytes = std::fs::read(&program)?;
         match built::sections(&bytes) {

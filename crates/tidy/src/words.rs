@@ -1,0 +1,136 @@
+//! Habits of language that hold readers up, counted in the comments of each crate: headless relative clauses ("what it froze", "those of"),
+//! persons in place of code ("who has the turn", "nobody knows") and negated nouns ("is no row").
+
+use crate::source::{Source, words};
+use crate::tree::Tree;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What is counted, with the most that there should be in a thousand lines of comments.
+pub const PATTERNS: [(&str, usize); 5] = [
+    ("what", 4),
+    ("who", 2),
+    ("whoever, nobody, somebody", 2),
+    ("is no, that is none", 2),
+    ("that of, those of, those that", 2),
+];
+
+/// Lines of comments, and how often each pattern occurs in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Lines that are not empty.
+    pub lines: usize,
+    /// In the order of [`PATTERNS`].
+    pub found: [usize; PATTERNS.len()],
+}
+
+impl Count {
+    /// Counts in the comments of one file.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let comments = Source::new(text).comments;
+        let lines = comments.lines().filter(|line| !line.trim().is_empty());
+        let mut count = Self {
+            lines: lines.count(),
+            ..Self::default()
+        };
+        let words: Vec<String> = words(&comments).map(str::to_lowercase).collect();
+        for (at, word) in words.iter().enumerate() {
+            let next = words.get(at + 1).map_or("", String::as_str);
+            let after = words.get(at + 2).map_or("", String::as_str);
+            let pattern = match (word.as_str(), next) {
+                ("what", _) => 0,
+                ("who", _) => 1,
+                ("whoever" | "nobody" | "somebody", _) => 2,
+                ("is", "no") if after != "longer" => 3,
+                ("is" | "are", "none") => 3,
+                ("that", "of") | ("those", "of" | "that") => 4,
+                _ => continue,
+            };
+            count.found[pattern] += 1;
+        }
+        count
+    }
+
+    fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        for (own, other) in self.found.iter_mut().zip(other.found) {
+            *own += other;
+        }
+    }
+
+    /// Occurrences in a thousand lines of comments.
+    #[must_use]
+    pub fn per_thousand(self) -> [f64; PATTERNS.len()] {
+        #[expect(clippy::cast_precision_loss, reason = "counts of lines")]
+        self.found
+            .map(|found| found as f64 * 1000.0 / self.lines.max(1) as f64)
+    }
+}
+
+/// The counts of each crate.
+#[must_use]
+pub fn by_crate(tree: &Tree) -> BTreeMap<String, Count> {
+    let mut crates: BTreeMap<String, Count> = BTreeMap::new();
+    for (path, text) in tree.ending(".rs") {
+        let name = match path.split('/').collect::<Vec<_>>()[..] {
+            ["crates", name, ..] => name,
+            ["bench", ..] => "bench",
+            _ => continue,
+        };
+        crates
+            .entry(name.to_owned())
+            .or_default()
+            .add(Count::of(text));
+    }
+    crates
+}
+
+/// Occurrences in a thousand lines of comments, a line for each crate.
+#[must_use]
+pub fn report(tree: &Tree) -> String {
+    let mut out = String::from("habits in a thousand lines of comments\n");
+    let _ = write!(out, "{:10} {:>6}", "crate", "lines");
+    for (name, most) in PATTERNS {
+        let _ = write!(out, "  {name} (at most {most})");
+    }
+    out.push('\n');
+    for (name, count) in by_crate(tree) {
+        let _ = write!(out, "{name:10} {:>6}", count.lines);
+        for ((pattern, _), found) in PATTERNS.iter().zip(count.per_thousand()) {
+            let width = pattern.len() + 14;
+            let _ = write!(out, "{found:>width$.1}");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn habits_are_counted_in_comments_alone() {
+        let text = "//! What is away, and who has it.\n\
+                    /// The row is no longer there; a text that is none. Those of others, that of a row.\n\
+                    fn what() { let s = \"who\"; } // nobody knows\n";
+        let count = Count::of(text);
+        assert_eq!(count.lines, 3);
+        assert_eq!(count.found, [1, 1, 1, 1, 2]);
+        assert!((count.per_thousand()[4] - 666.7).abs() < 0.1);
+    }
+
+    #[test]
+    fn crates_are_told_apart() {
+        let tree = Tree::of(&[
+            ("crates/kv/src/lib.rs", "// what\n"),
+            ("crates/kv/tests/a.rs", "// who\n"),
+            ("bench/src/main.rs", "// none\n"),
+        ]);
+        let counts = by_crate(&tree);
+        assert_eq!(counts["kv"].found, [1, 1, 0, 0, 0]);
+        assert_eq!(counts["bench"].lines, 1);
+        assert!(report(&tree).contains("kv"));
+    }
+}
