@@ -93,11 +93,11 @@ fn room_of(manifest_path: &str) -> Option<&str> {
     (!room.contains('/')).then_some(room)
 }
 
-/// The rows of the table whose head is `| room |`: room, line, what it depends on.
+/// The rows of the table whose head is `| crate | what it does |`: crate, line, what it depends on.
 fn drawn(architecture: &str) -> Vec<(String, usize, BTreeSet<String>)> {
     let lines = architecture.lines().enumerate();
     lines
-        .skip_while(|(_, line)| !line.starts_with("| room |"))
+        .skip_while(|(_, line)| !line.starts_with("| crate | what"))
         .skip(2)
         .take_while(|(_, line)| line.starts_with('|'))
         .filter_map(|(number, line)| {
@@ -167,7 +167,7 @@ fn room_named(line: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const DRAWN: &str = "# A\n\n| room | what | depends on |\n|---|---|---|\n| `base` | ids | |\n| `kv` | tables | `base` |\n";
+    const DRAWN: &str = "# A\n\n| crate | what | depends on |\n|---|---|---|\n| `base` | ids | |\n| `kv` | tables | `base` |\n";
     const BASE: &str = "[package]\nname = \"tidalite-base\"\n[lints]\nworkspace = true\n";
     const KV: &str = "[package]\nname = \"tidalite-kv\"\n[lints]\nworkspace = true\n[dependencies]\ntidalite-base.workspace = true\nxxhash-rust = \"1\"\n[dev-dependencies]\ntidalite-testkit.workspace = true\n";
 
