@@ -10,16 +10,17 @@
 //! ```text
 //! history   contents by number, and which one a file holds
 //! process   what is done with the database
+//! queries   a few queries, answered by the model too
 //! damaged   one damaged sector after a commit was acknowledged
 //! ```
 
 mod damaged;
 mod history;
 mod process;
+mod queries;
 
-use crate::questions;
-use crate::turns::STAGING_BYTES;
 use crate::workload::Shape;
+use crate::workload::round_robin::STAGING_BYTES;
 use history::History;
 use process::{Process, World, inside, lock, open};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -488,7 +489,7 @@ impl Judge<'_> {
         })?;
         checked(&db).map_err(|error| format!("content {found}: {error}"))?;
         if rng.one_in(QUESTIONS_ONE_IN) {
-            questions::ask(&db, &self.history.content(found).model, rng)
+            queries::ask(&db, &self.history.content(found).model, rng)
                 .map_err(|error| format!("content {found}: {error}"))?;
             count(&self.tally.asked, true);
         }

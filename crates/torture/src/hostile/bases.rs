@@ -3,9 +3,9 @@
 use super::files::{Files, Stored};
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
-use crate::ledger::Script;
 use crate::model::{Model, TOPICS};
 use crate::workload::Shape;
+use crate::workload::script::Script;
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::{Database, Durability, MemoryStorage, Options, Result, Retention};

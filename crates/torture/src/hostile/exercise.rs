@@ -1,8 +1,8 @@
 //! Uses a file in every way that a user would. An error is an answer; a panic is not.
 
-use super::asked;
+use super::batch_reads;
 use super::files::Files;
-use super::whole::{around, compacted};
+use super::maintenance::{around, compacted};
 use tidalite::{ColumnType, Database, Decimal, Options, Result, Schema, SeriesMut, Value};
 
 /// Rows written to each series, enough for a vector.
@@ -49,7 +49,7 @@ pub fn exercise_telling(files: &Files) -> (Went, Result<()>) {
     };
     let clean = db.check().is_ok_and(|report| report.is_clean());
     let mut first = around(&db, files, &stored);
-    keep(&mut first, asked::all(&db));
+    keep(&mut first, batch_reads::all(&db));
     let _ = db.stat().map(|stat| (stat.rows(), stat.bytes_per_row()));
     let read = read(&db);
     let write = write(&db);

@@ -6,8 +6,8 @@
 //! graph      what points to what; seals a change up to the meta block
 //! mutate     bytes -> changes
 //! exercise   open, check, read, write, again
-//! asked      batches, ranks, parts, windows: reads that answer many at once
-//! whole      pages by owner, differences, backups, copies, salvage, compaction
+//! batch_reads  batches, ranks, parts, windows: reads that answer many at once
+//! maintenance  pages by owner, differences, backups, copies, salvage, compaction
 //! ```
 //!
 //! Each case runs in a process with a budget of memory, and the process that started it has a watch on the time. A panic, an
@@ -15,13 +15,13 @@
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
-pub mod asked;
 pub mod bases;
+pub mod batch_reads;
 pub mod exercise;
 pub mod files;
 pub mod graph;
+pub mod maintenance;
 pub mod mutate;
-pub mod whole;
 
 use crate::arguments::{Arguments, folder, own_program};
 use exercise::{Went, exercise};

@@ -12,9 +12,9 @@
 pub mod restore;
 
 use crate::arguments::{Arguments, folder};
-use crate::ledger::{Oracle, Script, number_of};
 use crate::model::{digest_of, model_of};
 use crate::powercut::writer::{Said, options};
+use crate::workload::script::{Oracle, Script, number_of};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -15,9 +15,9 @@
 pub mod child;
 
 use crate::arguments::{Arguments, folder, own_program};
-use crate::ledger::{Oracle, Script, number_of, small_steps};
 use crate::model::digest_of_snapshot;
 use crate::workload::Shape;
+use crate::workload::script::{Oracle, Script, number_of, small_steps};
 use child::Said;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};

@@ -24,9 +24,9 @@ pub mod rig;
 pub mod writer;
 
 use crate::arguments::Arguments;
-use crate::ledger::{Oracle, Script, number_of};
 use crate::model::digest_of_snapshot;
 use crate::seeded::enable_by_name;
+use crate::workload::script::{Oracle, Script, number_of};
 use cut::{Cut, Ended, Writer};
 use rig::{FLAVOURS, Rig};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,11 +3,11 @@
 //!
 //! What the file holds then is said by the model: rows of one series from two appenders that are open at once never have the same time.
 
-use crate::model::{Model, Rows};
-use crate::workload::{
+use super::operations::{
     APPENDED, KEPT_ROWS_MAX, SERIES, Shape, insert, inserted, keeps_several, merge_of, rows_in,
     series, series_name, value_of,
 };
+use crate::model::{Model, Rows};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tidalite::{Appender, MergePolicy, Result, SeriesAppender, WriteTxn};

@@ -1,10 +1,8 @@
 //! Seeded transactions over tables and series, applied to a database and to the model alike.
 
-use crate::appending;
+use super::wide::{self, WIDE, wide_name};
+use super::{appenders, round_robin, table_calls};
 use crate::model::{Model, Rows, TOPICS};
-use crate::table_work;
-use crate::turns;
-use crate::wide::{self, WIDE, wide_name};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tidalite::{Durability, Error, MergePolicy, Result, Retention, Schema, SeriesMut, WriteTxn};
@@ -12,7 +10,7 @@ use tidalite_testkit::rng::Rng;
 
 /// Series that a workload appends to in a transaction's own thread, of every merge policy.
 pub(crate) const SERIES: u64 = 5;
-/// Series beyond these that appenders fill (`appending.rs`), and everything else touches.
+/// Series beyond these that appenders fill (`appenders.rs`), and everything else touches.
 pub(crate) const APPENDED: u64 = 6;
 /// Tables that a workload uses.
 pub(crate) const TABLES: u64 = 2;
@@ -45,7 +43,7 @@ pub struct Shape {
     pub rollback_one_in: u64,
     /// One of so many operations lends the transaction to appenders; 0 = never.
     pub appenders_one_in: u64,
-    /// One of so many operations feeds series in turn (`turns.rs`); 0 = never.
+    /// One of so many operations feeds series in turn (`round_robin.rs`); 0 = never.
     pub turns_one_in: u64,
     /// Appenders have threads of their own: what the file holds is the same each time, where it lies is not. Else one thread calls them in
     /// an order that the seed gives.
@@ -226,8 +224,8 @@ pub fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -
 pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {
     for _ in 0..=rng.below(shape.operations_max) {
         match () {
-            () if chance(rng, shape.appenders_one_in) => appending::lend(tx, next, rng, shape)?,
-            () if chance(rng, shape.turns_one_in) => turns::feed(tx, next, rng)?,
+            () if chance(rng, shape.appenders_one_in) => appenders::lend(tx, next, rng, shape)?,
+            () if chance(rng, shape.turns_one_in) => round_robin::feed(tx, next, rng)?,
             () => operation(tx, next, rng, shape)?,
         }
     }
@@ -251,7 +249,7 @@ fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) 
         4 => delete(tx, next, rng),
         5..=6 => late(tx, next, rng),
         7 if rng.one_in(2) => multi(tx, next, rng),
-        7 => table_work::call(tx, next, rng),
+        7 => table_calls::call(tx, next, rng),
         8 => topic(tx, next, rng),
         9 => match rng.below(7) {
             0 => policy(tx, next, rng),

@@ -5,14 +5,15 @@
 //! is not asked of the file: the pages in which no flip is reported must be exactly as many as the check of the
 //! sound file counts as free or waiting.
 //!
-//! Where not the content is read for every bit, bits of many pages are flipped in one file for the check (`together.rs`).
+//! Where not the content is read for every bit, bits of many pages are flipped in one file for the check (`batch.rs`).
 //!
 //! Those of the head, where everything is there twice, are made once more and the file is opened for writing: it must open, show its
 //! whole content, take a commit, and be without any damage after that.
 
-mod together;
+mod batch;
 
 use crate::model::digest_of;
+use batch::{Company, companies, flip_all};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +21,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tidalite::{Database, MemoryStorage, Options, Storage, Verify};
 use tidalite_runs::FAN_IN;
 use tidalite_testkit::rng::Rng;
-use together::{Company, companies, flip_all};
 
 /// Bytes of a page of the file whose bits are flipped.
 const PAGE_BYTES: usize = 512;

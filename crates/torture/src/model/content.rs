@@ -3,7 +3,7 @@
 //! A digest stands for the whole content: every table with every pair, every series with every row, in
 //! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
 
-use crate::wide::{self, Wide};
+use super::wide::{self, Wide};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidalite::{Database, ReadTxn, Result, Retention};
