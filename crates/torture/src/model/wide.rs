@@ -1,6 +1,6 @@
 //! Series of many columns as the model has them: by values, texts by what they say.
 
-use super::content::Digest;
+use super::digest::Digest;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tidalite::{

@@ -5,7 +5,9 @@
 //! order in which threads end. So a run whose every write must be that of its seed has none of this; one that asks for such threads is judged as it
 //! was recorded.
 
-use super::operations::{SERIES, put, series, series_name, value_of};
+use super::names::{SERIES, series_name, value_of};
+use super::points::series;
+use super::tables::put;
 use crate::model::Model;
 use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;

@@ -1,6 +1,6 @@
 //! The calls of tables that do more than put and remove: each says what it did, and the model knows.
 
-use super::operations::{MULTI_KEYS, MULTI_VALUES, TABLES};
+use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES};
 use crate::model::{Model, Pairs};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite::{Error, MultiTableMut, Result, TableMut, WriteTxn};

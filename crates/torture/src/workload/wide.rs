@@ -1,9 +1,9 @@
 //! What a transaction does with series of many columns: rows with texts and nulls, columns that come later, policies that change, other
 //! names, and their end.
 
-use super::operations::{
-    Shape, TIME_MAX, annotate_one, any_series, chance, keeps_several, value_of,
-};
+use super::names::{TIME_MAX, any_series, keeps_several, value_of};
+use super::points::annotate_one;
+use super::shape::{Shape, chance};
 use crate::model::Model;
 use crate::model::wide::{Wide, WideRow, differs, wide_of};
 use std::sync::Arc;
