@@ -8,7 +8,7 @@
 //! e text            an error, or a snapshot that changed
 //! ```
 
-use super::{options, script, sealing_threads};
+use super::setup::{options, script, sealing_threads};
 use crate::arguments::{Arguments, say};
 use crate::model::{Model, digest_of_snapshot, model_of};
 use crate::seeded::enable_by_name;

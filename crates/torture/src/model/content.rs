@@ -1,7 +1,4 @@
-//! The model: plain maps that say what the database must hold, and a digest that both sides share.
-//!
-//! A digest stands for the whole content: every table with every pair, every series with every row, in
-//! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
+//! The model: plain maps that say what the database must hold.
 
 use super::digest::{Digest, with_pins};
 use super::wide::{self, Wide};

@@ -1,4 +1,7 @@
 //! A digest of a content: a number that model and database share.
+//!
+//! A digest stands for the whole content: every table with every pair, every series with every row, in
+//! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
 
 use std::collections::BTreeMap;
 use tidalite::Retention;
