@@ -3,12 +3,20 @@
 
 use crate::imports::Imports;
 use crate::tree::{Finding, Tree};
+use std::collections::BTreeSet;
 
 /// Compares the imports of each crate with the table of layers in ARCHITECTURE.md.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (krate, line, layers) in drawn(tree.text("ARCHITECTURE.md").unwrap_or_default()) {
+    let drawn = drawn(tree.text("ARCHITECTURE.md").unwrap_or_default());
+    for krate in crates(tree) {
+        if !drawn.iter().any(|(listed, ..)| *listed == krate) {
+            let text = format!("does not list the layers of `{krate}`");
+            findings.push(Finding::new("ARCHITECTURE.md", 0, text));
+        }
+    }
+    for (krate, line, layers) in drawn {
         let src = sources_of(&krate);
         let imports = Imports::read(tree, &src);
         if imports.files.is_empty() {
@@ -32,6 +40,19 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The crates of the project.
+fn crates(tree: &Tree) -> BTreeSet<String> {
+    let roots = tree.texts().filter_map(|(path, _)| {
+        let name = match path.split('/').collect::<Vec<_>>()[..] {
+            ["crates", name, "src", "lib.rs" | "main.rs"] => name,
+            ["bench", "src", "main.rs"] => "bench",
+            _ => return None,
+        };
+        Some(name.to_owned())
+    });
+    roots.collect()
 }
 
 fn sources_of(krate: &str) -> String {
@@ -172,6 +193,8 @@ mod tests {
     fn every_file_has_a_layer_and_every_layer_a_file() {
         let fewer = DRAWN.replace(", `high`", "");
         assert!(found("", "", &fewer)[0].contains("in none of the layers"));
+        let none = DRAWN.replace("| `x` | `low`, `high` |\n", "");
+        assert_eq!(found("", "", &none), ["does not list the layers of `x`"]);
         let more = DRAWN.replace("`high`", "`high`, `top`");
         assert!(found("", "", &more)[0].contains("no folder or file `top`"));
     }

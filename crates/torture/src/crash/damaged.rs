@@ -1,75 +1,81 @@
 //! One damaged sector, a moment after a commit was acknowledged.
 
-use super::process::{open, text};
-use super::{Crash, HEAD_BYTES, Judge, Judged, checked, options, storage_of};
+use super::history::History;
+use super::open::{HEAD_BYTES, Judged, checked, open, options, storage_of, text};
+use super::plan::Plan;
+use super::tally::Tally;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite::LockMemory;
 use tidalite_base::get_u64;
 use tidalite_testkit::rng::Rng;
-use tidalite_testkit::{SECTOR_BYTES, SimDisk};
+use tidalite_testkit::{Crash, SECTOR_BYTES, SimDisk};
 
 /// Bytes of a block of the log.
 const BLOCK: usize = 4096;
 
-impl Judge<'_> {
-    /// A commit was acknowledged a moment ago, and one sector is damaged. That undoes nothing, unless it is in a block of the log that
-    /// stands there once.
-    pub(super) fn damaged(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
-        let mut image = crash.image;
-        let sectors = (image.len() - HEAD_BYTES) / SECTOR_BYTES;
-        if self.depth > 1 || sectors == 0 {
-            return Ok(());
+/// A commit was acknowledged a moment ago, and one sector is damaged. That undoes nothing, unless it is in a block of the log that
+/// stands there once.
+pub(super) fn damaged(
+    crash: Crash<'_>,
+    plan: &Plan,
+    tally: &Tally,
+    history: &History,
+    rng: &mut Rng,
+) -> Judged {
+    let mut image = crash.image;
+    let sectors = (image.len() - HEAD_BYTES) / SECTOR_BYTES;
+    if sectors == 0 {
+        return Ok(());
+    }
+    let opened = |image: Vec<u8>| {
+        let disk = Arc::new(SimDisk::from_image(image));
+        let second = storage_of(crash.second.as_ref());
+        open(
+            disk,
+            second,
+            &LockMemory::new(),
+            options(plan.page_size).accept_lost_commits(true),
+        )
+    };
+    // The damage is as likely in the log as anywhere else.
+    let log = log_of(&image, plan.page_size);
+    let at = match &log {
+        Some(log) if rng.one_in(2) => {
+            log.start + rng.index(log.len() / SECTOR_BYTES) * SECTOR_BYTES
         }
-        let opened = |image: Vec<u8>| {
-            let disk = Arc::new(SimDisk::from_image(image));
-            let second = storage_of(crash.second.as_ref());
-            open(
-                disk,
-                second,
-                &LockMemory::new(),
-                options(self.plan.page_size).accept_lost_commits(true),
-            )
-        };
-        // The damage is as likely in the log as anywhere else.
-        let log = log_of(&image, self.plan.page_size);
-        let at = match &log {
-            Some(log) if rng.one_in(2) => {
-                log.start + rng.index(log.len() / SECTOR_BYTES) * SECTOR_BYTES
-            }
-            _ => HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES,
-        };
-        // Kind and flags of a block's header: the log's, which stands there once; docs/format.md sections 1 and 5.
-        let once = log.is_some_and(|log| {
-            let block = log
-                .contains(&at)
-                .then(|| log.start + (at - log.start) / BLOCK * BLOCK);
-            block.is_some_and(|block| image[block + 8..block + 10] == [21, 1])
-        });
-        let whole = opened(image.clone())?;
-        let expected = whole.begin_read().map_err(text)?.txn();
-        drop(whole);
-        rng.fill(&mut image[at..at + SECTOR_BYTES]);
-        let place = |error: String| format!("one damaged sector at {at}: {error}");
-        let db = opened(image).map_err(place)?;
-        self.count(&db, crash.cut);
-        // What is damaged below a record is reported when it is read.
-        let Ok(snap) = db.begin_read() else {
-            return Ok(());
-        };
-        let back = db.recovery().lost.map(|lost| lost.newest);
-        let shown = snap.txn();
-        drop(snap);
-        match back {
-            None if shown == expected => Ok(()),
-            _ if once && shown < expected && back.is_none_or(|from| from == expected) => {
-                self.history.identify(&db, |_| true).map_err(place)?;
-                checked(&db).map_err(place)
-            }
-            _ => Err(place(format!(
-                "{shown} is shown, went back from {back:?}; {expected} without the damage"
-            ))),
+        _ => HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES,
+    };
+    // Kind and flags of a block's header: the log's, which stands there once; docs/format.md sections 1 and 5.
+    let once = log.is_some_and(|log| {
+        let block = log
+            .contains(&at)
+            .then(|| log.start + (at - log.start) / BLOCK * BLOCK);
+        block.is_some_and(|block| image[block + 8..block + 10] == [21, 1])
+    });
+    let whole = opened(image.clone())?;
+    let expected = whole.begin_read().map_err(text)?.txn();
+    drop(whole);
+    rng.fill(&mut image[at..at + SECTOR_BYTES]);
+    let place = |error: String| format!("one damaged sector at {at}: {error}");
+    let db = opened(image).map_err(place)?;
+    tally.opened(&db, crash.cut, false);
+    // What is damaged below a record is reported when it is read.
+    let Ok(snap) = db.begin_read() else {
+        return Ok(());
+    };
+    let back = db.recovery().lost.map(|lost| lost.newest);
+    let shown = snap.txn();
+    drop(snap);
+    match back {
+        None if shown == expected => Ok(()),
+        _ if once && shown < expected && back.is_none_or(|from| from == expected) => {
+            history.identify(&db, |_| true).map_err(place)?;
+            checked(&db).map_err(place)
         }
+        _ => Err(place(format!(
+            "{shown} is shown, went back from {back:?}; {expected} without the damage"
+        ))),
     }
 }
 

@@ -1,158 +1,22 @@
 //! A process, or two, on the simulated disk: commits of every kind with tickets that wait, commits inside the syncs of others,
 //! readers, and all that a database does in the background, as steps of one thread, so that a seed is a run.
 
-use super::history::{History, Made, user_of};
-use super::{Judged, options};
+use super::backup::{Stream, restored};
+use super::history::{Made, user_of};
+use super::open::{Judged, checked, lock, options, text};
+use super::world::{Waiting, World};
 use crate::model::{Model, digest_of_snapshot};
-use crate::workload::{Shape, TIME_MAX, chance, durability, operations, pins};
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::workload::TIME_MAX;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tidalite::{
-    Budget, Database, Durability, LockMemory, MemoryStorage, Options, ReadTxn, Storage, StoreError,
-    Ticket, Timestamp, Watch,
-};
+use tidalite::{Budget, Database, Durability, MemoryStorage, ReadTxn, Storage, Timestamp, Watch};
+use tidalite_testkit::Note;
 use tidalite_testkit::rng::Rng;
-use tidalite_testkit::{Fault, Note, SimDisk};
 
 /// Snapshots held at a time.
 const READERS_MAX: usize = 3;
-/// Values of so many bytes lie on the second disk, where there is one.
-const LARGE_BYTES_MIN: u64 = 600;
 /// Tickets that wait at a time; the oldest is waited for then.
 const WAITING_MAX: usize = 3;
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
-
-/// What all processes of a run share.
-pub(super) struct World {
-    pub(super) disk: Arc<SimDisk>,
-    /// Where large values lie.
-    pub(super) second: Option<Arc<SimDisk>>,
-    pub(super) history: Mutex<History>,
-    pub(super) shape: Shape,
-    pub(super) page_size: usize,
-    pub(super) sealing_threads: usize,
-}
-
-/// A commit whose acknowledgement is still to come.
-pub(super) struct Waiting {
-    number: u64,
-    ticket: Ticket,
-}
-
-impl World {
-    /// A fault of one of the disks.
-    pub(super) fn set_fault(&self, fault: Option<Fault>, rng: &mut Rng) {
-        let other = self.second.as_ref();
-        match (fault, other) {
-            (Some(fault), Some(second)) if rng.one_in(3) => second.set_fault(Some(fault)),
-            (Some(fault), _) => self.disk.set_fault(Some(fault)),
-            (None, _) => {
-                self.disk.set_fault(None);
-                other.inspect(|second| second.set_fault(None));
-            }
-        }
-    }
-
-    pub(super) fn fault_hit(&self) -> bool {
-        let second = self.second.as_ref();
-        self.disk.fault_hit() || second.is_some_and(|second| second.fault_hit())
-    }
-
-    /// The process dies as it is.
-    pub(super) fn kill(&self) {
-        self.disk.kill();
-        if let Some(second) = &self.second {
-            second.kill();
-        }
-    }
-
-    pub(super) fn note(&self, note: Note) {
-        self.disk.mark(note.encode());
-    }
-
-    /// A content begins to be committed; with a record it may be found from now on.
-    fn begin(&self, user: Option<u64>, model: Arc<Model>, made: Made, recorded: bool) -> u64 {
-        let mut history = lock(&self.history);
-        let number = history.next();
-        history.add(user.unwrap_or(number), model, made);
-        drop(history);
-        self.note(Note::Begun(number));
-        if recorded {
-            self.note(Note::Recorded(number));
-        }
-        number
-    }
-
-    /// One transaction on whatever is the newest commit; `None` when another one has the turn, or it was rolled back. While it is under way `due`
-    /// is waited for.
-    pub(super) fn commit(
-        &self,
-        db: &Database,
-        rng: &mut Rng,
-        shape: &Shape,
-        due: Option<&Waiting>,
-    ) -> tidalite::Result<Option<(Waiting, Durability)>> {
-        let Some(mut tx) = db.try_begin_write()? else {
-            return Ok(None);
-        };
-        let user = user_of(tx.user_data());
-        let mut model = {
-            let history = lock(&self.history);
-            let base = history.of_user(user).expect("built on what is known");
-            Model::clone(&history.content(base).model)
-        };
-        operations(&mut tx, &mut model, rng, shape)?;
-        if let Some(due) = due {
-            self.settle(db, due)?;
-            operations(&mut tx, &mut model, rng, shape)?;
-        }
-        if chance(rng, shape.rollback_one_in) {
-            return Ok(None);
-        }
-        let durability = match pins(&mut tx, &mut model, rng, shape)? {
-            true => Durability::Durable,
-            false => durability(rng, shape),
-        };
-        let number = lock(&self.history).next();
-        tx.set_user_data(&number.to_le_bytes())?;
-        let recorded = durability != Durability::None;
-        let work = tx.front_work();
-        let made = Made {
-            leaves: work.rows_linked_beside > 0,
-            blocks: work.rows_in_blocks > 0,
-        };
-        let begun = self.begin(None, Arc::new(model), made, recorded);
-        assert_eq!(number, begun, "nobody else has the turn");
-        let ticket = tx.commit_ticket(durability)?;
-        lock(&self.history).stands_on(number);
-        if durability == Durability::Lazy {
-            self.note(Note::Lazy(number));
-        }
-        Ok(Some((Waiting { number, ticket }, durability)))
-    }
-
-    /// Waits for a commit, which is durable then.
-    fn settle(&self, db: &Database, waiting: &Waiting) -> tidalite::Result<()> {
-        // Waiting gives a `None` commit a record.
-        self.note(Note::Recorded(waiting.number));
-        waiting.ticket.wait()?;
-        let shown = db.begin_read()?.txn();
-        assert!(
-            shown >= waiting.ticket.info().txn,
-            "a durable commit is not shown"
-        );
-        self.note(Note::Durable(waiting.number));
-        Ok(())
-    }
-}
 
 /// One process that has the database open.
 pub(super) struct Process<'a> {
@@ -186,7 +50,7 @@ impl Process<'_> {
     /// What is committed and what the model says.
     pub(super) fn compare(&self) -> Judged {
         self.shown()?;
-        super::checked(&self.db)
+        checked(&self.db)
     }
 
     /// What readers get is a content that was committed; the newest one when nothing waits.
@@ -387,7 +251,7 @@ impl Process<'_> {
             history()
                 .identify(&copy, allowed)
                 .map_err(|error| format!("copy of the file: {error}, {shown} was shown"))?;
-            return super::checked(&copy).map_err(|error| format!("copy of the file: {error}"));
+            return checked(&copy).map_err(|error| format!("copy of the file: {error}"));
         }
         let pin = &self.rng.pick(&pins).name;
         let info = self.db.backup(Some(pin), &mut out, Watch::new());
@@ -407,33 +271,6 @@ impl Process<'_> {
     }
 }
 
-/// Makes a file of a backup and its increment, and compares it.
-fn restored(chain: &[&[u8]], history: &History, page_size: usize, shown: u64) -> Judged {
-    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let memory = std::path::Path::new("/dev/shm");
-    let folder = match memory.is_dir() {
-        true => memory.to_owned(),
-        false => std::env::temp_dir(),
-    };
-    let path = folder.join(format!(
-        "tidalite-crash-{}-{number}.tdl",
-        std::process::id()
-    ));
-    let judged = || -> Judged {
-        tidalite::restore(chain.iter().copied(), &path, Watch::new()).map_err(text)?;
-        let db = options(page_size).open(&path).map_err(text)?;
-        history.identify_without_pins(&db, |number| number >= shown)?;
-        super::checked(&db)
-    };
-    let result = judged();
-    let _ = std::fs::remove_file(&path);
-    for end in ["lock", "large"] {
-        let _ = std::fs::remove_file(format!("{}-{end}", path.display()));
-    }
-    result.map_err(|error| format!("restored: {error}, {shown} was shown"))
-}
-
 /// What the policies leave at this time. (Times are in nanoseconds, and patterns are metrics.)
 fn cut(model: &mut Model, now: i64) {
     for policy in model.retentions.values() {
@@ -450,59 +287,4 @@ fn cut(model: &mut Model, now: i64) {
                 .retain(|&time, _| time >= now - keep);
         }
     }
-}
-
-/// A stream into memory; while it is written others commit.
-struct Stream<'a> {
-    world: &'a Arc<World>,
-    db: Database,
-    rng: Rng,
-    bytes: Vec<u8>,
-    overlap: bool,
-    failed: bool,
-}
-
-impl Write for Stream<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.overlap && !self.failed && self.rng.one_in(6) {
-            let shape = inside(&self.world.shape);
-            // An error of the disk is found by whoever comes next.
-            let commit = self.world.commit(&self.db, &mut self.rng, &shape, None);
-            self.failed = commit.is_err();
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The shape of transactions that come while something else waits: pins would wait for their own flush.
-pub(super) fn inside(shape: &Shape) -> Shape {
-    Shape {
-        pin_one_in: 0,
-        none_one_in: 0,
-        ..*shape
-    }
-}
-
-/// Opens the database of a process.
-pub(super) fn open(
-    storage: Arc<dyn Storage>,
-    second: Option<Arc<dyn Storage>>,
-    memory: &LockMemory,
-    options: Options,
-) -> Result<Database, String> {
-    let opened = match second {
-        None => options.open_storage_with(storage, memory),
-        Some(second) => options
-            .large_values("", LARGE_BYTES_MIN)
-            .open_storages(storage, second, memory),
-    };
-    opened.map_err(|error| match error {
-        tidalite::Error::Store(StoreError::Io { source, .. }) => format!("open: {source}"),
-        error => format!("open: {error}"),
-    })
 }

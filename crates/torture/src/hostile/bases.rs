@@ -1,11 +1,12 @@
 //! Sound files that hold every kind of block between them.
 
+use super::errors::broken;
 use super::files::{Files, Stored};
 use super::mutate::Base;
 use crate::flips::{Contents, sound_file};
-use crate::ledger::Script;
 use crate::model::{Model, TOPICS};
 use crate::workload::Shape;
+use crate::workload::script::Script;
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::{Database, Durability, MemoryStorage, Options, Result, Retention};
@@ -17,7 +18,6 @@ const TRANSACTIONS: u64 = 60;
 const LONG_VALUE_BYTES: usize = 140 << 10;
 /// Rows of the series whose tree has nodes.
 const TREE_ROWS: i64 = 60_000;
-
 /// Bytes of the log of the file that has one.
 const LOG_BYTES: u64 = 64 << 10;
 
@@ -107,12 +107,6 @@ fn small(page_size: usize, log_bytes: u64) -> Options {
         .log_bytes(log_bytes)
         // Every commit is a step: the clock of commits has pages.
         .clock_step(Duration::from_nanos(1))
-}
-
-pub(super) fn broken(error: std::io::Error) -> tidalite::Error {
-    tidalite::Error::TransactionBroken {
-        first: error.to_string(),
-    }
 }
 
 fn worked(db: &Database) -> Result<()> {

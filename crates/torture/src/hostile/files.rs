@@ -2,7 +2,7 @@
 //!
 //! Both lie in one run of bytes, the second behind the first, so that what changes bytes and seals them need not know.
 
-use super::exercise::options;
+use super::options::options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite::{Database, LockMemory, MemoryStorage, Options, Result, Storage};

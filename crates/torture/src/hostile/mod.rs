@@ -1,13 +1,17 @@
 //! Hostile files: sound ones with fields, bytes, ranges or pointers changed, all checksums right again.
 //!
 //! ```text
-//! files      one file, or the two of one database
-//! bases      sound files with every kind of block
-//! graph      what points to what; seals a change up to the meta block
-//! mutate     bytes -> changes
-//! exercise   open, check, read, write, again
-//! asked      batches, ranks, parts, windows: reads that answer many at once
-//! whole      pages by owner, differences, backups, copies, salvage, compaction
+//! errors       the first error of several steps
+//! options      how every file is opened
+//! files        one file, or the two of one database
+//! graph        what points to what; seals a change up to the meta block
+//! mutate       bytes -> changes
+//! bases        sound files with every kind of block
+//! read         everything that a snapshot shows
+//! batch_reads  batches, ranks, parts, windows: reads that answer many at once
+//! write        every table and series
+//! maintenance  pages by owner, differences, backups, copies, salvage, compaction
+//! exercise     open, check, read, write, again
 //! ```
 //!
 //! Each case runs in a process with a budget of memory, and the process that started it has a watch on the time. A panic, an
@@ -15,13 +19,17 @@
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
-pub mod asked;
 pub mod bases;
+pub mod batch_reads;
+mod errors;
 pub mod exercise;
 pub mod files;
 pub mod graph;
+pub mod maintenance;
 pub mod mutate;
-pub mod whole;
+mod options;
+mod read;
+mod write;
 
 use crate::arguments::{Arguments, folder, own_program};
 use exercise::{Went, exercise};

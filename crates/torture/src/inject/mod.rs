@@ -10,15 +10,16 @@
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
 pub mod restore;
+mod strace;
 
 use crate::arguments::{Arguments, folder};
-use crate::ledger::{Oracle, Script, number_of};
 use crate::model::{digest_of, model_of};
 use crate::powercut::writer::{Said, options};
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use crate::workload::script::{Oracle, Script, number_of};
+use std::path::Path;
+use std::process::{Command, Output};
 use std::time::Instant;
+use strace::{is_killed, is_met, own_path, strace};
 use tidalite_testkit::rng::Rng;
 
 /// Calls, and what each may fail with. `pwrite64` has no short writes here: strace would claim bytes that were not written.
@@ -38,8 +39,6 @@ const CALLS: [(&str, &[&str]); 12] = [
 ];
 /// Commits of a run.
 const COMMITS: u64 = 5;
-/// Seconds that no run takes, on a busy machine either.
-const RUN_TIME: &str = "60";
 /// Calls of one kind that are looked at in a run.
 const CALLS_MAX: u64 = 1000;
 /// From the N-th call to the next one that fails it is up to the N-th part of this.
@@ -161,40 +160,6 @@ fn through(
         }
     }
     Ok(search.tally)
-}
-
-/// `strace` that lets the calls named fail, or kill.
-fn strace(log: &Path, call: &str, error: &str, when: &str) -> Command {
-    let what = match error {
-        "KILL" => "signal=KILL".to_owned(),
-        error => format!("error={error}"),
-    };
-    let mut command = Command::new("timeout");
-    command
-        .args(["--signal=KILL", RUN_TIME, "strace"])
-        .args(["-f", "-qq", "-o"])
-        .arg(log)
-        // Stops at the wanted calls alone; but then strace 6.1 sends no signals.
-        .args((error != "KILL").then_some("--seccomp-bpf"))
-        .args(["-e", &format!("trace={call}")])
-        .args(["-e", &format!("inject={call}:{what}:when={when}")])
-        .stdin(Stdio::null());
-    command
-}
-
-fn own_path() -> Result<PathBuf, String> {
-    std::env::current_exe().map_err(|error| error.to_string())
-}
-
-/// Whether the wanted call was met.
-fn is_met(log: &Path, output: &Output) -> Result<(bool, String), String> {
-    let calls = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
-    let met = calls.contains("(INJECTED)") || output.status.signal().is_some();
-    Ok((met, calls))
-}
-
-fn is_killed(output: &Output) -> bool {
-    output.status.signal() == Some(9) || output.status.code() == Some(137)
 }
 
 impl Search<'_> {

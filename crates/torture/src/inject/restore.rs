@@ -3,10 +3,10 @@
 //! After an error nothing at all is left of the attempt. After a kill the unfinished files may be, under other names or the second
 //! file's.
 
-use super::{is_killed, is_met, own_path, strace};
+use super::strace::{is_killed, is_met, own_path, strace};
 use crate::arguments::{Arguments, say};
-use crate::ledger::{Oracle, Script, number_of, small_steps};
 use crate::model::{Model, digest_of};
+use crate::workload::script::{Oracle, Script, number_of, small_steps};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};

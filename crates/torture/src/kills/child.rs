@@ -8,12 +8,12 @@
 //! e text            an error, or a snapshot that changed
 //! ```
 
-use super::{options, script, sealing_threads};
+use super::setup::{options, script, sealing_threads};
 use crate::arguments::{Arguments, say};
-use crate::ledger::number_of;
 use crate::model::{Model, digest_of_snapshot, model_of};
 use crate::seeded::enable_by_name;
-use crate::turns::STAGING_BYTES;
+use crate::workload::round_robin::STAGING_BYTES;
+use crate::workload::script::number_of;
 use std::path::Path;
 use std::time::Duration;
 use tidalite::{Database, Error, ReadTxn, Result, StoreError};

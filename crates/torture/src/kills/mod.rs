@@ -13,13 +13,15 @@
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
 pub mod child;
+mod setup;
 
 use crate::arguments::{Arguments, folder, own_program};
-use crate::ledger::{Oracle, Script, number_of, small_steps};
 use crate::model::digest_of_snapshot;
-use crate::workload::Shape;
+use crate::workload::script::{Oracle, Script, number_of};
 use child::Said;
 use rustix::process::{Pid, Signal, kill_process};
+pub use setup::script;
+use setup::{open, options, oust_after};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-use tidalite::{Database, Durability, Options};
+use tidalite::{Database, Durability};
 use tidalite_pager::READERS_MAX;
 use tidalite_testkit::rng::{Rng, mix};
 
@@ -36,70 +38,18 @@ const WRITERS: usize = 2;
 const READERS: usize = 3;
 /// Of so many readers one is evictable.
 const EVICTABLE_ONE_IN: u64 = 3;
-/// An evictable snapshot that is older may be taken away.
-const OLD: Duration = Duration::from_millis(1);
 /// After one of so many kills of a writer everybody else is killed, and the file is opened by who has not had it open.
 const ALL_DIE_ONE_IN: u64 = 3;
 /// Nobody waits longer than that for something that only the dead had.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Transactions of one file; then a new one is begun, so that contents stay small.
 const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
-/// Values from this size on are in the second file, where there is one.
-const LARGE_BYTES_MIN: u64 = 600;
-/// Of so many operations of a writer that has threads beside it one feeds series in turn.
-const TURNS_ONE_IN: u64 = 30;
 /// What the system calls these threads: it keeps 15 bytes of a name.
 const SEALING: &str = "tidalite-sealin";
 /// Words of the processes that are heard between two kills.
 const HEARD_AT_ONCE: usize = 500;
 /// Pages that may still wait when everybody is dead and some commits are done, for each that is in use.
 const WAITING_PERCENT_MAX: u64 = 20;
-
-/// The transactions of a file.
-#[must_use]
-pub fn script(seed: u64) -> Script {
-    let shape = Shape {
-        bulk_one_in: 0,
-        none_one_in: 0,
-        threads: true,
-        turns_one_in: if sealing_threads(seed) > 0 {
-            TURNS_ONE_IN
-        } else {
-            0
-        },
-        ..Shape::default()
-    };
-    Script { seed, shape }
-}
-
-/// Threads that encode beside a writer of this script: in every other two of them one to three.
-fn sealing_threads(seed: u64) -> usize {
-    match seed / 2 % 2 {
-        0 => 0,
-        _ => 1 + (seed / 4 % 3) as usize,
-    }
-}
-
-/// Writers of every other script take evictable snapshots away that are older than this, rather than let the file grow.
-fn oust_after(seed: u64) -> Option<Duration> {
-    (seed / 16).is_multiple_of(2).then_some(OLD)
-}
-
-/// Large values of a file of every other script are in a second one.
-fn options(file: &Path, script: Script) -> Options {
-    let options = match script.seed % 2 {
-        0 => small_steps().large_values(file.with_extension("large"), LARGE_BYTES_MIN),
-        _ => small_steps(),
-    };
-    match oust_after(script.seed) {
-        Some(age) => options.evictable_age_max(age),
-        None => options,
-    }
-}
-
-fn open(file: &Path, script: Script) -> tidalite::Result<Database> {
-    options(file, script).open(file)
-}
 
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default)]

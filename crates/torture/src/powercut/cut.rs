@@ -4,9 +4,9 @@
 //! mostly older than the disk. So at some cuts the writer is killed while the disk has stopped, and the lock file of that instant, of an earlier or of
 //! a later one, is put back: its weak record may then name pages that the disk has lost.
 
-use super::Tally;
 use super::device::Seen;
 use super::rig::Rig;
+use super::tally::Tally;
 use super::writer::Said;
 use crate::arguments::own_program;
 use std::fs::{self, OpenOptions};

@@ -20,20 +20,23 @@
 
 mod cut;
 pub mod device;
+mod promise;
 pub mod rig;
+mod tally;
 pub mod writer;
 
 use crate::arguments::Arguments;
-use crate::ledger::{Oracle, Script, number_of};
 use crate::model::digest_of_snapshot;
 use crate::seeded::enable_by_name;
-use cut::{Cut, Ended, Writer};
+use crate::workload::script::{Oracle, Script, number_of};
+use cut::{Cut, Writer};
+use promise::Promise;
 use rig::{FLAVOURS, Rig};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+pub use tally::Tally;
 use tidalite::{Error, StoreError};
 use tidalite_testkit::rng::Rng;
-use writer::Said;
 
 /// Bytes of the disk.
 const DISK_BYTES: u64 = 48 << 20;
@@ -45,108 +48,12 @@ const FAILED_FLUSH_ONE_IN: u64 = 8;
 const CUT_REPLAY_ONE_IN: u64 = 8;
 /// A deliberate bug of who opens a file: this process has it, too.
 const OPENING_BUG: &str = "WeakUnverified";
-
 /// Without a cut for so long something is stuck that is not the database: writers that hang are found before.
 const STUCK_AFTER: Duration = Duration::from_secs(90);
 /// The exit code that says so.
 const STUCK: i32 = 75;
 const ATTEMPTS: u32 = 3;
 static PROGRESS: AtomicU64 = AtomicU64::new(0);
-
-/// What was seen.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Power cuts.
-    pub cuts: u64,
-    /// Cuts while the file system replayed its journal, not counted in `cuts`.
-    pub replays_cut: u64,
-    /// Commits acknowledged as durable.
-    pub acknowledged: u64,
-    /// Lazy commits acknowledged.
-    pub lazy: u64,
-    /// Cuts after which a commit was found that had begun and was not acknowledged.
-    pub later_found: u64,
-    /// Cuts after which the lock file was that of the same run of the system.
-    pub same_boot: u64,
-    /// Those of them after which it was that of the cut, or of an instant before or after, the writer killed.
-    pub lock_files: u64,
-    /// Cuts after which it named a lazy commit of which pages were lost.
-    pub dropped: u64,
-    /// Those after which it named a lazy commit that was all there.
-    pub lazy_found: u64,
-    /// Cuts before the file's making was acknowledged.
-    pub before_opened: u64,
-    /// Sectors that were not flushed at a cut.
-    pub sectors_unsynced: u64,
-    /// Those that did not keep what was written last.
-    pub sectors_lost: u64,
-    /// File systems of the experimental kind that did not come back themselves.
-    pub file_systems_lost: u64,
-    /// Writers that were killed at the cut.
-    pub killed: u64,
-    /// Writers that ended with a typed error.
-    pub typed_errors: u64,
-    /// Writers that the system ended because their map had lost its disk.
-    pub bus_errors: u64,
-}
-
-/// What a file must hold.
-#[derive(Default)]
-struct Promise {
-    opened: bool,
-    /// The last transaction acknowledged as durable.
-    last: u64,
-    /// Later ones whose durable commit began.
-    begun: Vec<u64>,
-    /// Later ones whose lazy commit began.
-    lazy: Vec<u64>,
-}
-
-impl Promise {
-    /// What was acknowledged when the disk had stopped to keep anything may be lost, or not have been asked for.
-    fn hear_all(&mut self, ended: &Ended, tally: &mut Tally) {
-        for (at, said) in ended.said.iter().enumerate() {
-            let is_late = at >= ended.before_cut;
-            if !(is_late && matches!(said, Said::Acknowledged(_) | Said::Opened)) {
-                self.hear(said, tally);
-            }
-        }
-    }
-
-    fn hear(&mut self, said: &Said, tally: &mut Tally) {
-        match *said {
-            Said::Opened => self.opened = true,
-            Said::Begun(number) => self.begun.push(number),
-            Said::Acknowledged(number) => {
-                tally.acknowledged += 1;
-                self.last = number;
-                self.begun.clear();
-                self.lazy.clear();
-            }
-            Said::Trying(number) => self.lazy.push(number),
-            Said::Lazy(_) => tally.lazy += 1,
-            Said::Visible(_) | Said::Failed(_) | Said::Again(_) => {}
-        }
-    }
-
-    fn allows(&self, number: u64, same_boot: bool) -> bool {
-        let lazy = same_boot && self.lazy.contains(&number);
-        number == self.last || self.begun.contains(&number) || lazy
-    }
-
-    /// What was found, and whether only the lock file says so: then it is not on the disk yet.
-    fn found(&mut self, number: u64, same_boot: bool) {
-        self.opened = true;
-        if same_boot && self.lazy.contains(&number) {
-            self.begun.retain(|begun| *begun <= number);
-            self.lazy.retain(|lazy| *lazy <= number);
-            return;
-        }
-        self.last = number;
-        self.begun.clear();
-        self.lazy.clear();
-    }
-}
 
 /// Runs the program.
 ///

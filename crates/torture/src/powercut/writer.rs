@@ -11,9 +11,9 @@
 //! ```
 
 use crate::arguments::{Arguments, say};
-use crate::ledger::{Script, number_of, small_steps};
 use crate::model::model_of;
 use crate::seeded::enable_by_name;
+use crate::workload::script::{Script, number_of, small_steps};
 use std::path::Path;
 use tidalite::{Database, Durability, Options, Result};
 

@@ -1,9 +1,10 @@
 //! What goes through the whole of a file: pages by owner, differences from pins, backups and their increments, copies, salvage,
 //! compaction and upkeep in steps.
 
-use super::bases::broken;
-use super::exercise::{keep, options, read, read_from};
+use super::errors::{broken, keep};
 use super::files::{Files, LARGE_BYTES_MIN, Paths, Stored};
+use super::options::options;
+use super::read::{read, read_from};
 use std::io::sink;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The calls of tables that do more than put and remove: each says what it did, and the model knows.
 
+use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES};
 use crate::model::{Model, Pairs};
-use crate::workload::{MULTI_KEYS, MULTI_VALUES, TABLES};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite::{Error, MultiTableMut, Result, TableMut, WriteTxn};
 use tidalite_testkit::rng::Rng;

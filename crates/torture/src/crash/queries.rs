@@ -2,7 +2,7 @@
 //! statistics must be theirs.
 
 use crate::model::Model;
-use crate::wide::same_row;
+use crate::model::wide::same_row;
 use crate::workload::TIME_MAX;
 use tidalite::{
     Aggregate, Column, Database, Direction, ReadTxn, Result, Row, Schema, Series, Value,
@@ -308,8 +308,8 @@ fn texts(series: &Series<'_>, known: &Known, rng: &mut Rng) -> Result<Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Script, small_steps};
     use crate::workload::Shape;
+    use crate::workload::script::{Script, small_steps};
     use std::sync::Arc;
     use tidalite::{Durability, MemoryStorage};
 

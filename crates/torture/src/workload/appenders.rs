@@ -3,11 +3,10 @@
 //!
 //! What the file holds then is said by the model: rows of one series from two appenders that are open at once never have the same time.
 
+use super::names::{APPENDED, SERIES, keeps_several, merge_of, series_name, value_of};
+use super::points::{KEPT_ROWS_MAX, insert, inserted, rows_in, series};
+use super::shape::Shape;
 use crate::model::{Model, Rows};
-use crate::workload::{
-    APPENDED, KEPT_ROWS_MAX, SERIES, Shape, insert, inserted, keeps_several, merge_of, rows_in,
-    series, series_name, value_of,
-};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tidalite::{Appender, MergePolicy, Result, SeriesAppender, WriteTxn};

@@ -4,8 +4,9 @@
 //! number, in the same commit. So whoever opens the file can ask it which transaction it stands on, and an oracle that saw
 //! nothing of the file knows the digest that belongs to that number, and whether that number had been acknowledged.
 
+use super::operations::operations;
+use super::shape::{Shape, chance};
 use crate::model::Model;
-use crate::workload::{Shape, chance, operations};
 use std::sync::Arc;
 use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};

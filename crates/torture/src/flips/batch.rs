@@ -8,7 +8,7 @@
 //! 2. A bit counts as reported here when all addresses are told that its page has alone, none of which is told of the others. If not, the bit is flipped
 //!    again alone, and that counts.
 
-use super::{HEAD_BYTES, PAGE_BYTES, open_image};
+use super::image::{HEAD_BYTES, PAGE_BYTES, open_image};
 use std::collections::BTreeSet;
 
 type Addresses = BTreeSet<u64>;

@@ -5,8 +5,10 @@
 //! order in which threads end. So a run whose every write must be that of its seed has none of this; one that asks for such threads is judged as it
 //! was recorded.
 
+use super::names::{SERIES, series_name, value_of};
+use super::points::series;
+use super::tables::put;
 use crate::model::Model;
-use crate::workload::{SERIES, put, series, series_name, value_of};
 use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
@@ -48,8 +50,8 @@ pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
 #[cfg(test)]
 mod tests {
     use super::{STAGING_BYTES, feed};
-    use crate::ledger::small_steps;
     use crate::model::{Model, digest_of};
+    use crate::workload::script::small_steps;
     use std::sync::Arc;
     use tidalite::MemoryStorage;
     use tidalite_testkit::rng::Rng;

@@ -1,9 +1,11 @@
 //! What a transaction does with series of many columns: rows with texts and nulls, columns that come later, policies that change, other
 //! names, and their end.
 
-use super::{Wide, WideRow, wide_of};
+use super::names::{TIME_MAX, any_series, keeps_several, value_of};
+use super::points::annotate_one;
+use super::shape::{Shape, chance};
 use crate::model::Model;
-use crate::workload::{Shape, TIME_MAX, annotate_one, chance, keeps_several, value_of};
+use crate::model::wide::{Wide, WideRow, differs, wide_of};
 use std::sync::Arc;
 use tidalite::{
     Column, ColumnType, Decimal, Error, MergePolicy, Result, SeriesMut, Value, WriteTxn,
@@ -172,7 +174,7 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
     // What a transaction has written it sees.
     if rng.one_in(8) {
         let found = Arc::new(wide_of(&series.view()?)?);
-        let differs = super::differs(Some(&Arc::new(wide.clone())), Some(&found));
+        let differs = differs(Some(&Arc::new(wide.clone())), Some(&found));
         assert_eq!(differs, None, "own rows");
     }
     Ok(())
@@ -245,7 +247,7 @@ fn another_policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<
 /// One of these series, or one of points, with its words.
 fn remove(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let (name, there) = if rng.one_in(3) {
-        let name = crate::workload::any_series(rng);
+        let name = any_series(rng);
         let there = next.series.remove(&name).is_some();
         (name, there)
     } else {
@@ -315,9 +317,9 @@ fn aside(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::small_steps;
+    use crate::model::wide::same_row;
     use crate::model::{digest_of, model_of};
-    use crate::wide::same_row;
+    use crate::workload::script::small_steps;
     use std::collections::BTreeSet;
     use tidalite::MemoryStorage;
 

@@ -1,20 +1,12 @@
 //! Series of many columns as the model has them: by values, texts by what they say.
-//!
-//! ```text
-//! mod    columns, policy and rows of a series, and what they add to a digest
-//! work   what a transaction does with such series
-//! ```
 
-mod work;
-
-use crate::model::Digest;
+use super::digest::Digest;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tidalite::{
     Column, ColumnType, Decimal, Error, MergePolicy, Result, Schema, Series, Unit, Value,
 };
 use tidalite_base::checksum;
-pub(crate) use work::{WIDE, wide_name, work};
 
 /// One value a column.
 pub type WideRow = Arc<[Value]>;

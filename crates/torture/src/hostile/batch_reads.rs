@@ -3,7 +3,7 @@
 //! A count in a hostile file may be any number: what is walked here ends after `STEPS_MAX`, and what the database walks by itself has
 //! to end by itself.
 
-use super::exercise::keep;
+use super::errors::keep;
 use tidalite::{
     CandleSize, Database, Direction, Grid, Join, MultiTable, Range, ReadTxn, Result, Series,
     SeriesId, Table, ValueFilter,

@@ -1,0 +1,76 @@
+//! How databases of a run are opened and checked.
+
+use crate::workload::round_robin::STAGING_BYTES;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidalite::{Database, LockMemory, OpenMode, Options, Storage, StoreError};
+use tidalite_testkit::SimDisk;
+
+/// Bytes of the head of a file.
+pub(super) const HEAD_BYTES: usize = 6 * 4096;
+/// Values of so many bytes lie on the second disk, where there is one.
+const LARGE_BYTES_MIN: u64 = 600;
+
+pub(super) type Judged<T = ()> = Result<T, String>;
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+pub(super) fn options(page_size: usize) -> Options {
+    Options::new()
+        .mode(OpenMode::CreateOrOpen)
+        .page_size(page_size)
+        .growth_bytes(16 << 10, 64 << 10)
+        .shrink_bytes(32 << 10)
+        .reserve_bytes(32 << 10)
+        .log_bytes(48 << 10)
+        .dirty_bytes(16 << 10)
+        .early_bytes(1 << 10)
+        .staging_bytes(256 << 10)
+}
+
+/// So that a writer hands its rows to so many threads now and then.
+pub(super) fn helped(options: Options, threads: usize) -> Options {
+    match threads {
+        0 => options,
+        _ => options
+            .sealing_threads(threads)
+            .staging_bytes(STAGING_BYTES),
+    }
+}
+
+pub(super) fn storage_of(image: Option<&Vec<u8>>) -> Option<Arc<dyn Storage>> {
+    image.map(|image| Arc::new(SimDisk::from_image(image.clone())) as Arc<dyn Storage>)
+}
+
+/// Opens the database of a process.
+pub(super) fn open(
+    storage: Arc<dyn Storage>,
+    second: Option<Arc<dyn Storage>>,
+    memory: &LockMemory,
+    options: Options,
+) -> Result<Database, String> {
+    let opened = match second {
+        None => options.open_storage_with(storage, memory),
+        Some(second) => options
+            .large_values("", LARGE_BYTES_MIN)
+            .open_storages(storage, second, memory),
+    };
+    opened.map_err(|error| match error {
+        tidalite::Error::Store(StoreError::Io { source, .. }) => format!("open: {source}"),
+        error => format!("open: {error}"),
+    })
+}
+
+pub(super) fn checked(db: &Database) -> Judged {
+    let report = db.check().map_err(|error| format!("check: {error}"))?;
+    if report.is_clean() {
+        Ok(())
+    } else {
+        Err(format!("check: {:?}", report.problems))
+    }
+}

@@ -1,0 +1,213 @@
+//! Records a run: steps of processes on the simulated disk, with kills and failing disks in between.
+
+use super::history::History;
+use super::open::{Judged, helped, lock, open, options};
+use super::plan::Plan;
+use super::process::Process;
+use super::trace::last_lines;
+use super::world::{World, inside};
+use std::sync::{Arc, Mutex};
+use tidalite::{LockMemory, Storage};
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Fault, FaultKind, Hook, Monitor, Second, SimDisk, Tap, Taped};
+
+/// Calls that change the disk within which a fault hits a step.
+const FAULT_CALLS: u64 = 14;
+
+/// What a run leaves for judging.
+pub(super) struct Run {
+    pub(super) taped: Taped,
+    pub(super) history: History,
+}
+
+/// What a run begins with.
+pub(super) struct Start<'a> {
+    pub(super) image: Vec<u8>,
+    pub(super) second: Option<Vec<u8>>,
+    pub(super) area: Vec<u8>,
+    pub(super) history: History,
+    pub(super) steps: u64,
+    pub(super) plan: &'a Plan,
+    /// Under the write-protocol monitor.
+    pub(super) watch: bool,
+}
+
+impl Start<'_> {
+    /// Records steps of processes with kills and failing disks in between.
+    pub(super) fn record(self, rng: &mut Rng) -> Judged<Run> {
+        let disk = Arc::new(SimDisk::from_image(self.image));
+        let second = self
+            .second
+            .map(|image| Arc::new(SimDisk::from_image(image)));
+        let world = Arc::new(World {
+            disk: Arc::clone(&disk),
+            second: second.clone(),
+            history: Mutex::new(self.history),
+            shape: self.plan.shape,
+            page_size: self.plan.page_size,
+            sealing_threads: self.plan.sealing_threads,
+        });
+        let mut memory = LockMemory::from_image(&self.area);
+        let (mut areas, mut left) = (Vec::new(), self.steps);
+        while left > 0 {
+            let inner: Arc<dyn Storage> = Arc::clone(&disk) as Arc<dyn Storage>;
+            let monitor = self.watch.then(|| Monitor::new(Arc::clone(&inner)));
+            let inner = match &monitor {
+                Some(monitor) => Arc::clone(monitor) as Arc<dyn Storage>,
+                None => inner,
+            };
+            let tap = Tap::new(inner, &disk, &memory, std::mem::take(&mut areas));
+            let lived = live(&world, &tap, &memory, rng, &mut left, self.watch);
+            tap.set_hook(None);
+            if let Err(error) = lived {
+                return Err(format!("{error}\n{}", last_lines(&disk)));
+            }
+            memory = LockMemory::from_image(&memory.image());
+            if disk.is_dead() {
+                memory = LockMemory::from_image(&tap.area());
+            }
+            world.set_fault(None, rng);
+            if let Some(found) = monitor.map(|monitor| monitor.take_violations())
+                && !found.is_empty()
+            {
+                return Err(format!("monitor: {found:#?}\n{}", last_lines(&disk)));
+            }
+            areas = tap.take_areas();
+        }
+        Ok(Run {
+            taped: Taped {
+                recording: disk.recording(),
+                second: second.map(|second| second.recording()),
+                areas,
+            },
+            history: lock(&world.history).clone(),
+        })
+    }
+}
+
+/// One process, or two that take turns: until they have had enough, are killed, or meet an error of the disk.
+fn live(
+    world: &Arc<World>,
+    tap: &Arc<Tap>,
+    memory: &LockMemory,
+    rng: &mut Rng,
+    left: &mut u64,
+    watch: bool,
+) -> Judged {
+    let second = world.second.as_ref();
+    let second = second.map(|second| Second::new(second, &world.disk, tap) as Arc<dyn Storage>);
+    let opened = || {
+        let first = Arc::clone(tap) as Arc<dyn Storage>;
+        let options = helped(options(world.page_size), world.sealing_threads);
+        open(first, second.clone(), memory, options)
+    };
+    let handles = if watch || !rng.one_in(4) { 1 } else { 2 };
+    let (waiting, overlap) = (Arc::default(), Arc::new(Mutex::new(true)));
+    let mut processes = Vec::new();
+    for _ in 0..handles {
+        processes.push(Process {
+            world,
+            db: opened()?,
+            rng: Rng::new(rng.u64()),
+            readers: Vec::new(),
+            waiting: if processes.is_empty() {
+                Arc::clone(&waiting)
+            } else {
+                Arc::default()
+            },
+            overlap: Arc::clone(&overlap),
+            lazy: None,
+        });
+    }
+    {
+        let mut history = lock(&world.history);
+        let found = history.identify(&processes[0].db, |_| true);
+        let found = found.map_err(|error| format!("reopened: {error}"))?;
+        history.stands_on(found);
+    }
+    // What a process that died left in the system's cache is not durable for having been found.
+    if rng.one_in(4) {
+        processes[0].sync()?;
+    }
+    // In a sync: more commits, which must not wait.
+    let (inside_world, hooked) = (Arc::clone(world), processes[0].db.clone());
+    let (kept, may) = (Arc::clone(&waiting), Arc::clone(&overlap));
+    let mut hook_rng = Rng::new(rng.u64());
+    let shape = inside(&world.shape);
+    let hook: Hook = Box::new(move || {
+        if !*lock(&may) || !hook_rng.one_in(3) {
+            return;
+        }
+        for _ in 0..=hook_rng.below(2) {
+            let commit = inside_world.commit(&hooked, &mut hook_rng, &shape, None);
+            if let Ok(Some((commit, _))) = commit {
+                lock(&kept).push(commit);
+            }
+        }
+    });
+    tap.set_hook(Some(hook));
+    let lived = steps(world, &mut processes, rng, left);
+    tap.set_hook(None);
+    let faulted = world.fault_hit();
+    if let Err(error) = &lived
+        && !faulted
+    {
+        return Err(error.clone());
+    }
+    tap.note();
+    if lived.is_err() || rng.one_in(2) {
+        // The process dies as it is: nothing of what closing does is done.
+        world.kill();
+        memory.kill_all();
+    }
+    // Who ends waits for its commits, and for the turn where it has to lead: whoever has that, for commits that nobody sees yet,
+    // ends first. All are one thread here.
+    processes.sort_by_key(|process| !process.has_turn().unwrap_or(false));
+    for process in processes {
+        lock(&process.waiting).clear();
+    }
+    Ok(())
+}
+
+fn steps(world: &World, processes: &mut [Process<'_>], rng: &mut Rng, left: &mut u64) -> Judged {
+    let mut at = 0;
+    while *left > 0 {
+        *left -= 1;
+        if rng.one_in(10) {
+            let kinds = [
+                FaultKind::Killed,
+                FaultKind::Killed,
+                FaultKind::SyncFails,
+                FaultKind::Medium,
+                FaultKind::ShortWrite,
+                FaultKind::DiskFull,
+            ];
+            let kind = *rng.pick(&kinds);
+            let fault = Fault {
+                at_call: rng.below(FAULT_CALLS),
+                forever: kind == FaultKind::Killed,
+                kind,
+            };
+            world.set_fault(Some(fault), rng);
+        }
+        if rng.one_in(3) {
+            let other = processes.len() - 1 - at;
+            if processes[other].has_turn()? {
+                at = other;
+            }
+        }
+        let process = &mut processes[at];
+        process.step()?;
+        // A commit inside a sync may have met the fault.
+        if world.fault_hit() {
+            return Err("an error of the disk".to_owned());
+        }
+        if rng.one_in(3) && process.has_turn()? {
+            process.compare()?;
+        }
+        if rng.one_in(12) {
+            break;
+        }
+    }
+    Ok(())
+}

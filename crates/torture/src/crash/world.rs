@@ -1,0 +1,149 @@
+//! What all processes of a run share: the disks, the contents so far, and how a transaction is committed.
+
+use super::history::{History, Made, user_of};
+use super::open::lock;
+use crate::model::Model;
+use crate::workload::{Shape, chance, durability, operations, pins};
+use std::sync::{Arc, Mutex};
+use tidalite::{Database, Durability, Ticket};
+use tidalite_testkit::rng::Rng;
+use tidalite_testkit::{Fault, Note, SimDisk};
+
+/// What all processes of a run share.
+pub(super) struct World {
+    pub(super) disk: Arc<SimDisk>,
+    /// Where large values lie.
+    pub(super) second: Option<Arc<SimDisk>>,
+    pub(super) history: Mutex<History>,
+    pub(super) shape: Shape,
+    pub(super) page_size: usize,
+    pub(super) sealing_threads: usize,
+}
+
+/// A commit whose acknowledgement is still to come.
+pub(super) struct Waiting {
+    number: u64,
+    ticket: Ticket,
+}
+
+impl World {
+    /// A fault of one of the disks.
+    pub(super) fn set_fault(&self, fault: Option<Fault>, rng: &mut Rng) {
+        let other = self.second.as_ref();
+        match (fault, other) {
+            (Some(fault), Some(second)) if rng.one_in(3) => second.set_fault(Some(fault)),
+            (Some(fault), _) => self.disk.set_fault(Some(fault)),
+            (None, _) => {
+                self.disk.set_fault(None);
+                other.inspect(|second| second.set_fault(None));
+            }
+        }
+    }
+
+    pub(super) fn fault_hit(&self) -> bool {
+        let second = self.second.as_ref();
+        self.disk.fault_hit() || second.is_some_and(|second| second.fault_hit())
+    }
+
+    /// The process dies as it is.
+    pub(super) fn kill(&self) {
+        self.disk.kill();
+        if let Some(second) = &self.second {
+            second.kill();
+        }
+    }
+
+    pub(super) fn note(&self, note: Note) {
+        self.disk.mark(note.encode());
+    }
+
+    /// A content begins to be committed; with a record it may be found from now on.
+    pub(super) fn begin(
+        &self,
+        user: Option<u64>,
+        model: Arc<Model>,
+        made: Made,
+        recorded: bool,
+    ) -> u64 {
+        let mut history = lock(&self.history);
+        let number = history.next();
+        history.add(user.unwrap_or(number), model, made);
+        drop(history);
+        self.note(Note::Begun(number));
+        if recorded {
+            self.note(Note::Recorded(number));
+        }
+        number
+    }
+
+    /// One transaction on whatever is the newest commit; `None` when another one has the turn, or it was rolled back. While it is under way `due`
+    /// is waited for.
+    pub(super) fn commit(
+        &self,
+        db: &Database,
+        rng: &mut Rng,
+        shape: &Shape,
+        due: Option<&Waiting>,
+    ) -> tidalite::Result<Option<(Waiting, Durability)>> {
+        let Some(mut tx) = db.try_begin_write()? else {
+            return Ok(None);
+        };
+        let user = user_of(tx.user_data());
+        let mut model = {
+            let history = lock(&self.history);
+            let base = history.of_user(user).expect("built on what is known");
+            Model::clone(&history.content(base).model)
+        };
+        operations(&mut tx, &mut model, rng, shape)?;
+        if let Some(due) = due {
+            self.settle(db, due)?;
+            operations(&mut tx, &mut model, rng, shape)?;
+        }
+        if chance(rng, shape.rollback_one_in) {
+            return Ok(None);
+        }
+        let durability = match pins(&mut tx, &mut model, rng, shape)? {
+            true => Durability::Durable,
+            false => durability(rng, shape),
+        };
+        let number = lock(&self.history).next();
+        tx.set_user_data(&number.to_le_bytes())?;
+        let recorded = durability != Durability::None;
+        let work = tx.front_work();
+        let made = Made {
+            leaves: work.rows_linked_beside > 0,
+            blocks: work.rows_in_blocks > 0,
+        };
+        let begun = self.begin(None, Arc::new(model), made, recorded);
+        assert_eq!(number, begun, "nobody else has the turn");
+        let ticket = tx.commit_ticket(durability)?;
+        lock(&self.history).stands_on(number);
+        if durability == Durability::Lazy {
+            self.note(Note::Lazy(number));
+        }
+        Ok(Some((Waiting { number, ticket }, durability)))
+    }
+
+    /// Waits for a commit, which is durable then.
+    pub(super) fn settle(&self, db: &Database, waiting: &Waiting) -> tidalite::Result<()> {
+        // Waiting gives a `None` commit a record.
+        self.note(Note::Recorded(waiting.number));
+        waiting.ticket.wait()?;
+        let shown = db.begin_read()?.txn();
+        assert!(
+            shown >= waiting.ticket.info().txn,
+            "a durable commit is not shown"
+        );
+        self.note(Note::Durable(waiting.number));
+        Ok(())
+    }
+}
+
+/// The shape of transactions that come while something else waits: pins would wait for their own flush.
+pub(super) fn inside(shape: &Shape) -> Shape {
+    Shape {
+        pin_one_in: 0,
+        none_one_in: 0,
+        ..*shape
+    }
+}

@@ -1,0 +1,182 @@
+//! Sound files of several contents with next to no free space.
+
+use super::image::PAGE_BYTES;
+use crate::model::digest_of;
+use std::ops::Range;
+use std::sync::Arc;
+use tidalite::{Database, MemoryStorage, Options, Storage};
+use tidalite_runs::FAN_IN;
+use tidalite_testkit::rng::Rng;
+
+/// Free pages that the file has at most, out of a hundred.
+pub(super) const FREE_PERCENT_MAX: u64 = 5;
+/// Bytes of the file at least.
+pub(super) const FILE_BYTES_MIN: usize = 64 << 10;
+/// Series of a file with an open merge, and rows of each in a run: more, as rows, than the step with which a merge begins.
+const MERGED_SERIES: usize = 24;
+const MERGED_ROWS: i64 = 16;
+/// Commits that fill what is free.
+const FILL_COMMITS_MAX: u32 = 2_000;
+
+/// What the file holds whose bits are flipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// A bit of everything: a table with short and long values, leaves, runs that lost rows, a tail.
+    Mixed,
+    /// A table with values of 3,000 bytes.
+    Values,
+    /// Runs of many series, of which a merge is open, before or after rows were deleted from them.
+    Merge {
+        /// Whether rows were deleted.
+        deletes: bool,
+    },
+}
+
+impl Contents {
+    /// All, for the long search.
+    pub const ALL: [Self; 4] = [
+        Self::Mixed,
+        Self::Values,
+        Self::Merge { deletes: false },
+        Self::Merge { deletes: true },
+    ];
+
+    fn fill(self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
+        match self {
+            Self::Mixed => {
+                // Free pages for all that is beside the leaves, whose extent is cut behind them at the end of its
+                // transaction: a page behind it would keep the file long.
+                put_one(db, &vec![0; 40 * PAGE_BYTES])?;
+                put_one(db, &[])?;
+                put_one(db, &[])?;
+                rows(db, rng, 2, 0..1_024 + 30)?;
+                pairs(db, rng, 60, 90)?;
+                pairs(db, rng, 2, 1_500)?;
+                for part in 0..3 {
+                    let from = 10_000 + 1_000 * part;
+                    rows(db, rng, 2, from..from + 30)?;
+                }
+                delete(db, 2, 10_010..12_000)?;
+                rows(db, rng, 2, 20_000..20_003)
+            }
+            Self::Values => {
+                pairs(db, rng, 12, 3_000)?;
+                pairs(db, rng, 40, 60)?;
+                rows(db, rng, 1, 0..70)
+            }
+            Self::Merge { deletes } => {
+                pairs(db, rng, 60, 90)?;
+                for run in 0..FAN_IN as i64 {
+                    rows(db, rng, MERGED_SERIES, 100 * run..100 * run + MERGED_ROWS)?;
+                }
+                if deletes {
+                    // Not from all: blocks that were replaced stay beside others.
+                    delete(db, MERGED_SERIES / 3, 203..1_102)?;
+                }
+                rows(db, rng, 1, 20_000..20_003)
+            }
+        }
+    }
+}
+
+/// Puts `count` new pairs with values of up to `len` bytes; beyond a page all are that long.
+fn pairs(db: &Database, rng: &mut Rng, count: usize, len: usize) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    let mut table = tx.table("pairs")?;
+    for i in 0..count {
+        let mut value = vec![
+            0;
+            if len > PAGE_BYTES {
+                len
+            } else {
+                rng.index(len)
+            }
+        ];
+        rng.fill(&mut value);
+        table.put(format!("key {len} {i:04}").as_bytes(), &value)?;
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+/// Commits one pair, alone in its table.
+pub(super) fn put_one(db: &Database, value: &[u8]) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    tx.table("one")?.put(b"one", value)?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Appends rows at these times to each of `series` series, every second one of which holds noise.
+fn rows(db: &Database, rng: &mut Rng, series: usize, times: Range<i64>) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    for i in 0..series {
+        let mut series = tx.series(&format!("s{i}"))?;
+        for time in times.clone() {
+            // Few, so that many rows take few bytes.
+            let noise = i % 8 == 0;
+            let value = if noise { rng.f64() } else { time as f64 };
+            series.insert_point(time, 0, value)?;
+        }
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+fn delete(db: &Database, series: usize, times: Range<i64>) -> tidalite::Result<()> {
+    let mut tx = db.begin_write()?;
+    for i in 0..series {
+        tx.series(&format!("s{i}"))?.delete(times.clone())?;
+    }
+    tx.commit()?;
+    Ok(())
+}
+
+/// A file with next to no free space, and the digest of its content.
+pub(crate) fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64), String> {
+    let (file, digest) = sound_storage(contents, seed).map_err(|error| error.to_string())?;
+    let len = file.len().map_err(|error| error.to_string())?;
+    let mut bytes = vec![0; len as usize];
+    file.read_at(0, &mut bytes)
+        .map_err(|error| error.to_string())?;
+    Ok((bytes, digest))
+}
+
+pub(super) fn options() -> Options {
+    Options::new()
+        .page_size(PAGE_BYTES)
+        .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
+        .reserve_bytes(0)
+        // What is in a log that was emptied is damaged without a loss. (Damage in one that was not: crates/pager/tests/redo.rs.)
+        .log_bytes(0)
+}
+
+fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Storage>, u64)> {
+    let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let options = options();
+    // Closing cuts off what is free at the end.
+    let reopened = || options.open_storage(Arc::clone(&file));
+    contents.fill(&reopened()?, &mut Rng::new(seed))?;
+    let mut db = reopened()?;
+    // Small commits until what was set free is used again. After each of them two that change a single page: then
+    // what it replaced no longer waits.
+    for i in 0..FILL_COMMITS_MAX {
+        let stat = db.stat()?;
+        let free = stat.pages_free + stat.pages_pending;
+        let large = stat.pages_total >= (FILE_BYTES_MIN / PAGE_BYTES) as u64;
+        if large && free * 100 <= stat.pages_total * FREE_PERCENT_MAX {
+            break;
+        }
+        let mut tx = db.begin_write()?;
+        tx.table("pairs")?
+            .put(format!("more {i:04}").as_bytes(), &[7; 100])?;
+        tx.commit()?;
+        put_one(&db, &[])?;
+        put_one(&db, &[])?;
+        drop(db);
+        db = reopened()?;
+    }
+    let digest = digest_of(&db)?;
+    drop(db);
+    Ok((file, digest))
+}

@@ -1,0 +1,16 @@
+//! Work on several threads.
+
+/// Runs `work` on so many threads; the first error.
+pub(super) fn on_threads(
+    threads: usize,
+    work: &(impl Fn() -> Result<(), String> + Sync),
+) -> Result<(), String> {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let ended: Vec<Result<(), String>> = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| Err("a panic".to_owned())))
+            .collect();
+        ended.into_iter().find(Result::is_err).unwrap_or(Ok(()))
+    })
+}

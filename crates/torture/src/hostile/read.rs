@@ -1,0 +1,131 @@
+//! Reads everything that a snapshot shows.
+
+use super::errors::keep;
+use tidalite::{Database, Result};
+
+/// Widths of windows that a hostile span cannot make many.
+const WINDOWS_MAX: i64 = 4_096;
+
+/// Everything that the newest snapshot shows.
+pub(super) fn read(db: &Database) -> Result<()> {
+    read_from(&db.begin_read()?)
+}
+
+/// Everything that a snapshot shows.
+pub(super) fn read_from(snap: &tidalite::ReadTxn) -> Result<()> {
+    let mut seen = Ok(());
+    for name in snap.tables()? {
+        keep(&mut seen, table(snap, &name));
+    }
+    for info in snap.list("")? {
+        let series = || -> Result<()> {
+            let Some(series) = snap.series_by_id(info.id)? else {
+                return Ok(());
+            };
+            series.all().for_each(|_, _| ()).map(|_| ())
+        };
+        keep(&mut seen, series());
+        keep(&mut seen, questions(snap, info.id));
+    }
+    seen
+}
+
+fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    if snap.is_multi_table(name)? == Some(true) {
+        return multi(snap, name);
+    }
+    let Some(table) = snap.table(name)? else {
+        return Ok(());
+    };
+    rows(&table, &mut 5_000)
+}
+
+fn multi(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
+    let Some(table) = snap.multi_table(name)? else {
+        return Ok(());
+    };
+    let mut cursor = table.cursor();
+    let mut steps = 0;
+    while steps < 5_000 && cursor.next_pair()? {
+        let _ = (cursor.key().len(), cursor.value().len(), cursor.count());
+        steps += 1;
+    }
+    let _ = (table.count(), table.count_keys(), table.count_of(b"m\0")?);
+    table.contains(b"m\x01", &[7; 9])?;
+    cursor.seek_le(b"k1", b"5")?;
+    cursor.prev_nodup()?;
+    cursor.seek_ge(b"k1", b"5")?;
+    cursor.next_dup()?;
+    Ok(())
+}
+
+/// Rows of a table and of those in it, as many as there are left to look at.
+fn rows(table: &tidalite::Table<'_>, left: &mut usize) -> Result<()> {
+    let mut cursor = table.cursor();
+    let mut all = Ok(());
+    while *left > 0 && cursor.next()? {
+        *left -= 1;
+        if cursor.is_nested() {
+            if let Some(below) = table.nested(cursor.key())? {
+                keep(&mut all, rows(&below, left));
+            }
+        } else {
+            keep(&mut all, cursor.value().map(drop));
+        }
+    }
+    let mut cursor = table.cursor();
+    let mut steps = 0;
+    let mut more = cursor.last()?;
+    while more && steps < 5_000 {
+        let _ = cursor.value();
+        steps += 1;
+        more = cursor.previous()?;
+    }
+    cursor.seek_ge(b"k1")?;
+    cursor.seek_le(b"k1")?;
+    cursor.seek_le(b"")?;
+    let _ = table.get(b"k100")?;
+    all
+}
+
+fn questions(snap: &tidalite::ReadTxn, id: tidalite::SeriesId) -> Result<()> {
+    let Some(series) = snap.series_by_id(id)? else {
+        return Ok(());
+    };
+    let mut seen = Ok(());
+    keep(&mut seen, series.latest().map(drop));
+    keep(&mut seen, series.count().map(drop));
+    let _ = (
+        series.stored_bytes(),
+        series.waiting_rows(),
+        series.height(),
+    );
+    for column in 0..series.info().schema.columns.len() {
+        keep(&mut seen, series.all().aggregate(column).map(drop));
+        keep(
+            &mut seen,
+            series.between(100..1_700).aggregate(column).map(drop),
+        );
+        let (first, last) = series.span().unwrap_or((0, 0));
+        let width = (last.saturating_sub(first) / WINDOWS_MAX).max(100);
+        keep(&mut seen, series.all().windows(width, 0, column).map(drop));
+    }
+    keep(
+        &mut seen,
+        series.all().for_each_vector_reverse(|_| ()).map(drop),
+    );
+    keep(
+        &mut seen,
+        series.between(500..900).for_each(|_, _| ()).map(drop),
+    );
+    let mut cursor = series.cursor();
+    keep(&mut seen, cursor.search(1_000_i64).map(drop));
+    for _ in 0..20 {
+        keep(&mut seen, cursor.next().map(drop));
+    }
+    keep(&mut seen, cursor.last().map(drop));
+    for _ in 0..20 {
+        keep(&mut seen, cursor.previous().map(drop));
+    }
+    seen
+}

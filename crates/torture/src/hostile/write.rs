@@ -1,0 +1,131 @@
+//! Writes to every table and series, and makes new ones.
+
+use super::errors::keep;
+use tidalite::{ColumnType, Database, Decimal, Result, Schema, SeriesMut, Value};
+
+/// Rows written to each series, enough for a vector.
+const ROWS: i64 = 1_100;
+
+pub(super) fn write(db: &Database) -> Result<()> {
+    let names = db.begin_read()?.tables()?;
+    let ids: Vec<_> = db.begin_read()?.list("")?.iter().map(|i| i.id).collect();
+    let mut first = Ok(());
+    for name in &names {
+        keep(&mut first, write_table(db, name));
+    }
+    for &id in &ids {
+        keep(&mut first, write_series(db, id));
+    }
+    keep(&mut first, fresh(db));
+    first
+}
+
+fn write_table(db: &Database, name: &str) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    if tx.table_if_exists(name).is_err() {
+        let mut table = tx.multi_table(name)?;
+        for i in 0..24 {
+            table.put(format!("k{:03}", i * 7).as_bytes(), &[i; 8])?;
+        }
+        table.remove_range_of_pairs(("k020", "b")..("k030", "c"))?;
+        table.remove_range("k050".."k100")?;
+        table.remove_all(b"k000")?;
+        tx.commit()?;
+        let mut tx = db.begin_write()?;
+        tx.multi_table(name)?.clear()?;
+        tx.commit()?;
+        return Ok(());
+    }
+    let mut table = tx.table(name)?;
+    for path in [&[b"a"][..], &[b"b", b"c"], &[b"c", b"a", b"b"]] {
+        let mut below = table.nested_at(path);
+        // What lies there may be a value, or a table where a value is to be.
+        match below.put(b"k123", &[3; 300]) {
+            Err(
+                tidalite::Error::Store(tidalite::StoreError::Unsupported { .. })
+                | tidalite::Error::IsTable { .. },
+            ) => continue,
+            done => done?,
+        };
+        below.remove_range(&b"k1"[..]..&b"k3"[..])?;
+    }
+    for i in 0..24 {
+        table.put(format!("k{:03}", i * 7).as_bytes(), &[i; 60])?;
+    }
+    table.put(b"k long", &[7; 5_000])?;
+    for i in 0..24 {
+        table.remove(format!("k{:03}", i * 5).as_bytes())?;
+        table.remove(format!("key 90 {:04}", i * 2).as_bytes())?;
+    }
+    tx.commit()?;
+    let mut tx = db.begin_write()?;
+    tx.table(name)?.clear()?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// A row of threes: words as they are, but where texts are among them, whose words are numbers of texts.
+enum Row {
+    Words(Vec<u64>),
+    Values(Vec<Value>),
+}
+
+impl Row {
+    fn of(schema: &Schema) -> Self {
+        if !schema.columns.iter().any(|column| column.ty.is_text()) {
+            return Self::Words(vec![3; schema.columns.len()]);
+        }
+        let three = |ty| match ty {
+            ColumnType::F64 | ColumnType::F32 => Value::F64(3.0),
+            ColumnType::I64 => Value::I64(3),
+            ColumnType::U64 => Value::U64(3),
+            ColumnType::Bool => Value::Bool(true),
+            ColumnType::Decimal(scale) => Value::Decimal(Decimal { units: 3, scale }),
+            ColumnType::String => Value::String("three".to_owned()),
+            ColumnType::Bytes => Value::Bytes(vec![3; 3]),
+            ColumnType::Guid => Value::Guid([3; 16]),
+            _ => Value::Null,
+        };
+        let columns = schema.columns.iter();
+        Self::Values(columns.map(|column| three(column.ty)).collect())
+    }
+
+    fn put(&self, series: &mut SeriesMut<'_>, time: i64) -> Result<()> {
+        match self {
+            Self::Words(words) => series.insert_row(time, words),
+            Self::Values(values) => series.insert_values(time, values),
+        }
+    }
+}
+
+fn write_series(db: &Database, id: tidalite::SeriesId) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    let mut series = tx.series_by_id(id)?;
+    let row = Row::of(&series.info().schema);
+    for i in 0..30 {
+        match row.put(&mut series, i * 50 + 7) {
+            // Its merge policy refuses another row at a time that is taken.
+            Err(tidalite::Error::TimeTaken { .. }) => {}
+            done => done?,
+        }
+    }
+    for i in 0..ROWS {
+        row.put(&mut series, 500_000 + i)?;
+    }
+    series.delete(300..800)?;
+    tx.commit()?;
+    let mut tx = db.begin_write()?;
+    tx.series_by_id(id)?.delete(..)?;
+    tx.commit()?;
+    Ok(())
+}
+
+fn fresh(db: &Database) -> Result<()> {
+    let mut tx = db.begin_write()?;
+    tx.table("fresh")?.put(b"k", b"v")?;
+    tx.series("fresh")?.insert_point(1, 0, 1.0)?;
+    tx.series_of_guid(*b"fifteen and one.", &Schema::point())?
+        .insert(1_i64, 1.0)?;
+    tx.commit()?;
+    Ok(())
+}

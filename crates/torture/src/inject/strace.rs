@@ -1,0 +1,42 @@
+//! A program under `strace`, which lets calls fail or kills it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Seconds that no run takes, on a busy machine either.
+const RUN_TIME: &str = "60";
+
+/// `strace` that lets the calls named fail, or kill.
+pub(super) fn strace(log: &Path, call: &str, error: &str, when: &str) -> Command {
+    let what = match error {
+        "KILL" => "signal=KILL".to_owned(),
+        error => format!("error={error}"),
+    };
+    let mut command = Command::new("timeout");
+    command
+        .args(["--signal=KILL", RUN_TIME, "strace"])
+        .args(["-f", "-qq", "-o"])
+        .arg(log)
+        // Stops at the wanted calls alone; but then strace 6.1 sends no signals.
+        .args((error != "KILL").then_some("--seccomp-bpf"))
+        .args(["-e", &format!("trace={call}")])
+        .args(["-e", &format!("inject={call}:{what}:when={when}")])
+        .stdin(Stdio::null());
+    command
+}
+
+pub(super) fn own_path() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| error.to_string())
+}
+
+/// Whether the wanted call was met.
+pub(super) fn is_met(log: &Path, output: &Output) -> Result<(bool, String), String> {
+    let calls = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
+    let met = calls.contains("(INJECTED)") || output.status.signal().is_some();
+    Ok((met, calls))
+}
+
+pub(super) fn is_killed(output: &Output) -> bool {
+    output.status.signal() == Some(9) || output.status.code() == Some(137)
+}

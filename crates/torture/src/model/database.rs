@@ -1,0 +1,152 @@
+//! The same of a database, read through its public API: as a model, and as a digest.
+
+use super::content::{Model, TOPICS};
+use super::digest::{Digest, with_pins};
+use super::wide;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite::{Database, ReadTxn, Result};
+
+/// What a snapshot holds, as a model.
+///
+/// # Errors
+/// What the database reports.
+pub fn model_of(snap: &ReadTxn) -> Result<Model> {
+    let mut model = Model::default();
+    for name in snap.tables()? {
+        if name == TOPICS {
+            nested(snap, |topic, pair| {
+                let pairs = model.topics.entry(topic.to_vec()).or_default();
+                if let Some((key, value)) = pair {
+                    pairs.insert(key.to_vec(), value.to_vec());
+                }
+            })?;
+        } else if snap.is_multi_table(&name)? == Some(true) {
+            let keys = model.multis.entry(name.clone()).or_default();
+            multi(snap, &name, |key, value| {
+                let values = keys.entry(key.to_vec()).or_default();
+                values.insert(value.to_vec());
+            })?;
+        } else {
+            let pairs = model.tables.entry(name.clone()).or_default();
+            if let Some(table) = snap.table(&name)? {
+                table.for_each(|key, value| drop(pairs.insert(key.to_vec(), value.to_vec())))?;
+            }
+        }
+    }
+    model.retentions = snap.retentions()?.into_iter().collect();
+    for name in snap.list("")?.iter().map(|info| info.label()) {
+        if let Some(series) = snap.series(&name)? {
+            for (key, text) in series.annotations()? {
+                model.annotations.insert((name.clone(), key), text);
+            }
+            if wide::is_wide(&series) {
+                model.wide.insert(name, Arc::new(wide::wide_of(&series)?));
+                continue;
+            }
+            let rows = model.series.entry(name).or_default();
+            series.all().for_each(|time, words| {
+                rows.entry(time).or_default().push([words[0], words[1]]);
+            })?;
+        }
+    }
+    Ok(model)
+}
+
+/// Calls `f` with each nested table's key, and then with it and each of its pairs.
+fn nested(snap: &ReadTxn, mut f: impl FnMut(&[u8], Option<(&[u8], &[u8])>)) -> Result<()> {
+    let Some(table) = snap.table(TOPICS)? else {
+        return Ok(());
+    };
+    let mut cursor = table.cursor();
+    let mut more = cursor.first()?;
+    while more {
+        let topic = cursor.key();
+        f(topic, None);
+        if let Some(pairs) = table.nested(topic)? {
+            pairs.for_each(|key, value| f(topic, Some((key, value))))?;
+        }
+        more = cursor.next()?;
+    }
+    Ok(())
+}
+
+fn multi(snap: &ReadTxn, name: &str, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
+    if let Some(table) = snap.multi_table(name)? {
+        let mut cursor = table.cursor();
+        while cursor.next_pair()? {
+            f(cursor.key(), cursor.value());
+        }
+    }
+    Ok(())
+}
+
+/// The digest of what a database holds and has pinned, read through the public API.
+///
+/// # Errors
+/// What the database reports.
+pub fn digest_of(db: &Database) -> Result<u64> {
+    let content = digest_of_snapshot(&db.begin_read()?)?;
+    let mut pins = BTreeMap::new();
+    for pin in db.pins()? {
+        let pinned = digest_of_snapshot(&db.begin_read_at(&pin.name)?)?;
+        pins.insert(pin.name, pinned);
+    }
+    Ok(with_pins(content, &pins))
+}
+
+/// The digest of what a snapshot holds.
+///
+/// # Errors
+/// What the database reports.
+pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
+    let mut digest = Digest::default();
+    let mut multis = Vec::new();
+    for name in snap.tables()? {
+        if name == TOPICS {
+            continue;
+        }
+        if snap.is_multi_table(&name)? == Some(true) {
+            multis.push(name);
+            continue;
+        }
+        if let Some(table) = snap.table(&name)? {
+            digest.bytes(name.as_bytes());
+            table.for_each(|key, value| digest.pair(key, value))?;
+        }
+    }
+    for name in multis {
+        digest.bytes(name.as_bytes());
+        multi(snap, &name, |key, value| digest.pair(key, value))?;
+    }
+    nested(snap, |topic, pair| match pair {
+        None => digest.bytes(topic),
+        Some((key, value)) => digest.pair(key, value),
+    })?;
+    for (name, policy) in snap.retentions()? {
+        digest.policy(&name, &policy);
+    }
+    let mut names: Vec<String> = snap.list("")?.iter().map(|info| info.label()).collect();
+    names.sort();
+    let mut annotations = Vec::new();
+    for name in names {
+        let Some(series) = snap.series(&name)? else {
+            continue;
+        };
+        digest.bytes(name.as_bytes());
+        if wide::is_wide(&series) {
+            wide::fold(&series, &mut digest)?;
+        } else {
+            series
+                .all()
+                .for_each(|time, words| digest.row(time, words))?;
+        }
+        let own = series.annotations()?.into_iter();
+        annotations.extend(own.map(|(key, text)| (name.clone(), key, text)));
+    }
+    for (name, key, text) in annotations {
+        digest.bytes(name.as_bytes());
+        digest.pair(key.as_bytes(), text.as_bytes());
+    }
+    Ok(digest.0)
+}
