@@ -51,7 +51,7 @@ impl Ending {
         *self = Self::default();
     }
 
-    /// The position, if it is still that of the last row of this table.
+    /// The position, if the last row of this table is still there.
     pub(crate) fn place_of(&mut self, tree: &Tree) -> Option<&mut Place> {
         self.place.as_mut().filter(|place| place.is_of(tree))
     }

@@ -1,7 +1,7 @@
 //! Leaf builder: lays out a leaf in memory, from its first row to its last, before it becomes a page.
 //!
 //! ```text
-//! | header | ... | prefix | heads ... ->    free    <- ... cells |        offsets, beside: they come behind the last head
+//! | header | ... | prefix | heads ... ->    free    <- ... cells |     offsets, beside: they come after the last head
 //! ```
 //!
 //! Invariants

@@ -42,7 +42,7 @@ pub struct Cursor<'r, R> {
     /// Whether the last seek has prefetched the rows after it.
     pub(super) asked: bool,
     /// The key at which the last step from leaf to leaf arrived, and the step's direction (`Greater`: forward); `None`
-    /// if there was no such step since the last seek.
+    /// before the first such step after a seek.
     pub(super) entered: (Vec<u8>, Option<Ordering>),
     /// The prefetcher, if pages are read alone.
     pub(super) scout: Option<Box<Scout<'r>>>,
@@ -298,8 +298,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.step_back()
     }
 
-    /// Moves to the row with exactly this key. If there is none, the cursor stands where `seek_ge` leaves it, and the
-    /// result is false.
+    /// Moves to the row with exactly this key. If it does not exist, the cursor stands where `seek_ge` leaves it, and
+    /// the result is false.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

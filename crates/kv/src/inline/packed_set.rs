@@ -69,7 +69,7 @@ impl<'r> Packed<'r> {
         values.map_or(0, |values| values.below(value, or_equal))
     }
 
-    /// Moves to the value with this index; false, without a move, if there is none.
+    /// Moves to the value with this index; false, without a move, if it does not exist.
     pub(crate) fn select(&mut self, rank: u64) -> bool {
         let there = rank < self.count();
         if there {

@@ -1,6 +1,6 @@
 //! Searches one key in a page in as few steps as possible: for point gets.
 //!
-//! The results are those of `Node`. The code reads the page in place, keeps nothing of it, and returns its result in
+//! The results are the same as with `Node`. It reads the page in place, keeps nothing of it, and returns its result in
 //! registers. A `Node` that is passed to a function is first written to memory, and so is a `Result`; a get that found
 //! its page in the cache spent half of its time on that.
 //!

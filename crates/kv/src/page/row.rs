@@ -73,8 +73,8 @@ impl Shape {
         })
     }
 
-    /// Tag, range of the suffix, and offset of the payload of row `index` of a leaf. `None` if there is no such row, or
-    /// its key is spilled, or the page is damaged.
+    /// Tag, range of the suffix, and offset of the payload of row `index` of a leaf. `None` for a missing row, a
+    /// spilled key, or a damaged page.
     #[inline(always)]
     pub(crate) fn plain_row(
         &self,

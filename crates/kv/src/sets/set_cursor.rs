@@ -322,7 +322,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_ge(key, value)? && self.key() == key && self.value() == value)
     }
 
-    /// Moves to the first value of exactly this key that is not below `value`. If there is none, the cursor stands
+    /// Moves to the first value of exactly this key that is not below `value`. Without one, the cursor stands
     /// where `seek_ge` leaves it, and the result is false. The next three functions behave likewise.
     ///
     /// # Errors
@@ -403,7 +403,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::First)
     }
 
-    /// Moves to the value of exactly this key that has this many of its values before it. If there is none, the cursor
+    /// Moves to the value of exactly this key that has this many of its values before it. Without one, the cursor
     /// stands at the next pair, and the result is false.
     ///
     /// # Errors
@@ -507,7 +507,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// cursor is at some pair of the key that was passed.
     ///
     /// # Errors
-    /// As for `first`, and what `take` returns.
+    /// As for `first`, and errors of `take`.
     pub fn each(&mut self, take: &mut PutRow<'_>) -> Result<()> {
         while self.is_at_row() {
             match &self.inner {

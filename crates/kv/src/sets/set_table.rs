@@ -139,7 +139,7 @@ impl Pairs<'_> {
         Ok(done)
     }
 
-    /// Inserts a pair; true if it was new. The maximum length of a value is that of a key.
+    /// Inserts a pair; true if it was new. A value may be as long as a key.
     ///
     /// # Errors
     /// `Limit` for a long key or value: nothing has changed in that case.

@@ -46,7 +46,7 @@ impl Tree {
     /// As for `get`; `IsTable` for a nested table.
     ///
     /// # Cost
-    /// One page for each level above the first unchanged page; if there is none, as `get`.
+    /// One page for each level above the first unchanged page; without one, as `get`.
     pub fn get_again<'r, R: PageRead>(
         &self,
         r: &'r R,

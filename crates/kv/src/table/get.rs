@@ -17,7 +17,7 @@ impl Tree {
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page a level.
+    /// One page per level.
     #[inline]
     pub fn get<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         self.get_else(r, key, is_a_table)

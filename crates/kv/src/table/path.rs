@@ -95,7 +95,8 @@ impl Tree {
         })
     }
 
-    /// Reads the path to the position of a key and calls `look` with the leaf and the position; `None` in an empty table.
+    /// Reads the path to the position of a key and calls `look` with the leaf and the position; `None` in an empty
+    /// table.
     pub(crate) fn trail<R: PageRead, T>(
         &self,
         r: &R,

@@ -4,7 +4,7 @@
 //!            from            to
 //!        ┌────┊───┬────┬─────┊──┐
 //!        [ab  ┊cd][  ] [  ][e┊f ]      pages between the two paths are freed, not read (unless rows may lead to
-//!         kept┊   freed      ┊kept     extents or nested tables); the two paths are rewritten and mended
+//!         kept┊   freed      ┊kept     extents or nested tables); the two paths are rewritten and rebalanced
 //! ```
 
 use crate::page::entries::Group;

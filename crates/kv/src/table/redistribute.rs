@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   [full][....  ]  ──>  [...  ][...  ]              two pages share, if that leaves room in both
-//!   [full][full  ]  ──>  [...  ][...  ][...  ]       else two become three
+//!   [full][full  ]  ──>  [...  ][...  ][...  ]       otherwise two become three
 //! ```
 //!
 //! Leaves of a table that grows at random places are thus about four fifths full instead of two thirds. Only

@@ -355,8 +355,8 @@ impl Tree {
 }
 
 /// Seals the children born in this transaction, stores their final pointers, then seals the page. The recursion depth
-/// is the height of the tree plus that of nested tables. `may_nest`: leaves may lead to nested tables. `own` is a stack
-/// that holds the children still to be sealed of the pages above; this call leaves it unchanged.
+/// is the height of the tree plus the heights of nested tables. `may_nest`: leaves may lead to nested tables. `own` is
+/// a stack with the children of the pages above that are still to be sealed; this call leaves it unchanged.
 fn seal_below<W: PageWrite>(
     w: &mut W,
     ptr: &Ptr,

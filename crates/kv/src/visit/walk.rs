@@ -176,7 +176,7 @@ struct Way<'a, R> {
 }
 
 impl<R: PageRead> Way<'_, R> {
-    /// The recursion depth is the height of the tree plus that of nested tables.
+    /// The recursion depth is the height of the tree plus the heights of nested tables.
     fn below(
         &mut self,
         ptr: &Ptr,
