@@ -1,8 +1,8 @@
 //! Searches one key in a page in as few steps as possible: for point gets.
 //!
-//! The results are the same as with `Node`. It reads the page in place, keeps nothing of it, and returns its result in
-//! registers. A `Node` that is passed to a function is first written to memory, and so is a `Result`; a get that found
-//! its page in the cache spent half of its time on that.
+//! The results are the same as with `Node`. The code reads the page in place, keeps nothing of it, and returns its
+//! result in registers. A `Node` that is passed to a function is first written to memory, and so is a `Result`; a get
+//! that found its page in the cache spent half of its time on that.
 //!
 //! Only the common case of a page is handled: keys that lie in the page, heads that distinguish them, offsets of two
 //! bytes. Everything else, including damage, returns `None` or `Row::Unclear`: the caller then opens the page as a

@@ -1,6 +1,6 @@
 //! Walks over a table's pages by their pointers. The visitor decides from pointer, level and keys whether to descend
-//! further, and damage costs only the rows below it. Used to compare two versions (by
-//! birth) and to salvage a damaged table.
+//! further, and damage costs only the rows below it. Used to compare two versions (by birth) and to salvage a damaged
+//! table.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
