@@ -1,7 +1,7 @@
-//! What operations on a table cost, on pages in memory: `cargo run --release -p tidalite-kv --example kv_speed`.
+//! Measures the cost of table operations on pages in memory: `cargo run --release -p tidalite-kv --example kv_speed`.
 //!
-//! The pages are found through a hash map and lie scattered in memory, so the first line says what
-//! one wait for such memory costs on this machine; the others are to be read against it.
+//! The pages are found through a hash map and are scattered in memory. So the first line shows the cost of
+//! one wait for such memory on this machine; compare the other lines with it.
 
 #![expect(clippy::print_stdout, reason = "it prints its results")]
 

@@ -1,5 +1,5 @@
-//! A million tables of three entries each inside one table: bytes a table, opens a second. Then topics of four levels,
-//! `a/b/c/d`, as tables in tables and as keys of one table, and all that match `a/b/+/d`.
+//! A million tables of three entries each inside one table: bytes per table, opens per second. Then topics of four
+//! levels, `a/b/c/d`, as tables in tables and as keys of one table, and a search of all that match `a/b/+/d`.
 //! `cargo run --release -p tidalite-kv --example nested [tables]`.
 
 #![expect(clippy::print_stdout, reason = "it prints its results")]
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
     topics()
 }
 
-/// Names on each level of the topics.
+/// Number of names on each level of the topics.
 const LEVELS: [u64; 4] = [100, 10, 20, 10];
 const LOOKUPS: u64 = 20_000;
 
@@ -115,7 +115,7 @@ fn topics() -> Result<()> {
             let name = rest.split(|byte| *byte == b'/').next().unwrap_or_default();
             let mut key = [&prefix[..], name, b"/", &d].concat();
             matches += u64::from(cursor.seek(&key)?);
-            // Behind all that begin with this name: `0` follows `/`.
+            // After all keys that begin with this name: `0` follows `/`.
             key.truncate(key.len() - d.len() - 1);
             key.push(b'0');
             there = cursor.seek_ge(&key)?;

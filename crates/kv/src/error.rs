@@ -3,7 +3,7 @@
 use tidalite_base::Corrupt;
 use tidalite_pager::Error;
 
-/// Bytes at an address of the file that are not as the format says.
+/// `Corrupt`: the bytes at an address of the file violate the format.
 #[cold]
 pub(crate) fn damaged(
     what: &str,
@@ -14,19 +14,19 @@ pub(crate) fn damaged(
     Error::Corrupt(Corrupt::new(what, at, found, expected))
 }
 
-/// A value is asked for where a nested table is, in a table that has none.
+/// A read of a value finds a nested table, in a table that may not have nested tables: the file is damaged.
 #[cold]
 pub(crate) fn is_a_table(leaf_at: u64, _: &[u8]) -> Error {
     damaged("row of a table", leaf_at, "a nested table", "a value")
 }
 
-/// A user asked for a value where a nested table is, or was to put one there: nothing is damaged.
+/// A user reads or puts a value under a key that holds a nested table: nothing is damaged.
 #[cold]
 pub(crate) fn holds_a_table(_: u64, key: &[u8]) -> Error {
     Error::IsTable { key: key.to_vec() }
 }
 
-/// What a row holds where something else was looked for.
+/// The row holds another type of content than the caller expects.
 #[cold]
 pub(crate) fn unexpected(found: &str, expected: &str) -> Error {
     Error::Unsupported {

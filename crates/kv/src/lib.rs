@@ -2,29 +2,29 @@
 //!
 //! ```text
 //! page        the bytes of one page
-//!  ├ layout       what a page is: header, slots, cells, tags; its invariants
-//!  ├ header       the fields of the header, checked
-//!  ├ key          keys, and the rest of one that is too long for a page
-//!  ├ overflow     large values and long keys in an extent of their own
-//!  ├ node, search, point_get, row       reading: a page, a key in it, for a get, for a walk
+//!  ├ layout       page layout: header, slots, cells, tags; its invariants
+//!  ├ header       the checked header fields
+//!  ├ key          keys, and the rest of a key that is too long for a page
+//!  ├ overflow     large values and long keys in extents of their own
+//!  ├ node, search, point_get, row       reading: a page, a key in it, for a get, for a scan
 //!  ├ edit         changing a page in place
 //!  ├ entries      entries taken out of pages: sizes, split points, writing them back
-//!  ├ row_count    how many rows an entry stands for
+//!  ├ row_count    the number of rows that an entry stands for
 //!  └ prefetch, read_ahead    of bytes into the processor's cache, of pages from the file
 //! value       Value, Stored                inline in the leaf, or in an extent
 //! inline      a nested table (inline_table) or a set (packed_set, fixed_width) inside a leaf cell
 //! table       the B+tree
-//!  ├ tree         Tree: root, height, count, id           what a catalog stores of a table (64 bytes)
-//!  ├ get, get_many, cached_get        the way down through lent pages; with the way remembered: Way, Again
-//!  ├ path         descent paths, and making their pages the transaction's own
+//!  ├ tree         Tree: root, height, count, id           a catalog stores it in 64 bytes
+//!  ├ get, get_many, cached_get        point lookups through lent pages; with a cached descent path: Way, Again
+//!  ├ path         descent paths, and copying their pages for the transaction
 //!  ├ insert       in place, redistribute (with a neighbour), sequential, split
-//!  ├ remove       merge, even out, fewer levels; range_delete cuts branches off
-//!  └ free         what rows and pages lead to
+//!  ├ remove       merge, rebalance, reduce the height; range_delete cuts branches off
+//!  └ free         freeing the extents and pages below rows and branches
 //! bulk        ascending rows: leaf by leaf (append, leaf_builder), one by one (append_cursor: Ending)
 //! cursor      Cursor (tree_cursor), Range  seeks with all five relations, both directions
 //!  ├ forward, steps, row_key          steps in a leaf and from leaf to leaf
-//!  ├ prefetcher, sequential_range     leaves read ahead of a walk
-//!  └ select       rows by number, and keys that cut a table into equal parts
+//!  ├ prefetcher, sequential_range     leaves read ahead of a scan
+//!  └ select       rows by number, and keys that divide a table into equal parts
 //! nested      Sub (table_reader), Work (table_writer)     a table in pages or in a cell
 //! sets        tables of multi-values: Pairs (set_table), PairCursor (set_cursor), Values; append, append_cursor
 //! visit       whole tables: check (every rule of the format), walk, relocate, stat, read_leaves
@@ -39,9 +39,9 @@
 //! ```
 //!
 //! A tree is a small `Copy` value; an operation on it takes a page reader or a page writer. The caller
-//! keeps the value: in a catalog, in the meta block, in another tree.
+//! stores the value: in a catalog, in the meta block, in another tree.
 //!
-//! Errors are the pager's: this room adds no failure of its own, only `Corrupt` and `Limit`.
+//! Errors are the pager's `Error`. This crate itself creates `Corrupt`, `Limit`, `IsTable` and `Unsupported`.
 
 mod bulk;
 mod cursor;

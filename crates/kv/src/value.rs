@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use tidalite_pager::{Error, PageRead, PageRef, PageWrite, Result};
 
-/// Beyond this a value's buffer grows with what was really read, not with what the leaf claims.
+/// Above this length a value's buffer grows with the bytes that were read: the leaf's length field is not trusted.
 const TRUSTED_BYTES_MAX: u64 = 1 << 20;
 
 /// Checks a value's length before anything is changed.
@@ -22,15 +22,15 @@ pub(crate) fn check_len(len: u64) -> Result<()> {
     Ok(())
 }
 
-/// A value as a leaf cell stores it, on its way there.
+/// A value in the form in which a leaf cell will store it.
 pub(crate) enum Stored<'v> {
     Inline(&'v [u8]),
     Reference([u8; REFERENCE_BYTES]),
 }
 
 impl<'v> Stored<'v> {
-    /// Checks the lengths of key and value before anything is changed, then writes the value to an extent when it is
-    /// too large to lie beside such a key.
+    /// Checks the lengths of key and value before anything is changed. Writes the value to an extent if it is too large
+    /// for a cell with this key.
     pub(crate) fn put<W: PageWrite>(
         w: &mut W,
         owner: u64,
@@ -50,7 +50,7 @@ impl<'v> Stored<'v> {
         Ok(Self::Reference(Reference::write(w, owner, value)?.encode()))
     }
 
-    /// Frees the extent of a value that got no row, because its key holds a nested table.
+    /// Frees the extent of a value that was not stored because its key holds a nested table.
     pub(crate) fn unless_refused<W: PageWrite, T>(&self, w: &mut W, put: Result<T>) -> Result<T> {
         if let (Err(Error::IsTable { .. }), Self::Reference(bytes)) = (&put, self) {
             let reference = Reference::decode(bytes, w.page_size(), 0)?;
@@ -73,7 +73,7 @@ impl<'v> Stored<'v> {
     }
 }
 
-/// The reference that a payload is; `None` for an inline value.
+/// Decodes the reference in a payload; `None` for an inline value.
 pub(crate) fn reference(
     tag: u32,
     payload: &[u8],
@@ -86,7 +86,7 @@ pub(crate) fn reference(
     Reference::decode(payload, page_size, leaf_at).map(Some)
 }
 
-/// A value under a snapshot: borrowed from its leaf, or to be read from its extent.
+/// A value under a snapshot: borrowed from its leaf, or read from its extent on demand.
 #[derive(Clone)]
 pub struct Value<'r>(Place<'r>);
 
@@ -111,7 +111,7 @@ impl<'r> Value<'r> {
         Self(Place::Extent(reader, reference))
     }
 
-    /// Bytes of the value. Reads nothing.
+    /// Length of the value in bytes. Reads nothing.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {
@@ -120,13 +120,13 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// True for a value of no bytes.
+    /// True for an empty value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes where they lie in the leaf; `None` for a value in an extent.
+    /// The bytes of an inline value, borrowed from the leaf; `None` for a value in an extent.
     #[must_use]
     pub fn as_slice(&self) -> Option<&[u8]> {
         match &self.0 {
@@ -135,7 +135,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The whole value: where it lies in the leaf, or in memory.
+    /// The whole value: borrowed from the leaf, or read into memory.
     ///
     /// # Errors
     /// As for `to_vec`.
@@ -146,7 +146,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The bytes where they lie in the leaf; gives the value back when it lies in an extent.
+    /// The bytes of an inline value, borrowed from the leaf; returns the value itself if it lies in an extent.
     ///
     /// # Errors
     /// The value itself.
@@ -161,7 +161,7 @@ impl<'r> Value<'r> {
     /// The whole value in memory.
     ///
     /// # Errors
-    /// `Corrupt` when a chunk is not what the reference vouches for; `Io`.
+    /// `Corrupt` when a chunk does not match the reference; `Io`.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.len().min(TRUSTED_BYTES_MAX) as usize);
         for piece in self.chunks() {
@@ -170,7 +170,7 @@ impl<'r> Value<'r> {
         Ok(bytes)
     }
 
-    /// The value piece by piece, at most 64 KiB each (an inline one whole).
+    /// The value in chunks of at most 64 KiB (an inline value in one chunk).
     #[must_use]
     pub fn chunks(&self) -> Chunks<'r> {
         match &self.0 {

@@ -1,16 +1,17 @@
-//! Putting many rows in at once; those that ascend behind the last row are laid out leaf by leaf.
+//! Bulk insert; rows that ascend after the last row are laid out leaf by leaf.
 //!
 //! ```text
-//! insert ──> the last leaf ──> rows behind it, while it has room ──> leaves laid out one after the other (Filling),
-//!               (own)               (edit::try_insert)                  each sealed and linked when it is full
+//! insert ──> the last leaf ──> rows after it, while it has room ──> leaves laid out one after the other (Filling),
+//!            (own)             (edit::try_insert)                   each sealed and linked when it is full
 //! ```
 //!
 //! Invariants
-//! 1. What a `Filling` holds is in no page yet: it becomes one when it is full, when a row comes that goes elsewhere, and at the end. Only
-//!    then the table knows of its rows.
-//! 2. While leaves are linked, `way` is the way from the root to the last leaf's branch, all of it the transaction's own.
-//! 3. Branches count what is below them, but of the last entries on that way only the lowest is right; `count_last` sets
-//!    the others right in the end.
+//! 1. The rows of a `Filling` are in no page yet. They become a page when it is full, when a row belongs elsewhere, and
+//!    at the end. Until then the table does not count them.
+//! 2. While leaves are linked, `way` is the path from the root to the last leaf's branch; the transaction owns all of
+//!    it.
+//! 3. Branches count the rows below them, but of the last entries on that path only the lowest is right; `count_last`
+//!    finally corrects the others.
 
 use crate::bulk::leaf_builder::Filling;
 use crate::page::edit::{self, Placed};
@@ -24,13 +25,13 @@ use crate::table::split::Split;
 use crate::table::tree::{LEADS_ON, Tree};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// A last leaf that has more than this part of a page left is written anew rather than left behind.
+/// A last leaf with more than one part in this many of a page free is rewritten rather than left as it is.
 const LEFT_PART: usize = 4;
 
-/// Who is given rows that are lent: key and value.
+/// Receives lent rows: key and value.
 pub type PutRow<'p> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'p;
 
-/// The last leaf while rows are put into it.
+/// The last leaf while rows are appended to it.
 pub(crate) struct Tail {
     /// The branches above it, from the root on, each with its last entry.
     pub(crate) way: Vec<Step>,
@@ -45,13 +46,13 @@ pub(crate) struct Run {
     filling: Filling,
     /// The branches above the last leaf, from the root on, each with its last entry.
     way: Vec<Step>,
-    /// The last leaf that is linked, and what its rows count.
+    /// The last linked leaf, and its number of rows.
     last: (Ptr, u64),
     /// The last key in it.
     last_key: Vec<u8>,
 }
 
-/// Where the next row may go. While it is known the table may be short of rows: `Tree::settle` makes it whole.
+/// Append position. While it is known, rows may be missing from the table or its counts: `Tree::settle` completes them.
 #[derive(Default)]
 pub(crate) enum Place {
     #[default]
@@ -71,7 +72,7 @@ impl Place {
     }
 }
 
-/// A value in its row.
+/// The payload of an inline value.
 pub(crate) fn inline(value: &[u8]) -> Payload<'_> {
     Payload {
         tag: tag::of(tag::INLINE, value.len()),
@@ -80,15 +81,15 @@ pub(crate) fn inline(value: &[u8]) -> Payload<'_> {
 }
 
 impl Tree {
-    /// Puts many rows in. Ascending keys beyond the last one are packed tightly and quickly; others are
-    /// inserted the ordinary way. Returns how many keys were new.
+    /// Inserts many rows. Ascending keys beyond the last one are packed tightly and quickly; others are
+    /// inserted the ordinary way. Returns the number of new keys.
     ///
     /// # Errors
-    /// As for `insert`, but a `Limit` error too comes after the rows before it.
+    /// As for `insert`, but after a `Limit` error the rows before it are inserted.
     ///
     /// # Cost
-    /// Ascending: a copy of each row and a checksum of each leaf, no descent and no search; leaves are filled to the last entry that
-    /// fits.
+    /// Ascending: a copy of each row and a checksum of each leaf, without descent or search; leaves are filled to the
+    /// last entry that fits.
     pub fn append<W, K, V>(
         &mut self,
         w: &mut W,
@@ -109,10 +110,10 @@ impl Tree {
         Ok(self.rows.wrapping_sub(before))
     }
 
-    /// As `append`, of rows that `feed` lends one after the other to what it is given; so they need no memory of their own.
+    /// As `append`, for rows that `feed` lends one by one to its callback; they need no memory of their own.
     ///
     /// # Errors
-    /// As for `append`, and what `feed` returns: the rows before it are there.
+    /// As for `append`, and errors of `feed`: the rows before the error are inserted.
     pub fn append_lent<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -127,7 +128,7 @@ impl Tree {
         Ok(self.rows.wrapping_sub(before))
     }
 
-    /// Puts a row in, quickly where it follows the one before it.
+    /// Inserts a row, quickly if it follows the one before it.
     #[inline]
     pub(crate) fn append_row<W: PageWrite>(
         &mut self,
@@ -144,14 +145,14 @@ impl Tree {
         if self.append_otherwise(w, place, key, inline(value))? {
             return Ok(());
         }
-        // If this key cannot be, the rows before it stay.
+        // If this key is refused, the rows before it stay.
         self.insert(w, key, value)?;
         *place = self.end(w)?;
         Ok(())
     }
 
-    /// Puts the row of a key with its set in, quickly where it follows the one before it; false where it must be put in otherwise: the table
-    /// is whole then.
+    /// Inserts the row of a key with its set, quickly if it follows the row before it. False if it must be inserted in
+    /// the ordinary way: the table is complete in that case.
     pub(crate) fn append_set<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -172,8 +173,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// Puts a row in that does not simply follow the one before it, but goes behind it all the same; false where it must be put in otherwise:
-    /// the table is whole then, and the place unknown.
+    /// Appends a row that does not fit the current append position as it is. False if it must be inserted in the
+    /// ordinary way: the table is complete then, and the position unknown.
     fn append_otherwise<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -181,7 +182,7 @@ impl Tree {
         key: &[u8],
         payload: Payload<'_>,
     ) -> Result<bool> {
-        // What needs an extent goes the ordinary way: the extent must not be written twice.
+        // Rows that need an extent are inserted the ordinary way: the extent must not be written twice.
         let takes = Filling::takes(w.page_size(), key, payload);
         match std::mem::take(place) {
             Place::Run(mut run) => {
@@ -213,7 +214,7 @@ impl Tree {
         Ok(false)
     }
 
-    /// Where the next row may go when the table is whole.
+    /// The append position of a complete table.
     pub(crate) fn end<W: PageWrite>(&self, w: &W) -> Result<Place> {
         Ok(match self.tail(w)? {
             Some(tail) => Place::Tail(tail),
@@ -221,7 +222,7 @@ impl Tree {
         })
     }
 
-    /// Leaves the table whole.
+    /// Completes the table: links the rows that are held back and corrects the counts.
     pub(crate) fn settle<W: PageWrite>(&mut self, w: &mut W, place: Place) -> Result<()> {
         match place {
             Place::Unknown => Ok(()),
@@ -233,7 +234,7 @@ impl Tree {
         }
     }
 
-    /// The last leaf, if the transaction owns it already.
+    /// The last leaf, if the transaction already owns it.
     pub(crate) fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
         let way = self.last_way(w)?;
         let leaf = match way.last() {
@@ -257,7 +258,7 @@ impl Tree {
         }))
     }
 
-    /// The way from the root to the last leaf's branch, each with its last entry.
+    /// The path from the root to the last leaf's branch, each with its last entry.
     fn last_way<W: PageWrite>(&self, w: &W) -> Result<Vec<Step>> {
         let mut way = Vec::with_capacity(usize::from(self.height));
         let mut ptr = self.root;
@@ -279,7 +280,8 @@ impl Tree {
         self.count_rows(w, &tail.way, tail.pending.cast_signed())
     }
 
-    /// Leaves to come behind a full last one. `None`, and nothing has changed, when it would be full no more if it were written anew.
+    /// A run of leaves after a full last leaf. `None`, with nothing changed, if the last leaf would have room after a
+    /// rewrite.
     fn run<W: PageWrite>(&mut self, w: &mut W, tail: &Tail) -> Result<Option<Run>> {
         let page_size = w.page_size();
         let page = w.page(&tail.leaf)?;
@@ -299,12 +301,12 @@ impl Tree {
         }))
     }
 
-    /// Makes a page of what was laid out and puts it behind the last leaf; `open`: rows may come into it soon.
+    /// Makes a page of the laid-out rows and links it after the last leaf; `open`: rows may be added to it soon.
     fn link<W: PageWrite>(&mut self, w: &mut W, run: &mut Run, open: bool) -> Result<()> {
         let rows = run.filling.weight();
         let open = open || run.filling.leads_to_pages();
         let key = run.filling.first_key();
-        // Both keys are plain, or the common part would not end in this one: it is above the other.
+        // `key` is above the last key, so the common part ends inside it; it is plain, and so is the separator.
         let separator = KeyBuf::plain(key[..common(&run.last_key, key) + 1].to_vec());
         let bytes = run.filling.finish(self.page_flags());
         let right = if open {
@@ -340,7 +342,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Sets the rows right that the last entries of the branches on this way count.
+    /// Corrects the row counts of the last entries of the branches on this path.
     fn count_last<W: PageWrite>(&self, w: &mut W, way: &[Step]) -> Result<()> {
         let steps = way.iter().rev().zip(way.iter().rev().skip(1));
         for (level, (branch, parent)) in (1u8..).zip(steps) {
@@ -360,7 +362,7 @@ impl Tree {
 }
 
 impl Tail {
-    /// Adds a row at the end of the leaf; false when it does not fit as it is.
+    /// Adds a row at the end of the leaf; false if it does not fit without a rewrite.
     fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], payload: Payload<'_>) -> Result<bool> {
         let page = w.page_mut(&self.leaf)?;
         let (count, _) = edit::fill(page, 0, self.leaf.addr)?;

@@ -1,9 +1,11 @@
-//! Rows that are put in one by one behind the last one: an [`Ending`] remembers where that is.
+//! Appending rows one by one: an [`Ending`] is an append cursor that remembers the position of the last row.
 //!
 //! Invariants
-//! 1. What an `Ending` remembers is true of the table whose root and rows it names, as long as every other change of the table is followed
-//!    by `forget`. It is a hint for speed: without one the row is put in by a descent.
-//! 2. The way that it remembers is the transaction's own; pages that have come to be held since are seen by `may_change`.
+//! 1. The contents of an `Ending` are true of the table with the root and the row count stored in it, provided that
+//!    every other change of the table is followed by `forget`. It is only a hint for speed: without it the row is
+//!    inserted by a descent.
+//! 2. The transaction owns the remembered path; pages that a savepoint or reader has pinned since are detected by
+//!    `may_change`.
 
 use crate::bulk::append::inline;
 use crate::bulk::leaf_builder::Filling;
@@ -16,10 +18,10 @@ use crate::table::tree::Tree;
 use crate::value::Stored;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Where the last row of a table lies, while rows are put in behind it. Of one transaction. A clone remembers nothing.
+/// Append cursor: the position of the last row of a table, within one transaction. A clone is empty.
 #[derive(Debug, Default)]
 pub struct Ending {
-    /// Rows that were put in at the end by a descent, one after the other.
+    /// Number of consecutive rows that were inserted at the end by a descent.
     descents: u32,
     place: Option<Place>,
 }
@@ -32,7 +34,7 @@ pub(crate) struct Place {
     pub(crate) way: Vec<Step>,
     pub(crate) leaf: Ptr,
     pub(crate) last_key: Vec<u8>,
-    /// Of a table of multi-values: where the last value of the last key lies, if its set has pages.
+    /// In a table of multi-values: the position of the last value of the last key, if its set has pages.
     pub(crate) set: Box<Ending>,
 }
 
@@ -43,29 +45,29 @@ impl Clone for Ending {
 }
 
 impl Ending {
-    /// The table was changed otherwise.
+    /// Must be called after any other change of the table.
     #[inline]
     pub fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The place, if it is that of the last row of this table as it is now.
+    /// The position, if the last row of this table is still there.
     pub(crate) fn place_of(&mut self, tree: &Tree) -> Option<&mut Place> {
         self.place.as_mut().filter(|place| place.is_of(tree))
     }
 
-    /// A row was put in by a descent; `last`: at the end.
+    /// Notes that a row was inserted by a descent; `last`: at the end.
     pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
         self.place = None;
         self.descents = if last { self.descents + 1 } else { 0 };
-        // One row alone is not worth looking where it went.
+        // A single row is not worth searching its position.
         if self.descents > 1 {
             self.remember(tree, w)?;
         }
         Ok(())
     }
 
-    /// Looks where the last row lies.
+    /// Finds the position of the last row.
     pub(crate) fn remember<W: PageWrite>(&mut self, tree: &Tree, w: &W) -> Result<()> {
         self.place = tree.tail(w)?.map(|tail| Place {
             root: tree.root,
@@ -84,12 +86,12 @@ impl Place {
         self.root == tree.root && self.rows == tree.rows
     }
 
-    /// Whether all pages of it may be changed as they are.
+    /// Whether all its pages may be changed in place.
     pub(crate) fn may_change<W: PageWrite>(&self, w: &W) -> bool {
         w.may_change(&self.leaf) && self.way.iter().all(|step| w.may_change(&step.ptr))
     }
 
-    /// Adds a row at the end of the leaf; false when it does not fit as it is. Nothing is counted.
+    /// Adds a row at the end of the leaf; false if it does not fit without a rewrite. Does not change any count.
     pub(crate) fn push<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -111,13 +113,13 @@ impl Place {
 }
 
 impl Tree {
-    /// As `insert`, with a hint: rows that ascend behind the last one need neither descent nor search.
+    /// As `insert`, with a hint: rows that ascend after the last one need neither descent nor search.
     ///
     /// # Errors
     /// As for `insert`.
     ///
     /// # Cost
-    /// Behind the last row: a comparison of keys, a copy, and a count in each branch above.
+    /// After the last row: a comparison of keys, a copy, and a count in each branch above.
     pub fn insert_near_end<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -138,8 +140,8 @@ impl Tree {
         Ok(before > 0)
     }
 
-    /// Puts a row in behind all others; false, and nothing changed, when its key is not above the last one. `ending` is as for
-    /// `insert_near_end`.
+    /// Inserts a row after all others; false, with nothing changed, if its key is not above the last one. `ending` is
+    /// as for `insert_near_end`.
     ///
     /// # Errors
     /// As for `insert`.
@@ -164,7 +166,8 @@ impl Tree {
         Ok(above)
     }
 
-    /// Puts a row in behind the last one; false, and nothing has changed, when it is to go elsewhere, or does not fit the leaf as it is.
+    /// Inserts a row after the last one; false, with nothing changed, if it belongs elsewhere, or does not fit the leaf
+    /// without a rewrite.
     fn put_behind<W: PageWrite>(
         &mut self,
         w: &mut W,

@@ -1,16 +1,17 @@
-//! A leaf that is laid out from its first row to its last, in memory, before it becomes a page.
+//! Leaf builder: lays out a leaf in memory, from its first row to its last, before it becomes a page.
 //!
 //! ```text
-//! | header | ... | prefix | heads ... ->    free    <- ... cells |        offsets, beside: they come behind the last head
+//! | header | ... | prefix | heads ... ->    free    <- ... cells |     offsets, beside: they come after the last head
 //! ```
 //!
 //! Invariants
-//! 1. Rows ascend, their keys are plain, all of them begin with the prefix; at every moment the page that `finish` makes is one that `layout.rs`
-//!    describes, without dead bytes.
-//! 2. Head, offset and cell of a row are there, or nothing of it is.
+//! 1. Rows ascend, their keys are plain, and all of them begin with the prefix; at any time `finish` makes a page that
+//!    satisfies `layout.rs`, without dead bytes.
+//! 2. Head, offset and cell of a row are all present, or none of them is.
 //!
-//! The prefix is chosen before the keys are known: as far as the first key agrees with what the last one will be if keys go on as they did
-//! on the leaf before. If a key comes that lacks it, the leaf is laid out anew with a shorter one.
+//! The prefix is chosen before the keys are known: the common part of the first key and the predicted last key,
+//! assuming that keys advance as they did in the leaf before. If a key without this prefix comes, the leaf is laid out
+//! again with a shorter one.
 
 use crate::page::edit::put_varint;
 use crate::page::entries::common;
@@ -22,30 +23,31 @@ use crate::page::layout::{
 use crate::page::row_count::weight;
 use tidalite_base::{put_u16, put_u32};
 
-/// A row that takes more than this part of a page belongs elsewhere: two of them always fit one page.
+/// A row that takes more than one part in this many of a page is inserted the ordinary way: two rows always fit one
+/// page.
 const ROW_PART: usize = 4;
 
-/// The same of one that holds a set, which may be as large as a quarter of a page and lies nowhere else.
+/// The same for a row with a set, which may be as large as a quarter of a page and is stored in its row only.
 const SET_PART: usize = 3;
 
-/// Bytes of two keys from which the course of keys is told.
+/// Bytes of two keys from which the advance of keys is computed.
 const COURSE_BYTES: usize = 16;
 
 pub(crate) struct Filling {
     page: Box<[u8]>,
     prefix_len: usize,
     count: usize,
-    /// What its rows count in the branches above.
+    /// Number of rows that it adds to the counts in the branches above.
     weight: u64,
-    /// The kinds of payloads that are there: whether one is a set, and whether one has pages of its own.
+    /// Whether some payload is a set, and whether some set has pages of its own.
     nested: (bool, bool),
     /// Lowest byte of the cells.
     heap: usize,
-    /// As they will lie in the page.
+    /// The offsets as they will lie in the page.
     offsets: Vec<u8>,
     first_key: Vec<u8>,
     last_head: u32,
-    /// Where the last key's suffix lies in the page.
+    /// Offset and length of the last key's suffix in the page.
     last_suffix: (usize, usize),
 }
 
@@ -72,7 +74,7 @@ impl Filling {
         key.len() + payload.bytes.len() <= page_size / part
     }
 
-    /// No rows yet: `begin` comes first. The leaf before begins with this key.
+    /// A builder without rows: `begin` must be called first. `first_key` is the first key of the leaf before.
     pub(crate) fn behind(page_size: usize, first_key: Vec<u8>) -> Self {
         Self {
             first_key,
@@ -80,7 +82,7 @@ impl Filling {
         }
     }
 
-    /// Forgets its rows, which are those of the leaf before, and begins with this one, which it `takes`.
+    /// Discards its rows, which are now in the leaf before, and begins with this row, for which `takes` must be true.
     pub(crate) fn begin(&mut self, key: &[u8], payload: Payload<'_>) {
         let prefix_len = course(&self.first_key, key).min(prefix_bytes_max(self.page.len()));
         self.restart(&key[..prefix_len]);
@@ -98,7 +100,8 @@ impl Filling {
         self.offsets.clear();
     }
 
-    /// Adds a row; false, and nothing changed, when it has no room, is not above the last one, or is none that it `takes`.
+    /// Adds a row; false, with nothing changed, if it has no room, is not above the last one, or `takes` is false for
+    /// it.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
         if !Self::takes(self.page.len(), key, payload) {
@@ -113,7 +116,7 @@ impl Filling {
         ascends && self.lay(suffix, payload)
     }
 
-    /// As `push`, of a key that lacks the prefix.
+    /// As `push`, for a key without the prefix.
     #[cold]
     fn push_other(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
         let shared = common(self.prefix(), key);
@@ -123,7 +126,7 @@ impl Filling {
         self.lay(&key[shared..], payload)
     }
 
-    /// Lays the rows out anew with a shorter prefix; false, and nothing changed, when they have no room.
+    /// Lays the rows out again with a shorter prefix; false, with nothing changed, if they do not fit.
     fn shorten(&mut self, len: usize) -> bool {
         let mut other = Self::new(self.page.len());
         other.restart(&self.prefix()[..len]);
@@ -155,7 +158,7 @@ impl Filling {
         })
     }
 
-    /// Writes head, offset and cell of a row behind the others, if there is room.
+    /// Writes head, offset and cell of a row after the others, if there is room.
     #[inline]
     fn lay(&mut self, suffix: &[u8], payload: Payload<'_>) -> bool {
         let Payload { tag, bytes: value } = payload;
@@ -205,12 +208,12 @@ impl Filling {
         }
     }
 
-    /// What its rows count: of sets their values.
+    /// Number of rows; a set counts as its number of values.
     pub(crate) fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// Whether a row of it leads to pages: these are sealed before it is.
+    /// Whether a row refers to pages: these must be sealed before this leaf.
     pub(crate) fn leads_to_pages(&self) -> bool {
         self.nested.1
     }
@@ -219,14 +222,15 @@ impl Filling {
         &self.first_key
     }
 
-    /// Puts the last key in the place of what is there.
+    /// Copies the last key into `key`.
     pub(crate) fn copy_last_key(&self, key: &mut Vec<u8>) {
         key.clear();
         key.extend_from_slice(self.prefix());
         key.extend_from_slice(self.last_suffix());
     }
 
-    /// The bytes of the page, its header zeros; `flags` are those of every page of the table. Rows may be added no more.
+    /// The bytes of the page, with zeros as header; `flags` are the flags of every page of the table. No rows may be
+    /// added afterwards.
     pub(crate) fn finish(&mut self, flags: u8) -> &[u8] {
         let page = &mut self.page;
         put_u16(page, COUNT_AT, self.count as u16);
@@ -243,11 +247,11 @@ impl Filling {
     }
 }
 
-/// How many bytes a key will have in common with one that is as far behind it as it is behind the key `before`, taken as numbers: about
-/// what all keys of the leaf will begin with.
+/// Predicts the common prefix of the leaf's keys: the number of bytes that `key` shares with a key as far after it as
+/// it is after `before`, taken as numbers.
 fn course(before: &[u8], key: &[u8]) -> usize {
     let shared = common(before, key);
-    // A few bytes that are the same, for what is carried over.
+    // Includes a few of the shared bytes, for carries.
     let from = shared.saturating_sub(COURSE_BYTES / 2);
     let number = |key: &[u8]| {
         let mut bytes = [0; COURSE_BYTES];
@@ -258,7 +262,7 @@ fn course(before: &[u8], key: &[u8]) -> usize {
     };
     let (before, now) = (number(before), number(key));
     let step = now.saturating_sub(before);
-    // A little farther, since leaves are not all alike.
+    // A little farther, since leaves differ.
     let Some(end) = now
         .checked_add(step)
         .and_then(|end| end.checked_add(step / 16))
@@ -278,7 +282,7 @@ mod tests {
     fn the_course_of_keys_gives_what_they_will_share() {
         let key = |n: u64| n.to_be_bytes();
         assert_eq!(course(&key(0x1000), &key(0x1010)), 7);
-        // From here on the next 0x10 end in another byte.
+        // From here on the next 0x10 change another byte.
         assert_eq!(course(&key(0x10e0), &key(0x10f0)), 6);
         assert_eq!(course(&key(0xfff0), &key(0xfffe)), 5);
         assert_eq!(course(b"same", b"same"), 4);

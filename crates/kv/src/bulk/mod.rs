@@ -1,4 +1,4 @@
-//! Rows in ascending order: leaves laid out one after the other, and the place behind the last row.
+//! Rows in ascending order: leaves laid out one after the other, and the append position after the last row.
 
 pub(crate) mod append;
 pub(crate) mod append_cursor;

@@ -5,7 +5,7 @@
 //!    └──> the first step after a seek, the last rows of a page, long keys and values ──> the next leaf
 //! ```
 //!
-//! Prefetches are hints: bytes that are not verified yet decide only what is fetched from memory.
+//! Prefetches are hints: unverified bytes only decide which addresses are fetched from memory.
 
 use crate::cursor::frame::{Place, Way};
 use crate::cursor::prefetcher::Scout;
@@ -17,14 +17,14 @@ use std::cmp::Ordering;
 use tidalite_base::prefetch_at;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
 
-/// Rows whose cells a walk asks the processor for before it comes to them: cells lie in no order.
+/// Number of rows whose cells a scan prefetches ahead of its position: cells lie in no order.
 const CELLS_AHEAD: usize = 8;
 
-/// Of a row ahead its first line is asked for, and one behind it if it is long.
+/// The first cache line of a row is prefetched, and a later one if the row is long.
 const LINE_BYTES: usize = 64;
 
 impl<'r, R: PageRead> Cursor<'r, R> {
-    /// To the next row; from before the first row to the first.
+    /// Moves to the next row; from before the first row to the first.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -40,8 +40,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.next_elsewhere()
     }
 
-    /// To the next row if it is in the same leaf and a short one: else false, and nothing has changed. By force: as a call this took
-    /// half of a walk's time.
+    /// Moves to the next row if it is in the same leaf and short; otherwise returns false and changes nothing. Always
+    /// inlined: as a call it took half of a scan's time.
     #[inline(always)]
     pub fn next_in_leaf(&mut self) -> bool {
         let Steps { page, end, .. } = self.steps;
@@ -68,7 +68,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         true
     }
 
-    /// The leaf that the cursor is in.
+    /// The bytes of the current leaf.
     ///
     /// # Panics
     /// When it is not at a row.
@@ -113,14 +113,14 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// The next steps go by the leaf's offsets, if the cursor is at a row.
+    /// If the cursor is at a row, lets the next steps go by the leaf's offsets.
     fn walk_on(&mut self) {
         if let (Place::At, Some(leaf)) = (self.place, self.frames.last()) {
             self.steps = Steps::from(leaf);
         }
     }
 
-    /// Asks for the next rows of the leaf, beginning so many behind the index.
+    /// Prefetches rows of the leaf, beginning `behind` rows after the current index.
     #[inline(always)]
     pub(super) fn ask_for_rows(&self, behind: usize) {
         if let Some(leaf) = self.frames.last() {
@@ -130,7 +130,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Asks for the slots of the leaf behind this one if fewer than so many rows are left.
+    /// Prefetches the slots of the next leaf if fewer than `near` rows are left in this one.
     fn ask_for_next_leaf(&self, near: usize) {
         let Some((leaf, above)) = self.frames.split_last() else {
             return;
@@ -140,13 +140,13 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             && branch.index + 1 < branch.shape.count
             && let Ok((next, _)) = branch.node().child(branch.index + 1)
         {
-            // Neighbours are alike.
+            // Neighbouring leaves have about as many slots.
             let slots = leaf.shape.slots_end.min(SLOTS_AHEAD_BYTES_MAX);
             self.reader.prefetch(&next, slots);
         }
     }
 
-    /// From past the end of a leaf to the first row of the next one.
+    /// Moves from past the end of a leaf to the first row of the next leaf.
     pub(super) fn climb_forward(&mut self) -> Result<bool> {
         self.leave(Place::Before);
         self.ask_for_leaves(true);
@@ -158,7 +158,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 let level = frame.shape.level - 1;
                 self.descend(child, level, Way::Next)?;
                 self.tell_scout();
-                // Whoever steps from leaf to leaf wants the next one, too; the way there is known now.
+                // A scan from leaf to leaf will need the next leaf, too; its pointer is known now.
                 self.ask_for_rows(0);
                 self.ask_for_next_leaf(usize::MAX);
                 let found = self.settle(Place::After);
@@ -171,7 +171,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(false)
     }
 
-    /// Before the cursor leaves its leaf for the next one, or the one before.
+    /// Read-ahead before the cursor leaves its leaf for the next or the previous one.
     pub(super) fn ask_for_leaves(&mut self, forward: bool) {
         if !self.reader.reads_alone() {
             return;
@@ -191,7 +191,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// The page that a step forward leads to.
+    /// Reads the page that a step forward leads to.
     pub(super) fn page_of_step(&mut self, ptr: &Ptr, level: u8) -> Result<PageRef<'r>> {
         let stretch = self.scout.as_mut().and_then(|scout| scout.stretch.as_mut());
         let holds = match (stretch, self.frames.last(), level) {
@@ -205,7 +205,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// After it.
+    /// Records the entered leaf in the prefetcher, after a step.
     pub(super) fn tell_scout(&mut self) {
         if let (Some(scout), Some(leaf)) = (&mut self.scout, self.frames.last()) {
             scout.entered = leaf.at;

@@ -25,13 +25,13 @@ impl<'r> Frame<'r> {
     }
 }
 
-/// Which entry to take on the way down.
+/// The entry to take on the descent.
 #[derive(Clone, Copy)]
 pub(super) enum Way<'k> {
     First,
-    /// The same, by a step from the leaf before.
+    /// As `First`, in a step from the leaf before.
     Next,
     Last,
-    /// Towards a key; in the leaf the first entry that is not below it, which may be one past the last.
+    /// Towards a key: in the leaf, the first entry that is not below it, which may be one past the last.
     To(&'k [u8]),
 }

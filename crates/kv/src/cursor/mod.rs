@@ -1,4 +1,4 @@
-//! Cursors over the rows of a table, and what they ask for ahead.
+//! Cursors over the rows of a table, and their read-ahead.
 
 pub(crate) mod forward;
 pub(crate) mod frame;

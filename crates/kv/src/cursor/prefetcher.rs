@@ -1,14 +1,18 @@
-//! Leaves asked for ahead of a walk, in files so large that the system reads each page alone (`PageRead::reads_alone`).
+//! Prefetcher: requests leaves ahead of a scan, in files so large that the kernel reads each page alone
+//! (`PageRead::reads_alone`).
 //!
-//! Without it a walk waits for each leaf: 10,000 a second on a disk that reads a hundred times as many bytes when it is told what comes. A scout
-//! goes over the branches ahead of the cursor and asks for the leaves that it comes by; the branch behind the one that it enters it asks for, too.
+//! Without it a scan waits for each leaf: 10,000 a second, on a disk that reads a hundred times as many bytes if the
+//! requests come ahead. A `Scout` visits the branches ahead of the cursor and requests their leaves; when it enters a
+//! branch it also requests the following branch.
 //!
 //! Invariants
-//! 1. It is a hint and nothing else: it goes over pages that are verified as for everybody, reports nothing, and ends at damage. The cursor
-//!    meets that, too.
-//! 2. `lead` leaves lie between the cursor and the scout, in the direction in which both go: those were asked for.
-//! 3. It holds as long as the cursor leaves the leaf that it entered last by a step; whoever has moved otherwise, or turned, gets another one.
-//! 4. It begins with the next two leaves and goes further as the walk does, up to `AHEAD_BYTES`: a short range asks for little in vain.
+//! 1. It is only a hint: it reads verified pages as any reader does, reports nothing, and stops at damage. The cursor
+//!    will meet the same damage.
+//! 2. `lead` leaves lie between the cursor and the scout, in the direction of the scan: those were requested.
+//! 3. A scout stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
+//!    other move, or a turn, the cursor makes a new one.
+//! 4. It begins with the next two leaves and doubles its distance as the scan goes on, up to `AHEAD_BYTES`: a short
+//!    range requests little in vain.
 
 use crate::cursor::frame::Frame;
 use crate::cursor::sequential_range::Stretch;
@@ -16,27 +20,28 @@ use crate::page::node::Node;
 use crate::page::read_ahead::Runs;
 use tidalite_pager::{PageRead, Ptr};
 
-/// It goes no further ahead: what a disk reads in a millisecond or two, and little enough to stay in memory until the cursor comes.
+/// Maximum distance: the amount that a disk reads in a millisecond or two, small enough to stay in memory until the
+/// cursor arrives.
 const AHEAD_BYTES: usize = 2 << 20;
-/// Leaves asked for at the first step.
+/// Leaves requested at the first step.
 const FIRST: usize = 2;
-/// How much further it goes each time.
+/// Factor by which the distance grows each time.
 const FURTHER: usize = 2;
 
 pub(super) struct Scout<'r> {
-    /// The way to the branch of the leaf that was asked for last; empty at the end.
+    /// The path to the branch of the leaf that was requested last; empty at the end.
     frames: Vec<Frame<'r>>,
     pub(super) forward: bool,
     /// The leaf that the cursor entered last.
     pub(super) entered: u64,
     lead: usize,
     width: usize,
-    /// Where the system reads ahead by itself; none on the way back.
+    /// The ranges in which the kernel reads ahead by itself; `None` for a scan backward.
     pub(super) stretch: Option<Stretch>,
 }
 
 impl<'r> Scout<'r> {
-    /// One at the leaf that these branches lead to.
+    /// A scout at the leaf that these branches lead to.
     pub(super) fn at<R: PageRead>(r: &R, frames: &[Frame<'r>], forward: bool) -> Self {
         Self {
             frames: frames.to_vec(),
@@ -48,7 +53,8 @@ impl<'r> Scout<'r> {
         }
     }
 
-    /// The cursor goes on to the next leaf: asks for more when half of those asked for have been entered.
+    /// The cursor moves on to the next leaf: requests more leaves if at most half of the requested ones are still
+    /// ahead.
     pub(super) fn follow<R: PageRead>(&mut self, r: &'r R) {
         if self.lead <= self.width / 2 {
             let widest = AHEAD_BYTES / r.page_size();
@@ -91,7 +97,7 @@ impl<'r> Scout<'r> {
         }
     }
 
-    /// Goes into a branch, and asks for the one behind it.
+    /// Enters a branch, and requests the following one.
     fn enter<R: PageRead>(&mut self, r: &'r R, ptr: Ptr, level: u8) -> Option<()> {
         let along = |stretch: &Stretch| level == 1 && stretch.has_branch(ptr.addr);
         let page = match self.stretch.as_ref().is_some_and(along) {
@@ -125,7 +131,7 @@ impl<'r> Scout<'r> {
     }
 }
 
-/// To the next entry of a branch; false at its end.
+/// Moves to the next entry of a branch in this direction; false at its end.
 fn step(branch: &mut Frame<'_>, forward: bool) -> bool {
     if forward {
         branch.index += 1;

@@ -1,7 +1,7 @@
 //! A range of rows as a double-ended iterator.
 //!
-//! How many rows are left is known from the counts in the branches (two ranks), so the two ends need
-//! not compare keys to know where they meet, and the length is exact.
+//! The number of remaining rows is computed from the counts in the branches (two ranks). So the length is exact, and
+//! the two ends meet without comparing keys.
 
 use crate::cursor::tree_cursor::Cursor;
 use crate::error::damaged;
@@ -10,7 +10,7 @@ use crate::value::Value;
 use std::ops::{Bound, RangeBounds};
 use tidalite_pager::{PageRead, Result};
 
-/// Rows of a range, from either end. After an error there are no more.
+/// Rows of a range, from either end. The iterator ends after an error.
 pub struct Range<'r, R> {
     front: Cursor<'r, R>,
     back: Cursor<'r, R>,
@@ -28,13 +28,14 @@ impl Tree {
         self.range::<_, Vec<u8>>(r, ..)
     }
 
-    /// The rows with keys in `bounds`. Bounds the wrong way round hold nothing.
+    /// The rows with keys in `bounds`. Bounds in the wrong order give an empty range.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// Two descents; then one for the first row from each end.
+    /// A descent for the rank of each bound, another for an excluded start and for an included end; then one for the
+    /// first row from each end.
     pub fn range<'r, R, K>(&self, r: &'r R, bounds: impl RangeBounds<K>) -> Result<Range<'r, R>>
     where
         R: PageRead,
@@ -65,7 +66,7 @@ impl Tree {
 }
 
 impl<'r, R: PageRead> Range<'r, R> {
-    /// Rows not yet taken from either end.
+    /// Number of rows not yet taken from either end.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "an iterator, not a container")]
     pub fn len(&self) -> u64 {

@@ -1,7 +1,7 @@
-//! The key of a cursor's row: what all rows of the leaf share, and behind it the row's own bytes.
+//! The key of a cursor's row: the prefix of the leaf, followed by the row's suffix.
 //!
-//! Invariant: `len` bytes of `bytes` are the key; what lies behind them means nothing, and is there so that short suffixes are copied as
-//! blocks of one length, which are moves of registers and no calls.
+//! Invariant: the first `len` bytes of `bytes` are the key. The bytes after them have no meaning; they are there so
+//! that short suffixes can be copied as blocks of fixed length, which compile to register moves instead of calls.
 
 use crate::page::row::BLOCK_BYTES;
 use std::ops::Deref;
@@ -10,21 +10,22 @@ use std::ops::Deref;
 pub(super) struct RowKey {
     bytes: Vec<u8>,
     len: usize,
-    /// Bytes that all rows of the leaf share.
+    /// Length of the leaf's common prefix.
     prefix_len: usize,
 }
 
 impl RowKey {
-    /// In a leaf whose keys begin with this.
+    /// Enters a leaf with this prefix.
     pub(super) fn enter(&mut self, prefix: &[u8]) {
-        // Room for both at once.
+        // Room for the prefix and a block.
         self.bytes.resize(prefix.len() + BLOCK_BYTES, 0);
         self.bytes[..prefix.len()].copy_from_slice(prefix);
         self.prefix_len = prefix.len();
         self.len = prefix.len();
     }
 
-    /// The key with this suffix and what lies behind it in the page; false when it is longer, or there is no room.
+    /// Sets the suffix from a block, of which `len` bytes count; false if it is longer than a block, or there is no
+    /// room.
     #[inline(always)]
     pub(super) fn take_block(&mut self, block: &[u8; BLOCK_BYTES], len: usize) -> bool {
         let to = self.bytes.get_mut(self.prefix_len..);
@@ -39,7 +40,7 @@ impl RowKey {
         }
     }
 
-    /// The key with the suffix that lies at `at` in the page.
+    /// Sets the suffix from the bytes at `at` in the page.
     #[inline(always)]
     pub(super) fn take(&mut self, page: &[u8], at: usize, len: usize) {
         let block = page.get(at..).and_then(|rest| rest.first_chunk());
@@ -48,7 +49,7 @@ impl RowKey {
         }
     }
 
-    /// The key with this suffix.
+    /// Sets a suffix of any length.
     #[cold]
     #[inline(never)]
     pub(super) fn take_any(&mut self, suffix: &[u8]) {
@@ -59,7 +60,7 @@ impl RowKey {
         self.bytes[self.prefix_len..self.len].copy_from_slice(suffix);
     }
 
-    /// What it holds so far, for the rest of a spilled key, with which `put` comes back.
+    /// Lends out the bytes of the key, so that the rest of a spilled key can be appended; `put` takes them back.
     pub(super) fn lend(&mut self) -> Vec<u8> {
         self.bytes.truncate(self.len);
         std::mem::take(&mut self.bytes)

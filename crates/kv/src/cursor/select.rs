@@ -1,4 +1,4 @@
-//! To a row by its number, the number of a row, and keys that cut a table into equal parts.
+//! Rows by number, the number of a row, and keys that divide a table into equal parts.
 
 use crate::cursor::frame::{Frame, Place, Way};
 use crate::cursor::tree_cursor::Cursor;
@@ -8,24 +8,26 @@ use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> Cursor<'_, R> {
-    /// To the row that has this many rows before it (of a table of multi-values: to the key with that pair).
+    /// Moves to the row that has this many rows before it (in a table of multi-values: to the key of the pair with that
+    /// number).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page a level; a branch's entries before the child are added up.
+    /// One page per level; the row counts of a branch's entries before the child are added up.
     pub fn select(&mut self, rank: u64) -> Result<bool> {
         Ok(self.select_within(rank)?.is_some())
     }
 
-    /// How many rows come before the one here (of a table of multi-values: pairs before those of the key); `None` at no row.
+    /// Number of rows before the current row (in a table of multi-values: of pairs before the key's pairs); `None` if
+    /// the cursor is not at a row.
     ///
     /// # Errors
     /// `Corrupt`.
     ///
     /// # Cost
-    /// No page is read: counts in the pages on the way are added up.
+    /// Reads no page: the counts in the pages of the path are added up.
     pub fn rank(&self) -> Result<Option<u64>> {
         let frames = self.is_at_row().then(|| self.frames.split_last());
         let Some((leaf, above)) = frames.flatten() else {
@@ -43,7 +45,7 @@ impl<R: PageRead> Cursor<'_, R> {
         Ok(Some(rank))
     }
 
-    /// As `select`; how many pairs of the row that it leads to come before the one that was asked for.
+    /// As `select`; returns how many pairs of the found row come before the requested one.
     pub(crate) fn select_within(&mut self, mut rank: u64) -> Result<Option<u64>> {
         self.frames.clear();
         self.leave(Place::Before);
@@ -105,14 +107,14 @@ impl<R: PageRead> Cursor<'_, R> {
 }
 
 impl Tree {
-    /// Keys that cut the table into `parts` of equal size, within one row: one less than parts, fewer where
-    /// there are not so many rows.
+    /// Keys that divide the table into `parts` of equal size, to within one row: one key less than parts, fewer if
+    /// there are not enough rows.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One descent a key.
+    /// One descent per key.
     pub fn split_keys<R: PageRead>(&self, r: &R, parts: usize) -> Result<Vec<Vec<u8>>> {
         self.split_range(r, (0, self.rows), parts)
     }
@@ -142,7 +144,7 @@ impl Tree {
     }
 }
 
-/// The ranks at which the second and later ones of `parts` equal parts of these ranks begin.
+/// The ranks at which the second and later of `parts` equal parts of a rank range begin.
 pub(crate) fn cuts(from: u64, to: u64, parts: usize) -> impl Iterator<Item = u64> {
     let rows = u128::from(to.saturating_sub(from));
     let parts = (parts.max(1) as u128).min(rows);

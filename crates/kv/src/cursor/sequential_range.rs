@@ -1,53 +1,55 @@
-//! Which leaves of a walk forward lie one behind the other in the file, as tables filled in order have them: those the system reads
-//! ahead by itself, in larger units than anybody could ask for, if they are read where it may (`PageRead::page_of_stretch`).
+//! Detects leaves of a forward scan that are contiguous in the file, as in tables that were filled in order. The kernel
+//! reads these ahead by itself, in larger units than explicit requests could, if they are read through
+//! `PageRead::page_of_stretch`.
 //!
 //! ```text
-//! branch                 │ a b c x d e f … │ g h y i …     leaves in the order of keys
+//! branch             │ a b c x d e f … │ g h y i …     leaves in the order of keys
 //! file     … y …  [a b c   d e f …   ]·[g h   i … ] … x    windows of two branches, the second behind the first
 //! ```
 //!
 //! Invariants
-//! 1. The scout judges a branch once, when it enters it, and the cursor goes by that: a leaf that is not asked for is one that is read
-//!    as part of a stretch.
-//! 2. Around a leaf that lies elsewhere nothing is read: leaves of a stretch lie within their branch's window, which is at most
-//!    twice as long as they are.
-//! 3. What is read in vain behind the end of a stretch is in proportion to what was walked: `LONG_BYTES` of leaves in windows come before the
-//!    first stretch, and each jump to a window elsewhere costs `JUMP_BYTES` of those walked.
-//! 4. It is a hint: of a hostile file pages are read another way, and verified as for everybody.
+//! 1. The scout classifies a branch once, when it enters it, and the cursor follows that decision: a leaf that the
+//!    scout does not request is read as part of a stretch.
+//! 2. No kernel readahead happens around a leaf that lies elsewhere: the leaves of a stretch lie within their branch's
+//!    window, which is at most twice as long as they are.
+//! 3. The bytes read in vain after the end of a stretch are in proportion to the bytes scanned: `LONG_BYTES` of leaves
+//!    in windows come before the first stretch, and each jump to a window elsewhere costs `JUMP_BYTES` of the credit.
+//! 4. It is only a hint: in a hostile file pages may be read by the wrong method, but they are verified as always.
 
 use crate::cursor::frame::Frame;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tidalite_pager::Ptr;
 
-/// So many bytes of leaves in windows come before the system is left to read around them: with 16 MiB a range of 29 MiB took a
-/// quarter to two thirds longer, for it begins slowly and reads on behind the end. Tests make do with smaller tables.
+/// Bytes of leaves in windows that must be scanned before kernel readahead is used. With 16 MiB, a range of 29 MiB took
+/// a quarter to two thirds longer, because readahead begins slowly and continues after the end. Tests use smaller
+/// tables.
 const LONG_BYTES: u64 = if cfg!(test) { 16 << 20 } else { 64 << 20 };
-/// What a jump may cost: the system reads up to 8 MiB around a page on some disks.
+/// Cost of a jump: the kernel reads up to 8 MiB around a page on some disks.
 const JUMP_BYTES: u64 = 8 << 20;
-/// Of what was walked no more is remembered: else a walk that was long in order could jump often.
+/// Maximum credit: without it, a scan that was in order for long could jump often.
 const CREDIT_BYTES_MAX: u64 = 2 * LONG_BYTES;
-/// Leaves with no more between them belong together: reading that is cheaper than asking again.
+/// Maximum gap between leaves of one window: reading the gap is cheaper than another request.
 const GAP_BYTES: u64 = 64 << 10;
-/// A window that begins no further behind the end of the one before is no jump.
+/// A window that begins at most this far after the end of the one before is not a jump.
 const NEAR_BYTES: u64 = 1 << 20;
 
 #[derive(Default)]
 pub(super) struct Stretch {
-    /// The window of the branch that was judged last.
+    /// The window of the branch that was classified last.
     last: Range<u64>,
-    /// Bytes of leaves in windows, less what jumps cost.
+    /// Bytes of leaves in windows, less the cost of jumps.
     credit: u64,
-    /// Branches from the cursor to the scout.
+    /// The branches from the cursor to the scout.
     windows: VecDeque<Window>,
     sorted: Vec<u64>,
 }
 
 struct Window {
     branch: u64,
-    /// The branch lies where the leaves before it do.
+    /// The branch lies near the leaves before it.
     along: bool,
-    /// Where leaves are read as part of a stretch; empty where they are asked for.
+    /// The range in which leaves are read as part of a stretch; empty if they are requested instead.
     leaves: Range<u64>,
 }
 
@@ -58,7 +60,7 @@ impl Stretch {
         along.is_some_and(|leaves| !leaves.is_empty() && self.near().contains(&at))
     }
 
-    /// The scout enters a branch of leaves.
+    /// Classifies a branch of leaves that the scout enters.
     pub(super) fn enter(&mut self, branch: &Frame<'_>, page_size: usize) {
         let page = page_size as u64;
         let node = branch.node();
@@ -85,18 +87,18 @@ impl Stretch {
         });
     }
 
-    /// Where the next window is no jump.
+    /// The range in which the next window is not a jump.
     fn near(&self) -> Range<u64> {
         self.last.start..self.last.end.saturating_add(NEAR_BYTES)
     }
 
-    /// Whether a leaf of the branch entered last needs no asking for.
+    /// Whether a leaf of the last entered branch needs no request.
     pub(super) fn reads(&self, leaf: &Ptr) -> bool {
         let newest = self.windows.back();
         newest.is_some_and(|window| window.leaves.contains(&leaf.addr))
     }
 
-    /// Whether the cursor is to read this leaf of this branch as part of a stretch. Forgets the branches before.
+    /// Whether the cursor should read this leaf of this branch as part of a stretch. Forgets the branches before.
     pub(super) fn holds(&mut self, branch: u64, leaf: &Ptr) -> bool {
         let Some(found) = self.find(branch) else {
             return false;
@@ -105,7 +107,7 @@ impl Stretch {
         self.windows[0].leaves.contains(&leaf.addr)
     }
 
-    /// The same for a branch.
+    /// As `holds`, for a branch.
     pub(super) fn holds_branch(&self, branch: &Ptr) -> bool {
         let found = self.find(branch.addr);
         found.is_some_and(|found| self.windows[found].along)
@@ -117,7 +119,7 @@ impl Stretch {
     }
 }
 
-/// Of these addresses the most that belong together: from the first to behind the last, and how many bytes their pages are.
+/// The largest group of nearby addresses: its range, and the total bytes of its pages.
 fn densest(sorted: &[u64], page: u64) -> (Range<u64>, u64) {
     let together = |a: &u64, b: &u64| b - a <= page + GAP_BYTES;
     let group = sorted.chunk_by(together).max_by_key(|group| group.len());

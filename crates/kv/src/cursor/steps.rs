@@ -1,28 +1,29 @@
-//! Position of a walk among the row offsets of its leaf.
+//! Position of a scan among the row offsets of its leaf.
 //!
-//! Invariant: `Steps` are empty (`end` is 0), or: `page` are the bytes of the leaf, lent from the map, whose cells begin at `heap` and whose
-//! slots end at `end`; its offsets have two bytes, and that of the row lies at `slot`.
+//! Invariant: `Steps` are empty (`end` is 0), or: `page` holds the bytes of the leaf, lent from the map; its cells
+//! begin at `heap` and its slots end at `end`; its offsets have two bytes, and the offset of the current row lies at
+//! `slot`.
 
 use crate::cursor::frame::Frame;
 use crate::page::layout::offset_bytes;
 use tidalite_pager::PageRef;
 
-/// Bytes of an offset where steps are short.
+/// Bytes of an offset in pages that support `Steps`.
 pub(super) const OFFSET_BYTES: usize = 2;
 
-/// Where a walk is among the offsets of its leaf.
+/// Position of a scan among the offsets of its leaf.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps<'r> {
     pub(super) page: &'r [u8],
     pub(super) heap: usize,
     pub(super) slot: usize,
     pub(super) end: usize,
-    /// Who came here by a step is likely to go on.
+    /// The cursor came here by a step, so it will probably step on.
     pub(super) walks: bool,
 }
 
 impl<'r> Steps<'r> {
-    /// The steps behind the row of this frame.
+    /// The steps after the row of this frame.
     pub(super) fn from(leaf: &Frame<'r>) -> Self {
         let mut steps = Self {
             walks: true,
@@ -41,7 +42,7 @@ impl<'r> Steps<'r> {
         steps
     }
 
-    /// Which row of the leaf the cursor is at.
+    /// The index of the current row in the leaf.
     pub(super) fn index(&self, leaf: &Frame<'_>) -> usize {
         match self.end {
             0 => leaf.index,

@@ -1,14 +1,14 @@
-//! A place among the rows of a table under a snapshot.
+//! A position among the rows of a table under a snapshot.
 //!
 //! Invariants:
-//! 1. `place` is `At` exactly when `frames` is the whole way from root to leaf, each with a valid index,
+//! 1. `place` is `At` exactly when `frames` is the whole path from root to leaf, each with a valid index,
 //!    and `key` holds the row's whole key.
-//! 2. A cursor that ran off an end remembers which, so that a loop on `next` or `previous` ends once.
+//! 2. A cursor that ran off an end remembers which end, so that a loop on `next` or `previous` ends once.
 //! 3. After an error the cursor is off the table, before its first row.
-//! 4. While `steps` is not empty the place is `At`, and the row is the one that they name; the index of the leaf's frame is that of a row
-//!    before it (`cursor/steps.rs`).
-//! 5. From leaf to leaf the first keys ascend, on the way back the last ones descend: else a few pages of a hostile file could be walked for
-//!    ever.
+//! 4. While `steps` is not empty, `place` is `At` and `steps` gives the current row; the index in the leaf's frame may
+//!    then be an earlier row (`cursor/steps.rs`).
+//! 5. In steps from leaf to leaf the first keys ascend; in steps backward the last keys descend. Otherwise a scan of a
+//!    few pages of a hostile file could run forever.
 
 use crate::cursor::frame::{Frame, Place, Way};
 use crate::cursor::prefetcher::Scout;
@@ -25,7 +25,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use tidalite_pager::{PageRead, PageRef, Ptr, Result};
 
-/// Steps through a table in either direction and finds places in it.
+/// A cursor: steps through a table in either direction and seeks.
 ///
 /// Every move returns whether the cursor is at a row afterwards. A new cursor is before the first row.
 pub struct Cursor<'r, R> {
@@ -33,20 +33,20 @@ pub struct Cursor<'r, R> {
     pub(super) reader: &'r R,
     pub(super) frames: Vec<Frame<'r>>,
     pub(super) key: RowKey,
-    /// Tag of the row's payload, and where that lies in the leaf.
+    /// Tag of the row's payload, and its offset in the leaf.
     pub(super) payload: (u32, usize),
     pub(super) place: Place,
     pub(super) steps: Steps<'r>,
-    /// Whether whoever seeks forward is taken to step on: at first, and after who has.
+    /// Whether a forward seek is expected to be followed by steps: initially, and after a seek that was.
     pub(super) goes_on: bool,
-    /// Whether the last seek has asked for the rows behind it.
+    /// Whether the last seek has prefetched the rows after it.
     pub(super) asked: bool,
-    /// The key of the row to which the last step from leaf to leaf led, and how it compares with those of the steps before; `None`: there
-    /// was no such step since the last seek.
+    /// The key at which the last step from leaf to leaf arrived, and the step's direction (`Greater`: forward); `None`
+    /// before the first such step after a seek.
     pub(super) entered: (Vec<u8>, Option<Ordering>),
-    /// Where pages are read alone.
+    /// The prefetcher, if pages are read alone.
     pub(super) scout: Option<Box<Scout<'r>>>,
-    /// The only leaf of a small table.
+    /// The only leaf of an inline table.
     pub(super) only: Option<PageRef<'r>>,
 }
 
@@ -79,7 +79,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Leaf of the row, tag and place of its payload in it, and the leaf's address.
+    /// Leaf of the row, tag and range of its payload in it, and the leaf's address.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -91,12 +91,12 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         (&leaf.page, (tag, at..at + tag::len(tag)), leaf.at)
     }
 
-    /// The number that the pages of the table carry.
+    /// The id that the pages of the table carry.
     pub(crate) fn owner(&self) -> u64 {
         self.tree.id
     }
 
-    /// True when the row holds a nested table, not a value.
+    /// True if the row holds a nested table, not a value.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -106,7 +106,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         tag::kind(self.payload.0) >= tag::NESTED
     }
 
-    /// What the row holds, and its tag.
+    /// The row's payload and its tag.
     pub(crate) fn payload(&self) -> Option<(u32, &[u8])> {
         let leaf = self.frames.last().filter(|_| self.place == Place::At)?;
         let (tag, at) = self.payload;
@@ -117,7 +117,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.reader
     }
 
-    /// True when the row is the first of the table.
+    /// True if the row is the first of the table.
     #[must_use]
     pub fn on_first(&self) -> bool {
         let Some((leaf, above)) = self.frames.split_last() else {
@@ -127,7 +127,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.is_at_row() && first && above.iter().all(|frame| frame.index == 0)
     }
 
-    /// True when the row is the last of the table.
+    /// True if the row is the last of the table.
     #[must_use]
     pub fn on_last(&self) -> bool {
         let Some((leaf, above)) = self.frames.split_last() else {
@@ -138,13 +138,14 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.is_at_row() && last && above.iter().all(ends)
     }
 
-    /// True when a step forward ran off the end, or the table is empty.
+    /// True if a step forward ran off the end, or the table is empty.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.place == Place::After || self.tree.is_empty() && self.only.is_none()
     }
 
-    /// Back to before the first row, of the same table as it is now or of another, in the same pages or in others.
+    /// Resets the cursor to before the first row, of this version of the table or of any other table, in the same pages
+    /// or others.
     pub fn renew(&mut self, tree: &Tree, r: &'r R) {
         (self.tree, self.reader) = (*tree, r);
         (self.only, self.scout) = (None, None);
@@ -193,10 +194,10 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// The row's value, as a user asks for it.
+    /// The row's value, for a user's request.
     ///
     /// # Errors
-    /// `Corrupt`; `IsTable` where a nested table is.
+    /// `Corrupt`; `IsTable` for a nested table.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -207,7 +208,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// The row's value where it lies in the leaf; `None` for one in an extent, and for a nested table.
+    /// The row's value, borrowed from the leaf; `None` for a value in an extent, and for a nested table.
     ///
     /// # Panics
     /// When the cursor is not at a row.
@@ -225,12 +226,12 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// None.
     ///
     /// # Panics
-    /// As there.
+    /// As `value_slice`.
     pub fn inline_value(&self) -> Result<Option<&[u8]>> {
         Ok(self.value_slice())
     }
 
-    /// To the first row.
+    /// Moves to the first row.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -239,7 +240,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.settle(Place::Before)
     }
 
-    /// To the last row.
+    /// Moves to the last row.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -248,7 +249,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.settle(Place::After)
     }
 
-    /// To the row with the smallest key that is not below `key` (its ceiling).
+    /// Moves to the row with the smallest key that is not below `key` (its ceiling).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -257,7 +258,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         if self.off_leaf_end() {
             return self.climb_forward();
         }
-        // While the row itself is waited for.
+        // Prefetch while the row itself is being fetched.
         self.asked = std::mem::take(&mut self.goes_on);
         if self.asked {
             self.ask_for_rows(1);
@@ -265,7 +266,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.settle(Place::After)
     }
 
-    /// To the row with the smallest key above `key`.
+    /// Moves to the row with the smallest key above `key`.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -276,7 +277,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(self.is_at_row())
     }
 
-    /// To the row with the greatest key that is not above `key` (its floor).
+    /// Moves to the row with the greatest key that is not above `key` (its floor).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -288,7 +289,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.step_back()
     }
 
-    /// To the row with the greatest key below `key`.
+    /// Moves to the row with the greatest key below `key`.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -297,8 +298,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.step_back()
     }
 
-    /// To the row with exactly this key; without one the cursor stands where `seek_ge` leaves it, and the
-    /// answer is false.
+    /// Moves to the row with exactly this key. If it does not exist, the cursor stands where `seek_ge` leaves it, and
+    /// the result is false.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -307,7 +308,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(self.seek_ge(key)? && *self.key == *key)
     }
 
-    /// To the row before; from behind the last row to the last.
+    /// Moves to the previous row; from after the last row to the last.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -319,8 +320,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// Descends to the leaf that would hold `key`; in it to the first entry not below `key`, perhaps
-    /// one past the last. True when that is `key`.
+    /// Descends to the leaf that would hold `key`, and in it to the first entry not below `key`, perhaps
+    /// one past the last. True if that entry has this key.
     fn seek_place(&mut self, key: &[u8]) -> Result<bool> {
         self.descend_from_root(Way::To(key))
     }
@@ -357,7 +358,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.descend(self.tree.root, self.tree.height - 1, way)
     }
 
-    /// Adds frames from this page down to a leaf. True when the way led to its very key.
+    /// Adds frames from this page down to a leaf. True if the leaf has the key of `Way::To`.
     pub(super) fn descend(&mut self, mut ptr: Ptr, mut level: u8, way: Way<'_>) -> Result<bool> {
         let mut ahead = HEADS_AHEAD_BYTES;
         loop {
@@ -400,7 +401,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         }
     }
 
-    /// From a place in a leaf, perhaps past its end, to the row before.
+    /// Moves from a position in a leaf, perhaps past its end, to the previous row.
     fn step_back(&mut self) -> Result<bool> {
         let Some(leaf) = self.frames.last_mut() else {
             self.leave(Place::Before);
@@ -436,7 +437,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(false)
     }
 
-    /// After a step to a row of another leaf, forward or back: how its key compares with that of the step before.
+    /// Checks the order of keys after a step to another leaf, forward or backward, against the key of the step before.
     pub(super) fn expect_order(&mut self, order: Ordering) -> Result<bool> {
         let (entered, way) = &mut self.entered;
         if *way == Some(order) && self.key[..].cmp(&entered[..]) != order {
@@ -452,13 +453,13 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(true)
     }
 
-    /// The cursor is at no row, or about to come to one.
+    /// The cursor leaves its row; it is at no row, or about to be at one.
     #[inline]
     pub(super) fn leave(&mut self, place: Place) {
         (self.place, self.steps) = (place, Steps::default());
     }
 
-    /// Takes the key of the row that the frames lead to, in a leaf just entered. Without frames the cursor
+    /// Reads the key of the row that the frames lead to, in a leaf just entered. Without frames the cursor
     /// is at `end`.
     pub(super) fn settle(&mut self, end: Place) -> Result<bool> {
         let Some(leaf) = self.frames.last() else {
@@ -469,7 +470,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         self.settle_in_leaf()
     }
 
-    /// Takes the key of another row of the same leaf.
+    /// Reads the key of another row of the same leaf.
     #[inline]
     pub(super) fn settle_in_leaf(&mut self) -> Result<bool> {
         self.leave(Place::Before);
@@ -485,7 +486,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         Ok(true)
     }
 
-    /// As `settle_in_leaf`, at a key whose rest is to be read.
+    /// As `settle_in_leaf`, for a spilled key.
     #[cold]
     fn settle_spilled(&mut self) -> Result<bool> {
         let Some(leaf) = self.frames.last() else {
@@ -503,7 +504,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 }
 
 impl<R> Clone for Cursor<'_, R> {
-    /// Another cursor at the same place.
+    /// Another cursor at the same position.
     fn clone(&self) -> Self {
         Self {
             tree: self.tree,

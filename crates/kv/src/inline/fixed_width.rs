@@ -1,8 +1,8 @@
-//! Keys of one length, one after the other in ascending order, as the packed form of a small table has them.
+//! Keys of one length, stored contiguously in ascending order: the packed form of an inline table.
 
 use std::cmp::Ordering;
 
-/// Such keys where they lie.
+/// Borrowed keys of one length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Even<'a> {
     keys: &'a [u8],
@@ -11,7 +11,7 @@ pub(crate) struct Even<'a> {
 }
 
 impl<'a> Even<'a> {
-    /// `None` when the bytes are not those of `count` keys.
+    /// `None` if the length of the bytes is not `size * count`.
     pub(crate) fn new(keys: &'a [u8], size: usize, count: usize) -> Option<Self> {
         let fits = size.checked_mul(count) == Some(keys.len());
         fits.then_some(Self { keys, size, count })
@@ -25,7 +25,7 @@ impl<'a> Even<'a> {
         self.count
     }
 
-    /// Whether each is above the one before. Cost: all of them are looked at; those of 4, 8 and 16 bytes as numbers.
+    /// Whether the keys ascend strictly. Cost: reads all keys; keys of 4, 8 and 16 bytes are compared as numbers.
     pub(crate) fn ascend(&self) -> bool {
         match self.size {
             0 => self.count < 2,
@@ -40,12 +40,11 @@ impl<'a> Even<'a> {
         &self.keys[index * self.size..][..self.size]
     }
 
-    /// From the first to the last.
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a [u8]> {
         (0..self.count).map(move |index| self.nth(index))
     }
 
-    /// The place of this key, or where it would be.
+    /// The index of this key, or its insertion point.
     pub(crate) fn place(&self, key: &[u8]) -> Result<usize, usize> {
         let below = self.below(key, false);
         match below < self.count && self.nth(below) == key {
@@ -54,7 +53,7 @@ impl<'a> Even<'a> {
         }
     }
 
-    /// How many are below a key, or not above it.
+    /// Number of keys below a key, or not above it if `or_equal`.
     pub(crate) fn below(&self, key: &[u8], or_equal: bool) -> usize {
         let (mut from, mut to) = (0, self.count);
         while from < to {
@@ -71,7 +70,7 @@ impl<'a> Even<'a> {
 
 fn ascend<const N: usize, T: Ord>(keys: &[u8], number: impl Fn(&[u8; N]) -> T) -> bool {
     let keys = keys.as_chunks::<N>().0;
-    // Without a branch in the loop: nearly always they do.
+    // Without a branch in the loop: nearly always the keys ascend.
     let pairs = keys.iter().zip(keys.iter().skip(1));
     pairs.fold(true, |ascend, (a, b)| ascend & (number(a) < number(b)))
 }
@@ -104,7 +103,7 @@ mod tests {
                 assert_eq!(even.place(&key), place, "seed {seed}");
                 assert_eq!(even.below(&key, true), below + usize::from(there));
             }
-            // Two that stand the wrong way round, or the same twice.
+            // Two keys swapped, or one of them duplicated.
             if set.len() > 1 && size > 0 {
                 let at = rng.index(set.len() - 1) * size;
                 let mut turned = bytes.clone();

@@ -1,13 +1,13 @@
-//! A nested table that is small: its entries in one stretch of bytes, inside the leaf cell of its parent.
+//! Inline table: a small nested table whose entries lie contiguously inside the leaf cell of its parent.
 //!
 //! ```text
 //! form 0:  | 0 u8 | entries varint | cells: key length varint | tag varint | key | payload |
 //! form 1:  | 1 u8 | entries varint | bytes of each key varint | keys, one after the other  |
 //! ```
 //!
-//! Forms 2 and 3 are these two of a table whose sequence has begun: its next number, a u64, stands behind the form.
+//! Forms 2 and 3 are forms 0 and 1 for a table whose sequence has begun: its next number, a u64, follows the form byte.
 //! Form 1 is for keys of one length without payloads: the duplicates of a table of multi-values, packed.
-//! Tags are those of a leaf; keys ascend strictly.
+//! Tags have the same format as in a leaf; keys ascend strictly.
 
 use crate::error::damaged;
 use crate::inline::fixed_width::Even;
@@ -16,13 +16,13 @@ use crate::page::row_count::{BEGUN, CELLS, PACKED, head};
 use std::cmp::Ordering;
 use tidalite_pager::Result;
 
-/// Bytes of the page that a small table becomes in memory, where offsets of two bytes reach.
+/// Bytes of the page that an inline table becomes in memory, if two-byte offsets suffice.
 pub(crate) const PAGE_BYTES: usize = 1 << 16;
 
-/// Bytes that a key without a payload takes beside itself at most, and by which the number of entries may grow.
+/// Maximum bytes for one key without a payload beside the key itself, plus the growth of the entry count.
 const ENTRY_BYTES: usize = 2 * VARINT_BYTES_MAX + 1;
 
-/// An entry of a small table.
+/// An owned entry of an inline table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SmallEntry {
     pub(crate) key: Vec<u8>,
@@ -39,7 +39,7 @@ impl SmallEntry {
     }
 }
 
-/// A small table while it is changed: entries in key order.
+/// An inline table while it is changed: entries in key order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Small {
     pub(crate) entries: Vec<SmallEntry>,
@@ -47,51 +47,51 @@ pub(crate) struct Small {
     pub(crate) sequence: u64,
 }
 
-/// An entry where it lies.
+/// A borrowed entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SmallCell<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) tag: u32,
     pub(crate) payload: &'a [u8],
-    /// Where the payload begins.
+    /// Offset of the payload.
     pub(crate) payload_at: usize,
 }
 
-/// The entries of a small table, one after the other; damage ends it with an error.
+/// Iterator over the entries of an inline table; damage ends it with an error.
 pub(crate) struct SmallCells<'a> {
     bytes: &'a [u8],
     at: usize,
     left: usize,
-    /// Bytes of each key of the packed form.
+    /// Bytes of each key in the packed form.
     packed: Option<usize>,
     last: Option<&'a [u8]>,
     leaf_at: u64,
 }
 
-/// The next number of its sequence; 0 also for bytes that are no table.
+/// The next number of its sequence; 0 also for invalid bytes.
 pub(crate) fn sequence(bytes: &[u8]) -> u64 {
     head(bytes).map_or(0, |(_, sequence, _)| sequence)
 }
 
-/// Whether it is of the packed form, whose keys lead nowhere; false also for bytes that are no table.
+/// Whether the table has the packed form, whose keys refer to no pages; false also for invalid bytes.
 pub(crate) fn is_packed(bytes: &[u8]) -> bool {
     head(bytes).is_some_and(|(packed, _, _)| packed)
 }
 
-/// The keys of the packed form, and where they begin; `None` of the other form.
+/// The keys of the packed form, and their offset; `None` for the other form.
 pub(crate) fn packed(bytes: &[u8], leaf_at: u64) -> Result<Option<(usize, Even<'_>)>> {
     let all = cells(bytes, leaf_at)?;
     let Some(size) = all.packed else {
         return Ok(None);
     };
-    // All of them are looked at: what is damaged is not used, and not written again.
+    // All keys are checked, so that damage is neither used nor written again.
     let keys = bytes.get(all.at..).unwrap_or_default();
     let even = Even::new(keys, size, all.left).filter(Even::ascend);
     let even = even.ok_or_else(|| broken(leaf_at))?;
     Ok(Some((all.at, even)))
 }
 
-/// The entries of a small table.
+/// The entries of an inline table.
 pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<SmallCells<'_>> {
     let begin = || {
         let (packed, _, at) = head(bytes)?;
@@ -172,7 +172,7 @@ impl<'a> Iterator for SmallCells<'a> {
     }
 }
 
-/// The entry with this key. Cost: the entries before it.
+/// The entry with this key. Cost: reads the entries before it.
 pub(crate) fn find<'a>(bytes: &'a [u8], key: &[u8], leaf_at: u64) -> Result<Option<SmallCell<'a>>> {
     for cell in cells(bytes, leaf_at)? {
         let cell = cell?;
@@ -185,9 +185,9 @@ pub(crate) fn find<'a>(bytes: &'a [u8], key: &[u8], leaf_at: u64) -> Result<Opti
     Ok(None)
 }
 
-/// A small table with one key more.
+/// Result of adding one key to an inline table.
 pub(crate) enum With {
-    /// The key is there already.
+    /// The key exists already.
     There,
     New {
         bytes: Vec<u8>,
@@ -196,7 +196,8 @@ pub(crate) enum With {
     },
 }
 
-/// The bytes of a small table with a key without a payload put in. The entries are moved, not taken apart, where the form stays.
+/// Adds a key without a payload to the bytes of an inline table. If the form stays the same, the entries are copied
+/// without decoding.
 pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
     let (begin, count, size, at) = match packed(bytes, leaf_at)? {
         Some((begin, keys)) => match keys.place(key) {
@@ -243,8 +244,8 @@ pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
     Ok(With::New { bytes: with, last })
 }
 
-/// Where the first entry above a key begins, or the entries end; `None` when the key is there. All entries are looked at: what is damaged is not
-/// written again.
+/// Offset of the first entry above a key, or the end of the entries; `None` if the key exists. All entries are checked,
+/// so that damage is not written again.
 fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<usize>> {
     let mut place = None;
     loop {
@@ -260,15 +261,15 @@ fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<usize>> {
     }
 }
 
-/// Ascending keys without payloads, that are to become a small table.
+/// Ascending keys without payloads, collected for an inline table.
 #[derive(Default)]
 pub(crate) struct Keys {
     bytes: Vec<u8>,
-    /// Where each key ends.
+    /// End offset of each key.
     ends: Vec<usize>,
-    /// Some key is not as long as the first.
+    /// Some key differs in length from the first.
     uneven: bool,
-    /// Bytes of the lengths of keys, which only uneven ones have.
+    /// Bytes of the encoded key lengths; only used if the lengths differ.
     lengths: usize,
 }
 
@@ -279,7 +280,7 @@ impl Keys {
         (self.uneven, self.lengths) = (false, 0);
     }
 
-    /// Adds a key, which is above all others.
+    /// Adds a key, which must be above all others.
     pub(crate) fn push(&mut self, key: &[u8]) {
         debug_assert!(self.last().is_none_or(|last| last < key), "keys ascend");
         self.uneven |= self.ends.first().is_some_and(|first| *first != key.len());
@@ -303,7 +304,7 @@ impl Keys {
         places.map(|(begin, end)| &self.bytes[begin..*end])
     }
 
-    /// Bytes of `encode`.
+    /// Length of the result of `encode`.
     pub(crate) fn encoded_len(&self) -> usize {
         let each = match self.packed() {
             Some(size) => varint_len(size as u32),
@@ -317,7 +318,7 @@ impl Keys {
         size.copied()
     }
 
-    /// As `Small::encode` of the same keys.
+    /// The same bytes as `Small::encode` for these keys.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.encoded_len());
         let packed = self.packed();
@@ -334,7 +335,7 @@ impl Keys {
     }
 }
 
-/// What stands before the entries.
+/// Writes the header of an inline table.
 fn push_head(bytes: &mut Vec<u8>, packed: Option<usize>, sequence: u64, count: usize) {
     let begun = if sequence > 0 { BEGUN } else { 0 };
     bytes.push(begun | if packed.is_some() { PACKED } else { CELLS });
@@ -362,7 +363,7 @@ impl Small {
         Ok(Self { entries, sequence })
     }
 
-    /// Bytes of each key, if they are packed.
+    /// Bytes of each key, if the packed form applies.
     fn packed(&self) -> Option<usize> {
         let size = self.entries.first()?.key.len();
         let same = |entry: &SmallEntry| entry.key.len() == size && entry.tag == 0;
@@ -384,7 +385,7 @@ impl Small {
         bytes
     }
 
-    /// Bytes of `encode`.
+    /// Length of the result of `encode`.
     pub(crate) fn encoded_len(&self) -> usize {
         let cell = |entry: &SmallEntry| {
             varint_len(entry.key.len() as u32)
@@ -405,7 +406,7 @@ impl Small {
             .binary_search_by(|entry| entry.key.as_slice().cmp(key))
     }
 
-    /// Puts an entry in; returns the one that had its key.
+    /// Inserts an entry; returns the previous entry with this key.
     pub(crate) fn put(&mut self, entry: SmallEntry) -> Option<SmallEntry> {
         match self.place(&entry.key) {
             Ok(at) => Some(std::mem::replace(&mut self.entries[at], entry)),
@@ -430,7 +431,8 @@ mod tests {
     use super::*;
     use tidalite_testkit::rng::Rng;
 
-    /// A key more by moving bytes, keys gathered one by one, and entries encoded anew: the same bytes, and as many as were told.
+    /// Adding keys by copying bytes, collecting keys one by one, and encoding the entries anew give the same bytes and
+    /// the predicted length.
     #[test]
     fn every_way_of_writing_a_set_gives_the_same_bytes() {
         for seed in 0..if cfg!(miri) { 3 } else { 300 } {

@@ -1,4 +1,4 @@
-//! A nested table, or a set of values, that lies in the row of its parent.
+//! A nested table, or a set of values, stored in the row of its parent.
 
 pub(crate) mod fixed_width;
 pub(crate) mod inline_table;

@@ -1,7 +1,7 @@
-//! A set of values of one length that lies packed in its row: a place among them, without a copy.
+//! A position in a packed set of values, read in place in its row.
 //!
 //! Invariants
-//! 1. The values were looked at when it was made: as many as are told, ascending, and nothing behind them.
+//! 1. The constructor checked the values: the count is right, they ascend, and nothing follows them.
 //! 2. `index` is below `count`.
 
 use crate::inline::fixed_width::Even;
@@ -12,7 +12,7 @@ use tidalite_pager::Result;
 #[derive(Clone, Debug)]
 pub(crate) struct Packed<'r> {
     set: Piece<'r>,
-    /// Where the first value begins.
+    /// Offset of the first value.
     begin: usize,
     size: usize,
     count: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Packed<'r> {
 }
 
 impl<'r> Packed<'r> {
-    /// The first of the values; `None` where they are not packed.
+    /// The position of the first value; `None` if the set is not packed.
     pub(crate) fn of(set: &Piece<'r>, at: u64) -> Result<Option<Self>> {
         let Some((begin, values)) = inline_table::packed(set, at)? else {
             return Ok(None);
@@ -40,13 +40,13 @@ impl<'r> Packed<'r> {
         &self.set[self.begin + index * self.size..][..self.size]
     }
 
-    /// The values from here on.
+    /// The values from the current one on.
     pub(crate) fn rest(&self) -> impl Iterator<Item = &[u8]> {
         let values = &self.set[self.begin..];
         (self.index..self.count).map(move |index| &values[index * self.size..][..self.size])
     }
 
-    /// The value here.
+    /// The current value.
     pub(crate) fn value(&self) -> &[u8] {
         self.nth(self.index)
     }
@@ -63,13 +63,13 @@ impl<'r> Packed<'r> {
         self.index + 1 == self.count
     }
 
-    /// How many of the values are below one, or not above it.
+    /// Number of values below a value, or not above it if `or_equal`.
     fn below(&self, value: &[u8], or_equal: bool) -> usize {
         let values = Even::new(&self.set[self.begin..], self.size, self.count);
         values.map_or(0, |values| values.below(value, or_equal))
     }
 
-    /// To the value with this many before it; false, and no move, without one.
+    /// Moves to the value with this index; false, without a move, if it does not exist.
     pub(crate) fn select(&mut self, rank: u64) -> bool {
         let there = rank < self.count();
         if there {
@@ -82,12 +82,12 @@ impl<'r> Packed<'r> {
         self.select(self.count() - 1)
     }
 
-    /// To the first value at or above one.
+    /// Moves to the first value at or above a value.
     pub(crate) fn seek_ge(&mut self, value: &[u8]) -> bool {
         self.select(self.below(value, false) as u64)
     }
 
-    /// To the last value at or below one.
+    /// Moves to the last value at or below a value.
     pub(crate) fn seek_le(&mut self, value: &[u8]) -> bool {
         match self.below(value, true) {
             0 => false,

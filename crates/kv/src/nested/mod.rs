@@ -1,4 +1,4 @@
-//! A table for reading or changing, whether it lies in pages or in the row of its parent.
+//! Nested tables for reading or changing, in pages or in the row of their parent.
 
 pub(crate) mod table_reader;
 pub(crate) mod table_writer;

@@ -1,4 +1,4 @@
-//! A table for reading, wherever it lies: in pages of its own, or small inside its parent's leaf.
+//! A table for reading: in pages of its own, or inline in its parent's leaf.
 
 use crate::cursor::select::cuts;
 use crate::cursor::tree_cursor::Cursor;
@@ -33,7 +33,7 @@ impl<'r> Sub<'r> {
         Self(Lies::Pages(tree))
     }
 
-    /// The root, when it has pages of its own.
+    /// The root, if the table has pages of its own.
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
         match &self.0 {
@@ -42,7 +42,7 @@ impl<'r> Sub<'r> {
         }
     }
 
-    /// The nested table that a payload at `range` of a leaf's page is.
+    /// The nested table of a payload at `range` of a leaf's page.
     pub(crate) fn of_payload<R: PageRead>(
         r: &R,
         page: &PageRef<'r>,
@@ -64,7 +64,7 @@ impl<'r> Sub<'r> {
         }
     }
 
-    /// Rows. Reads nothing.
+    /// Number of rows. Reads nothing.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {
@@ -82,7 +82,7 @@ impl<'r> Sub<'r> {
         }
     }
 
-    /// True without rows.
+    /// True for a table without rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -91,7 +91,7 @@ impl<'r> Sub<'r> {
     /// The value of `key`.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `IsTable` where a nested table is.
+    /// `Corrupt`, `Io`; `IsTable` for a nested table.
     #[inline]
     pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         let (bytes, at) = match &self.0 {
@@ -111,10 +111,11 @@ impl<'r> Sub<'r> {
         }
     }
 
-    /// The values of many keys, in their order, given to `found` with the place of the key: see [`Tree::get_many`].
+    /// Passes the values of many keys to `found`, in the order of the keys, each with the index of its key: see
+    /// [`Tree::get_many`].
     ///
     /// # Errors
-    /// As for `get`; what `found` returns.
+    /// As for `get`; errors of `found`.
     pub fn get_many<R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -128,7 +129,7 @@ impl<'r> Sub<'r> {
         keys.try_for_each(|(place, key)| found(place, self.get(r, key.as_ref())?))
     }
 
-    /// Keys that cut the rows from one rank up to another into `parts` of equal size: see [`Tree::split_range`].
+    /// Keys that divide the rows from one rank up to another into `parts` of equal size: see [`Tree::split_range`].
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -151,7 +152,7 @@ impl<'r> Sub<'r> {
         Ok(keys)
     }
 
-    /// Whether `key` is there.
+    /// Whether `key` exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -165,7 +166,7 @@ impl<'r> Sub<'r> {
     /// The nested table under `key`.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` where a value is.
+    /// `Corrupt`, `Io`; `Unsupported` for a value.
     pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
         match &self.0 {
             Lies::Pages(tree) => {
@@ -192,7 +193,7 @@ impl<'r> Sub<'r> {
         }
     }
 
-    /// How many keys are below `key`.
+    /// Number of keys below `key`.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -211,7 +212,7 @@ impl<'r> Sub<'r> {
         Ok(rank)
     }
 
-    /// The set of values where they lie packed in their row.
+    /// The set of values, if it is packed in its row.
     pub(crate) fn packed(&self) -> Result<Option<Packed<'r>>> {
         match &self.0 {
             Lies::Leaf { bytes, at, .. } => Packed::of(bytes, *at),
@@ -219,7 +220,7 @@ impl<'r> Sub<'r> {
         }
     }
 
-    /// Gives `take` the keys in order, until it returns false.
+    /// Passes the keys in order to `take`, until it returns false.
     pub(crate) fn each_key<R: PageRead>(
         &self,
         r: &R,
@@ -248,10 +249,10 @@ impl<'r> Sub<'r> {
         Ok(())
     }
 
-    /// A cursor before the first row. Of a small table it costs a page in memory.
+    /// A cursor before the first row. For an inline table it builds a page in memory.
     ///
     /// # Errors
-    /// `Corrupt` for a small table that is damaged.
+    /// `Corrupt` for a damaged inline table.
     pub fn cursor<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
         match &self.0 {
             Lies::Pages(tree) => Ok(tree.cursor(r)),
@@ -262,8 +263,8 @@ impl<'r> Sub<'r> {
     }
 }
 
-/// A leaf in memory with the rows of a small table. In the largest pages one has so many short rows that their slots take it beyond what
-/// offsets of two bytes reach.
+/// A leaf in memory with the rows of an inline table. In files with the largest pages an inline table may have so many
+/// short rows that their slots do not fit a page with two-byte offsets.
 fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
     let narrow = inline_table::PAGE_BYTES;
     for page_size in [narrow, 2 * narrow] {
@@ -286,7 +287,7 @@ fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
         if count > usize::from(u16::MAX) || page_size == narrow && bytes > narrow {
             continue;
         }
-        // The width of offsets is told by the size of the page.
+        // The width of offsets depends on the size of the page.
         let least = if page_size == narrow { 0 } else { narrow + 1 };
         let mut page = vec![0; bytes.max(least)];
         group.write(0..count, 0, &mut page);
@@ -299,11 +300,11 @@ fn leaf_of(bytes: &[u8], at: u64) -> Result<Option<PageRef<'static>>> {
 }
 
 impl Tree {
-    /// The same of a key of the table at the end of a path of keys. A small table lies in a leaf of one above it; of one that
-    /// is not there it is asked where it would begin.
+    /// As [`is_dirty`](Self::is_dirty), for a key of the table at the end of a path of keys. For an inline table the
+    /// answer is for the leaf of the table that contains it; for a missing table, for the leaf that would contain it.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` where a key on the way holds a value.
+    /// `Corrupt`, `Io`; `Unsupported` if a key of the path holds a value.
     pub fn is_dirty_at<W: PageWrite>(&self, w: &W, path: &[Vec<u8>], key: &[u8]) -> Result<bool> {
         let mut sub = Sub::of(*self);
         let (mut tree, mut held) = (*self, key);
@@ -327,7 +328,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// The nested table at this row.
     ///
     /// # Errors
-    /// `Corrupt`; `Unsupported` where a value is.
+    /// `Corrupt`; `Unsupported` for a value.
     ///
     /// # Panics
     /// When the cursor is not at a row.

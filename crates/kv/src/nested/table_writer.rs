@@ -1,13 +1,13 @@
-//! A table that is being changed, wherever it lies: in pages of its own, or small inside its parent's leaf.
+//! A table being changed: in pages of its own, or inline in its parent's leaf.
 //!
 //! ```text
 //! Work::Tree    pages of its own; its root is a row of its parent, or a root of the catalog
 //! Work::Small   entries in memory, written back into the parent's row
 //! ```
 //!
-//! A small table moves to pages when it takes more than a quarter of a page (or when it would make its row too
-//! large), and back when it takes less than an eighth: so tables of a few rows cost a few bytes each, and one at the border does
-//! not move with every change.
+//! An inline table moves to pages when it takes more than a quarter of a page (or when it would make its row too
+//! large), and back when it takes at most an eighth. So tables of a few rows cost a few bytes each, and a table near
+//! the threshold does not move with every change.
 
 use crate::bulk::append::PutRow;
 use crate::bulk::append_cursor::Ending;
@@ -21,28 +21,29 @@ use crate::table::tree::{LEADS_ON, Tree, check_depth};
 use crate::value::{self, Stored, Value};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// A small table takes at most one part in this many of a page.
+/// An inline table takes at most one part in this many of a page.
 const SMALL_DIV: usize = 4;
 
-/// A table in one leaf becomes small again when it takes at most one part in this many of a page.
+/// A table in one leaf becomes inline again when it takes at most one part in this many of a page.
 const SMALL_AGAIN_DIV: usize = 8;
 
-/// What a change does where a table on its way is not there.
+/// Treatment of missing tables on the path of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
     /// Nothing is changed.
     Leave,
-    /// It is made if it gets an entry, or numbers of its sequence are taken: a change that is refused, or has nothing to store, makes none.
+    /// A missing table is created if it gets an entry, or numbers of its sequence are taken; a change that fails, or
+    /// stores nothing, creates none.
     MakeToFill,
-    /// It is made, empty if nothing is put into it.
+    /// A missing table is created, even if it stays empty.
     Make,
 }
 
-/// A table while it is changed.
+/// A table being changed.
 #[derive(Clone, Debug)]
 pub struct Work {
     pub(crate) form: Form,
-    /// The owner of its pages.
+    /// The owner id of its pages.
     id: u64,
 }
 
@@ -62,7 +63,7 @@ impl Work {
         }
     }
 
-    /// The table's root, when it has pages of its own.
+    /// The table's root, if it has pages of its own.
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
         match &self.form {
@@ -80,7 +81,7 @@ impl Work {
         Ok(Self { form, id })
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.form {
@@ -89,13 +90,13 @@ impl Work {
         }
     }
 
-    /// True without rows.
+    /// True for a table without rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes `count` numbers of the table's sequence and returns the first; `None` when they are used up.
+    /// Takes `count` numbers of the table's sequence and returns the first; `None` if the sequence is exhausted.
     pub fn take_sequence(&mut self, count: u64) -> Option<u64> {
         let sequence = match &mut self.form {
             Form::Tree(tree) => return tree.take_sequence(count),
@@ -106,7 +107,7 @@ impl Work {
         Some(first)
     }
 
-    /// What is under a key.
+    /// The entry of a key.
     pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<SmallEntry>> {
         match &self.form {
             Form::Small(small) => Ok(small.place(key).ok().map(|at| small.entries[at].clone())),
@@ -114,7 +115,7 @@ impl Work {
         }
     }
 
-    /// Whether `key` is there.
+    /// Whether `key` exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -125,10 +126,10 @@ impl Work {
         }
     }
 
-    /// The value of a key, in memory.
+    /// The value of a key, read into memory.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `IsTable` where a nested table is.
+    /// `Corrupt`, `Io`; `IsTable` for a nested table.
     pub fn get<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(entry) = self.find(r, key)? else {
             return Ok(None);
@@ -145,7 +146,7 @@ impl Work {
         }
     }
 
-    /// Puts a row in, or replaces the value of one; true when the key was there.
+    /// Inserts a row, or replaces its value; true if the key existed.
     ///
     /// # Errors
     /// As for [`Tree::insert`].
@@ -173,7 +174,7 @@ impl Work {
         if let Form::Small(small) = &self.form
             && key.len() > key_bytes_max(w.page_size())
         {
-            // A spilled key lies in pages.
+            // A table with a spilled key must have pages.
             self.form = Form::Tree(to_pages(w, self.id, small)?);
         }
         match &mut self.form {
@@ -194,7 +195,7 @@ impl Work {
         }
     }
 
-    /// Puts a row in behind all others; false, and nothing changed, when its key is not above the last one.
+    /// Inserts a row after all others; false, with nothing changed, if its key is not above the last one.
     ///
     /// # Errors
     /// As for [`Tree::insert`].
@@ -214,8 +215,8 @@ impl Work {
         Ok(above)
     }
 
-    /// Puts many rows in; returns how many keys were new. From the first on that finds the table in pages of its own
-    /// they are laid out as by [`Tree::append`].
+    /// Inserts many rows; returns the number of new keys. As soon as the table has pages of its own,
+    /// the remaining rows are inserted by [`Tree::append`].
     ///
     /// # Errors
     /// As for [`Tree::append`].
@@ -243,7 +244,7 @@ impl Work {
         Ok(self.len().wrapping_sub(before))
     }
 
-    /// As [`extend`](Self::extend), of rows that `feed` lends one after the other to what it is given.
+    /// As [`extend`](Self::extend), for rows that `feed` lends one by one to its callback.
     ///
     /// # Errors
     /// As for [`Tree::append_lent`].
@@ -258,7 +259,7 @@ impl Work {
         }
     }
 
-    /// Puts a row of `len` bytes in and lets `fill` write them: see [`Tree::insert_with`].
+    /// Inserts a row with a value of `len` bytes and lets `fill` write them: see [`Tree::insert_with`].
     ///
     /// # Errors
     /// As for [`Tree::insert`].
@@ -279,7 +280,7 @@ impl Work {
         self.insert(w, key, &bytes)
     }
 
-    /// Takes a row out; true when it was there.
+    /// Removes a row; true if it existed.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
@@ -297,7 +298,7 @@ impl Work {
         }
     }
 
-    /// Takes everything out.
+    /// Removes all rows.
     ///
     /// # Errors
     /// As for [`Tree::clear`].
@@ -313,7 +314,7 @@ impl Work {
         }
     }
 
-    /// Takes out every row with `from <= key < to`; returns how many.
+    /// Removes every row with `from <= key < to`; returns the number of rows.
     ///
     /// # Errors
     /// As for [`Tree::remove_range`].
@@ -321,7 +322,7 @@ impl Work {
         self.remove_between(w, from, Some(to))
     }
 
-    /// Takes out every row from `from` on; returns how many.
+    /// Removes every row from `from` on; returns the number of rows.
     ///
     /// # Errors
     /// As for [`Tree::remove_range`].
@@ -364,7 +365,7 @@ impl Work {
         }
     }
 
-    /// A small table that has become large moves to pages at once, so that filling one in a row stays linear.
+    /// Moves an inline table that has become too large to pages at once, so that filling a table takes linear time.
     fn grow<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         let Form::Small(small) = &self.form else {
             return Ok(());
@@ -377,12 +378,12 @@ impl Work {
         Ok(())
     }
 
-    /// Changes the table at the end of a path of keys; `absent` says what becomes of tables on the way that are not there. `None`: one of
-    /// them is not there, and nothing was changed.
+    /// Changes the table at the end of a path of keys; `absent` controls the treatment of missing tables on the path.
+    /// `None`: a table is missing, and nothing was changed.
     ///
     /// # Errors
-    /// `Unsupported` when a key on the way holds a value; `Limit` for too deep a path; what `change` returns. After
-    /// a `Limit` or `IsTable` from `change` what it did before is kept.
+    /// `Unsupported` if a key of the path holds a value; `Limit` for too deep a path; errors of `change`. If `change`
+    /// returns `Limit` or `IsTable`, its changes up to then are kept.
     pub fn at<W: PageWrite, T>(
         &mut self,
         w: &mut W,
@@ -410,7 +411,7 @@ impl Work {
         let done = below.at(w, rest, absent, change);
         let is_changed = match &done {
             Ok(Some(_)) => !is_new || absent == Absent::Make || !below.is_unused(),
-            // A change of many entries may have put some in before one was refused.
+            // A change of many entries may have inserted some before the error.
             Err(Error::Limit { .. } | Error::IsTable { .. }) => !is_new || !below.is_unused(),
             _ => false,
         };
@@ -420,7 +421,7 @@ impl Work {
         done
     }
 
-    /// Whether it has no entries, nor had its sequence begun: as a table that was never made.
+    /// Whether it has no entries and its sequence has not begun, like a table that was never created.
     fn is_unused(&self) -> bool {
         let sequence = match &self.form {
             Form::Tree(tree) => tree.sequence,
@@ -442,7 +443,7 @@ impl Work {
         Ok(())
     }
 
-    /// The row of a nested table.
+    /// The payload for a nested table's row.
     pub(crate) fn into_payload<W: PageWrite>(
         self,
         w: &mut W,
@@ -488,7 +489,7 @@ impl Work {
         }
     }
 
-    /// The only key of a small table that has one row without a value.
+    /// The key of an inline table with exactly one row.
     pub(crate) fn only_key(&self) -> Option<&[u8]> {
         match &self.form {
             Form::Small(small) if small.entries.len() == 1 => Some(&small.entries[0].key),
@@ -497,7 +498,7 @@ impl Work {
     }
 }
 
-/// Whether a small table of these bytes may be, and lie in the row of a key of this length.
+/// Whether an inline table with these bytes is small enough, by itself and in the row of a key of this length.
 pub(crate) fn fits_row(page_size: usize, key_len: usize, small: &[u8]) -> bool {
     let payload = Payload {
         tag: tag::of(tag::NESTED, small.len()),
@@ -508,12 +509,12 @@ pub(crate) fn fits_row(page_size: usize, key_len: usize, small: &[u8]) -> bool {
     small.len() <= small_bytes_max(page_size) && row <= cell_bytes_max(page_size)
 }
 
-/// Bytes of a small table at most.
+/// Maximum bytes of an inline table.
 pub(crate) const fn small_bytes_max(page_size: usize) -> usize {
     page_size / SMALL_DIV
 }
 
-/// Frees what an entry of a small table leads to.
+/// Frees the pages and extents that an entry of an inline table refers to.
 fn free<W: PageWrite>(w: &mut W, id: u64, old: &SmallEntry) -> Result<()> {
     Tree::new(id).free_payload(w, old.tag, &old.payload, 0, &mut Freed::default())
 }
@@ -542,7 +543,7 @@ pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &Small) -> Resul
     Ok(tree)
 }
 
-/// The rows of a table that is small again; its page is freed.
+/// The rows of a table that has become small enough to be inline; its page is freed.
 fn shrunk<W: PageWrite>(w: &mut W, tree: &Tree) -> Result<Option<Small>> {
     if tree.height != 1 {
         return Ok(None);
@@ -573,7 +574,7 @@ fn shrunk<W: PageWrite>(w: &mut W, tree: &Tree) -> Result<Option<Small>> {
 }
 
 impl Tree {
-    /// What a leaf holds under a key.
+    /// The payload of a key in its leaf.
     pub(crate) fn find_payload<R: PageRead>(
         &self,
         r: &R,

@@ -1,7 +1,7 @@
-//! The bytes of one page of an ordered table, changed in place. The layout is in `layout.rs`.
+//! Changes the bytes of one page of an ordered table in place. The layout is in `layout.rs`.
 //!
-//! Every function checks the page that it is given (`Shape::of`), because a page that this transaction
-//! copied from the file may be damaged in ways that a checksum does not tell.
+//! Every function checks its page (`Shape::of`), because a page that this transaction copied from the file
+//! may have damage that a checksum does not detect.
 
 use crate::error::damaged;
 use crate::page::header::Shape;
@@ -15,7 +15,7 @@ use crate::page::node::Node;
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{Ptr, Result};
 
-/// Makes the page an empty one of this level and the same table; the caller writes the prefix.
+/// Makes the page an empty page of this level in the same table; the caller writes the prefix.
 pub(crate) fn init(page: &mut [u8], level: u8, prefix_len: usize) {
     let heap = page.len();
     put_u16(page, COUNT_AT, 0);
@@ -36,7 +36,7 @@ pub(crate) fn put_varint(page: &mut [u8], mut at: usize, mut number: u32) -> usi
     at + 1
 }
 
-/// Writes a cell at `offset`; the suffix may come in two parts, and with the reference to a rest.
+/// Writes a cell at `offset`. The suffix may come in two parts; `rest` is the reference of a spilled key, or empty.
 pub(crate) fn put_cell(
     page: &mut [u8],
     offset: usize,
@@ -63,7 +63,7 @@ pub(crate) fn put_cell(
     }
 }
 
-/// Writes the head of slot `index` of `count`, its child and its offset.
+/// Writes the head, the child and the offset of slot `index` of `count`.
 pub(crate) fn put_slot(
     page: &mut [u8],
     heads_at: usize,
@@ -88,16 +88,16 @@ pub(crate) fn put_slot(
     }
 }
 
-/// What became of an attempt to insert in place.
+/// Result of an attempt to insert in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placed {
-    /// The entry is there.
+    /// The entry was inserted.
     Yes,
-    /// No room, or the key does not begin with the page's prefix: rewrite or split.
+    /// No room, or the key does not begin with the page's prefix: the page must be rewritten or split.
     No,
 }
 
-/// Inserts an entry at `index` where the room between slots and cells suffices.
+/// Inserts an entry at `index` if the free space between slots and cells suffices.
 pub(crate) fn try_insert(
     page: &mut [u8],
     level: u8,
@@ -129,7 +129,7 @@ pub(crate) fn try_insert(
     let offset = shape.heap - size;
     put_cell(page, offset, leaf, (suffix, &[]), rest, payload);
 
-    // Each array opens a gap at `index` and moves by what the arrays before it grow. The last moves first.
+    // Each array opens a gap at `index` and moves by the growth of the arrays before it. The last array moves first.
     let count = shape.count;
     let parts = slot_parts(leaf, page.len());
     let mut end = shape.slots_end;
@@ -156,7 +156,7 @@ pub(crate) fn try_insert(
     Ok(Placed::Yes)
 }
 
-/// Takes entry `index` out. Not for the first entry of a branch that has others (invariant 3).
+/// Removes entry `index`. Not for the first entry of a branch that has other entries (invariant 3).
 pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Result<()> {
     let node = Node::open(page, level, at)?;
     let shape = node.shape();
@@ -187,7 +187,7 @@ pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Resul
     Ok(())
 }
 
-/// Leaf: overwrites the payload of entry `index` when the new one has the same tag; false when it has not.
+/// Leaf: overwrites the payload of entry `index` if the new one has the same tag and length; else returns false.
 pub(crate) fn overwrite(
     page: &mut [u8],
     at: u64,
@@ -203,7 +203,7 @@ pub(crate) fn overwrite(
     Ok(true)
 }
 
-/// Puts another reference in the place of one to the rest of a spilled key.
+/// Replaces the reference to the rest of a spilled key with another.
 pub(crate) fn replace_rest(
     page: &mut [u8],
     level: u8,
@@ -225,7 +225,7 @@ pub(crate) fn replace_rest(
     Ok(())
 }
 
-/// Branch: where the child of entry `index` lies.
+/// Branch: offset of the child of entry `index`.
 fn child_at(page: &[u8], level: u8, at: u64, index: usize) -> Result<usize> {
     let shape = Shape::of(page, level, at)?;
     if level == 0 || index >= shape.count {
@@ -235,7 +235,7 @@ fn child_at(page: &[u8], level: u8, at: u64, index: usize) -> Result<usize> {
     Ok(shape.heads + shape.count * head_bytes + index * child_bytes)
 }
 
-/// Branch: replaces pointer and rows of entry `index`.
+/// Branch: replaces the pointer and the row count of entry `index`.
 pub(crate) fn set_child(
     page: &mut [u8],
     level: u8,
@@ -264,7 +264,7 @@ pub(crate) fn set_child_ptr(
     Ok(())
 }
 
-/// Branch: changes the rows of entry `index`. Damaged counts wrap; `check` finds them.
+/// Branch: adds to the row count of entry `index`. Damaged counts wrap; `check` finds them.
 pub(crate) fn change_rows(
     page: &mut [u8],
     level: u8,
@@ -279,19 +279,19 @@ pub(crate) fn change_rows(
     Ok(())
 }
 
-/// Entries of the page, and the bytes that they, their slots and the prefix take.
+/// Number of entries of the page, and the bytes of their cells, their slots and the prefix.
 pub(crate) fn fill(page: &[u8], level: u8, at: u64) -> Result<(usize, usize)> {
     let shape = Shape::of(page, level, at)?;
     let live = shape.slots_end - PREFIX_AT + page.len() - shape.heap - shape.dead;
     Ok((shape.count, live))
 }
 
-/// The mark of a page that was only written anew.
+/// Restores the `ASCENDS` mark of a page that was only rewritten.
 pub(crate) fn keep_mark(page: &mut [u8], before: &[u8]) {
     page[FLAGS_AT] |= before[FLAGS_AT] & ASCENDS;
 }
 
-/// Marks a leaf as one that is filled in order.
+/// Marks a leaf as filled in ascending order.
 pub(crate) fn mark(page: &mut [u8]) {
     page[FLAGS_AT] |= ASCENDS;
 }

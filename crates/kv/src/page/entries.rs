@@ -1,11 +1,11 @@
-//! Entries taken out of pages: what they would take in a page of their own, where to split them, and
-//! writing them back. The slow half of every change; the fast half is `edit.rs`.
+//! Entries taken out of pages: the size of a page with them, the split point, and writing them back.
+//! The slow half of every change; the fast half is `edit.rs`.
 //!
-//! Why two pages always suffice for what one page plus one entry holds: under the old page's prefix
-//! the entries take at most a page and half of what a page offers (invariant 6 of `layout.rs`), so filling
-//! the left page until the next entry does not fit leaves at most that much for the right one; each
-//! side's own prefix is at least as long as the old one. A new key that does not begin with the old
-//! prefix sorts before or after all others, and then the old page as it was is one of the two sides.
+//! Two pages always suffice for the entries of one page plus one more. Under the old page's prefix the
+//! entries take at most a page plus half of a page's space (invariant 6 of `layout.rs`). Filling the left
+//! page until the next entry does not fit leaves at most that much for the right one. Each side's own prefix
+//! is at least as long as the old one. A new key that does not begin with the old prefix sorts before or
+//! after all others, and then the unchanged old page is one of the two sides.
 
 use crate::page::edit::{self, put_cell, put_slot};
 use crate::page::key::{Key, KeyBuf, prefix_bytes_max, read_rest};
@@ -18,20 +18,19 @@ use std::ops::Range;
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{PageRead, Result};
 
-/// Bytes by which a split may miss the middle when that gives a shorter separator: one part in
-/// this many of a page.
+/// A split may miss the middle by a page's bytes divided by this number, if that gives a shorter separator.
 const SPLIT_SLACK_DIV: usize = 8;
 
 /// An entry with its key in two parts, borrowed from a copy of its page.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) key: (&'a [u8], &'a [u8]),
-    /// The reference to the rest of a spilled key; empty for a plain one.
+    /// The reference to the rest of a spilled key; empty for a plain key.
     pub(crate) rest: &'a [u8],
     pub(crate) payload: Payload<'a>,
 }
 
-/// How many bytes two slices share from their beginnings.
+/// Length of the common prefix of two slices.
 pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
@@ -51,7 +50,7 @@ impl<'a> Entry<'a> {
     }
 
     fn common(&self, other: &Self) -> usize {
-        // Entries of one page share the very same prefix slice.
+        // Entries of one page share the same prefix slice.
         if std::ptr::eq(self.key.0, other.key.0) {
             return self.key.0.len() + common(self.key.1, other.key.1);
         }
@@ -72,12 +71,12 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Where a new entry came from, for the choice of a split point.
+/// Position of a new entry, for the choice of a split point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bias {
-    /// Anywhere: both sides about equal.
+    /// Anywhere: both sides become about equal.
     Balance,
-    /// At the very end of the table: keys probably go on ascending, so the left side stays full.
+    /// At the end of the table: keys probably keep ascending, so the left side stays full.
     Ascending,
 }
 
@@ -86,7 +85,7 @@ pub(crate) struct Group<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
     leaf: bool,
     page_size: usize,
-    /// Entries of leaves count as many rows as their sets have values.
+    /// A leaf entry counts as many rows as its set has values.
     multi: bool,
 }
 
@@ -101,8 +100,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Adds all entries of a page behind the ones here. `first_key` is the key of a branch's first
-    /// entry, which its own page does not hold.
+    /// Appends all entries of a page. `first_key` is the key of a branch's first entry, which the page itself
+    /// does not store.
     pub(crate) fn take_in(&mut self, node: &Node<'a>, first_key: Key<'a>) -> Result<()> {
         self.entries.reserve(node.count() + 1);
         for index in 0..node.count() {
@@ -124,7 +123,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Rows in or below these entries.
+    /// Number of rows in or below these entries.
     pub(crate) fn rows(&self, range: Range<usize>) -> u64 {
         if self.leaf && !self.multi {
             return range.len() as u64;
@@ -134,33 +133,33 @@ impl<'a> Group<'a> {
             return entries.map(|entry| weight(entry.payload)).sum();
         }
         let rows = |entry: &Entry<'_>| child_rows(entry.payload.bytes);
-        // A damaged count must not stop anything; `check` finds it.
+        // A damaged count must not cause a panic; `check` finds it.
         self.entries[range]
             .iter()
             .map(rows)
             .fold(0, u64::wrapping_add)
     }
 
-    /// The entries whose keys a page with this range would store: not the first of a branch.
+    /// The entries whose keys a page with this range would store: all but the first of a branch.
     fn keyed(&self, range: &Range<usize>) -> Range<usize> {
         range.start + usize::from(!self.leaf)..range.end
     }
 
-    /// What the keys of a page with this range have in common. One key alone has no prefix: it
-    /// would be its own and the next insert would rewrite the page.
+    /// Length of the common prefix of the keys of a page with this range. A single key gets no prefix: the prefix
+    /// would be the whole key, and the next insert would rewrite the page.
     fn prefix_len(&self, range: &Range<usize>) -> usize {
         let keyed = self.keyed(range);
         if keyed.len() < 2 {
             return 0;
         }
         let ends = self.entries[keyed.start].common(&self.entries[keyed.end - 1]);
-        // Keys in order cannot be shorter than what the first and the last share; damaged ones can.
+        // Ordered keys cannot be shorter than the common prefix of the first and the last; damaged ones can.
         let shortest = self.entries[keyed].iter().map(Entry::key_len).min();
         ends.min(shortest.unwrap_or(0))
             .min(prefix_bytes_max(self.page_size))
     }
 
-    /// Bytes of a page that held exactly this range.
+    /// Bytes of a page that holds exactly this range.
     pub(crate) fn page_bytes(&self, range: Range<usize>) -> usize {
         let prefix = self.prefix_len(&range);
         let keyed = self.keyed(&range).start;
@@ -178,7 +177,7 @@ impl<'a> Group<'a> {
         PREFIX_AT + prefix + cells
     }
 
-    /// The first entry of the right page; `None` when no split gives two pages that hold their part
+    /// Index of the first entry of the right page; `None` if no split gives two pages that hold their entries
     /// (damaged pages only).
     pub(crate) fn split_point(&self, page_size: usize, bias: Bias) -> Option<usize> {
         let count = self.entries.len();
@@ -186,7 +185,7 @@ impl<'a> Group<'a> {
             self.page_bytes(0..at) <= page_size && self.page_bytes(at..count) <= page_size
         };
         if bias == Bias::Ascending {
-            // A branch keeps two children on the right, so that none has just one.
+            // A branch keeps two children on the right, so that no branch has a single child.
             let right = if self.leaf { 1 } else { 2 };
             if count > right && fits(count - right) {
                 return Some(count - right);
@@ -206,7 +205,7 @@ impl<'a> Group<'a> {
             .find(|&at| fits(at))
     }
 
-    /// Running sum of what entries take, whole keys counted.
+    /// Running sum of the entries' bytes, each key counted without the common prefix.
     pub(crate) fn estimate(&self) -> Vec<usize> {
         let mut sums = Vec::with_capacity(self.entries.len() + 1);
         let mut sum = 0;
@@ -222,7 +221,7 @@ impl<'a> Group<'a> {
         sums
     }
 
-    /// Bytes of the separator, about; one that may need an extent counts a page more.
+    /// Approximate bytes of the separator; a separator that may need an extent counts a page more.
     fn separator_len(&self, at: usize) -> usize {
         let entry = &self.entries[at];
         if !self.leaf {
@@ -234,7 +233,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Leaf: bytes of the separator before `at`; `None` when only the rests of spilled keys tell.
+    /// Leaf: bytes of the separator before `at`; `None` if it depends on the rests of spilled keys.
     fn plain_separator_len(&self, at: usize) -> Option<usize> {
         let (before, entry) = (&self.entries[at - 1], &self.entries[at]);
         let common = entry.common(before);
@@ -242,8 +241,8 @@ impl<'a> Group<'a> {
         (decided(before) && decided(entry)).then_some(common + 1)
     }
 
-    /// The shortest key that is above everything before `at` and not above anything from `at` on. `None`: of two keys
-    /// whose difference lies in an extent, see `whole_key`.
+    /// The shortest key that is above every key before `at` and not above any key from `at` on. `None` if the two
+    /// keys differ only in an extent; see `whole_key`.
     pub(crate) fn separator(&self, at: usize) -> Option<KeyBuf> {
         let entry = &self.entries[at];
         let inline = [entry.key.0, entry.key.1].concat();
@@ -256,7 +255,7 @@ impl<'a> Group<'a> {
         Some(KeyBuf::plain(inline))
     }
 
-    /// The key of an entry, its rest included.
+    /// The key of an entry, including its rest.
     pub(crate) fn whole_key(&self, r: &dyn PageRead, at: usize) -> Result<Vec<u8>> {
         let entry = &self.entries[at];
         let mut key = [entry.key.0, entry.key.1].concat();
@@ -266,7 +265,7 @@ impl<'a> Group<'a> {
         Ok(key)
     }
 
-    /// Makes `page` hold exactly this range, which must fit.
+    /// Writes exactly this range into `page`; the range must fit.
     pub(crate) fn write(&self, range: Range<usize>, level: u8, page: &mut [u8]) {
         let prefix = self.prefix_len(&range);
         let keyed = self.keyed(&range).start;

@@ -1,4 +1,4 @@
-//! The header fields of a page: looked at once, before anything else of it.
+//! The header fields of a page, read and checked before the rest of the page.
 
 use crate::error::damaged;
 use crate::page::layout::{
@@ -14,16 +14,17 @@ pub(crate) struct Shape {
     pub(crate) level: u8,
     /// Lowest byte of the cells.
     pub(crate) heap: usize,
-    /// Where the heads begin: behind the prefix.
+    /// Offset of the heads, just after the prefix.
     pub(crate) heads: usize,
-    /// Bytes among the cells that belong to none.
+    /// Unused bytes among the cells.
     pub(crate) dead: usize,
-    /// Where the slots end and the free bytes begin.
+    /// End of the slots, where the free bytes begin.
     pub(crate) slots_end: usize,
 }
 
 impl Shape {
-    /// The header fields of a page, which may hold no entry. `None`: they do not fit a page of this level and length.
+    /// The header fields of a page, which may have no entries. `None` if they do not fit a page of this level and
+    /// length.
     #[inline(always)]
     pub(crate) fn whole(bytes: &[u8], level: u8) -> Option<Self> {
         let shape = Self::read(bytes, level)?;
@@ -34,7 +35,7 @@ impl Shape {
         whole.then_some(shape)
     }
 
-    /// The header fields as they stand there.
+    /// The header fields, unchecked.
     #[inline(always)]
     fn read(bytes: &[u8], level: u8) -> Option<Self> {
         let page_size = bytes.len();
@@ -51,7 +52,7 @@ impl Shape {
         })
     }
 
-    /// Reads and checks the header fields of the page at `at`, which may hold no entry.
+    /// Reads and checks the header fields of the page at `at`, which may have no entries.
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8], level: u8, at: u64) -> Result<Self> {
         match Self::whole(bytes, level) {

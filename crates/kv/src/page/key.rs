@@ -1,26 +1,26 @@
-//! Keys as pages store them: whole, or, beyond a third of a page, their beginning and a reference to the rest.
+//! Stored forms of a key: whole, or, beyond a third of a page, its first bytes and a reference to the rest.
 //!
 //! ```text
 //! plain     | key                                        |   up to `key_bytes_max`, a third of a page
 //! spilled   | first bytes | reference to the rest (40 B) |   together as long as the longest plain key
 //! ```
 //!
-//! The rest lies in an extent of its own, cut into chunks like a large value. Its order is exact: where the first bytes
-//! decide nothing, the rest is read. A separator of a branch that must be so long has an extent of its own, too; it goes
-//! with the separator from page to page and is freed when the separator is given up.
+//! The rest lies in an extent of its own, cut into chunks like a large value. The order of keys is exact: if the first
+//! bytes are equal, the rest is read. A separator of a branch that must be this long has its own extent, too; the
+//! extent moves with the separator from page to page and is freed with it.
 //!
-//! Who looks for plain keys among plain keys never comes here: a spilled cell looks like one that is too long for its
-//! page, and only then is it asked whether it is spilled.
+//! A search for a plain key among plain keys never runs this code: a spilled cell looks like a cell that is too long
+//! for its page, and only then is its `SPILLED` bit tested.
 
 use crate::error::damaged;
 use crate::page::layout::{REFERENCE_BYTES, key_bytes_max};
 use crate::page::overflow::Reference;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Bytes of a key at most.
+/// Maximum number of bytes of a key.
 pub const KEY_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes of a suffix that a page's prefix leaves of a spilled key at least: those of a head, which is then exact.
+/// A page's prefix leaves at least this many bytes of a spilled key as suffix: those four make the head exact.
 const SUFFIX_BYTES_MIN: usize = 4;
 
 /// Bytes of a spilled key that lie in the page.
@@ -28,12 +28,12 @@ pub(crate) const fn inline_bytes(page_size: usize) -> usize {
     key_bytes_max(page_size) - REFERENCE_BYTES
 }
 
-/// Bytes of a page's prefix at most, so that a spilled key may come into any page.
+/// Maximum bytes of a page's prefix, so that any page can take a spilled key.
 pub(crate) const fn prefix_bytes_max(page_size: usize) -> usize {
     inline_bytes(page_size) - SUFFIX_BYTES_MIN
 }
 
-/// Bytes of a key of this length in a cell: those of it, and those of its reference.
+/// Bytes of the key and bytes of the reference in a cell, for a key of this length.
 pub(crate) const fn stored_bytes(page_size: usize, key_len: usize) -> (usize, usize) {
     if key_len <= key_bytes_max(page_size) {
         (key_len, 0)
@@ -59,7 +59,7 @@ impl<'a> Key<'a> {
         Self { inline, rest: &[] }
     }
 
-    /// The stored form of a key whose rest was written.
+    /// The stored form of a key; `rest` is the reference to its rest if it is spilled.
     pub(crate) fn of(key: &'a [u8], rest: Option<&'a Rest>, page_size: usize) -> Self {
         match rest {
             None => Self::plain(key),
@@ -71,7 +71,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// The same, owned.
+/// An owned [`Key`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyBuf {
     pub(crate) inline: Vec<u8>,
@@ -93,7 +93,7 @@ impl KeyBuf {
         }
     }
 
-    /// Stores a key: writes its rest where it is too long.
+    /// Makes the stored form of a key: writes the rest to an extent if the key is too long.
     pub(crate) fn store<W: PageWrite>(w: &mut W, owner: u64, mut key: Vec<u8>) -> Result<Self> {
         let Some(rest) = spill(w, owner, &key)? else {
             return Ok(Self::plain(key));
@@ -118,7 +118,7 @@ pub(crate) fn check_len(key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the rest of a key that is too long for a page; `None` for a plain one.
+/// Writes the rest of a key that is too long for a page; `None` for a plain key.
 #[inline]
 pub(crate) fn spill<W: PageWrite>(w: &mut W, owner: u64, key: &[u8]) -> Result<Option<Rest>> {
     if key.len() <= key_bytes_max(w.page_size()) {
@@ -128,7 +128,7 @@ pub(crate) fn spill<W: PageWrite>(w: &mut W, owner: u64, key: &[u8]) -> Result<O
     Ok(Some(Reference::write(w, owner, rest)?.encode()))
 }
 
-/// The extent of a spilled key.
+/// Decodes the reference of a spilled key.
 #[cold]
 pub(crate) fn reference(rest: &[u8], page_size: usize, at: u64) -> Result<Reference> {
     let found = Reference::decode(rest, page_size, at)?;
@@ -139,7 +139,7 @@ pub(crate) fn reference(rest: &[u8], page_size: usize, at: u64) -> Result<Refere
     Ok(found)
 }
 
-/// Reads the rest of a key and adds it to `key`.
+/// Reads the rest of a key and appends it to `key`.
 #[cold]
 pub(crate) fn read_rest(r: &dyn PageRead, rest: &[u8], at: u64, key: &mut Vec<u8>) -> Result<()> {
     let found = reference(rest, r.page_size(), at)?;
@@ -149,7 +149,7 @@ pub(crate) fn read_rest(r: &dyn PageRead, rest: &[u8], at: u64, key: &mut Vec<u8
     Ok(())
 }
 
-/// Frees the rest of a key; nothing to do for a plain one.
+/// Frees the rest of a key; does nothing for a plain key.
 pub(crate) fn free_rest<W: PageWrite>(w: &mut W, rest: &[u8], at: u64) -> Result<()> {
     if !rest.is_empty() {
         let found = reference(rest, w.page_size(), at)?;

@@ -11,30 +11,30 @@
 //!
 //! leaf cell    | key length varint | tag varint | key suffix | value, reference, nested table |
 //! branch cell  | key length varint | key suffix |
-//!              (of a key beyond `key_bytes_max` the length has its highest bit set, it is that of the first
-//!              bytes of the key, and behind them stands the reference to the rest)
+//!              (for a key longer than `key_bytes_max` the highest bit of the length is set; the length counts
+//!              the first bytes of the key only, and the reference to the rest follows them)
 //! child        | page u48 | birth u48 | checksum u64 | rows u48 |
 //! ```
 //!
 //! The prefix lies beside the header, not among the cells: a search then touches one cache line less. The
-//! children lie beside the heads for the same reason: the way down needs no cell, unless heads are equal.
+//! children lie beside the heads for the same reason: a descent reads no cell, unless heads are equal.
 //!
 //! Invariants of a stored page:
-//! 1. Level 0 is a leaf (`Kind::KvLeaf`), above it are branches (`Kind::KvBranch`); a child is exactly one
-//!    level below its parent, so that no damage can make a descent endless.
+//! 1. Level 0 is a leaf (`Kind::KvLeaf`), the levels above are branches (`Kind::KvBranch`). A child is exactly
+//!    one level below its parent, so no damage can make a descent endless.
 //! 2. There is at least one entry. Keys ascend strictly. Every key is prefix + suffix.
-//! 3. The key of a branch's first entry is stored empty and stands for "below everything"; it does not
-//!    take part in the prefix.
+//! 3. The key of a branch's first entry is stored empty and means "below everything"; it is ignored when the
+//!    prefix is computed.
 //! 4. `heads[i]` holds the first four bytes of suffix i, padded with zeros, as a big-endian number
-//!    (stored little-endian like every integer). Of a spilled key suffix i is what lies in the page, four
-//!    bytes at least: a prefix is never longer than `prefix_bytes_max`.
+//!    (stored little-endian like every integer). For a spilled key, suffix i is the part in the page. It has at
+//!    least four bytes, because a prefix is never longer than `prefix_bytes_max`.
 //! 5. Cells lie in `heap .. page size`, do not overlap, and with `dead` bytes fill it.
-//! 6. No cell with its slot takes more than half of what a page offers (`cell_bytes_max`), so that
+//! 6. A cell with its slot takes at most half of a page's space (`cell_bytes_max`), so
 //!    an overfull page can always be split in two.
-//! 7. A leaf with a nested table in it, inline or not, has `NESTED` among its flags: whoever seals,
-//!    frees or checks pages looks into the cells of such a leaf, and only of such.
-//! 8. The flags `WHOSE` are those of the table: each of its pages has them.
-//! 9. `ASCENDS`, of leaves, is a hint (`table/sequential.rs`), and nothing else hangs on it.
+//! 7. A leaf that contains a nested table, inline or not, has the flag `NESTED`. Code that seals,
+//!    frees or checks pages reads the cells of these leaves only.
+//! 8. The flags `WHOSE` describe the table: each of its pages has them.
+//! 9. `ASCENDS` is a hint on leaves (`table/sequential.rs`); nothing else depends on it.
 
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_base::{TxnId, get_u64, put_u64};
@@ -57,17 +57,16 @@ pub(crate) const CHILD_BYTES: usize = 6 + 6 + 8 + 6;
 pub(super) const NARROW_PAGE_MAX: usize = 1 << 16;
 /// Flag of a leaf: a cell holds a nested table.
 pub(crate) const NESTED: u8 = 1;
-/// Flag of every page of a nested table: so that whoever finds one without its tree does not take its rows for those
-/// of the outermost table, whose number it carries.
+/// Flag of every page of a nested table. Such a page carries the number of the outermost table; without the flag, a
+/// page found without its tree would be taken for a page of the outermost table.
 pub(crate) const INNER_PAGE: u8 = 2;
-/// Flag of every page of a table of multi-values, but not of the sets in it.
+/// Flag of every page of a table of multi-values, but not of the pages of its sets.
 pub(crate) const SETS: u8 = 4;
-/// Flag of a leaf: rows were put in one behind the other where it ends.
+/// Flag of a leaf: rows were inserted in ascending order at its end.
 pub(crate) const ASCENDS: u8 = 8;
-/// The flags that say whose page it is, whatever is in it.
+/// The flags that identify the kind of table, independent of the page's content.
 pub(crate) const WHOSE: u8 = INNER_PAGE | SETS;
 
-/// Bytes of one offset.
 #[inline(always)]
 pub(crate) const fn offset_bytes(page_size: usize) -> usize {
     if page_size <= NARROW_PAGE_MAX { 2 } else { 4 }
@@ -80,29 +79,29 @@ pub(crate) const fn slot_parts(leaf: bool, page_size: usize) -> [usize; 3] {
     [HEAD_BYTES, child, offset_bytes(page_size)]
 }
 
-/// Bytes that an entry takes outside its cell.
+/// Bytes of an entry outside its cell.
 #[inline(always)]
 pub(crate) const fn slot_bytes(leaf: bool, page_size: usize) -> usize {
     let [head, child, offset] = slot_parts(leaf, page_size);
     head + child + offset
 }
 
-/// 48 bits.
+/// Mask of 48 bits.
 pub(super) const U48: u64 = (1 << 48) - 1;
 
-/// The child that a branch stores: everything of the pointer that does not follow from its place.
+/// The stored form of a child pointer: the fields that do not follow from the branch itself.
 pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
     let mut bytes = [0; CHILD_BYTES];
     let page = ptr.addr / u64::from(ptr.len.max(1));
     put_u64(&mut bytes, 0, page & U48 | ptr.birth.0 << 48);
     put_u64(&mut bytes, 18, rows << 16);
-    // The birth's upper 32 bits lie in 8..12, the checksum behind them.
+    // The upper 32 bits of the birth lie in 8..12, followed by the checksum.
     bytes[8..12].copy_from_slice(&((ptr.birth.0 >> 16) as u32).to_le_bytes());
     put_u64(&mut bytes, 12, ptr.checksum);
     bytes
 }
 
-/// Pointer and rows of a child of this level. `bytes` has a child's bytes at least.
+/// Pointer and row count of a child of this level. `bytes` has at least `CHILD_BYTES`.
 #[inline(always)]
 pub(crate) fn child_of(bytes: &[u8], level: u8, page_size: usize) -> (Ptr, u64) {
     let ptr = Ptr {
@@ -115,7 +114,7 @@ pub(crate) fn child_of(bytes: &[u8], level: u8, page_size: usize) -> (Ptr, u64) 
     (ptr, child_rows(&bytes[..CHILD_BYTES]))
 }
 
-/// Rows below a child.
+/// Number of rows below a child.
 #[inline]
 pub(crate) fn child_rows(bytes: &[u8]) -> u64 {
     get_u64(bytes, CHILD_BYTES - 8) >> 16
@@ -128,17 +127,17 @@ pub(crate) const VARINT_BYTES_MAX: usize = 5;
 const _: () = assert!((PAGE_SIZE_MAX - PREFIX_AT) / (HEAD_BYTES + 4 + 2) < u16::MAX as usize);
 const _: () = assert!((NARROW_PAGE_MAX - PREFIX_AT) / (HEAD_BYTES + 2 + 2) < u16::MAX as usize);
 
-/// Set in a cell's length of key: the key is spilled.
+/// Bit in a cell's key length: the key is spilled.
 pub(crate) const SPILLED: u32 = 1 << 31;
 
-/// The longest key that lies in a page of this size: a third of a page, rounded up. A longer one has its rest in an
-/// extent of its own.
+/// The longest key that is stored whole in a page of this size: a third of a page, rounded up. The rest of a longer key
+/// lies in an extent of its own.
 #[must_use]
 pub const fn key_bytes_max(page_size: usize) -> usize {
     page_size.div_ceil(3)
 }
 
-/// The most that one entry may take, slot included: half of what the page offers (invariant 6).
+/// Maximum bytes of one entry, slot included: half of the page's space (invariant 6).
 pub(crate) const fn cell_bytes_max(page_size: usize) -> usize {
     (page_size - PREFIX_AT) / 2
 }
@@ -153,7 +152,7 @@ const _: () = {
     assert!(fixed + ROOT_BYTES + key <= cell_bytes_max(PAGE_SIZE_MIN));
 };
 
-/// Bytes that `number` takes as a varint: seven bits a byte, low first.
+/// Bytes of `number` as a varint: seven bits per byte, low bits first.
 pub(crate) const fn varint_len(number: u32) -> usize {
     match number {
         0..0x80 => 1,
@@ -164,7 +163,7 @@ pub(crate) const fn varint_len(number: u32) -> usize {
     }
 }
 
-/// Reads a varint at `at`; the number and where it ends.
+/// Reads a varint at `at`; returns the number and the offset after it.
 #[inline]
 pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
     let first = *bytes.get(at)?;
@@ -182,7 +181,7 @@ pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
     None
 }
 
-/// The first four bytes of a suffix as a number that compares like them.
+/// The first four bytes of a suffix as a number with the same order.
 #[inline]
 pub(crate) fn head_of(suffix: &[u8]) -> u32 {
     if let Some(first) = suffix.first_chunk::<4>() {
@@ -205,16 +204,16 @@ pub(crate) fn kind_of(level: u8) -> Kind {
 /// Bytes of a reference to a value in an extent.
 pub(crate) const REFERENCE_BYTES: usize = PTR_BYTES + 8;
 
-/// Bytes of the root of a nested table whose sequence has not begun, and of one whose has.
+/// Bytes of the root of a nested table: without a sequence number, and with one.
 pub(crate) const ROOT_PLAIN_BYTES: usize = CHILD_BYTES + 2;
 pub(crate) const ROOT_BYTES: usize = ROOT_PLAIN_BYTES + 8;
 
-/// A number that is known to be smaller than a page.
+/// Converts a number that is known to be smaller than a page.
 pub(crate) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or_else(|_| unreachable!("pages are smaller than 4 GiB"))
 }
 
-/// What a leaf's payload is: the low bits of its tag.
+/// The type of a leaf's payload: the low two bits of its tag.
 pub(crate) mod tag {
     /// The value itself.
     pub(crate) const INLINE: u32 = 0;
@@ -239,7 +238,7 @@ pub(crate) mod tag {
     }
 }
 
-/// What an entry holds beside its key: in a leaf with its tag, in a branch a child.
+/// The content of an entry beside its key: in a leaf the payload with its tag, in a branch the child.
 #[derive(Clone, Copy)]
 pub(crate) struct Payload<'a> {
     /// As in `Cell`.
@@ -254,7 +253,7 @@ impl Payload<'_> {
     }
 }
 
-/// Bytes of a cell without its slot: of a key suffix, perhaps with the reference to a rest.
+/// Bytes of a cell without its slot, for a key suffix and, for a spilled key, the reference to its rest.
 pub(crate) fn cell_size(
     leaf: bool,
     (suffix_len, rest_len): (usize, usize),

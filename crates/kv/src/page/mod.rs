@@ -1,4 +1,4 @@
-//! The bytes of one page: what they are, looking for a key, changing them in place, writing them anew.
+//! The bytes of one page: layout, search, changes in place, rewriting.
 
 pub(crate) mod edit;
 pub(crate) mod entries;

@@ -1,7 +1,7 @@
-//! Bytes in an extent of their own: large values, and the rests of long keys.
+//! Bytes in extents of their own: large values, and the rests of long keys.
 //!
-//! A leaf cell holds a value itself (`value.rs`) while the whole entry takes at most half of what a page offers, else a
-//! reference of 40 bytes:
+//! A leaf cell holds the value itself (`value.rs`) while the whole entry takes at most half of a page's space. Else it
+//! holds a reference of 40 bytes:
 //!
 //! ```text
 //! 0                    32      40
@@ -9,7 +9,7 @@
 //! |        32 B        |  u64   |
 //! ```
 //!
-//! The extent begins at chunk 0 and has the fewest pages that hold the value. It is cut, to its very end, into
+//! The extent begins at chunk 0 and has as few pages as possible. The whole extent is cut into
 //! chunks of 64 KiB, the last one shorter; each is a block with header and checksum (`Kind::KvValue`):
 //!
 //! ```text
@@ -18,8 +18,8 @@
 //! |  32 B  |      u64      |  u32  |u32|                  |
 //! ```
 //!
-//! `next checksum` is that of the following chunk (0 in the last), so that the pointer in the leaf vouches for
-//! all of them, one after the other; every other field of the next pointer follows from the first.
+//! `next checksum` is the checksum of the following chunk (0 in the last), so the pointer in the leaf
+//! verifies all chunks, one after the other; every other field of the next pointer follows from the first.
 
 use crate::error::damaged;
 use crate::page::layout::REFERENCE_BYTES;
@@ -32,10 +32,10 @@ use tidalite_pager::{
     seal_block,
 };
 
-/// Bytes of a value at most: 4 GiB.
+/// Maximum number of bytes of a value: 4 GiB.
 pub const VALUE_BYTES_MAX: u64 = 4 << 30;
 
-/// Bytes of a chunk of a large value, header included: what one checksum covers at most.
+/// Bytes of a chunk of a large value, header included: the maximum that one checksum covers.
 pub const VALUE_CHUNK_BYTES: usize = CHECKSUM_SPAN_MAX;
 
 const NEXT_AT: usize = HEADER_BYTES;
@@ -47,7 +47,7 @@ const DATA_BYTES: usize = VALUE_CHUNK_BYTES - DATA_AT;
 const LENGTH_AT: usize = PTR_BYTES;
 const _: () = assert!(LENGTH_AT + 8 == REFERENCE_BYTES);
 
-/// Where a value lies in the file and how it is cut.
+/// The location of a value in the file, and its division into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     /// Chunk 0.
@@ -116,7 +116,7 @@ impl Reference {
         self.extent_bytes.div_ceil(VALUE_CHUNK_BYTES as u64)
     }
 
-    /// The part of the value that chunk `index` holds.
+    /// The range of the value's bytes that chunk `index` holds.
     fn part(&self, index: u64) -> Range<u64> {
         let from = (index * DATA_BYTES as u64).min(self.len);
         from..(from + DATA_BYTES as u64).min(self.len)
@@ -144,7 +144,7 @@ impl Reference {
         self.len
     }
 
-    /// The reference as a cell stores it.
+    /// The reference in the form that a cell stores.
     pub(crate) fn encode(&self) -> [u8; REFERENCE_BYTES] {
         let mut bytes = [0; REFERENCE_BYTES];
         self.first.encode(&mut bytes, 0);
@@ -152,7 +152,7 @@ impl Reference {
         bytes
     }
 
-    /// The value piece by piece.
+    /// The chunks of the value.
     pub(crate) fn chunks<'r>(&self, reader: &'r dyn PageRead) -> Chunks<'r> {
         Chunks {
             inline: None,
@@ -160,7 +160,7 @@ impl Reference {
         }
     }
 
-    /// How the value compares with other bytes; no more is read than decides that.
+    /// Compares the value with other bytes; reads only as many chunks as necessary.
     pub(crate) fn compare(&self, reader: &dyn PageRead, other: &[u8]) -> Result<Ordering> {
         let mut other = other;
         for piece in self.chunks(reader) {
@@ -179,7 +179,7 @@ impl Reference {
         })
     }
 
-    /// Writes the value into a new extent, the last chunk first, because each names the next one's checksum.
+    /// Writes the value into a new extent, the last chunk first, because each chunk stores the checksum of the next.
     pub(crate) fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
         let len = value.len() as u64;
         let page_size = w.page_size() as u64;
@@ -236,7 +236,7 @@ impl<'r> Piece<'r> {
         Self { page, range }
     }
 
-    /// The page, and where a range of this piece lies in it.
+    /// The page, and the range in it of a range of this piece.
     pub(crate) fn within(&self, range: Range<usize>) -> (&PageRef<'r>, Range<usize>) {
         let from = self.range.start;
         (&self.page, from + range.start..from + range.end)
@@ -251,14 +251,14 @@ impl Deref for Piece<'_> {
     }
 }
 
-/// The pieces of a value in order; after an error there are no more.
+/// The pieces of a value in order; the iterator ends after an error.
 pub struct Chunks<'r> {
     inline: Option<Piece<'r>>,
     extent: Option<Walk<'r>>,
 }
 
 impl<'r> Chunks<'r> {
-    /// The one piece of a value that lies in its leaf.
+    /// The single piece of an inline value.
     pub(crate) fn of_inline(piece: Piece<'r>) -> Self {
         Self {
             inline: Some(piece),
@@ -286,7 +286,7 @@ impl<'r> Iterator for Chunks<'r> {
     }
 }
 
-/// Reads the chunks of an extent, each vouched for by the one before.
+/// Reads the chunks of an extent; each is verified by the checksum in the chunk before.
 struct Walk<'r> {
     reader: &'r dyn PageRead,
     reference: Reference,
@@ -329,8 +329,8 @@ impl<'r> Walk<'r> {
     }
 }
 
-/// Reads every chunk of a value, also those that hold only zeros (pages above 64 KiB), and checks
-/// whose they are and when they were written.
+/// Reads every chunk of a value, including chunks that hold only zeros (pages above 64 KiB), and checks
+/// their owner and birth.
 pub(crate) fn check_chunks(reader: &dyn PageRead, reference: Reference, owner: u64) -> Result<()> {
     let mut walk = Walk::new(reader, reference);
     while walk.index < reference.count() {

@@ -1,14 +1,15 @@
-//! The way of one key through a page, in as few steps as can be: for gets.
+//! Searches one key in a page in as few steps as possible: for point gets.
 //!
-//! What is answered here is what `Node` answers. A page is looked at where it lies, nothing of it is kept, and what is found comes back in
-//! registers: a `Node` that is handed to a function is written to memory first, and so is a `Result`, and a get that finds its page in the
-//! cache spent half of its time on that.
+//! The results are the same as with `Node`. The code reads the page in place, keeps nothing of it, and returns its
+//! result in registers. A `Node` that is passed to a function is first written to memory, and so is a `Result`; a get
+//! that found its page in the cache spent half of its time on that.
 //!
-//! Only what nearly all pages are is known here: keys that lie in the page, heads that tell them apart, offsets of two bytes. Anything else,
-//! damage too, is `None` or `Row::Unclear`: who asked takes the page apart as a `Node` then, which tells what it is.
+//! Only the common case of a page is handled: keys that lie in the page, heads that distinguish them, offsets of two
+//! bytes. Everything else, including damage, returns `None` or `Row::Unclear`: the caller then opens the page as a
+//! `Node`, which finds the cause.
 //!
-//! Of a row that is there nothing is computed from the lengths in its cell that the key tells as well. So the processor asks for the value,
-//! often in the next cache line, while it still waits for the cell.
+//! The position of the value is computed from the length of the searched key, not from the key length in the cell. So
+//! the processor can fetch the value, often in the next cache line, while it still waits for the cell.
 
 use crate::page::header::Shape;
 use crate::page::layout::{
@@ -21,23 +22,23 @@ use std::ops::Range;
 use tidalite_base::get_u16;
 use tidalite_pager::Ptr;
 
-/// What a leaf has of a key.
+/// Result of searching a key in a leaf.
 pub(crate) enum Row {
-    /// Tag and place of its payload.
+    /// Tag and range of its payload.
     There(u32, Range<usize>),
     NotThere,
-    /// To be asked for in another way.
+    /// To be searched with `Node`.
     Unclear,
 }
 
-/// Numbers below this take one byte.
+/// Varints below this take one byte.
 const SHORT: u8 = 0x80;
-/// Bytes of keys that are compared eight at a time.
+/// Keys are compared in words of this many bytes.
 const WORD: usize = 8;
-/// Longer ones are compared by a call.
+/// Longer keys are compared by a call.
 const WORDS_BYTES_MAX: usize = 8 * WORD;
 
-/// Whether both are the same bytes.
+/// Whether both slices are equal.
 #[inline(always)]
 fn same(one: &[u8], other: &[u8]) -> bool {
     let len = one.len();
@@ -59,11 +60,11 @@ fn same(one: &[u8], other: &[u8]) -> bool {
         }
         at += WORD;
     }
-    // The last word, which may overlap the one before.
+    // The last word may overlap the one before.
     word(one, len - WORD) == word(other, len - WORD)
 }
 
-/// What follows the prefix of a page. `None`: the key begins otherwise.
+/// The part of the key after the page's prefix. `None` if the key does not begin with the prefix.
 #[inline(always)]
 fn suffix_of<'k>(page: &[u8], shape: &Shape, key: &'k [u8]) -> Option<&'k [u8]> {
     let len = shape.heads - PREFIX_AT;
@@ -90,7 +91,7 @@ fn heads_of<'p>(page: &'p [u8], shape: &Shape) -> Option<&'p [[u8; HEAD_BYTES]]>
     Some(heads.as_chunks().0)
 }
 
-/// Where the cell of an entry begins.
+/// Offset of the cell of an entry.
 #[inline(always)]
 fn offset_of(page: &[u8], shape: &Shape, index: usize) -> Option<usize> {
     let slot = shape.slots_end - 2 * (shape.count - index);
@@ -113,7 +114,7 @@ fn key_at<'p>(page: &'p [u8], shape: &Shape, index: usize) -> Option<&'p [u8]> {
     rest.get(..usize::from(len))
 }
 
-/// Among entries with the head of `suffix`, from `index` on: the first that is not below it, and whether it equals it.
+/// Among entries with the head of `suffix`, from `index` on: the first that is not below it, and whether it is equal.
 #[inline(never)]
 fn among_equals(
     page: &[u8],
@@ -137,7 +138,7 @@ fn among_equals(
     Some((low, false))
 }
 
-/// The child of a branch of this level that would have `key`.
+/// The child, in a branch of this level, whose subtree would hold `key`.
 #[inline(always)]
 pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, usize)> {
     let shape = Shape::whole(page, level)?;
@@ -147,7 +148,7 @@ pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, 
     let suffix = suffix_of(page, &shape, key)?;
     let heads = heads_of(page, &shape)?;
     let head = head_of(suffix);
-    // The first key stands for "below everything" and takes no part.
+    // The first key means "below everything" and is not compared.
     let first = 1 + first_head(heads.get(1..)?, |found| found < head);
     let mut index = first - 1;
     if let Some(next) = heads.get(first)
@@ -162,7 +163,7 @@ pub(crate) fn child_towards(page: &[u8], level: u8, key: &[u8]) -> Option<(Ptr, 
     (!ptr.is_null()).then_some((ptr, slots_ahead(level, rows)))
 }
 
-/// What a leaf has of `key`.
+/// Searches `key` in a leaf.
 #[inline(always)]
 pub(crate) fn row_of(page: &[u8], key: &[u8]) -> Row {
     row(page, key).unwrap_or(Row::Unclear)

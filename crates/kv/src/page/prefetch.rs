@@ -1,22 +1,23 @@
-//! How much of a page the processor is asked for before it is looked at.
+//! Amount of a page to prefetch into the processor's cache before it is read.
 //!
-//! The header says where the slots are, and they where the cell is. A page that is not in the processor's cache so costs three waits one
-//! after the other, unless header and slots are asked for together as soon as it is known which page comes next.
+//! The header gives the place of the slots, and a slot the place of its cell. A page that is not in the processor's
+//! cache thus costs three waits in sequence, unless header and slots are prefetched together as soon as the next page
+//! is known.
 
 use crate::page::layout::{NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
 use tidalite_base::prefetch;
 
-/// What is asked for of any page: the header, and the heads of most.
+/// Bytes prefetched of any page: the header, and in most pages the heads.
 pub(crate) const HEADS_AHEAD_BYTES: usize = 256;
-/// What is asked for of a leaf at most.
+/// Maximum bytes prefetched of a leaf.
 pub(crate) const SLOTS_AHEAD_BYTES_MAX: usize = 1024;
-/// In which steps: a loop whose end the processor guesses right for most leaves of a table.
+/// Granularity of the amount: with these steps the processor predicts the end of the loop for most leaves of a table.
 const STEP_BYTES: usize = 128;
-/// What a walk asks for of each cell: its key, and the beginning of its value.
+/// Bytes that a scan prefetches of each cell: its key, and the beginning of its value.
 pub(super) const CELL_AHEAD_BYTES: usize = 65;
 
-/// How much is asked for of a child of a branch of this level: of a leaf all slots, for its rows are counted beside the pointer to it. (In a
-/// table of multi-values pairs are counted, and too much is asked for.)
+/// Bytes to prefetch of a child of a branch of this level. For a leaf: all its slots, because its row count stands
+/// beside its pointer. (In a table of multi-values the count is of pairs, so the amount is too large.)
 #[inline(always)]
 pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
     if level != 1 {
@@ -29,7 +30,7 @@ pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
         .clamp(HEADS_AHEAD_BYTES, SLOTS_AHEAD_BYTES_MAX)
 }
 
-/// Asks for so much of a page. What is asked for of each page hangs on nothing but where it is.
+/// Prefetches this many bytes of a page. The addresses prefetched depend only on the address of the page.
 #[inline(always)]
 pub(crate) fn ask_for_slots(page: &[u8], bytes: usize) {
     prefetch(&page[..HEADS_AHEAD_BYTES.min(page.len())]);

@@ -1,9 +1,10 @@
-//! Pages asked for ahead, those side by side in one call.
+//! Read-ahead of pages; adjacent pages are requested in one call.
 
 use crate::page::node::Node;
 use tidalite_pager::{PageRead, Ptr};
 
-/// Asks for all that a branch leads to, where pages are read alone. A hint: what is wrong with it meets who reads.
+/// Requests all children of a branch, if pages are read alone. Only a hint: a damaged child is reported when it is
+/// read.
 pub(crate) fn ask_for_children<R: PageRead>(r: &R, branch: &Node<'_>) {
     if !r.reads_alone() {
         return;
@@ -14,7 +15,7 @@ pub(crate) fn ask_for_children<R: PageRead>(r: &R, branch: &Node<'_>) {
     runs.ask(r);
 }
 
-/// Pages that lie side by side, in either order, are asked for together.
+/// Combines adjacent pages, in either order, into one request.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     from: u64,
@@ -22,7 +23,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Takes a page in, after asking for those before if it is not beside them.
+    /// Adds a page; if it is not adjacent to the pages before, those are requested first.
     pub(crate) fn add<R: PageRead>(&mut self, r: &R, ptr: Ptr) {
         let end = ptr.addr.saturating_add(u64::from(ptr.len));
         if ptr.addr == self.to {
@@ -35,7 +36,7 @@ impl Runs {
         }
     }
 
-    /// Asks for what was taken in.
+    /// Requests the pages that were added.
     pub(crate) fn ask<R: PageRead>(&mut self, r: &R) {
         if self.to > self.from {
             r.read_ahead(self.from, self.to - self.from);

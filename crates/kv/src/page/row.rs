@@ -1,4 +1,4 @@
-//! A row of a leaf by its number, taken apart in as few steps as can be: for walks.
+//! Decodes a row of a leaf by its index in as few steps as possible: for scans.
 
 use crate::page::header::Shape;
 use crate::page::layout::{offset_bytes, tag, varint};
@@ -9,24 +9,24 @@ use tidalite_base::{get_u16, get_u32, prefetch_at};
 /// Suffixes up to this length are copied as a block.
 pub(crate) const BLOCK_BYTES: usize = 32;
 
-/// Bytes of the longest beginning of a short row: two lengths, of which that of the payload may take two bytes, and a block.
+/// Bytes of the longest beginning of a short row: two lengths, the payload's in up to two bytes, and a block.
 const SHORT_BYTES: usize = 1 + 2 + BLOCK_BYTES;
 
 /// A row whose key is short.
 pub(crate) struct ShortRow<'p> {
     pub(crate) tag: u32,
-    /// The suffix and what lies behind it.
+    /// The suffix and the bytes after it.
     pub(crate) suffix: &'p [u8; BLOCK_BYTES],
     pub(crate) suffix_len: usize,
-    /// Where the payload begins in the page.
+    /// Offset of the payload in the page.
     pub(crate) payload_at: usize,
     /// Bytes of the cell.
     pub(crate) bytes: usize,
 }
 
 impl<'p> ShortRow<'p> {
-    /// The row of a leaf with cells from `heap` on whose offset, of two bytes, lies at `slot`. `None`: it is no short one, or lies within
-    /// the last bytes of the page, or the page is damaged. Checks what `plain_row` does.
+    /// The row of a leaf with cells from `heap` on whose two-byte offset lies at `slot`. `None` if it is not short, or
+    /// lies within the last bytes of the page, or the page is damaged. Makes the same checks as `plain_row`.
     #[inline(always)]
     pub(crate) fn at(page: &'p [u8], heap: usize, slot: usize) -> Option<Self> {
         let offset = page.get(slot..)?.first_chunk()?;
@@ -59,7 +59,7 @@ impl<'p> ShortRow<'p> {
 }
 
 impl Shape {
-    /// Where the cell of row `index` begins, if there is one; perhaps not among the cells.
+    /// Offset of the cell of row `index`, if there is one; not checked to lie among the cells.
     #[inline(always)]
     fn row_offset(&self, page: &[u8], index: usize) -> Option<usize> {
         if index >= self.count {
@@ -73,8 +73,8 @@ impl Shape {
         })
     }
 
-    /// Tag, place of the suffix, and place of the payload of row `index` of a leaf. `None`: there is no such row, or its key is spilled,
-    /// or the page is damaged.
+    /// Tag, range of the suffix, and offset of the payload of row `index` of a leaf. `None` for a missing row, a
+    /// spilled key, or a damaged page.
     #[inline(always)]
     pub(crate) fn plain_row(
         &self,
@@ -98,8 +98,8 @@ impl Shape {
         (payload_at + tag::len(tag) <= page.len()).then_some((tag, at..payload_at, payload_at))
     }
 
-    /// Asks the processor for the beginnings of cells: of each the line in which it begins, and that in which it ends if it is as long as
-    /// the others, or the next.
+    /// Prefetches the beginnings of cells: for each, the cache line in which it begins, and the line in which a cell of
+    /// average length (at most `CELL_AHEAD_BYTES`) would end.
     #[inline(always)]
     pub(crate) fn ask_for_rows(&self, page: &[u8], rows: Range<usize>) {
         let cells = page.len().saturating_sub(self.heap + self.dead);
@@ -112,7 +112,7 @@ impl Shape {
         }
     }
 
-    /// Asks the processor for the beginning of a cell.
+    /// Prefetches the beginning of a cell.
     #[inline(always)]
     pub(crate) fn ask_for(&self, page: &[u8], index: usize) {
         if let Some(offset) = self.row_offset(page, index) {

@@ -1,4 +1,4 @@
-//! Number of rows that an entry of a leaf counts as. A nested table stores its count in its first bytes, or beside its root.
+//! Number of rows that a leaf entry counts as. A nested table stores its count in its first bytes, or beside its root.
 
 use crate::page::layout::{CHILD_BYTES, Payload, child_rows, tag, varint};
 
@@ -6,10 +6,10 @@ use crate::page::layout::{CHILD_BYTES, Payload, child_rows, tag, varint};
 pub(crate) const CELLS: u8 = 0;
 /// Form of an inline table: keys of one length, without payloads.
 pub(crate) const PACKED: u8 = 1;
-/// Flag of either form: the sequence has begun.
+/// Flag of either form: a sequence number is stored.
 pub(crate) const BEGUN: u8 = 2;
 
-/// Rows of an entry of a table of multi-values.
+/// Number of rows of an entry of a table of multi-values.
 pub(crate) fn weight(payload: Payload<'_>) -> u64 {
     match tag::kind(payload.tag) {
         tag::NESTED => count(payload.bytes),
@@ -21,13 +21,13 @@ pub(crate) fn weight(payload: Payload<'_>) -> u64 {
     }
 }
 
-/// How many entries a small table says that it has.
+/// Number of entries that the header of an inline table claims.
 pub(crate) fn count(bytes: &[u8]) -> u64 {
     let count = head(bytes).and_then(|(_, _, at)| varint(bytes, at));
     count.map_or(0, |(count, _)| u64::from(count))
 }
 
-/// Whether the keys are packed, the sequence, and where the number of entries stands.
+/// Whether the keys are packed, the sequence number, and the offset of the number of entries.
 pub(crate) fn head(bytes: &[u8]) -> Option<(bool, u64, usize)> {
     let form = *bytes.first()?;
     let (sequence, at) = match form & BEGUN {

@@ -1,4 +1,4 @@
-//! Looking for a key in one page: by heads first, by suffixes where heads are equal.
+//! Searches a key in one page: first by heads, then by suffixes if heads are equal.
 
 use crate::page::key;
 use crate::page::layout::{HEAD_BYTES, head_of};
@@ -6,12 +6,12 @@ use crate::page::node::Node;
 use std::cmp::Ordering;
 use tidalite_pager::{PageRead, Result};
 
-/// Heads that are counted rather than searched: those of a full page of 4 KiB.
+/// Up to this many heads are counted rather than searched: the heads of a full page of 4 KiB.
 const HEADS_COUNTED: usize = 256;
 
 impl Node<'_> {
-    /// The first entry at or after `from` whose key is not below `key`, and whether it equals it.
-    /// Entries before `from` are taken to be below. `None`: a spilled key is in the way.
+    /// The first entry at or after `from` whose key is not below `key`, and whether it is equal.
+    /// Entries before `from` are assumed to be below. `None` if the search meets a spilled key.
     #[inline]
     fn search(&self, key: &[u8], from: usize) -> Result<Option<(usize, bool)>> {
         let prefix = self.prefix();
@@ -24,7 +24,7 @@ impl Node<'_> {
         if low == self.count() || self.head(low) != head {
             return Ok(Some((low, false)));
         }
-        // Heads seldom repeat; where they do, their stretch is searched by whole suffixes.
+        // Equal heads are rare; a run of them is searched by whole suffixes.
         let mut high = low + 1;
         if high < self.count() && self.head(high) == head {
             high = self.first_head(high, self.count(), |found| found <= head);
@@ -44,7 +44,7 @@ impl Node<'_> {
         Ok(Some((low, false)))
     }
 
-    /// As `search`, reading the rests of spilled keys where their first bytes decide nothing.
+    /// As `search`, but reads the rests of spilled keys when their first bytes are equal.
     #[cold]
     fn search_spilled(&self, r: &dyn PageRead, key: &[u8], from: usize) -> Result<(usize, bool)> {
         let (mut low, mut high) = (from, self.count());
@@ -59,7 +59,7 @@ impl Node<'_> {
             let order = if cell.rest.is_empty() {
                 cell.suffix.cmp(suffix)
             } else if suffix.len() <= first {
-                // The cell's key is longer than what it shows here.
+                // The cell's key is longer than its part in the page.
                 cell.suffix.cmp(suffix).then(Ordering::Greater)
             } else {
                 match cell.suffix.cmp(&suffix[..first]) {
@@ -88,7 +88,7 @@ impl Node<'_> {
         from + first_head(heads, below)
     }
 
-    /// Leaf: the first entry that is not below `key`, and whether it is `key`.
+    /// Leaf: the first entry that is not below `key`, and whether it equals `key`.
     #[inline]
     pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<(usize, bool)> {
         match self.search(key, 0)? {
@@ -97,7 +97,7 @@ impl Node<'_> {
         }
     }
 
-    /// As `find` without a reader; `None`: one is needed.
+    /// As `find` without a reader; `None` if one is needed.
     #[inline]
     pub(crate) fn find_plain(&self, key: &[u8]) -> Result<Option<(usize, bool)>> {
         self.search(key, 0)
@@ -113,7 +113,7 @@ impl Node<'_> {
         Ok(if found { index } else { index - 1 })
     }
 
-    /// As `find_child` without a reader; `None`: one is needed.
+    /// As `find_child` without a reader; `None` if one is needed.
     #[inline]
     pub(crate) fn find_plain_child(&self, key: &[u8]) -> Result<Option<usize>> {
         let found = self.search(key, 1)?;
@@ -121,7 +121,7 @@ impl Node<'_> {
     }
 }
 
-/// The first head that is not `below`; those that are come first.
+/// The first head that is not `below`. All heads for which `below` is true come first.
 #[inline(always)]
 pub(super) fn first_head(heads: &[[u8; HEAD_BYTES]], below: impl Fn(u32) -> bool) -> usize {
     let mut base = 0;
@@ -133,8 +133,8 @@ pub(super) fn first_head(heads: &[[u8; HEAD_BYTES]], below: impl Fn(u32) -> bool
         base += if jump { half } else { 0 };
         left -= half;
     }
-    // The rest is counted, in vector registers: no load waits for the one before, so a page that
-    // is not in the processor's cache costs one wait and not one for each step of a search.
+    // The remaining heads are counted in vector registers: no load waits for the one before, so a page that
+    // is not in the processor's cache costs one wait instead of one per step of a search.
     let rest = &heads[base..base + left];
     let counted = rest
         .iter()

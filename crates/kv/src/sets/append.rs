@@ -1,14 +1,15 @@
-//! Putting many pairs in at once; those that ascend behind the last one are laid out set by set and leaf by leaf.
+//! Bulk insert of pairs; pairs that ascend after the last one are laid out set by set and leaf by leaf.
 //!
 //! ```text
-//! pairs ──> the values of one key ──────> its row, behind the row before it (append)
-//!                │ more than a quarter of a page
-//!                └─> rows of a table of their own (append) ──> its root, in the row
+//! pairs ──> the values of one key ──────> its row, after the row before it (append)
+//!             │ more than a quarter of a page
+//!             └─> rows of a table of their own (append) ──> its root, in the row
 //! ```
 //!
 //! Invariants
-//! 1. The values that are held are those of `key`, ascending; nothing of them is in the table yet, nor in `set`, which has those before them.
-//! 2. What `place` and `set` hold back is in the table after `finish`.
+//! 1. The buffered values belong to `key` and ascend; none of them is yet in the table, nor in `set`, which has the
+//!    values before them.
+//! 2. After `finish` the table contains all rows that `place` and `set` held back.
 
 use crate::bulk::append::{Place, PutRow};
 use crate::inline::inline_table::Keys;
@@ -20,12 +21,12 @@ use crate::table::free::Old;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageWrite, Result};
 
-/// Pairs on their way into a table.
+/// Pairs being inserted into a table.
 struct Gathering<'t> {
     tree: &'t mut Tree,
-    /// Where the next key's row may go.
+    /// The append position for the next key's row.
     place: Place,
-    /// The key whose values are gathered.
+    /// The key whose values are collected.
     key: Option<Vec<u8>>,
     values: Keys,
     set: Option<LargeSet>,
@@ -40,15 +41,16 @@ struct LargeSet {
 }
 
 impl Pairs<'_> {
-    /// Puts many pairs in; returns how many were new. The values of a key that come one after the other are put in together. Pairs that ascend
-    /// beyond the last one are packed tightly and quickly.
+    /// Inserts many pairs; returns the number of new ones. Consecutive values of a key are inserted together. Pairs
+    /// that ascend beyond the last one are packed tightly and quickly.
     ///
     /// # Errors
-    /// As for `insert`, but a `Limit` error comes after the pairs before it.
+    /// As for `insert`, but after a `Limit` error the pairs before it are inserted.
     ///
     /// # Cost
-    /// Ascending: a copy of each pair, no descent and no search; leaves are filled to the last row that fits, those of sets that have pages of
-    /// their own too. Else as many calls of `insert`, or fewer: the set of a key is changed once.
+    /// Ascending: a copy of each pair, without descent or search; leaves are filled to the last row that fits, and so
+    /// are the leaves of sets with pages of their own. Otherwise as many calls of `insert`, or fewer: consecutive
+    /// values change the set of their key once.
     pub fn extend<W, K, V>(
         &mut self,
         w: &mut W,
@@ -66,10 +68,10 @@ impl Pairs<'_> {
         })
     }
 
-    /// As `extend`, of pairs that `feed` lends one after the other to what it is given; so they need no memory of their own.
+    /// As `extend`, for pairs that `feed` lends one by one to its callback; they need no memory of their own.
     ///
     /// # Errors
-    /// As for `extend`, and what `feed` returns: the pairs before it are there.
+    /// As for `extend`, and errors of `feed`: the pairs before the error are inserted.
     pub fn extend_lent<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -122,7 +124,7 @@ impl Gathering<'_> {
         own.extend_from_slice(key);
     }
 
-    /// Moves the values that are held into a set with pages of its own.
+    /// Moves the buffered values into a set with pages of its own.
     fn enlarge<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         let Some(key) = &self.key else {
             return Ok(());
@@ -152,7 +154,7 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Puts the values that are held into the table, under their key.
+    /// Writes the buffered values to the table, under their key.
     fn put_set<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         let Some(key) = self.key.take() else {
             return Ok(());
@@ -195,7 +197,7 @@ impl Gathering<'_> {
                 return Ok(());
             }
         }
-        // The key is there already, or its row does not simply follow.
+        // The key exists already, or its row does not simply follow.
         self.tree.settle(w, std::mem::take(&mut self.place))?;
         let mut pairs = self.tree.pairs();
         match one {
@@ -209,7 +211,7 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Leaves the table whole.
+    /// Writes all buffered values and completes the table.
     fn finish<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
         self.put_set(w)?;
         self.tree.settle(w, self.place)

@@ -1,4 +1,4 @@
-//! Pairs that are put in one by one behind the last one: an [`Ending`] remembers where that is, in the table and in the set of its last key.
+//! Appending pairs one by one: an [`Ending`] remembers the append position in the table and in the set of its last key.
 
 use crate::bulk::append_cursor::{Ending, Place};
 use crate::bulk::leaf_builder::Filling;
@@ -14,24 +14,24 @@ use crate::table::tree::{LEADS_ON, Tree};
 use std::cmp::Ordering;
 use tidalite_pager::{PageWrite, Result};
 
-/// What became of a pair where the last one is known.
+/// Result of inserting a pair at a remembered append position.
 enum Near {
     Done,
     /// Done, and the row has moved to another leaf.
     Moved,
     NotBehind,
-    /// It is to go elsewhere, or does not go in as easily: nothing has changed.
+    /// It belongs elsewhere, or needs a more expensive insert: nothing has changed.
     Elsewhere,
 }
 
 impl Pairs<'_> {
-    /// As `insert`, with a hint: pairs that ascend behind the last one need neither descent nor search.
+    /// As `insert`, with a hint: pairs that ascend after the last one need neither descent nor search.
     ///
     /// # Errors
     /// As for `insert`.
     ///
     /// # Cost
-    /// Behind the last pair: a copy, and a count in each branch above. Of a small set its row is written again.
+    /// After the last pair: a copy, and a count in each branch above. For an inline set, its row is rewritten.
     pub fn insert_near_end<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -43,7 +43,8 @@ impl Pairs<'_> {
         Ok(put != Put::There)
     }
 
-    /// Puts a pair in behind all others; false, and nothing changed, when it is not above the last one. `ending` is as for `insert_near_end`.
+    /// Inserts a pair after all others; false, with nothing changed, if it is not above the last one. `ending` is as
+    /// for `insert_near_end`.
     ///
     /// # Errors
     /// As for `insert`.
@@ -58,8 +59,8 @@ impl Pairs<'_> {
         Ok(matches!(put, Put::New { .. }))
     }
 
-    /// Puts a value in behind all others of its key; false, and nothing changed, when it is not above the key's last one. `ending` is as for
-    /// `insert_near_end`.
+    /// Inserts a value after all others of its key; false, with nothing changed, if it is not above the key's last
+    /// value. `ending` is as for `insert_near_end`.
     ///
     /// # Errors
     /// As for `insert`.
@@ -134,7 +135,7 @@ impl Pairs<'_> {
         Ok(Near::Done)
     }
 
-    /// Puts a value in behind all others of the last key.
+    /// Inserts a value after all others of the last key.
     fn put_into_last<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -150,7 +151,7 @@ impl Pairs<'_> {
             return Ok(Near::Elsewhere);
         }
         let not_behind = match order {
-            // Perhaps it is there.
+            // The value may exist.
             Order::Any => Near::Elsewhere,
             Order::InKey | Order::InTable => Near::NotBehind,
         };
@@ -176,7 +177,7 @@ impl Pairs<'_> {
         if edit::overwrite(page, at, index, payload)? {
             return Ok(Near::Done);
         }
-        // The last row put in is the lowest cell: what it took is free again.
+        // The row inserted last is the lowest cell, so its space becomes free again.
         edit::remove(page, 0, at, index)?;
         let key = Key::plain(&place.last_key);
         if edit::try_insert(page, 0, at, index, key, payload)? == Placed::Yes {

@@ -1,10 +1,10 @@
-//! A place among the pairs of a table of multi-values.
+//! A position among the pairs of a table of multi-values.
 //!
 //! Invariants
-//! 1. `inner` is the set of the key that `outer` is at, and stands at one of its values; or it is none, and `outer` is off the table or at a
-//!    key that a move among values went past.
-//! 2. A move to exactly one thing that is not there leaves the cursor where the move to what comes next (or, downwards, before) would: so a
-//!    step from there goes on without leaving a pair out.
+//! 1. `inner` is the set of the current key of `outer`, positioned at one of its values; or it is `None`, and `outer`
+//!    is off the table or at a key that a seek for a value has passed.
+//! 2. A seek for an exact key or pair that does not exist leaves the cursor where the seek to the next pair (or,
+//!    downwards, to the previous) would. So a step from there skips no pair.
 
 use crate::bulk::append::PutRow;
 use crate::cursor::tree_cursor::Cursor;
@@ -27,28 +27,28 @@ impl Tree {
 
 enum Inner<'r, R> {
     None,
-    /// The row's value.
+    /// The row's single value.
     One,
     Packed(Packed<'r>),
     Set(u64, Box<Cursor<'r, R>>),
 }
 
-/// Steps through the pairs of a table of multi-values.
+/// A cursor over the pairs of a table of multi-values.
 ///
-/// Every move returns whether the cursor is at a pair afterwards. A move among the values of a key that finds none
-/// (`next_dup`, `previous_dup`) leaves the cursor where it was.
+/// Every move returns whether the cursor is at a pair afterwards. If a move among the values of a key (`next_dup`,
+/// `previous_dup`) finds no value, it leaves the cursor where it was.
 pub struct PairCursor<'r, R> {
     outer: Cursor<'r, R>,
     inner: Inner<'r, R>,
 }
 
-/// Which value of a key to take.
+/// The value of a key to move to.
 enum To<'v> {
     First,
     Last,
     Ge(&'v [u8]),
     Le(&'v [u8]),
-    /// The one that has this many of its set before it.
+    /// The value with this many values of its set before it.
     Nth(u64),
 }
 
@@ -68,19 +68,20 @@ impl<R> Clone for PairCursor<'_, R> {
 }
 
 impl<'r, R: PageRead> PairCursor<'r, R> {
-    /// Back to before the first pair, of the same table as it is now or of another, in the same pages or in others.
+    /// Resets the cursor to before the first pair, of this version of the table or of any other table, in the same
+    /// pages or others.
     pub fn renew(&mut self, tree: &Tree, r: &'r R) {
         self.outer.renew(tree, r);
         self.inner = Inner::None;
     }
 
-    /// True when the cursor is at a pair.
+    /// True if the cursor is at a pair.
     #[must_use]
     pub fn is_at_row(&self) -> bool {
         !matches!(self.inner, Inner::None)
     }
 
-    /// The key here.
+    /// The current key.
     ///
     /// # Panics
     /// When the cursor is not at a pair.
@@ -89,7 +90,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.outer.key()
     }
 
-    /// The value here.
+    /// The current value.
     ///
     /// # Panics
     /// When the cursor is not at a pair.
@@ -103,7 +104,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// How many values the key here has. Reads nothing.
+    /// Number of values of the current key. Reads nothing.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.inner {
@@ -114,7 +115,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// Takes the set of the key that `outer` is at; false where it has no such value.
+    /// Enters the set of the current key of `outer`, at a value; false if it has no such value.
     fn enter(&mut self, there: bool, to: &To<'_>) -> Result<bool> {
         self.inner = Inner::None;
         let Some((tag, bytes)) = self.outer.payload().filter(|_| there) else {
@@ -165,16 +166,16 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// To the first pair.
+    /// Moves to the first pair.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`, here and below.
+    /// `Corrupt`, `Io`, for this and all other moves.
     pub fn first(&mut self) -> Result<bool> {
         let there = self.outer.first()?;
         self.enter(there, &To::First)
     }
 
-    /// To the last pair.
+    /// Moves to the last pair.
     ///
     /// # Errors
     /// As for `first`.
@@ -183,7 +184,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::Last)
     }
 
-    /// To the next pair, of this key or the next.
+    /// Moves to the next pair, of this key or the next key.
     ///
     /// # Errors
     /// As for `first`.
@@ -195,7 +196,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.next_dup()? || self.next_nodup()?)
     }
 
-    /// To the pair before, of this key or the one before.
+    /// Moves to the previous pair, of this key or the previous key.
     ///
     /// # Errors
     /// As for `first`.
@@ -203,7 +204,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.previous_dup()? || self.previous_nodup()?)
     }
 
-    /// To the next value of this key; false, and no move, at its last.
+    /// Moves to the next value of this key; false, without a move, at its last value.
     ///
     /// # Errors
     /// As for `first`.
@@ -215,7 +216,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// To the value before of this key; false, and no move, at its first.
+    /// Moves to the previous value of this key; false, without a move, at its first value.
     ///
     /// # Errors
     /// As for `first`.
@@ -227,7 +228,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// To the first value of the next key.
+    /// Moves to the first value of the next key.
     ///
     /// # Errors
     /// As for `first`.
@@ -237,7 +238,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::First)
     }
 
-    /// To the last value of the key before.
+    /// Moves to the last value of the previous key.
     ///
     /// # Errors
     /// As for `first`.
@@ -247,7 +248,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::Last)
     }
 
-    /// To the first value of this key.
+    /// Moves to the first value of this key.
     ///
     /// # Errors
     /// As for `first`.
@@ -256,7 +257,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::First)
     }
 
-    /// To the last value of this key.
+    /// Moves to the last value of this key.
     ///
     /// # Errors
     /// As for `first`.
@@ -265,7 +266,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::Last)
     }
 
-    /// To the first value of exactly this key; without it the cursor stands where `seek_key_ge` leaves it, and the answer is false.
+    /// Moves to the first value of exactly this key. If the key does not exist, the cursor stands where `seek_key_ge`
+    /// leaves it, and the result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -275,7 +277,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(there)
     }
 
-    /// To the first value of the first key above `key`.
+    /// Moves to the first value of the first key above `key`.
     ///
     /// # Errors
     /// As for `first`.
@@ -284,7 +286,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::First)
     }
 
-    /// To the last value of the last key that is not above `key`.
+    /// Moves to the last value of the last key that is not above `key`.
     ///
     /// # Errors
     /// As for `first`.
@@ -293,7 +295,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::Last)
     }
 
-    /// To the last value of the last key below `key`.
+    /// Moves to the last value of the last key below `key`.
     ///
     /// # Errors
     /// As for `first`.
@@ -302,7 +304,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::Last)
     }
 
-    /// To the first value of the first key that is not below `key`.
+    /// Moves to the first value of the first key that is not below `key`.
     ///
     /// # Errors
     /// As for `first`.
@@ -311,7 +313,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::First)
     }
 
-    /// To exactly this pair; without it the cursor stands where `seek_ge` leaves it, and the answer is false.
+    /// Moves to exactly this pair. If it does not exist, the cursor stands where `seek_ge` leaves it, and the result is
+    /// false.
     ///
     /// # Errors
     /// As for `first`.
@@ -319,8 +322,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_ge(key, value)? && self.key() == key && self.value() == value)
     }
 
-    /// Of exactly this key, to the first value that is not below `value`; without one the cursor stands where `seek_ge` leaves it, and the
-    /// answer is false. So it is with the three that follow, and the moves that they name.
+    /// Moves to the first value of exactly this key that is not below `value`. Without one, the cursor stands
+    /// where `seek_ge` leaves it, and the result is false. The next three functions behave likewise.
     ///
     /// # Errors
     /// As for `first`.
@@ -328,7 +331,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_ge(key, value)? && self.key() == key)
     }
 
-    /// Of exactly this key, to the first value above `value`; else as `seek_gt`.
+    /// Moves to the first value of exactly this key above `value`; else as `seek_gt`.
     ///
     /// # Errors
     /// As for `first`.
@@ -336,7 +339,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_gt(key, value)? && self.key() == key)
     }
 
-    /// Of exactly this key, to the last value that is not above `value`; else as `seek_le`.
+    /// Moves to the last value of exactly this key that is not above `value`; else as `seek_le`.
     ///
     /// # Errors
     /// As for `first`.
@@ -344,7 +347,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_le(key, value)? && self.key() == key)
     }
 
-    /// Of exactly this key, to the last value below `value`; else as `seek_lt`.
+    /// Moves to the last value of exactly this key below `value`; else as `seek_lt`.
     ///
     /// # Errors
     /// As for `first`.
@@ -352,7 +355,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.seek_lt(key, value)? && self.key() == key)
     }
 
-    /// To the first pair that is not below (key, value).
+    /// Moves to the first pair that is not below (key, value).
     ///
     /// # Errors
     /// As for `first`.
@@ -366,7 +369,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.enter(true, &To::Ge(value))? || self.next_nodup()?)
     }
 
-    /// To the first pair above (key, value).
+    /// Moves to the first pair above (key, value).
     ///
     /// # Errors
     /// As for `first`.
@@ -377,13 +380,13 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.is_at_row())
     }
 
-    /// To the pair that has this many pairs before it.
+    /// Moves to the pair that has this many pairs before it.
     ///
     /// # Errors
     /// As for `first`.
     ///
     /// # Cost
-    /// One page a level of the table, and of the key's set.
+    /// One page per level of the table, and of the key's set.
     pub fn select(&mut self, rank: u64) -> Result<bool> {
         match self.outer.select_within(rank)? {
             Some(within) => self.enter(true, &To::Nth(within)),
@@ -391,7 +394,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// To the first value of the key that has the pair with this many pairs before it.
+    /// Moves to the first value of the key of the pair with this many pairs before it.
     ///
     /// # Errors
     /// As for `first`.
@@ -400,8 +403,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         self.enter(there, &To::First)
     }
 
-    /// Of exactly this key, to the value that has this many of its values before it; without one the cursor stands at the first pair behind,
-    /// and the answer is false.
+    /// Moves to the value of exactly this key that has this many of its values before it. Without one, the cursor
+    /// stands at the next pair, and the result is false.
     ///
     /// # Errors
     /// As for `first`.
@@ -417,7 +420,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(false)
     }
 
-    /// To the last pair that is not above (key, value).
+    /// Moves to the last pair that is not above (key, value).
     ///
     /// # Errors
     /// As for `first`.
@@ -431,7 +434,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(self.enter(true, &To::Le(value))? || self.previous_nodup()?)
     }
 
-    /// To the last pair below (key, value).
+    /// Moves to the last pair below (key, value).
     ///
     /// # Errors
     /// As for `first`.
@@ -476,13 +479,14 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         }
     }
 
-    /// True when a step forward ran off the end.
+    /// True if a step forward ran off the end.
     #[must_use]
     pub fn eof(&self) -> bool {
         !self.is_at_row() && self.outer.eof()
     }
 
-    /// Gives `take` the values of this key from here on, at most `most`; the cursor is at the last one given.
+    /// Passes at most `most` values of this key to `take`, from the current one on; the cursor ends at the last value
+    /// passed.
     ///
     /// # Errors
     /// As for `first`.
@@ -499,10 +503,11 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         Ok(given)
     }
 
-    /// Gives `take` every pair from here on; the cursor is behind the last one then. Where `take` fails it is at some pair of the key that was given.
+    /// Passes every pair from the current one on to `take`; the cursor ends after the last pair. If `take` fails, the
+    /// cursor is at some pair of the key that was passed.
     ///
     /// # Errors
-    /// As for `first`, and what `take` returns.
+    /// As for `first`, and errors of `take`.
     pub fn each(&mut self, take: &mut PutRow<'_>) -> Result<()> {
         while self.is_at_row() {
             match &self.inner {

@@ -1,7 +1,7 @@
-//! Tables of multi-values: each key has a sorted set of values, and a place in the table is a pair.
+//! Tables of multi-values: each key has a sorted set of values, and a row of the table is a pair.
 //!
 //! The set of a key is a nested table whose keys are the values: one value lies in the row itself, a few lie packed
-//! beside each other in the leaf, many have pages of their own. Branches count pairs.
+//! in the leaf, many have pages of their own. Branches count pairs.
 
 use crate::bulk::append::inline;
 use crate::error::damaged;
@@ -13,22 +13,22 @@ use crate::table::free::Old;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// The operations of a table of multi-values. All panic on a table that is none.
+/// The operations of a table of multi-values; see [`Tree::pairs`].
 pub struct Pairs<'t> {
     pub(crate) tree: &'t mut Tree,
 }
 
-/// Where a pair may go.
+/// Allowed positions of a new pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Any,
-    /// Behind the other values of its key.
+    /// After the other values of its key.
     InKey,
-    /// Behind all pairs of the table.
+    /// After all pairs of the table.
     InTable,
 }
 
-/// What became of a pair.
+/// Result of inserting a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
     New {
@@ -36,23 +36,23 @@ pub(crate) enum Put {
         last: bool,
     },
     There,
-    /// It is not behind what it was to be behind: nothing has changed.
+    /// The pair would not be in the allowed position: nothing has changed.
     NotBehind,
 }
 
-/// A set with a value more, as its row tells.
+/// A set after adding one value, as far as its row shows.
 pub(crate) enum Grown {
     There,
-    /// What the row holds; the value is above the others or not.
+    /// The new contents of the row; `last`: the value is above the others.
     Row {
         bytes: Vec<u8>,
         last: bool,
     },
-    /// The set has pages of its own: these bytes of its root.
+    /// The set has pages of its own; these are the bytes of its root.
     Pages(Vec<u8>),
 }
 
-/// The set of a row, with `value` in it.
+/// Adds `value` to the set of a row.
 pub(crate) fn grown(set: Payload<'_>, value: &[u8], at: u64) -> Result<Grown> {
     match tag::kind(set.tag) {
         tag::INLINE if set.bytes == value => Ok(Grown::There),
@@ -83,7 +83,7 @@ pub(crate) fn grown(set: Payload<'_>, value: &[u8], at: u64) -> Result<Grown> {
     }
 }
 
-/// The payload of a key's only value, when it fits the row.
+/// The payload of a key's only value, if it fits the row.
 pub(crate) fn only<'v>(page_size: usize, key_len: usize, value: &'v [u8]) -> Option<Payload<'v>> {
     let payload = inline(value);
     let row = cell_size(true, key::stored_bytes(page_size, key_len), payload);
@@ -91,16 +91,16 @@ pub(crate) fn only<'v>(page_size: usize, key_len: usize, value: &'v [u8]) -> Opt
 }
 
 impl Tree {
-    /// The table as one of pairs, for changing.
+    /// Access to the pairs of the table, for changing.
     ///
     /// # Panics
-    /// When it was not made by `new_multi`.
+    /// If the table was not created by `new_multi`.
     pub fn pairs(&mut self) -> Pairs<'_> {
         assert!(self.is_multi(), "a table of multi-values");
         Pairs { tree: self }
     }
 
-    /// Values of a key. Costs one page a level.
+    /// Number of values of a key. Costs one page per level.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -111,7 +111,7 @@ impl Tree {
 }
 
 impl Pairs<'_> {
-    /// Changes the set of a key; `change` returns what it did.
+    /// Changes the set of a key; returns the result of `change`.
     pub(crate) fn change<W: PageWrite, T>(
         &mut self,
         w: &mut W,
@@ -139,14 +139,14 @@ impl Pairs<'_> {
         Ok(done)
     }
 
-    /// Puts a pair in; true when it was new. A value is at most as long as a key.
+    /// Inserts a pair; true if it was new. A value may be as long as a key.
     ///
     /// # Errors
-    /// `Limit` for a long key or value: nothing has changed then.
+    /// `Limit` for a long key or value: nothing has changed in that case.
     ///
     /// # Cost
-    /// One descent, and one in the key's set where that has pages of its own; nothing is copied for a pair that is there. A set that lies in its
-    /// row is written with its row, at most a quarter of a page.
+    /// One descent, and another in the key's set if it has pages of its own; no page is copied for a pair that exists.
+    /// An inline set is rewritten with its row, at most a quarter of a page.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         key::check_len(key)?;
         key::check_len(value)?;
@@ -154,7 +154,7 @@ impl Pairs<'_> {
         Ok(put != Put::There)
     }
 
-    /// Puts a pair in whose lengths were checked, if it may go where it belongs.
+    /// Inserts a pair whose lengths were checked, if its position is allowed.
     pub(crate) fn put<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -198,7 +198,7 @@ impl Pairs<'_> {
         Ok(Put::New { last })
     }
 
-    /// What the row of a key with one value holds.
+    /// The payload of the row of a key with one value.
     pub(crate) fn set_of_one<W: PageWrite>(
         &self,
         w: &mut W,
@@ -213,7 +213,7 @@ impl Pairs<'_> {
         set.into_payload(w, key.len())
     }
 
-    /// What the row of a key holds whose set is this small one: itself, or a root, if it is too large for that.
+    /// The payload of the row of a key with this small set: the set itself, or a root if it is too large.
     pub(crate) fn set_of<W: PageWrite>(
         &self,
         w: &mut W,
@@ -227,7 +227,7 @@ impl Pairs<'_> {
         Ok(root_payload(&set))
     }
 
-    /// Puts many values of one key in with one change of its set; returns how many were new.
+    /// Inserts many values of one key with a single change of its set; returns the number of new ones.
     ///
     /// # Errors
     /// As for `insert`.
@@ -253,7 +253,7 @@ impl Pairs<'_> {
         })
     }
 
-    /// Takes a pair out; true when it was there.
+    /// Removes a pair; true if it existed.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
@@ -264,7 +264,7 @@ impl Pairs<'_> {
         self.change(w, key, |w, set| set.remove(w, value))
     }
 
-    /// Takes all values of a key out; returns how many.
+    /// Removes all values of a key; returns their number.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
@@ -276,13 +276,14 @@ impl Pairs<'_> {
         Ok(count)
     }
 
-    /// Takes out every pair from one up to before another (`None`: to the end); returns how many.
+    /// Removes every pair from one up to another, exclusive (`None`: to the end); returns the number of pairs.
     ///
     /// # Errors
     /// As for [`Tree::remove`].
     ///
     /// # Cost
-    /// Of a key of which some values stay, a cut of its set; of those in between as for [`Tree::remove_range`].
+    /// For a key that keeps some of its values, a range delete in its set; for the keys in between as
+    /// [`Tree::remove_range`].
     pub fn remove_range<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -317,7 +318,7 @@ impl Pairs<'_> {
         Ok(removed.wrapping_add(whole?))
     }
 
-    /// Takes the values of one key from one up to before another out.
+    /// Removes the values of one key from one up to another, exclusive.
     fn remove_values<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -341,7 +342,7 @@ impl Pairs<'_> {
         })
     }
 
-    /// Whether the pair is there.
+    /// Whether the pair exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -351,7 +352,7 @@ impl Pairs<'_> {
 }
 
 impl Tree {
-    /// Puts a key without a value into a set; `behind`: only if it goes behind all others.
+    /// Inserts a key without a value into a set; `behind`: only if it comes after all others.
     fn add<W: PageWrite>(&mut self, w: &mut W, key: &[u8], behind: bool) -> Result<Put> {
         let Some((trail, ())) = self.trail(&*w, key, |_, _, _| Ok(()))? else {
             self.put_payload(w, key, inline(&[]), Old::Keep)?;
@@ -369,7 +370,7 @@ impl Tree {
         Ok(Put::New { last })
     }
 
-    /// Whether a pair is in a table of multi-values.
+    /// Whether a pair exists in a table of multi-values.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

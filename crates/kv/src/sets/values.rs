@@ -1,4 +1,4 @@
-//! The values of keys, read without a cursor: of many keys at once, and the places of pairs among all.
+//! Reads the values of keys without a cursor: values of many keys at once, and ranks of pairs.
 
 use crate::cursor::select::cuts;
 use crate::error::unexpected;
@@ -10,7 +10,7 @@ use crate::table::get_many::FoundRow;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// The values of one key of a table of multi-values, where they lie.
+/// The values of one key of a table of multi-values, read in place.
 pub struct Values<'r>(Lie<'r>);
 
 enum Lie<'r> {
@@ -39,7 +39,7 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// How many there are. Reads nothing.
+    /// Number of values. Reads nothing.
     #[must_use]
     #[expect(
         clippy::len_without_is_empty,
@@ -52,7 +52,7 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// How many are below `value`. Costs one page a level of the set.
+    /// Number of values below `value`. Costs one page per level of the set.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -63,7 +63,7 @@ impl<'r> Values<'r> {
         }
     }
 
-    /// Gives `take` the values in order, until it returns false.
+    /// Passes the values in order to `take`, until it returns false.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -79,13 +79,13 @@ impl<'r> Values<'r> {
 }
 
 impl Tree {
-    /// The values of a key of a table of multi-values; `None` where it is not there.
+    /// The values of a key of a table of multi-values; `None` if the key does not exist.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page a level; a set that has pages of its own is not read.
+    /// One page per level; a set that has pages of its own is not read.
     pub fn values<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Values<'r>>> {
         let Some((page, at)) = self.leaf_for(r, key)? else {
             return Ok(None);
@@ -109,11 +109,11 @@ impl Tree {
         Values::of(r, row, self.id).map(Some)
     }
 
-    /// The values of many keys of a table of multi-values, in the order of the keys, given to `found` with the place of the key. Cost:
-    /// as of `get_many`; a set that has pages of its own is not read.
+    /// Passes the values of many keys of a table of multi-values to `found`, in the order of the keys, each with the
+    /// index of its key. Cost: as `get_many`; a set that has pages of its own is not read.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; what `found` returns.
+    /// `Corrupt`, `Io`; errors of `found`.
     pub fn values_of_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -126,7 +126,7 @@ impl Tree {
         })
     }
 
-    /// How many pairs of a table of multi-values are below (key, value).
+    /// Number of pairs of a table of multi-values below (key, value).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -138,18 +138,19 @@ impl Tree {
         let Some(values) = self.values(r, key)? else {
             return Ok(below);
         };
-        // Counts of a hostile file need not be addable.
+        // The counts of a hostile file may overflow.
         Ok(below.wrapping_add(values.rank(r, value)?))
     }
 
-    /// Pairs of a table of multi-values that cut those from one rank up to another into `parts` of equal size, within one pair: one less than parts,
-    /// fewer where there are not so many pairs. Each is the first of its part.
+    /// Pairs that divide the pairs of a table of multi-values from one rank up to another into `parts` of equal size,
+    /// to within one pair: one less than parts, fewer if there are not enough pairs. Each is the first pair of its
+    /// part.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One descent a pair, and one in its key's set.
+    /// One descent per pair, and one in its key's set.
     pub fn split_pairs<R: PageRead>(
         &self,
         r: &R,

@@ -1,11 +1,12 @@
-//! A get that remembers its way: while the pages on it are the same, so is what it found.
+//! A get with a cached descent path: if the pages on the path are unchanged, so is the result.
 //!
-//! A page that a commit has left never changes, and a pointer to it carries the checksum of its bytes, among them the pointers and checksums of
-//! its children. So a pointer that leads towards a key and equals one of the way that was gone for it before leads to the same answer.
+//! A committed page never changes, and a pointer to it carries the checksum of its bytes, which include the pointers
+//! and checksums of its children. So if a pointer on the descent for a key equals the pointer in the cached path, the
+//! rest of the path and the result are unchanged.
 //!
-//! 1. A way holds the pointers towards one key from the root to the leaf, the last one the leaf's.
-//! 2. In place of a page that may still change there is the null pointer, which no page has. The root of an empty table is null as well: no
-//!    way begins there.
+//! 1. A path holds the pointers from the root to the leaf for one key, the leaf's pointer last.
+//! 2. A page that may still change is represented by the null pointer, which equals no page's pointer. The root of an
+//!    empty table is null as well; no path begins there.
 
 use crate::error::holds_a_table;
 use crate::page::node::Node;
@@ -15,12 +16,12 @@ use crate::value::Value;
 use tidalite_base::TxnId;
 use tidalite_pager::{PageRead, Ptr, Result};
 
-/// The pointers towards a key, as they were when it was looked for. Empty to begin with.
+/// The pointers on the descent for a key, as of an earlier lookup. Initially empty.
 #[derive(Clone, Debug, Default)]
 pub struct Way(Vec<Ptr>);
 
 impl Way {
-    /// Whether the way is known to lead to what it did from this root on. Reads nothing.
+    /// Whether the cached path is still valid from this root on. Reads nothing.
     #[inline]
     #[must_use]
     pub fn begins_at(&self, tree: &Tree, before: TxnId) -> bool {
@@ -29,23 +30,23 @@ impl Way {
     }
 }
 
-/// What going a way again has brought.
+/// Result of a lookup with a cached path.
 pub enum Again<'r> {
-    /// The pages from some branch on are those of the way before, and so is the answer.
+    /// From some page on, the descent path is the cached one; the result is the same as before.
     Same,
-    /// It was looked for.
+    /// The cached path was out of date; this is the result of a full lookup.
     Found(Option<Value<'r>>),
 }
 
 impl Tree {
-    /// As [`get`](Self::get), where the way of an earlier search for the same key is known; gives the way of this one. Pages
-    /// born after `before` may still change: they are not remembered.
+    /// As [`get`](Self::get), with the path of an earlier lookup of the same key; also returns the new path. Pages
+    /// born after `before` may still change and are not stored in the path.
     ///
     /// # Errors
-    /// As for `get`; `IsTable` where a nested table is.
+    /// As for `get`; `IsTable` for a nested table.
     ///
     /// # Cost
-    /// One page for each level above the first page that has not changed since, else as `get`.
+    /// One page for each level above the first unchanged page; without one, as `get`.
     pub fn get_again<'r, R: PageRead>(
         &self,
         r: &'r R,

@@ -1,4 +1,4 @@
-//! Freeing the extents of values, the nested tables and the whole subtrees that rows and branches lead to.
+//! Frees the extents of values, nested tables and whole subtrees below rows and branches.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
@@ -10,16 +10,16 @@ use crate::value;
 use std::collections::HashSet;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// What becomes of what the old payload led to.
+/// Treatment of the pages and extents that the old payload refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Old {
-    /// It is freed: by a removal all of it, by a put the extent of a value. No put takes a nested table's place.
+    /// They are freed: all of them by a removal, the extent of a value by a put. A put never replaces a nested table.
     Free,
-    /// They belong to the new payload.
+    /// They now belong to the new payload.
     Keep,
 }
 
-/// A copy of a payload that leads to something; of a plain value nothing.
+/// A copy of a payload that refers to pages or extents; empty for a plain value.
 pub(crate) fn leading_on(payload: Payload<'_>) -> Vec<u8> {
     if tag::kind(payload.tag) == tag::INLINE {
         return Vec::new();
@@ -27,15 +27,15 @@ pub(crate) fn leading_on(payload: Payload<'_>) -> Vec<u8> {
     payload.bytes.to_vec()
 }
 
-/// What one operation has freed, or gone through, so far. A hostile file may lead to a page in many ways; each is gone through once, else
-/// a few pages could keep us busy for ever.
+/// Pages that one operation has freed or visited. In a hostile file many pointers may lead to the same page; each page
+/// is visited once, or a few pages could keep the operation busy forever.
 #[derive(Default)]
 pub(crate) struct Freed {
-    /// How deep the table at hand is nested.
+    /// Nesting depth of the current table.
     pub(crate) depth: usize,
-    /// How many keys went with what was freed, where they are counted: of a table of multi-values of which some stay.
+    /// Number of distinct keys removed. Set only for a multi-value table that may keep some of its keys.
     pub(crate) keys: Option<u64>,
-    /// Branches, and roots of nested tables.
+    /// Addresses of branches, and of roots of nested tables.
     seen: HashSet<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Freed {
 }
 
 impl Tree {
-    /// Frees what a payload leads to. `bytes` may be left out for a plain value.
+    /// Frees the pages and extents that a payload refers to. `bytes` may be empty for a plain value.
     pub(crate) fn free_payload<W: PageWrite>(
         &self,
         w: &mut W,
@@ -81,7 +81,7 @@ impl Tree {
                     freed.first_time(&tree.root)?;
                 }
                 freed.depth += 1;
-                // The rows of a set are no keys of this table.
+                // The rows of a set do not count as keys of this table.
                 let keys = freed.keys.take();
                 tree.free_below(w, &tree.root, tree.height - 1, freed)?;
                 freed.keys = keys;
@@ -91,7 +91,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Frees a page with all that it leads to. Leaves that lead nowhere are not read.
+    /// Frees a page and everything below it. Leaves are read only if their rows may refer to pages or extents, or are
+    /// counted.
     pub(crate) fn free_below<W: PageWrite>(
         &self,
         w: &mut W,

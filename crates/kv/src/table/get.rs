@@ -1,4 +1,4 @@
-//! The way of one key down a table: through pages that are lent as long as it goes, else page by page.
+//! Descent for one key: through lent pages as far as possible, else page by page.
 
 use crate::error::is_a_table;
 use crate::page::layout::tag;
@@ -17,13 +17,13 @@ impl Tree {
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page a level.
+    /// One page per level.
     #[inline]
     pub fn get<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         self.get_else(r, key, is_a_table)
     }
 
-    /// As `get`; `nested` is what is wrong where a nested table is, in the leaf at this address.
+    /// As `get`; `nested` makes the error for a nested table from the leaf's address and the key.
     #[inline]
     pub(crate) fn get_else<'r, R: PageRead>(
         &self,
@@ -37,7 +37,7 @@ impl Tree {
         Self::value_in(r, (&leaf, ahead), key, nested)
     }
 
-    /// The value of `key` in the leaf that would have it.
+    /// The value of `key` in the leaf that would hold it.
     #[inline(always)]
     pub(crate) fn value_in<'r, R: PageRead>(
         r: &'r R,
@@ -58,7 +58,7 @@ impl Tree {
         get_from(r, (leaf, lent), key, nested)
     }
 
-    /// Whether `key` is there.
+    /// Whether `key` exists.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -83,7 +83,7 @@ impl Tree {
         Ok(Some((r.page(&leaf)?, leaf.addr)))
     }
 
-    /// The pointer to the leaf that would hold `key`.
+    /// The pointer to the leaf that would hold `key`, and the bytes to prefetch of it.
     #[inline(always)]
     fn leaf_towards<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<(Ptr, usize)>> {
         if self.root.is_null() {
@@ -100,7 +100,7 @@ impl Tree {
         Ok(Some((ptr, ahead)))
     }
 
-    /// Whether the leaf that holds `key`, or would, was changed by the running transaction.
+    /// Whether the leaf that holds or would hold `key` was changed by the running transaction.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -118,7 +118,7 @@ impl Tree {
     }
 }
 
-/// A page that was verified before, with what a search reads first on its way to the processor.
+/// A page that is already verified; prefetches the bytes that a search reads first.
 #[inline(always)]
 fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [u8]> {
     let page = r.lent_page(ptr)?;
@@ -126,16 +126,16 @@ fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [
     Some(page)
 }
 
-/// A page, and its bytes if they were lent.
+/// A page's pointer, and its bytes if they were lent.
 type Lent<'r, 'p> = (&'p Ptr, Option<&'r [u8]>);
 
-/// The same page in any case.
+/// The page: the lent bytes, or read.
 #[inline]
 fn page_of<'r, R: PageRead>(r: &'r R, (ptr, lent): Lent<'r, '_>) -> Result<PageRef<'r>> {
     lent.map_or_else(|| r.page(ptr), |page| Ok(PageRef::Borrowed(page)))
 }
 
-/// The child of a branch that would have `key`, for any page and key.
+/// The child of a branch whose subtree would hold `key`, for any page and key.
 #[inline(never)]
 fn child_from<'r, R: PageRead>(
     r: &'r R,
@@ -148,7 +148,7 @@ fn child_from<'r, R: PageRead>(
     Ok(node.child(node.find_child(r, key)?)?.0)
 }
 
-/// The value of `key` in the leaf that would have it, for any page and key.
+/// The value of `key` in the leaf that would hold it, for any page and key.
 #[inline(never)]
 fn get_from<'r, R: PageRead>(
     r: &'r R,

@@ -1,4 +1,4 @@
-//! Looking many keys up at once.
+//! Batched lookup of many keys.
 
 use crate::error::is_a_table;
 use crate::page::layout::tag;
@@ -9,29 +9,28 @@ use crate::value::{self, Value};
 use std::ops::Range;
 use tidalite_pager::{Error, PageRead, PageRef, Result};
 
-/// Keys that go down the tree side by side: as many waits for memory overlap.
+/// Number of keys whose descents are interleaved, so that this many waits for memory overlap.
 const SIDE_BY_SIDE: usize = 16;
 
-/// A row of a leaf, where it lies.
+/// A row of a leaf, in place.
 pub(crate) struct FoundRow<'r> {
     pub(crate) page: PageRef<'r>,
     pub(crate) tag: u32,
-    /// Of its payload, in the page.
+    /// Range of its payload in the page.
     pub(crate) range: Range<usize>,
-    /// The address of the page.
     pub(crate) at: u64,
 }
 
 impl Tree {
-    /// The values of many keys, in their order, given to `found` with the place of the key. Sorted keys are best:
-    /// neighbours then share pages.
+    /// Passes the values of many keys to `found`, in the order of the keys, each with the index of its key. Sorted keys
+    /// are best: neighbours then share pages.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; what `found` returns.
+    /// `Corrupt`, `Io`; errors of `found`.
     ///
     /// # Cost
-    /// One page a level and key, but the waits for memory of sixteen keys at a time overlap, and those for the disk where pages are read
-    /// alone (`PageRead::reads_alone`).
+    /// One page per level and key, but the waits for memory of sixteen keys at a time overlap, and so do the waits for
+    /// the disk if pages are read alone (`PageRead::reads_alone`).
     pub fn get_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -41,7 +40,7 @@ impl Tree {
         self.get_many_else(r, keys, found, is_a_table)
     }
 
-    /// As `get_many`; `nested` is what is wrong where a nested table is, in the leaf at this address.
+    /// As `get_many`; `nested` makes the error for a nested table from the leaf's address and the key.
     pub(crate) fn get_many_else<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -71,7 +70,7 @@ impl Tree {
         })
     }
 
-    /// The rows of many keys, in their order.
+    /// The rows of many keys, in the order of the keys.
     pub(crate) fn find_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,

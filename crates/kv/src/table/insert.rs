@@ -1,7 +1,7 @@
-//! Inserting rows: a descent that makes its pages the transaction's own (`path.rs`), then an edit in place.
+//! Inserts rows: a descent that copies its pages for the transaction (`path.rs`), then an edit in place.
 //!
-//! A leaf without room is rewritten (a longer prefix, no dead bytes), shares with a neighbour (`redistribute.rs`),
-//! or is split (`split.rs`).
+//! A leaf without room is rewritten (a longer prefix, no dead bytes), shares entries with a neighbour
+//! (`redistribute.rs`), or is split (`split.rs`).
 
 use crate::error::holds_a_table;
 use crate::page::edit::{self, Placed};
@@ -19,22 +19,22 @@ use crate::value::{self, Stored};
 use tidalite_pager::{PageWrite, Result};
 
 impl Tree {
-    /// Puts a row in, or replaces the value of one; true when the key was there.
+    /// Inserts a row, or replaces its value; true if the key existed.
     ///
     /// # Errors
-    /// `Limit` for a key beyond `KEY_BYTES_MAX` or a value beyond `VALUE_BYTES_MAX`, `IsTable` for a key that holds a nested table: nothing
-    /// has changed then. After any other error the transaction must be rolled back.
+    /// `Limit` for a key beyond `KEY_BYTES_MAX` or a value beyond `VALUE_BYTES_MAX`, `IsTable` for a key that holds a
+    /// nested table: nothing has changed in these cases. After any other error the transaction must be rolled back.
     ///
     /// # Cost
-    /// One page copied a level when first touched in a transaction; a split writes one more.
+    /// One page copy per level when first touched in a transaction; a split writes one more.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         let stored = Stored::put(w, self.id, key, value)?;
         let before = self.put_payload(w, key, stored.payload(), Old::Free);
         Ok(stored.unless_refused(w, before)? > 0)
     }
 
-    /// Puts a payload under `key`, whose length was checked. Returns the rows of the payload that was there, 0
-    /// for none.
+    /// Puts a payload under `key`, whose length was checked. Returns the number of rows of the old payload, 0
+    /// if there was none.
     pub(crate) fn put_payload<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -45,7 +45,7 @@ impl Tree {
         Ok(self.put_payload_anywhere(w, key, payload, old)?.0)
     }
 
-    /// As `put_payload`; tells besides whether it went behind every row.
+    /// As `put_payload`; also returns whether the row was inserted after all other rows.
     pub(crate) fn put_payload_anywhere<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -62,7 +62,7 @@ impl Tree {
         Ok((self.put_at(w, path, key, payload, old)?, at_end))
     }
 
-    /// As `put_payload`, where the place is known.
+    /// As `put_payload`, with a known path.
     pub(crate) fn put_at<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -103,7 +103,7 @@ impl Tree {
         Ok(before)
     }
 
-    /// Puts an entry in at the path's end: in place, by sharing with a neighbour, by a split.
+    /// Inserts an entry at the path's end: in place, by redistribution with a neighbour, or by a split.
     pub(crate) fn put_in<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -134,9 +134,9 @@ impl Tree {
         self.carry(w, path.steps, leaf, 1, split, bias)
     }
 
-    /// Overwrites the payload at the path's end when the new one fits its place; else takes the row out. Tells the
-    /// rows of the old one, whether the new one is there, and the rest of its key, which stays. `IsTable`, and nothing has changed, where
-    /// the payload of a nested table would be lost.
+    /// Overwrites the payload at the path's end if the new one has the same tag and length; otherwise removes the
+    /// entry. Returns the number of rows of the old payload, whether the new one is in place, and the reference to the
+    /// rest of the key, which is kept. `IsTable`, with nothing changed, if the payload of a nested table would be lost.
     fn replace<W: PageWrite>(
         &self,
         w: &mut W,
@@ -168,8 +168,8 @@ impl Tree {
         Ok((rows, done, rest))
     }
 
-    /// Puts a row of `len` bytes in and lets `fill` write them where they will lie (a large value: in memory first).
-    /// They are zeros before. True when the key was there.
+    /// Inserts a row with a value of `len` bytes and lets `fill` write them in the page (a large value: in memory
+    /// first). The bytes are zero before. True if the key existed.
     ///
     /// # Errors
     /// As for `insert`.

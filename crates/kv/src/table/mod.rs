@@ -1,4 +1,4 @@
-//! The B+tree of one table: finding, inserting and removing rows.
+//! The B+tree of one table: search, insert and remove.
 
 pub(crate) mod cached_get;
 pub(crate) mod free;

@@ -1,7 +1,7 @@
-//! Descent paths: from the root to a place in a leaf, read only, or with every page owned by the transaction.
+//! Descent paths from the root to a position in a leaf: read only, or with every page owned by the transaction.
 //!
-//! A descent for writing shadows each page on the way and stores its new address in the parent at
-//! once, so the tree is whole after every step.
+//! A descent for writing shadows each page on the path and stores its new address in the parent at
+//! once, so the tree is consistent after every step.
 
 use crate::page::edit;
 use crate::page::node::Node;
@@ -9,25 +9,25 @@ use crate::page::prefetch::slots_ahead;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, PageWrite, Ptr, Result};
 
-/// A branch on the way down, owned by the transaction, and the entry taken there.
+/// A branch on a descent path, owned by the transaction, and the entry taken there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) ptr: Ptr,
     pub(crate) index: usize,
 }
 
-/// The way to a leaf, all of it owned by the transaction.
+/// A descent path to a position in a leaf; the transaction owns all its pages.
 pub(crate) struct Path {
     pub(crate) steps: Vec<Step>,
     pub(crate) leaf: Ptr,
     pub(crate) index: usize,
     pub(crate) found: bool,
-    /// The place is behind every row of the table, or what grows there is the last of its rows.
+    /// The position is after every row of the table, or the row there is the last one.
     pub(super) at_end: bool,
 }
 
 impl Path {
-    /// The place of the last row, for one that takes its place.
+    /// The position of the last row, whose entry is being replaced.
     pub(crate) fn to_last(steps: Vec<Step>, leaf: Ptr, index: usize) -> Self {
         Self {
             steps,
@@ -39,17 +39,17 @@ impl Path {
     }
 }
 
-/// The way to a key as it was read: nothing on it has been made the transaction's own.
+/// A descent path that was only read: the transaction owns none of its pages yet.
 pub(crate) struct Trail {
     /// The pages with the entry taken in each, the leaf last.
     steps: Vec<Step>,
     pub(crate) found: bool,
-    /// The key is the last one of the table, or would be.
+    /// The key is or would be the last of the table.
     pub(crate) last: bool,
 }
 
 impl Tree {
-    /// Descends to where `key` is or would be, making every page on the way the transaction's own.
+    /// Descends to the position of `key`; makes every page on the path the transaction's own.
     pub(crate) fn own_path<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<Path> {
         let mut steps = Vec::with_capacity(usize::from(self.height));
         let mut at_end = true;
@@ -95,7 +95,8 @@ impl Tree {
         })
     }
 
-    /// The way to where a key is or would be, as it is read, and what `look` makes of the leaf and the place in it; `None` in an empty table.
+    /// Reads the path to the position of a key and calls `look` with the leaf and the position; `None` in an empty
+    /// table.
     pub(crate) fn trail<R: PageRead, T>(
         &self,
         r: &R,
@@ -132,8 +133,8 @@ impl Tree {
         Ok(Some((trail, looked)))
     }
 
-    /// Makes every page on a way the transaction's own: found once, the place need not be looked for again. `at_end`: what is put in there
-    /// goes behind all that the table holds.
+    /// Makes every page on a read path the transaction's own, so that the position need not be searched again.
+    /// `at_end`: an entry inserted there comes after all rows of the table.
     pub(crate) fn own_trail<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -167,7 +168,7 @@ impl Tree {
         })
     }
 
-    /// Changes the rows counted along a path.
+    /// Adds `change` to the row counts along a path.
     pub(crate) fn count_rows<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -186,8 +187,8 @@ impl Tree {
     }
 }
 
-/// The entry of an owned branch that leads to `key`, its child, and whether it is the last: where spilled keys are in
-/// the way.
+/// The entry of an owned branch that leads to `key`, its child, and whether it is the last; for searches that meet
+/// spilled keys.
 #[cold]
 fn spilled_child<W: PageWrite>(
     w: &W,
@@ -201,7 +202,7 @@ fn spilled_child<W: PageWrite>(
     Ok((index, node.child(index)?.0, index + 1 == node.count()))
 }
 
-/// The place of `key` in an owned leaf where spilled keys are in the way.
+/// The position of `key` in an owned leaf, for searches that meet spilled keys.
 #[cold]
 fn spilled_place<W: PageWrite>(w: &W, ptr: &Ptr, key: &[u8]) -> Result<(usize, bool)> {
     let page = w.page(ptr)?;

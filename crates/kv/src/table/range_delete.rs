@@ -1,10 +1,10 @@
-//! Removing a range by cutting branches off.
+//! Range delete by cutting branches off.
 //!
 //! ```text
 //!            from            to
 //!        ┌────┊───┬────┬─────┊──┐
 //!        [ab  ┊cd][  ] [  ][e┊f ]      pages between the two paths are freed, not read (unless rows may lead to
-//!         kept┊   freed      ┊kept     extents or nested tables); the two paths are rewritten and mended
+//!         kept┊   freed      ┊kept     extents or nested tables); the two paths are rewritten and rebalanced
 //! ```
 
 use crate::page::entries::Group;
@@ -14,22 +14,22 @@ use crate::table::free::Freed;
 use crate::table::tree::{LEADS_ON, Tree};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// What a cut left of a page that the transaction owns.
+/// Result of cutting a range out of an owned page.
 struct Cut {
     removed: u64,
-    /// Nothing is left; the page is still there.
+    /// No entries are left; the page is not freed yet.
     empty: bool,
 }
 
 impl Tree {
-    /// Takes out every row with `from <= key < to`; returns how many (pairs, of a table of multi-values).
+    /// Removes every row with `from <= key < to`; returns the number of rows (of pairs, in a table of multi-values).
     ///
     /// # Errors
     /// As for `remove`.
     ///
     /// # Cost
-    /// Two paths rewritten, and every page in between freed. Leaves in between are read only where rows may lead
-    /// to extents or nested tables, and in a table of multi-values, whose keys are counted.
+    /// Two paths are rewritten, and every page in between is freed. Leaves in between are read only if rows may refer
+    /// to extents or nested tables, and in a table of multi-values, to count the keys.
     pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
         if from >= to || self.root.is_null() {
             return Ok(0);
@@ -61,7 +61,7 @@ impl Tree {
         Ok(cut.removed)
     }
 
-    /// Takes the keys `from <= key < to` out of what an owned page leads to; `None`: no bound.
+    /// Removes the keys `from <= key < to` below an owned page; `None`: no bound.
     fn cut<W: PageWrite>(
         &self,
         w: &mut W,
@@ -111,7 +111,7 @@ impl Tree {
             let mut left = self.group(false, copy.len());
             for (index, entry) in group.entries.iter().enumerate() {
                 if !kept[index] || left.entries.is_empty() {
-                    // A branch's first entry has no key, so that of the first one left is given up, too.
+                    // A branch's first entry has no key, so the key of the first remaining entry is freed, too.
                     free_rest(w, entry.rest, ptr.addr)?;
                 }
                 if kept[index] {
@@ -125,7 +125,7 @@ impl Tree {
         write_left(w, ptr, level, &group, cut)
     }
 
-    /// Takes rows out of a leaf's group; returns how many.
+    /// Removes rows from a leaf's group; returns their number.
     fn cut_leaf<W: PageWrite>(
         &self,
         w: &mut W,

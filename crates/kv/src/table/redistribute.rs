@@ -1,12 +1,12 @@
-//! A full leaf asks its neighbours before it splits.
+//! Redistribution: a full leaf tries its neighbours before it splits.
 //!
 //! ```text
-//!   [full][....  ]  ──>  [...  ][...  ]              two pages share, when that leaves both some room
-//!   [full][full  ]  ──>  [...  ][...  ][...  ]       else two become three
+//!   [full][....  ]  ──>  [...  ][...  ]              two pages share, if that leaves room in both
+//!   [full][full  ]  ──>  [...  ][...  ][...  ]       otherwise two become three
 //! ```
 //!
-//! So leaves of a table that grows at random places are about four fifths full instead of two thirds. It
-//! is done among leaves only: branches are one page in a hundred.
+//! Leaves of a table that grows at random places are thus about four fifths full instead of two thirds. Only
+//! leaves are redistributed: branches are one page in a hundred.
 
 use crate::page::edit::{self, Placed};
 use crate::page::entries::{Bias, Entry, Group};
@@ -18,10 +18,10 @@ use crate::table::sequential::Likely;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// Two leaves share as long as that leaves one part in this many of both free, else they become three.
+/// Two leaves share if that leaves one part in this many free in each; else they become three.
 const SHARE_ROOM_DIV: usize = 8;
 
-/// Two neighbours as their parent names them.
+/// Two neighbouring leaves and the separator in their parent.
 struct Pair {
     left_index: usize,
     left: Ptr,
@@ -29,7 +29,7 @@ struct Pair {
     separator: KeyBuf,
 }
 
-/// A leaf behind the first of those that share.
+/// A leaf after the first of the group that shares the entries.
 struct Later {
     separator: KeyBuf,
     ptr: Ptr,
@@ -37,8 +37,9 @@ struct Later {
 }
 
 impl Tree {
-    /// Puts an entry that belongs at the path's end, in a full leaf, in by sharing with a neighbour. False: nothing
-    /// was changed; the leaf has no neighbour, or large entries do not divide well. `ascends`: whether the leaf that gets it is marked.
+    /// Inserts an entry at the path's end, in a full leaf, by redistribution with a neighbour. False, with nothing
+    /// changed, if the leaf has no neighbour, or large entries do not divide well. `ascends`: whether the leaf that
+    /// receives the entry is marked.
     pub(crate) fn share<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -111,7 +112,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Writes the parent anew with `later` in place of the entry behind `left_index`; splits it if need be.
+    /// Rewrites the parent with `later` in place of the entry after `left_index`; splits it if necessary.
     fn replace_children<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -148,7 +149,7 @@ impl Tree {
     }
 }
 
-/// The leaf at `parent` and the emptier one beside it.
+/// The leaf at `parent` and its emptier neighbour.
 fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<Pair>> {
     let page = w.page(&parent.ptr)?;
     let node = Node::open(&page, 1, parent.ptr.addr)?;
@@ -180,7 +181,7 @@ fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<P
     .filter(|pair| !pair.separator.inline.is_empty()))
 }
 
-/// Where to cut the entries of two leaves and one more, for two pages or for three.
+/// Where to divide the entries of two leaves plus one new entry: for two pages or for three.
 fn cuts(group: &Group<'_>, page_size: usize) -> Option<Vec<usize>> {
     let room = page_size - PREFIX_AT;
     let sums = group.estimate();
@@ -199,7 +200,7 @@ fn cuts(group: &Group<'_>, page_size: usize) -> Option<Vec<usize>> {
     fits.then(|| vec![first, second])
 }
 
-/// Replaces the entry behind `left_index` in place where there is room; false when there is not.
+/// Replaces the entry after `left_index` in place if there is room; else returns false.
 fn replace_in_place(page: &mut [u8], at: u64, left_index: usize, later: &[Later]) -> Result<bool> {
     let node = Node::open(page, 1, at)?;
     let shape = node.shape();

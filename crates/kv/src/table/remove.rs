@@ -1,8 +1,8 @@
-//! Taking rows out: in-place edit, then mending upward.
+//! Removes rows: an edit in place, then rebalancing upward.
 //!
-//! An empty page is freed and leaves its parent. A sparse one is merged with a neighbour when both fit
-//! in one page with room to spare, else the two share their entries evenly. A root branch with
-//! one child gives way to the child.
+//! An empty page is freed and removed from its parent. A sparse page is merged with a neighbour if both fit
+//! in one page with room to spare; else the two share their entries evenly. A root branch with
+//! one child is replaced by the child.
 
 use crate::error::damaged;
 use crate::page::edit;
@@ -16,37 +16,37 @@ use crate::table::split::Split;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// A page that holds less than one part in this many is sparse.
+/// A page is sparse if less than one part in this many of it is used.
 const SPARSE_DIV: usize = 4;
 
-/// Two pages are merged when the result leaves at least one part in this many free, so that the next
+/// Two pages are merged if the result leaves at least one part in this many free, so that the next
 /// insert does not split it again.
 const MERGE_ROOM_DIV: usize = 8;
 
-/// What became of a sparse page.
+/// Result of rebalancing a sparse page.
 enum Evened {
-    /// Nothing to gain.
+    /// Left as it was: no gain.
     Left,
-    /// Its parent has one entry less.
+    /// Merged: its parent has one entry less.
     Merged,
-    /// Shared with its neighbour; the new separator may have split the parent.
+    /// Entries were shared with its neighbour; the new separator may have split the parent.
     Shared(Option<Split>),
 }
 
-/// A neighbour as its parent names it.
+/// One of two neighbouring pages.
 struct Side {
     ptr: Ptr,
     bytes: Vec<u8>,
 }
 
 impl Tree {
-    /// Takes a row out; true when it was there.
+    /// Removes a row; true if it existed.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, `DiskFull`: the transaction must be rolled back.
     ///
     /// # Cost
-    /// One page copied a level when first touched in a transaction; nothing when the key is absent.
+    /// One page copy per level when first touched in a transaction; none if the key is absent.
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
         match self.trail(&*w, key, |_, _, _| Ok(()))? {
             Some((trail, ())) if trail.found => {
@@ -58,7 +58,7 @@ impl Tree {
         }
     }
 
-    /// Takes out a row that is there.
+    /// Removes a row that is known to exist.
     pub(crate) fn remove_payload<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -69,7 +69,7 @@ impl Tree {
         self.remove_at(w, path, old)
     }
 
-    /// Takes out the row at the path's end.
+    /// Removes the row at the path's end.
     fn remove_at<W: PageWrite>(&mut self, w: &mut W, path: Path, old: Old) -> Result<()> {
         let (leaf, at) = (path.leaf, path.leaf.addr);
         let page = w.page_mut(&leaf)?;
@@ -93,13 +93,13 @@ impl Tree {
         self.mend(w, path.steps, leaf)
     }
 
-    /// Takes everything out and frees every page and extent.
+    /// Removes all rows and frees every page and extent.
     ///
     /// # Errors
     /// As for `remove`.
     ///
     /// # Cost
-    /// Every page is read once.
+    /// Reads every branch, and every leaf whose rows may refer to pages or extents.
     pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() {
             self.free_below(w, &self.root, self.height - 1, &mut Freed::default())?;
@@ -108,12 +108,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Restores what a removal from `page`, which lies below the last of `steps`, left behind.
+    /// Rebalances after a removal from `page`, which lies below the last of `steps`.
     fn mend<W: PageWrite>(&mut self, w: &mut W, steps: Vec<Step>, page: Ptr) -> Result<()> {
         self.mend_path(w, steps, page, false)
     }
 
-    /// The same after a cut, which may have left little in any page of the path.
+    /// As `mend`, after a range delete, which may have left any page of the path sparse.
     pub(crate) fn mend_all<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -156,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// Removes levels from the top that no longer choose between anything.
+    /// Reduces the height while the root is empty or has only one child.
     pub(crate) fn lower<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         while self.height > 0 {
             let (level, root) = (self.height - 1, self.root);
@@ -247,11 +247,11 @@ fn side<W: PageWrite>(w: &W, ptr: Ptr) -> Result<Side> {
     Ok(Side { ptr, bytes })
 }
 
-/// Takes a child's entry out of its branch.
+/// Removes a child's entry from its branch.
 fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) -> Result<()> {
     let page = w.page_mut(branch)?;
     let (count, _) = edit::fill(page, level, branch.addr)?;
-    // Of the first entry the second takes the place, and loses its key.
+    // The second entry becomes the first and loses its key.
     let given_up = if count > 1 {
         let node = Node::open(page, level, branch.addr)?;
         node.stored_key(index.max(1))?
@@ -270,7 +270,7 @@ fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) ->
     free_rest(w, &given_up.rest, branch.addr)
 }
 
-/// What a root leads to.
+/// Number of children of a root.
 enum Below {
     Nothing,
     One(Ptr),

@@ -1,20 +1,22 @@
-//! Rows that ascend in many places of a table at once: those of every sensor, where keys begin with the sensor.
+//! Rows that ascend in many places of a table at once: for example, for every sensor, if keys begin with the sensor.
 //!
 //! ```text
-//!   [a a a a b b b]      ──>  [a a a a a  ] [b b b]       rows behind the place get a leaf of their own, once
-//!   [a a a a a a a]      ──>  [a a a a a a a] [a]
+//!   [a a a a b b b]     ──>  [a a a a a  ] [b b b]       rows after the position get a leaf of their own, once
+//!   [a a a a a a a]     ──>  [a a a a a a a] [a]
 //! ```
 //!
-//! The rows behind do not go along to the next leaf: keys of two sensors have less in common, so leaves with both hold fewer rows.
+//! The rows after the position do not move along to the next leaf: keys of two sensors have less in common, so leaves
+//! with both hold fewer rows.
 //!
-//! Halves, or a share of a neighbour's room (`redistribute.rs`), would never be filled there, and would be written again and again: what ascends
-//! leaves full leaves behind instead, and changes one leaf at a time. The last place of a table is found by the descent alone
-//! (`Bias::Ascending`).
+//! Leaves that were split in halves, or that share a neighbour's room (`redistribute.rs`), would never fill up there,
+//! and would be rewritten again and again. Ascending inserts instead leave full leaves behind and change one leaf at a
+//! time. For the end of the table the descent alone detects ascending inserts (`Bias::Ascending`).
 //!
-//! That rows ascend at a place the leaf tells by itself: cells are put in from the end of the page downwards, so the lowest is the newest.
-//! When the newest ones are those in front of the place, in their order, the next one is likely to follow them. A page that was
-//! written in one go has its cells in this order, too. So at the end of a leaf the first time counts for little: the row is put in as any
-//! other, and the leaf is marked (`ASCENDS`). If it becomes full in the same order again, rows do ascend there.
+//! The leaf itself shows whether rows ascend at a position: cells are added from the end of the page downwards, so the
+//! lowest is the newest. If the newest rows are the rows just before the position, in their order, the next row will
+//! probably follow them. A page that was written in one go has its cells in this order, too. So at the end of a leaf
+//! the first detection only counts as a hint: the row is inserted like any other, and the leaf is marked (`ASCENDS`).
+//! If the leaf fills up in this order again, rows do ascend there.
 
 use crate::page::edit::{keep_mark, mark};
 use crate::page::entries::{Bias, Entry};
@@ -25,18 +27,18 @@ use crate::table::path::Path;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// So many of the newest rows must lie in front of a place at the end of a leaf.
+/// Number of newest rows that must lie just before a position at the end of a leaf.
 const RUN: usize = 4;
-/// So many, and one in so many of its rows, in front of a place inside a leaf: fewer may be those of one call, which came to where nothing
-/// ascends.
+/// The same for a position inside a leaf, where it must also be at least a fifth of the leaf's rows. Fewer may come from
+/// a single call that inserted rows where none ascend.
 const RUN_INSIDE: usize = 8;
 const RUN_INSIDE_DIV: usize = 5;
 
-/// Whether rows ascend at the place where one is to go into a full leaf.
+/// Whether rows ascend at the position where a row is to be inserted into a full leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Likely {
     No,
-    /// It looks so. A leaf that was written in one go looks the same.
+    /// It looks like it. A leaf that was written in one go looks the same.
     Perhaps,
     Yes,
 }
@@ -65,8 +67,8 @@ pub(crate) fn likely(page: &[u8], leaf: &Ptr, index: usize) -> Result<Likely> {
 }
 
 impl Tree {
-    /// Puts an entry that belongs at the path's end, in a full leaf where rows ascend, in. False: the entries do not divide well, and nothing was
-    /// changed.
+    /// Inserts an entry at the path's end, in a full leaf where rows ascend. False, with nothing changed, if the
+    /// entries do not divide well.
     pub(crate) fn put_ascending<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -93,7 +95,7 @@ impl Tree {
             return Ok(false);
         }
         let split = self.split_at(w, leaf, None, 0, &group, at)?;
-        // Those behind the place are probably of a place of their own, and all its rows so far.
+        // The rows after the position probably belong to another sequence, and are all its rows so far.
         for half in [leaf, &split.right] {
             mark(w.page_mut(half)?);
         }

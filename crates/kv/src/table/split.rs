@@ -1,4 +1,4 @@
-//! Full pages: rewriting a page, splitting it, and carrying the split upward to a new root.
+//! Full pages: rewriting a page, splitting it, and propagating the split upward to a new root.
 
 use crate::error::damaged;
 use crate::page::edit::{self, Placed};
@@ -10,7 +10,7 @@ use crate::table::path::Step;
 use crate::table::tree::{HEIGHT_MAX, Tree};
 use tidalite_pager::{Counters, Error, PageWrite, Ptr, Result};
 
-/// A page that became two.
+/// Result of a page split.
 pub(crate) struct Split {
     pub(crate) left_rows: u64,
     pub(crate) separator: KeyBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Split {
 }
 
 impl Tree {
-    /// Puts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
+    /// Inserts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
     #[expect(clippy::too_many_arguments, reason = "a place, an entry and a hint")]
     pub(crate) fn place<W: PageWrite>(
         &self,
@@ -52,7 +52,7 @@ impl Tree {
         self.split(w, ptr, None, level, &group, bias).map(Some)
     }
 
-    /// Spreads a group over two owned pages; the right one is made when there is none yet.
+    /// Distributes a group over two owned pages; allocates the right one if it is `None`.
     pub(crate) fn split<W: PageWrite>(
         &self,
         w: &mut W,
@@ -74,7 +74,7 @@ impl Tree {
         self.split_at(w, left, right, level, group, at)
     }
 
-    /// The same where it is known that both pages hold their part; the right one begins with entry `at`.
+    /// As `split`, with a known split point that fits; the right page begins with entry `at`.
     pub(crate) fn split_at<W: PageWrite>(
         &self,
         w: &mut W,
@@ -103,7 +103,7 @@ impl Tree {
         })
     }
 
-    /// The shortest key between two entries; one that must be too long for a page gets an extent.
+    /// The shortest separator between two entries; one that is too long for a page gets an extent.
     pub(crate) fn separator<W: PageWrite>(
         &self,
         w: &mut W,
@@ -118,7 +118,7 @@ impl Tree {
         KeyBuf::store(w, self.id, key)
     }
 
-    /// Carries a split of `page`, which lies below the last of `steps`, upward; `level` is that of the
+    /// Propagates a split of `page`, which lies below the last of `steps`, upward; `level` is the level of that
     /// step.
     pub(crate) fn carry<W: PageWrite>(
         &mut self,
@@ -143,7 +143,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts the right half of a split behind its left half.
+    /// Inserts the right half of a split after its left half.
     pub(crate) fn place_child<W: PageWrite>(
         &self,
         w: &mut W,
@@ -169,7 +169,7 @@ impl Tree {
         )
     }
 
-    /// A new root over the two halves of the old one.
+    /// Makes a new root over the two halves of the old one.
     pub(crate) fn grow<W: PageWrite>(
         &mut self,
         w: &mut W,

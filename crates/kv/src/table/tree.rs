@@ -1,4 +1,4 @@
-//! An ordered table as a value: where its root is and what lies below.
+//! An ordered table as a value: its root, its row count and other properties.
 //!
 //! ```text
 //! 0      32     40   46  48       49      50      56         64
@@ -6,18 +6,18 @@
 //! | 32 B | u64  |48 b|   |   u8   |  u8   | 48 b  |   u64    |
 //! ```
 //!
-//! Invariants:
 //! Flags: 1 = multi-values (`rows` then counts pairs, `keys` the keys; else `keys` is 0); 2 = there may be rows with
 //! an extent or a nested table, so leaves have to be read before they are freed.
 //!
-//! A nested table's root is 28 bytes in its parent's leaf: a child as a branch stores it, height, flags; 36 where its
-//! sequence has begun: the next number stands behind.
+//! A nested table's root takes 28 bytes in its parent's leaf: a child as a branch stores it, height, flags; or 36 bytes
+//! if its sequence has begun: the next number follows.
 //!
-//! 1. No root, no height, no rows, all three together.
+//! Invariants:
+//! 1. No root, no height, no rows: all three together.
 //! 2. The root's level is height - 1; every leaf has level 0.
 //! 3. A page born in the running transaction has only ancestors born in it.
-//! 4. After an operation that failed the value is not to be used: the transaction must be rolled back.
-//!    Only `Limit` errors of keys and values are found before anything has been changed.
+//! 4. After a failed operation the value must not be used: the transaction must be rolled back.
+//!    Only `Limit` errors of keys and values, and `IsTable`, are found before anything has been changed.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
@@ -34,7 +34,7 @@ use tidalite_pager::{Error, Kind, PTR_BYTES, PageRead, PageWrite, Ptr, Result};
 /// Bytes of an encoded tree.
 pub const TREE_BYTES: usize = 64;
 
-/// Levels of a tree at most. Four suffice for a billion short keys in pages of 4 KiB; the bound leaves
+/// Maximum number of levels of a tree. Four suffice for a billion short keys in pages of 4 KiB; the limit leaves
 /// room for the longest keys in the smallest pages, whose branches hold two children.
 pub const HEIGHT_MAX: u8 = 64;
 
@@ -50,10 +50,10 @@ const _: () = assert!(SEQUENCE_AT + 8 == TREE_BYTES);
 pub(crate) const MULTI: u8 = 1;
 /// Leaves may lead to extents or nested tables.
 pub(crate) const LEADS_ON: u8 = 2;
-/// The table is nested in another. In memory only: where its root lies says so.
+/// The table is nested in another. In memory only: in the file the location of the root implies it.
 pub(crate) const INNER: u8 = 4;
 
-/// An ordered table: bytes to bytes, each key once.
+/// An ordered table from byte keys to byte values; keys are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     pub(crate) root: Ptr,
@@ -85,7 +85,7 @@ impl Tree {
         }
     }
 
-    /// An empty table whose keys have sets of values.
+    /// An empty table in which each key has a set of values.
     ///
     /// # Panics
     /// As `new`.
@@ -97,13 +97,13 @@ impl Tree {
         }
     }
 
-    /// True for a table whose keys have sets of values.
+    /// True for a table in which each key has a set of values.
     #[must_use]
     pub fn is_multi(&self) -> bool {
         self.flags & MULTI != 0
     }
 
-    /// Distinct keys.
+    /// Number of distinct keys.
     #[must_use]
     pub fn keys(&self) -> u64 {
         if self.is_multi() {
@@ -119,7 +119,7 @@ impl Tree {
         self.sequence
     }
 
-    /// Takes `count` numbers of the sequence and returns the first; `None` when they are used up.
+    /// Takes `count` numbers of the sequence and returns the first; `None` if the sequence is exhausted.
     pub fn take_sequence(&mut self, count: u64) -> Option<u64> {
         let first = self.sequence;
         self.sequence = first.checked_add(count)?;
@@ -138,7 +138,7 @@ impl Tree {
         }
     }
 
-    /// The root of a nested table as its parent's leaf stores it.
+    /// The root of a nested table in the form that its parent's leaf stores.
     pub(crate) fn nested_root(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(ROOT_BYTES);
         bytes.extend_from_slice(&child_bytes(&self.root, self.rows));
@@ -149,7 +149,7 @@ impl Tree {
         bytes
     }
 
-    /// An empty table inside another one of this id.
+    /// An empty table inside a table with this id.
     pub(crate) fn new_inner(id: u64) -> Self {
         Self {
             flags: INNER,
@@ -157,19 +157,19 @@ impl Tree {
         }
     }
 
-    /// True for a table nested in another: what [`of_leaf`](Self::of_leaf) finds may be a part of one.
+    /// True for a table nested in another. A tree from [`of_leaf`](Self::of_leaf) may be a part of one.
     #[must_use]
     pub fn is_inner(&self) -> bool {
         self.flags & INNER != 0
     }
 
-    /// What each of its pages says of the table.
+    /// The flags of the table that each of its pages carries.
     pub(crate) fn page_flags(&self) -> u8 {
         let inner = if self.is_inner() { INNER_PAGE } else { 0 };
         inner | if self.is_multi() { SETS } else { 0 }
     }
 
-    /// The nested table of table `id` whose root a leaf at `leaf_at` stores.
+    /// The nested table of table `id` whose root is stored in the leaf at `leaf_at`.
     pub(crate) fn of_nested_root(
         bytes: &[u8],
         id: u64,
@@ -207,25 +207,25 @@ impl Tree {
         self.root
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.rows
     }
 
-    /// True without rows.
+    /// True for a table without rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.root.is_null()
     }
 
-    /// The number that its pages carry.
+    /// The id that its pages carry.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Levels: 0 when empty, 1 for a single leaf.
+    /// Number of levels: 0 when empty, 1 for a single leaf.
     #[must_use]
     pub fn height(&self) -> u8 {
         self.height
@@ -245,10 +245,10 @@ impl Tree {
         bytes
     }
 
-    /// Reads what `encode` wrote; more bytes may follow.
+    /// Decodes the result of `encode`; more bytes may follow.
     ///
     /// # Errors
-    /// `Corrupt` for bytes that no tree encodes to.
+    /// `Corrupt` for bytes that `encode` cannot have produced.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let Some(bytes) = bytes.first_chunk::<TREE_BYTES>() else {
             return Err(damaged("table root", 0, bytes.len(), TREE_BYTES));
@@ -269,7 +269,7 @@ impl Tree {
             && (1..=HEIGHT_MAX).contains(&tree.height)
             && tree.rows > 0
             && tree.root.kind == kind_of(tree.height - 1);
-        // Encoding again also tells bits that have no meaning.
+        // Encoding again also detects bits without a meaning.
         if !(known && (empty || filled)) || tree.id >= 1 << 48 || tree.encode() != *bytes {
             return Err(damaged(
                 "table root",
@@ -281,13 +281,13 @@ impl Tree {
         Ok(tree)
     }
 
-    /// How many keys are below `key`.
+    /// Number of keys below `key` (of pairs, in a table of multi-values).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page a level; a branch's entries before the child are added up.
+    /// One page per level; the row counts of a branch's entries before the child are added up.
     pub fn rank<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<u64> {
         let mut rank = 0u64;
         let mut ptr = self.root;
@@ -308,14 +308,14 @@ impl Tree {
         Ok(rank)
     }
 
-    /// Completes every page that this transaction wrote: checksums, bottom-up. To be called before the
+    /// Completes every page that this transaction wrote: checksums, bottom-up. Must be called before the
     /// root is stored anywhere; the table may be changed and sealed again afterwards.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
     ///
     /// # Cost
-    /// The pages that this transaction wrote and nothing else.
+    /// Only the pages that this transaction wrote.
     pub fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() && self.root.birth == w.txn() {
             let may_nest = self.flags & LEADS_ON != 0;
@@ -325,25 +325,25 @@ impl Tree {
         Ok(())
     }
 
-    /// Entries to be taken out of this table's pages.
+    /// An empty group for entries of this table's pages.
     pub(crate) fn group<'a>(&self, leaf: bool, page_size: usize) -> Group<'a> {
         Group::empty(leaf, page_size, self.is_multi())
     }
 
-    /// Rows of these entries of a leaf.
+    /// Number of rows of these entries of a leaf.
     pub(crate) fn leaf_rows(&self, node: &Node<'_>, range: std::ops::Range<usize>) -> Result<u64> {
         if !self.is_multi() {
             return Ok(range.len() as u64);
         }
         let mut rows = 0u64;
         for index in range {
-            // Counts of a hostile file need not be addable.
+            // The counts of a hostile file may overflow.
             rows = rows.wrapping_add(weight(node.cell(index)?.payload()));
         }
         Ok(rows)
     }
 
-    /// A page without entries, owned by the transaction.
+    /// Allocates a page without entries, owned by the transaction.
     pub(crate) fn new_page<W: PageWrite>(&self, w: &mut W, level: u8) -> Result<Ptr> {
         let kind: Kind = kind_of(level);
         let ptr = w.new_page(kind, self.id)?;
@@ -354,9 +354,9 @@ impl Tree {
     }
 }
 
-/// Seals the children born in this transaction, stores their final pointers, seals the page.
-/// Recursion is as deep as the tree is high, and as tables are nested. `may_nest`: leaves may lead to nested tables. `own` has the children
-/// of the pages above that wait, and is given back with them.
+/// Seals the children born in this transaction, stores their final pointers, then seals the page. The recursion depth
+/// is the height of the tree plus the heights of nested tables. `may_nest`: leaves may lead to nested tables. `own` is
+/// a stack with the children of the pages above that are still to be sealed; this call leaves it unchanged.
 fn seal_below<W: PageWrite>(
     w: &mut W,
     ptr: &Ptr,
@@ -384,7 +384,7 @@ fn seal_below<W: PageWrite>(
     } else if let Some(sealed) = w.sealed(ptr)
         && !may_nest
     {
-        // Perhaps written early: it need not be read for that.
+        // The page may already be written; it is not read for sealing.
         return Ok(sealed);
     } else if may_nest && w.page(ptr)?[crate::page::layout::FLAGS_AT] & NESTED != 0 {
         seal_nested(w, ptr)?;
@@ -414,12 +414,12 @@ fn seal_nested<W: PageWrite>(w: &mut W, leaf: &Ptr) -> Result<()> {
     Ok(())
 }
 
-/// Whether this is a set of values of one length, in its row.
+/// Whether the payload is a packed inline set, which refers to no pages.
 fn leads_nowhere(tag: u32, bytes: &[u8]) -> bool {
     tag::kind(tag) == tag::NESTED && inline_table::is_packed(bytes)
 }
 
-/// Seals what a nested table leads to and changes its root in `bytes`; true when that changed.
+/// Seals the pages below a nested table and updates its root in `bytes`; true if the root changed.
 fn seal_payload<W: PageWrite>(
     w: &mut W,
     tag: u32,
@@ -452,13 +452,13 @@ fn seal_payload<W: PageWrite>(
     Ok(changed)
 }
 
-/// Room for the children of a transaction of a few rows.
+/// Initial capacity of the stack of children: enough for a transaction of a few rows.
 const OWN: usize = 16;
 
-/// Tables nested in one another at most.
+/// Maximum nesting depth of tables.
 pub const DEPTH_MAX: usize = 64;
 
-/// Refuses to go deeper than tables may be nested.
+/// `Limit` if the depth exceeds the maximum nesting depth of tables.
 pub(crate) fn check_depth(depth: usize) -> Result<()> {
     if depth < DEPTH_MAX {
         return Ok(());
@@ -470,7 +470,7 @@ pub(crate) fn check_depth(depth: usize) -> Result<()> {
     })
 }
 
-/// Adds the children of a branch that were born in this transaction, with their places.
+/// Pushes the children of a branch that were born in this transaction, with their indexes.
 fn own_children<W: PageWrite>(
     w: &W,
     ptr: &Ptr,

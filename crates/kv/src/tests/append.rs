@@ -1,4 +1,4 @@
-//! Long ascending runs of every shape, broken here and there, against a `BTreeMap`.
+//! Long ascending runs of keys of many shapes, interrupted now and then, against a `BTreeMap`.
 
 use super::{Seed, check_all, few, random_key, random_value};
 use crate::{Ending, Tree};
@@ -8,14 +8,14 @@ use tidalite_testkit::rng::Rng;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A key that is about to be followed by others of its shape.
+/// A key of a sequence: the keys of one shape ascend with `n`.
 fn shaped(rng: &mut Rng, shape: u64, n: u64) -> Vec<u8> {
     match shape {
         0 => n.to_be_bytes().to_vec(),
         1 => (n * 256 + rng.below(256)).to_be_bytes().to_vec(),
         2 => format!("plant/{:03}/turbine/{n:09}", n / 700).into_bytes(),
         3 => [&[b'k'; 90][..], &n.to_be_bytes()[..]].concat(),
-        // Each is the beginning of the next, for a while.
+        // Each key is a prefix of the next, for a while.
         4 => [&(n / 40).to_be_bytes()[..], &vec![0; (n % 40) as usize]].concat(),
         _ => format!("{n:b}").into_bytes(),
     }
@@ -34,7 +34,7 @@ fn rows(rng: &mut Rng, page_size: usize, from: u64, count: u64) -> Rows {
         .collect();
     rows.sort();
     rows.dedup_by(|next, row| next.0 == row.0);
-    // Rows that are too large for a leaf that is laid out at once, keys that are out of order, keys that are there.
+    // Rows that are too large for the leaf builder, keys that are out of order, duplicate keys.
     for _ in 0..rng.below(4) {
         let at = rng.index(rows.len());
         match rng.below(4) {
@@ -53,7 +53,7 @@ fn rows(rng: &mut Rng, page_size: usize, from: u64, count: u64) -> Rows {
     rows
 }
 
-/// A cursor's rows are those of the map.
+/// Checks that a cursor returns the rows of the model.
 fn assert_rows(tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
     let mut cursor = tree.cursor(pages);
     for (key, value) in model {
@@ -116,7 +116,7 @@ fn runs_of_every_shape_are_what_a_map_says() {
     }
 }
 
-/// What lends rows may fail: those before are there.
+/// If the source of lent rows fails, the rows before the error stay.
 #[test]
 fn rows_that_were_lent_before_a_failure_stay() {
     for count in [0, 1, 50, 2000] {
@@ -139,7 +139,7 @@ fn rows_that_were_lent_before_a_failure_stay() {
     }
 }
 
-/// Leaves that are read ahead: all of them, with the rows before each, and no more when it is ended.
+/// `read_leaves` reads all leaves, with the right counts, and stops on request.
 fn assert_leaves(tree: &Tree, pages: &ScratchPages) {
     let mut before = Vec::new();
     let all = tree.read_leaves(pages, &mut |rows| {
@@ -159,7 +159,7 @@ fn assert_leaves(tree: &Tree, pages: &ScratchPages) {
     assert_eq!(left, 0);
 }
 
-/// Rows one by one, mostly behind the last one, with an `Ending` that lives as long as a transaction.
+/// Inserts rows one by one, mostly after the last one, with one `Ending` per transaction.
 #[test]
 fn rows_put_in_near_the_end_are_what_a_map_says() {
     for seed in 0..few(60) {

@@ -1,4 +1,5 @@
-//! Rows that ascend in many places at once, against a model: leaves are full behind the places, whatever else is done in between.
+//! Rows that ascend in many places at once, against a model: they leave full leaves behind, whatever other operations
+//! come in between.
 
 use super::{Seed, check_all, few};
 use crate::Tree;
@@ -22,7 +23,7 @@ fn check_rows(tree: &Tree, pages: &ScratchPages, model: &Model) {
     }
 }
 
-/// Bytes of rows of a table of such places, over the bytes of its pages.
+/// Bytes of rows, over bytes of pages, of a table with rows that ascend in many places.
 fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
     let mut pages = ScratchPages::new(page_size);
     let (mut tree, mut model) = (Tree::new(1), Model::new());
@@ -39,7 +40,7 @@ fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
     }
     tree.seal(&mut pages).unwrap();
     check_rows(&tree, &pages, &model);
-    // Slot, lengths, value, what the prefix leaves of the key.
+    // Slot, lengths, value, suffix of the key.
     let bytes_of_a_row = 6 + 2 + 16 + 2;
     let used = places * rows * bytes_of_a_row;
     used as f64 / (pages.live_pages() as f64 * page_size as f64)
@@ -72,7 +73,7 @@ fn places_among_everything_else_agree_with_a_model() {
         for step in 0..few(12_000) {
             match rng.below(100) {
                 0..2 => {
-                    // Late, or again: in the middle of full leaves.
+                    // A late row, or a repeated key: in the middle of full leaves.
                     let place = rng.index(next.len());
                     let key = key_of(place as u64, rng.below(next[place].max(1)));
                     let value = vec![step as u8; rng.index(40)];
@@ -90,7 +91,7 @@ fn places_among_everything_else_agree_with_a_model() {
                     pages.commit();
                 }
                 _ => {
-                    // Several rows of a place, as a sensor sends them, steps that leave room for the late.
+                    // Several rows of one place, as a sensor sends them, with gaps for late rows.
                     let place = rng.index(next.len());
                     for _ in 0..1 + rng.below(9) {
                         let key = key_of(place as u64, next[place]);
@@ -127,7 +128,7 @@ fn random_rows_do_not_look_as_if_they_ascended() {
     assert!(pages < full * 4 / 3, "{pages} pages, {full} full leaves");
 }
 
-/// Bytes of rows over bytes of pages, of rows that come `burst` at a time, in order, each time to another place.
+/// Bytes of rows, over bytes of pages, of a table with bursts of ascending rows, each burst in another place.
 fn filled_by_bursts(burst: u64, value_bytes: usize) -> f64 {
     let mut rng = Rng::new(burst);
     let mut pages = ScratchPages::new(4096);

@@ -1,5 +1,5 @@
-//! Flipped bits: seen by a checksum, they are an error or change no answer; unseen (a file made to
-//! deceive), they may give wrong answers but neither a panic nor an endless loop.
+//! Flipped bits. With checksums they cause an error or change no result. Without checksums (a file made to
+//! deceive) results may be wrong, but there must be no panic and no endless loop.
 
 use super::raw::RawPages;
 use super::{claims, few, random_key, random_value};
@@ -25,7 +25,7 @@ fn table(rng: &mut Rng, page_size: usize, rows: usize) -> (ScratchPages, Tree, M
     (pages, tree, model)
 }
 
-/// Everything that a cursor shows, at most `most` rows.
+/// All rows that a cursor returns, at most `most`.
 fn read<R: PageRead>(tree: &Tree, pages: &R, most: usize) -> Result<Model> {
     let mut rows = Model::new();
     let mut cursor = tree.cursor(pages);
@@ -63,8 +63,8 @@ fn a_flipped_bit_is_found_or_changes_no_answer() {
                     assert_eq!(value.is_some(), model.contains_key(&key));
                 }
             }
-            // A chunk that holds nothing but zeros (in pages above 64 KiB) and a long separator are read by `check`
-            // and by whoever needs them.
+            // Some damage goes unnoticed: a chunk of zeros only (in pages above 64 KiB) and a long separator are read
+            // only by `check` or on demand.
             if let Ok(rows) = read(&tree, &snapshot, usize::MAX) {
                 assert!(rows == model, "byte {at}");
                 silent += 1;
@@ -128,7 +128,7 @@ fn damage_that_no_checksum_tells_neither_panics_nor_loops() {
     }
 }
 
-/// Changes a byte, mostly among the fields and slots at the beginning of a page.
+/// Changes a byte, mostly among the header fields and slots at the beginning of a page.
 fn damage(rng: &mut Rng, raw: &mut RawPages, ranges: &[(u64, u64)], page_size: usize) {
     let (addr, pages) = *rng.pick(ranges);
     let within = match rng.below(3) {
@@ -145,7 +145,7 @@ fn damage(rng: &mut Rng, raw: &mut RawPages, ranges: &[(u64, u64)], page_size: u
     };
 }
 
-/// What a walk around damage still reaches, leaf by leaf.
+/// The leaves that a walk around damage still reaches.
 #[derive(Default)]
 struct Saved {
     leaves: Vec<tidalite_pager::Ptr>,
@@ -167,8 +167,8 @@ impl crate::Walk for Saved {
     }
 }
 
-/// One flipped bit: `check_each` names the keys that it hits, everything else is sound, and a walk saves at least
-/// that.
+/// After one flipped bit, `check_each` reports the affected keys, all other keys are readable, and a walk finds at
+/// least those.
 #[test]
 fn damage_is_named_by_its_keys_and_costs_no_others() {
     for seed in 0..few(6) {
@@ -207,7 +207,7 @@ fn damage_is_named_by_its_keys_and_costs_no_others() {
             for leaf in &saved.leaves {
                 if let Ok(leaf) = Tree::of_leaf(&snapshot, leaf) {
                     let mut cursor = leaf.cursor(&snapshot);
-                    // A long key that is damaged ends its leaf.
+                    // A damaged long key ends the scan of its leaf.
                     while cursor.next().unwrap_or(false) {
                         if let Ok(value) = cursor.value().unwrap().to_vec() {
                             rows.insert(cursor.key().to_vec(), value);

@@ -1,4 +1,4 @@
-//! Damage in nested tables and in tables of multi-values; pages that are led to in more ways than one.
+//! Damage in nested tables and in tables of multi-values; pages that several pointers lead to.
 
 use super::raw::RawPages;
 use super::{claims, few, random_key, random_value};
@@ -13,10 +13,10 @@ use tidalite_pager::{Extent, HEADER_BYTES, PageRead};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// The values in a table and below it by the keys on the way; a value of a set has nothing more under it.
+/// The values of a table and its nested tables, by their path of keys; in a set, a value is the last part of the path.
 type Rows = BTreeMap<Vec<Vec<u8>>, Vec<u8>>;
 
-/// Rows that are read of a table made to deceive.
+/// Maximum number of rows read of a table made to deceive.
 const ROWS_MAX: usize = 20_000;
 
 fn path(rng: &mut Rng) -> Vec<Vec<u8>> {
@@ -26,7 +26,7 @@ fn path(rng: &mut Rng) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A key that is none on a path.
+/// A key that does not occur in a path.
 fn row_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let mut key = random_key(rng, page_size - 3);
     key.insert(0, b'~');
@@ -80,7 +80,7 @@ fn table(rng: &mut Rng, seed: u64, page_size: usize) -> (ScratchPages, Tree, Row
     }
 }
 
-/// All rows, those of nested tables too; at most so many.
+/// Reads all rows, including rows of nested tables, up to `ROWS_MAX`.
 fn read<R: PageRead>(sub: &Sub<'_>, multi: bool, pages: &R, rows: &mut Rows) -> Result<()> {
     fn below<R: PageRead>(
         sub: &Sub<'_>,
@@ -115,7 +115,7 @@ fn read<R: PageRead>(sub: &Sub<'_>, multi: bool, pages: &R, rows: &mut Rows) -> 
     )
 }
 
-/// Walks over everything and counts.
+/// A visitor that walks over everything and counts.
 #[derive(Default)]
 struct Seen {
     pages: BTreeSet<u64>,
@@ -210,7 +210,7 @@ fn a_flipped_bit_below_is_found_or_changes_no_answer() {
     }
 }
 
-/// Everything that can be done to a table; errors are answers.
+/// Calls every operation of a table; errors are accepted.
 fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_size: usize) {
     let _ = tree.check(raw, &mut |_| {});
     let _ = tree.walk(raw, &mut Seen::default());
@@ -323,8 +323,8 @@ fn damage_below_that_no_checksum_tells_neither_panics_nor_loops() {
     }
 }
 
-/// A table under two keys, in a table under two keys, and so on: as many ways as 2 to the 40th to one page. Branches
-/// that name a child three times, thirty levels high. Each is told in no time.
+/// A table under two keys, in a table under two keys, and so on: 2 to the 40th paths to one page. And branches
+/// that contain a child three times, thirty levels high. Each is reported at once.
 #[test]
 fn many_ways_to_one_page_are_gone_once() {
     let mut pages = RawPages::new(512);
@@ -383,7 +383,7 @@ fn many_ways_to_one_page_are_gone_once() {
         tree.walk(&pages, &mut seen).unwrap();
         assert!(seen.damaged > 0 && seen.reached < 200, "{}", seen.reached);
         if tree.height > 1 {
-            // Who walks row by row comes to the same leaf again and again.
+            // A scan row by row meets the same leaf again and again.
             let mut cursor = tree.cursor(&pages);
             assert!(cursor.first().unwrap() && cursor.next().unwrap());
             assert!(matches!(cursor.next(), Err(Error::Corrupt(_))));
@@ -407,7 +407,8 @@ fn many_ways_to_one_page_are_gone_once() {
     }
 }
 
-/// Tables nested deeper than they may be, each the only row of the one above: who goes down to the last one would run out of stack.
+/// Tables nested deeper than allowed, each the only row of its parent: a descent to the last one would overflow the
+/// stack.
 #[test]
 fn tables_nested_too_deep_are_told() {
     let mut pages = RawPages::new(512);

@@ -1,4 +1,4 @@
-//! Limits at and one beyond, empty tables, how full pages get, what a full disk leaves behind.
+//! Limits at and one beyond, empty tables, page fill, the state after a full disk.
 
 use super::{check_all, claims, few, random_key, random_value};
 use crate::value::check_len;
@@ -29,7 +29,7 @@ fn the_longest_keys_that_lie_in_a_page_and_the_first_that_do_not() {
         let mut model = BTreeMap::new();
         for i in 0..60 {
             let mut key = vec![b'm'; most];
-            // Differing at the front, at the back, or all over: no, long and little shared prefix.
+            // Differences at the front, at the back, or all over: no, long and short common prefix.
             match i % 3 {
                 0 => key[0] = i,
                 1 => key[most - 1] = i,
@@ -122,7 +122,7 @@ fn values_up_to_the_limit_and_not_one_byte_more() {
 #[test]
 fn values_around_every_border_come_back_in_chunks() {
     let data = VALUE_CHUNK_BYTES - 48;
-    // Under Miri, which walks every byte, small pages and what needs one chunk.
+    // Under Miri, which interprets every byte: small pages, and values of one chunk.
     let (sizes, len_max) = if cfg!(miri) {
         (1, 4000)
     } else {
@@ -249,7 +249,7 @@ fn a_cursor_that_ran_off_an_end_comes_back_from_there() {
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn ascending_rows_fill_their_pages() {
     let rows = 30_000u64;
-    let bytes_of_a_row = 8 + 2 + 8 + 2; // slot, lengths, value, what the prefix leaves of the key
+    let bytes_of_a_row = 8 + 2 + 8 + 2; // slot, lengths, value, suffix of the key
     let entries = (0..rows).map(|i| (i.to_be_bytes(), i.to_le_bytes()));
     let leaves = rows * bytes_of_a_row / (4096 - 64);
 
@@ -271,7 +271,7 @@ fn ascending_rows_fill_their_pages() {
     }
     tree.seal(&mut inserted).unwrap();
     check_all(&tree, &inserted);
-    // The prefix of a leaf is chosen after its keys are known here, before they are known there.
+    // Single inserts choose the prefix of a leaf after its keys are known, `append` before.
     let (inserted, appended) = (inserted.live_pages(), appended.live_pages());
     assert!(
         inserted <= appended && appended <= inserted + 2,

@@ -1,4 +1,4 @@
-//! Keys too long for a page: against a model, where every separator must be long, and what becomes of their extents.
+//! Keys too long for a page: against a model in which every separator must be long, and the life of their extents.
 
 use super::{check_all, claims, few, long_key};
 use crate::{Absent, PageAt, Relocation, Result, Tree, Walk};
@@ -10,7 +10,7 @@ use tidalite_testkit::rng::Rng;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// All begin alike, for longer than a page; so separators are spilled, too.
+/// A key with the same first bytes as all others, for longer than a page; so separators are spilled, too.
 fn alike(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let mut key = vec![b'a'; page_size + 3];
     key.extend((rng.below(600) as u16).to_be_bytes());
@@ -52,7 +52,7 @@ fn look(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &Model, key: &[
     }
 }
 
-/// Extents of long keys that a walk meets.
+/// Extents of long keys that a walk reports.
 #[derive(Default)]
 struct LongKeys(BTreeSet<u64>);
 
@@ -135,7 +135,7 @@ fn against_model(seed: u64, page_size: usize, make: fn(&mut Rng, usize) -> Vec<u
         separators_most = separators_most.max(found.0.len() - keys);
         pages.commit();
     }
-    // Everything moves to lower addresses, the rests of keys and separators too.
+    // Everything moves to lower addresses, including the rests of keys and separators.
     let boundary = page_size as u64 * 4;
     let ends = |tree: &Tree, pages: &ScratchPages| claims(tree, pages).len();
     let before = ends(&tree, &pages);

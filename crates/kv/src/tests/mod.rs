@@ -1,4 +1,4 @@
-//! The table against a model, its limits, and what damage does.
+//! Tests of the table: against a model, at its limits, and with damage.
 //!
 //! A failing test names its seed and page size; the same pair fails again.
 
@@ -22,7 +22,7 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Rounds of a test: under Miri, for which each takes hundreds of times as long, a few of them.
+/// Rounds of a test: only a few under Miri, where each takes hundreds of times as long.
 const fn few(rounds: u64) -> u64 {
     if cfg!(miri) {
         rounds.div_ceil(100)
@@ -31,7 +31,7 @@ const fn few(rounds: u64) -> u64 {
     }
 }
 
-/// Checks the tree and that it reaches exactly what is in use.
+/// Checks the tree, and that it reaches exactly the pages in use.
 fn check_all(tree: &Tree, pages: &ScratchPages) {
     pages.assert_all_claimed(&claims(tree, pages));
 }
@@ -45,8 +45,8 @@ fn claims<R: PageRead>(tree: &Tree, pages: &R) -> Vec<(u64, u64)> {
     claims
 }
 
-/// Keys that meet: few distinct bytes, shared beginnings, every length from nothing to what lies in a page, and some
-/// beyond that.
+/// Keys that often coincide: few distinct bytes, common prefixes, every length from zero to the longest plain key, and
+/// some longer ones.
 fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let most = key_bytes_max(page_size);
     match rng.below(40) {
@@ -73,7 +73,8 @@ fn random_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     }
 }
 
-/// Keys too long for a page that share long beginnings and meet in few places, and keys that end where others spill.
+/// Keys too long for a page with long common prefixes and few differences, and keys that end near the border
+/// between the two parts.
 fn long_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     let most = key_bytes_max(page_size);
     let len = match rng.below(12) {
@@ -105,7 +106,7 @@ fn random_value(rng: &mut Rng, page_size: usize) -> Vec<u8> {
     value
 }
 
-/// Prints which seed a test was at when it fails.
+/// Prints the seed of a test when it fails.
 struct Seed {
     seed: u64,
     page_size: usize,

@@ -1,4 +1,4 @@
-//! One cursor that goes about at random, against a sorted list.
+//! Random moves of one cursor, against a sorted list.
 
 use super::{few, random_key, random_value};
 use crate::Tree;
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Moves of a cursor over one table.
+/// Number of moves of a cursor over one table.
 const MOVES: usize = if cfg!(miri) { 60 } else { 3000 };
 
-/// Where a cursor is: before the first row, at one, behind the last.
+/// Position of a cursor: before the first row, at a row, after the last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Spot {
     Before,

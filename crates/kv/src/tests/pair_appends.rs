@@ -1,4 +1,4 @@
-//! Pairs that are put in behind the others, one by one and many at once, against a map of sets; and what that costs.
+//! Pairs inserted after all others, singly and in bulk, against a map of sets; and the cost of these inserts.
 
 use super::pairs::{Pair, Sets, pair};
 use super::{Seed, check_all, few, random_key};
@@ -8,7 +8,7 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// The pairs of a table are those of the map.
+/// Checks that the table has the pairs of the map.
 fn assert_pairs(tree: &Tree, pages: &ScratchPages, model: &Sets) {
     let mut cursor = tree.pair_cursor(pages);
     for (key, set) in model {
@@ -27,7 +27,7 @@ fn put(model: &mut Sets, (key, value): Pair) -> bool {
     model.entry(key).or_default().insert(value)
 }
 
-/// Ascending pairs, of keys with few values and with many, of one length and of several; broken here and there.
+/// Ascending pairs, of keys with few values and with many, of one length and of several; interrupted now and then.
 fn ascending(rng: &mut Rng, page_size: usize, from: &mut u64) -> Vec<Pair> {
     let mut all = Vec::new();
     let most_values = *rng.pick(&[1, 3, 40, 900]);
@@ -166,7 +166,7 @@ fn read(pages: &ScratchPages) -> u64 {
     pages.counters().pages_read.load(Ordering::Relaxed)
 }
 
-/// A table of 2000 keys with ten values each, committed, and of one key with so many that its set has pages of its own.
+/// A committed table of 2000 keys with ten values each, and of one key with so many that its set has pages of its own.
 fn committed(pages: &mut ScratchPages) -> Tree {
     let mut tree = Tree::new_multi(5);
     let small = (0..20_000u64).map(|n| ((n / 10 * 2).to_be_bytes(), (n << 20).to_be_bytes()));
@@ -177,7 +177,7 @@ fn committed(pages: &mut ScratchPages) -> Tree {
     tree
 }
 
-/// Pages that are read are those of one way down the table, and one down the key's set; a pair that is there copies nothing.
+/// An insert reads one path of the table and one path of the key's set; for an existing pair it copies nothing.
 #[test]
 fn a_pair_is_put_in_by_one_descent() {
     let mut pages = ScratchPages::new(4096);
@@ -213,7 +213,7 @@ fn a_pair_is_put_in_by_one_descent() {
     }
 }
 
-/// Behind the last pair nothing is read, in the table or in the set of its last key.
+/// An append after the last pair reads nothing, in the table or in the set of its last key.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of pairs, counted")]
 fn pairs_behind_the_last_one_need_no_descent() {
@@ -233,7 +233,7 @@ fn pairs_behind_the_last_one_need_no_descent() {
     for key in 10_000..10_003 {
         append(&mut tree, &mut pages, key, 1);
     }
-    // Few values a key: where a leaf is full a descent, and a look for the new last leaf.
+    // Few values per key: each full leaf costs a descent, and a search for the new last leaf.
     let (before, pages_before) = (read(&pages), pages.pages_allocated());
     for n in 0..5_000 {
         append(&mut tree, &mut pages, 20_000 + n / 10, n);
@@ -245,7 +245,7 @@ fn pairs_behind_the_last_one_need_no_descent() {
         "{once} pages read, {leaves} leaves"
     );
 
-    // Many values of one key: of its set, the same.
+    // Many values of one key: the same cost in its set.
     let (before, pages_before) = (read(&pages), pages.pages_allocated());
     for n in 0..20_000 {
         append(&mut tree, &mut pages, 30_000, n << 20);
@@ -261,7 +261,7 @@ fn pairs_behind_the_last_one_need_no_descent() {
     check_all(&tree, &pages);
 }
 
-/// Bytes of pages a pair, of `pairs` put in one way or the other.
+/// Bytes of pages per pair, for pairs inserted in bulk or singly.
 fn bytes_a_pair(pairs: &[([u8; 8], [u8; 8])], at_once: bool) -> f64 {
     let mut pages = ScratchPages::new(4096);
     let mut tree = Tree::new_multi(5);
@@ -270,7 +270,7 @@ fn bytes_a_pair(pairs: &[([u8; 8], [u8; 8])], at_once: bool) -> f64 {
         tree.pairs()
             .extend(&mut pages, pairs.iter().copied())
             .unwrap();
-        // A page that is full leads to the next by its branch.
+        // A full page leads to the next through its branch.
         let once = read(&pages) - before;
         assert!(once < 8 * pages.live_pages(), "{once} pages read");
     } else {
@@ -284,7 +284,7 @@ fn bytes_a_pair(pairs: &[([u8; 8], [u8; 8])], at_once: bool) -> f64 {
     pages.live_pages() as f64 * 4096.0 / pairs.len() as f64
 }
 
-/// What docs/parity/libmdbx.md says under S7.
+/// Checks the figures in docs/parity/libmdbx.md under S7.
 #[test]
 #[cfg_attr(miri, ignore = "hundreds of thousands of pairs, counted")]
 fn values_of_eight_bytes_cost_as_many_as_the_documents_say() {
@@ -312,7 +312,7 @@ fn values_of_eight_bytes_cost_as_many_as_the_documents_say() {
     assert!(small.iter().all(|bytes| about(*bytes, 9.7)), "{small:?}");
 }
 
-/// Pairs before a failure stay, whether the lender fails or a pair is none.
+/// Pairs before an error stay, whether their source fails or a pair is invalid.
 #[test]
 fn pairs_that_were_lent_before_a_failure_stay() {
     let long = vec![0; crate::KEY_BYTES_MAX + 1];

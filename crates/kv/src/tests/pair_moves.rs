@@ -1,4 +1,4 @@
-//! Moves to exactly one pair, key or value, there or not, and cuts of tables of pairs.
+//! Seeks to exactly one pair, key or value, existing or not, and range deletes in tables of pairs.
 
 use super::pairs::{Pair, Sets, at, pair};
 use super::{check_all, few};
@@ -8,8 +8,8 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Each of these moves ends at `to`, an index in `all` (-1: before the first), says whether what was asked for is there, and steps from
-/// there leave nothing out.
+/// Each of these moves ends at `to`, an index in `all` (-1: before the first), and returns whether its target exists.
+/// Steps from there skip no pair.
 pub(super) fn exact_moves<R: PageRead>(cursor: &mut PairCursor<'_, R>, all: &[Pair], probe: &Pair) {
     let (key, value) = (&probe.0[..], &probe.1[..]);
     let index = |place: usize| isize::try_from(place).unwrap();
@@ -104,7 +104,7 @@ fn ranges_of_pairs_are_cut_as_a_list_says() {
     }
 }
 
-/// Sets of a few values lie in their leaves: those in between are read for the number of their keys, and none is written.
+/// Sets of a few values lie in their leaves: the leaves in between are read to count the keys, but not written.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
 fn cutting_keys_of_pairs_writes_two_paths() {

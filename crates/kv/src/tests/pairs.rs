@@ -1,4 +1,4 @@
-//! Multi-values against a map of sets, nested tables against a map of maps, cuts and places.
+//! Multi-values against a map of sets, nested tables against a map of maps, range deletes and ranks.
 
 use super::pair_moves::exact_moves;
 use super::ranks::ranks;
@@ -14,7 +14,7 @@ use tidalite_testkit::rng::Rng;
 pub(super) type Sets = BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>;
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
-/// Few keys, so that some sets get large; values of one length for some keys, of any for others.
+/// Few keys, so that some sets get large; for some keys values of one length, for others of any length.
 pub(super) fn pair(rng: &mut Rng, page_size: usize) -> Pair {
     let key = vec![b'k'; 1 + rng.index(3)]
         .into_iter()
@@ -172,7 +172,7 @@ fn pairs_agree_with_a_map_of_sets() {
     }
 }
 
-/// What a model of nested tables holds under a key.
+/// The content of a key in a model of nested tables.
 #[derive(Clone, Debug, PartialEq)]
 enum Held {
     Value(Vec<u8>),
@@ -268,7 +268,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 if let Some(table) = table.filter(|_| rng.one_in(8))
                     && matches!(table.get(&name), Some(Held::Table(_)))
                 {
-                    // No put takes a nested table's place; what was put before it stays.
+                    // A put never replaces a nested table; earlier puts stay.
                     let long = vec![1; rng.index(3 * page_size)];
                     let refused = work.at(&mut pages, &path, absent, &mut |w, table| {
                         table.insert(w, &key, &value)?;
@@ -354,7 +354,7 @@ fn cutting_a_range_frees_what_lies_between_without_reading_it() {
     let read = pages.counters().pages_read.load(Ordering::Relaxed) - before;
     let freed = live - pages.live_pages();
     assert!(freed * 100 > live * 95, "{freed} of {live} pages freed");
-    // Branches are about one page in thirteen of this size.
+    // With this page size about one page in thirteen is a branch.
     assert!(read * 8 < freed, "{read} pages read, {freed} freed");
     tree.seal(&mut pages).unwrap();
     check_all(&tree, &pages);
@@ -493,15 +493,15 @@ fn tables_are_nested_only_so_deep() {
     assert_eq!(pages.live_pages(), 0);
 }
 
-/// A small nested table takes a quarter of a page at most. Laid out as a leaf, one of many short rows takes more: in the largest pages more
-/// than offsets of two bytes reach.
+/// An inline table takes at most a quarter of a page. As a leaf, a table of many short rows takes more: in the largest
+/// pages more than two-byte offsets can address.
 #[test]
 #[cfg_attr(miri, ignore = "pages as large as can be, byte for byte")]
 fn a_small_table_is_walked_in_pages_of_every_size() {
     for page_size in [512, 4096, 1 << 16, 1 << 17, PAGE_SIZE_MAX] {
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new_multi(3);
-        // Two lengths, a key and a tag in a byte each: as many as stay in their row.
+        // Two lengths, a key and a tag in a byte each: as many values as fit the row.
         let count = ((page_size / 4 - 8) / 6) as u32;
         let values: Vec<_> = (0..count).map(u32::to_be_bytes).collect();
         let new = tree.pairs().insert_many(&mut pages, b"k", &values).unwrap();
@@ -522,7 +522,7 @@ fn a_small_table_is_walked_in_pages_of_every_size() {
     }
 }
 
-/// Every page moves, those of a table too that is nested in one which lies in its parent's row.
+/// Every page is moved, including the pages of a table that is nested in an inline table.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of pairs")]
 fn pages_of_tables_in_small_tables_move() {

@@ -1,4 +1,4 @@
-//! Places of pairs against a sorted list: ranks, cuts, and the values of many keys at once.
+//! Pairs against a sorted list: ranks, division into parts, and the values of many keys at once.
 
 use super::pairs::{Pair, at, pair};
 use crate::Tree;
@@ -6,7 +6,7 @@ use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Ranks, places, cuts, and many keys at once. `all` are the pairs of the table.
+/// Checks ranks, positions, parts, and lookups of many keys. `all` holds the pairs of the table.
 pub(super) fn ranks(
     rng: &mut Rng,
     tree: &Tree,

@@ -1,5 +1,5 @@
-//! The bytes of a table in one stretch of memory, read without any verification: what a map gives
-//! once its pages are verified, and what a file gives whose damage no checksum tells.
+//! The bytes of a table in contiguous memory, read without verification: like a map with pages that
+//! are already verified, and like a file with damage that no checksum detects.
 
 use crate::Tree;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ pub(super) struct RawPages {
 }
 
 impl RawPages {
-    /// Nothing but a page that is not used.
+    /// An image with a single unused page.
     pub(super) fn new(page_size: usize) -> Self {
         Self {
             page_size,
@@ -23,7 +23,7 @@ impl RawPages {
         }
     }
 
-    /// Copies what the tree reaches to where it lies in the file.
+    /// Copies the pages and extents of the tree to their addresses in the file.
     pub(super) fn of<R: PageRead>(tree: &Tree, pages: &R) -> Self {
         let copier = Copier {
             inner: pages,
@@ -112,7 +112,7 @@ impl<R: PageRead> PageRead for Copier<'_, R> {
 /// The transaction that changes a raw image.
 const RAW_TXN: TxnId = TxnId(1 << 40);
 
-/// Beyond this an image is full: damage must not make a write take memory without bound.
+/// Maximum size of an image: with damage, a write must not use unbounded memory.
 const RAW_BYTES_MAX: usize = 64 << 20;
 
 impl RawPages {

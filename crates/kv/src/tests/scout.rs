@@ -1,4 +1,4 @@
-//! What a walk asks for ahead where pages are read alone: every leaf before it is read, and little in vain.
+//! Read-ahead of a scan whose pages are read alone: every leaf is requested before it is read, and few in vain.
 
 use super::{Seed, check_all};
 use crate::Tree;
@@ -8,15 +8,15 @@ use tidalite_pager::{Counters, Kind, PageRead, PageRef, Ptr, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// Pages that are read alone; what was asked for, and what was read without having been.
+/// Pages that are read alone; records the requested pages, and the pages read without a request.
 struct Alone<'a> {
     pages: &'a ScratchPages,
     asked: RefCell<BTreeSet<u64>>,
     calls: RefCell<u64>,
     waited: RefCell<BTreeSet<u64>>,
-    /// Nobody turns, so nothing is asked for again.
+    /// The scan never turns, so no page may be requested twice.
     once: bool,
-    /// Leaves read as part of a stretch, in turn; `None`: stretches are not read in another way here.
+    /// Leaves read as part of a stretch, in order; `None`: this reader does not distinguish stretches.
     stretch: Option<RefCell<Vec<u64>>>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Alone<'a> {
         }
     }
 
-    /// Where the system reads around pages of a stretch.
+    /// A reader with kernel readahead in stretches.
     fn with_stretches(pages: &'a ScratchPages) -> Self {
         Self {
             stretch: Some(RefCell::default()),
@@ -150,7 +150,7 @@ fn a_walk_asks_for_every_leaf_before_it_comes() {
         let alone = Alone::new(&pages, true);
         assert_eq!(walk(&tree, &alone, forward), ROWS);
         let waited = alone.waited.borrow().len();
-        // The way to the first leaf, and the second branch, which is not known to be needed before.
+        // The path to the first leaf, and the second branch, which could not be known earlier.
         assert!(
             waited <= usize::from(tree.height()) + 1,
             "{waited} pages waited for"
@@ -169,7 +169,7 @@ fn a_walk_asks_for_every_leaf_before_it_comes() {
 /// 26 MiB of leaves.
 const LONG_ROWS: u64 = 120_000;
 
-/// How far the leaves read as part of a stretch lie from the one before, at most.
+/// The maximum distance between consecutive leaves of stretches.
 fn farthest(stretch: &[u64]) -> u64 {
     let pairs = stretch.windows(2).map(|pair| pair[1].abs_diff(pair[0]));
     pairs.max().unwrap_or_default()
@@ -280,7 +280,7 @@ fn rows_are_the_same_whatever_the_way() {
     }
 }
 
-/// Walks from random places, some steps in a direction, then in one again.
+/// Scans from random positions in changing directions.
 fn turns(seed: u64) {
     let mut rng = Rng::new(seed);
     let mut pages = ScratchPages::new(4096);

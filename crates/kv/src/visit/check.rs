@@ -1,4 +1,4 @@
-//! Every rule of a table's pages, checked; every page and extent reached, claimed.
+//! Checks every rule of a table's pages, and claims every page and extent that it reaches.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
@@ -15,25 +15,25 @@ use std::collections::HashSet;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{Error, Header, Kind, PageRead, Ptr, Result};
 
-/// A range of the file that a table reaches.
+/// A range of the file that a table uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Byte offset in the file.
     pub addr: u64,
     /// Pages.
     pub pages: u64,
-    /// What is there: "table branch", "table leaf", "large value", "long key".
+    /// Its type: "table branch", "table leaf", "large value", "long key".
     pub what: &'static str,
 }
 
-/// Damage, and the keys that it takes along.
+/// Damage, and the keys that it affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The first key that may be hit.
+    /// The first key that may be affected.
     pub from: Vec<u8>,
-    /// The first key behind those; `None`: up to the last.
+    /// The first key after those; `None`: up to the last.
     pub to: Option<Vec<u8>>,
-    /// What is damaged.
+    /// Description of the damage.
     pub corrupt: Corrupt,
 }
 
@@ -44,17 +44,17 @@ struct Span<'k> {
     to: Option<&'k [u8]>,
 }
 
-/// Who hears what a check finds.
+/// The receivers of a check's results, and its state.
 struct Heard<'h> {
     claim: &'h mut dyn FnMut(Claim),
     damage: &'h mut dyn FnMut(Damage),
-    /// How deep the table is nested in others.
+    /// Nesting depth of the current table.
     depth: usize,
-    /// Roots of nested tables that were reached: a hostile file may name one twice.
+    /// Roots of nested tables that were reached: a hostile file may refer to one twice.
     roots: &'h mut HashSet<u64>,
-    /// What is not younger than this is passed over.
+    /// Pages and extents born in this transaction or before are skipped.
     since: Option<TxnId>,
-    /// Distinct keys seen.
+    /// Number of distinct keys seen.
     keys: u64,
 }
 
@@ -65,7 +65,7 @@ impl Heard<'_> {
 }
 
 impl Span<'_> {
-    /// Tells of damage; passes on what is not damage.
+    /// Reports `Corrupt` as damage; returns other errors.
     fn tell<T>(&self, result: Result<T>, damage: &mut dyn FnMut(Damage)) -> Result<Option<T>> {
         match result {
             Ok(found) => Ok(Some(found)),
@@ -87,12 +87,12 @@ impl Span<'_> {
 }
 
 impl Tree {
-    /// Reads the whole table, large values included, and checks it: kinds, owners, levels, order, heads,
+    /// Reads the whole table, including large values, and checks it: kinds, owners, levels, order, heads,
     /// prefixes, separators, counts, cells that fill their page without overlap, and chunks. Each
-    /// page and extent is claimed once; it is for the caller to find what is claimed twice or by nobody.
+    /// page and extent is claimed once; the caller must find pages that are claimed twice or not at all.
     ///
     /// # Errors
-    /// `Corrupt` names the first damage found; `Io`.
+    /// `Corrupt` for the first damage found; `Io`.
     ///
     /// # Cost
     /// Every page and chunk once.
@@ -104,11 +104,11 @@ impl Tree {
         first.map_or(Ok(()), |corrupt| Err(Error::Corrupt(corrupt)))
     }
 
-    /// As [`check`](Self::check), but goes on behind damage: each is told with the keys that it takes along, and
-    /// everything else is checked.
+    /// As [`check`](Self::check), but continues after damage: each damage is reported with the keys that it affects,
+    /// and everything else is checked.
     ///
     /// # Errors
-    /// `Io`, and what else is no damage.
+    /// `Io`, and other errors except `Corrupt`.
     ///
     /// # Cost
     /// As `check`.
@@ -121,8 +121,8 @@ impl Tree {
         self.check_from(r, None, claim, damage)
     }
 
-    /// As [`check`](Self::check) of what was written after a transaction: a page, value or nested table whose pointer is not younger is passed
-    /// over with everything below it. Rows and keys are counted only where nothing was passed over.
+    /// As [`check`](Self::check), for changes after a transaction: a page, value or nested table whose pointer is not
+    /// younger is skipped with everything below it. Rows and keys are counted only if nothing was skipped.
     ///
     /// # Errors
     /// As for `check`.
@@ -179,8 +179,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Checks a page and all below; returns its rows, where nothing is damaged or passed over. A page that was reached before
-    /// fails on its keys: they cannot lie in two spans.
+    /// Checks a page and everything below it; returns its number of rows, unless something is damaged or skipped. A
+    /// page that was reached before fails the check of its keys: they cannot lie in two spans.
     fn check_below<R: PageRead>(
         &self,
         r: &R,
@@ -265,7 +265,7 @@ impl Tree {
         Ok(rows)
     }
 
-    /// Everything that can be said of a page without reading another one, but for the rests of its keys.
+    /// Makes all checks of a page that need no other page, except the rests of its keys.
     fn open_checked<'p, R: PageRead>(
         &self,
         r: &R,
@@ -281,7 +281,7 @@ impl Tree {
         Ok(node)
     }
 
-    /// The extents of a page's spilled keys.
+    /// Checks the extents of a page's spilled keys.
     fn check_rests<R: PageRead>(
         &self,
         r: &R,
@@ -304,7 +304,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What an entry of a leaf leads to.
+    /// Checks the pages and extents that an entry of a leaf refers to.
     fn check_entry<R: PageRead>(
         &self,
         r: &R,
@@ -410,7 +410,7 @@ impl Tree {
         }
     }
 
-    /// The page is this table's. A page of a running transaction has no header until it is sealed.
+    /// Checks that the page belongs to this table. A page of a running transaction has no header until it is sealed.
     fn check_header(&self, page: &[u8], ptr: &Ptr) -> Result<()> {
         let header = Header::decode(page);
         if header.address == ptr.addr && header.birth == ptr.birth && header.owner != self.id {
@@ -438,8 +438,8 @@ impl Tree {
     }
 }
 
-/// Cells do not overlap, and with the dead bytes they fill the page from the heap on; none is larger than a split
-/// can handle.
+/// Checks that cells do not overlap, that with the dead bytes they fill the page from the heap on, and that each is
+/// small enough for a split.
 fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
     let cells = (0..node.count()).map(|index| node.cell(index));
     let mut cells: Vec<Cell<'_>> = cells.collect::<Result<_>>()?;
@@ -477,7 +477,8 @@ fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
 }
 
 impl Tree {
-    /// Keys ascend inside the span, their heads are right, and those that are spilled must be.
+    /// Checks that keys ascend inside the span, that their heads are right, and that keys are spilled exactly if they
+    /// are too long.
     fn check_keys<R: PageRead>(
         &self,
         r: &R,

@@ -1,4 +1,4 @@
-//! Going through whole tables: checking, moving, counting, listing pages.
+//! Traversal of whole tables: checking, relocating, counting, listing pages.
 
 pub(crate) mod check;
 pub(crate) mod read_leaves;

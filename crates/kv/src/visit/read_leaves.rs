@@ -1,4 +1,4 @@
-//! Reading a table's leaves for their own sake: so that they are in memory and verified when somebody else comes to them.
+//! Reads a table's leaves in advance, so that they are in memory and verified for later readers.
 
 use crate::page::node::Node;
 use crate::page::read_ahead::ask_for_children;
@@ -7,11 +7,11 @@ use std::hint::black_box;
 use tidalite_pager::{PageRead, Ptr, Result};
 
 impl Tree {
-    /// Reads every leaf in the order of keys. Before each, `go_on` hears how many rows lie before it, and ends the reading with
-    /// false.
+    /// Reads every leaf in the order of keys. Before each leaf, `go_on` receives the number of rows before it; if it
+    /// returns false, the reading stops.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`: whoever comes for the rows of that page finds the same.
+    /// `Corrupt`, `Io`: a reader of the rows of that page gets the same error.
     pub fn read_leaves<R: PageRead>(
         &self,
         r: &R,
@@ -24,7 +24,7 @@ impl Tree {
     }
 }
 
-/// Reads the leaves below a branch; false when it was ended. Recursion is as deep as the tree is high.
+/// Reads the leaves below a branch; false if `go_on` stopped it. The recursion depth is the height of the tree.
 fn read_below<R: PageRead>(
     r: &R,
     ptr: &Ptr,
@@ -48,7 +48,7 @@ fn read_below<R: PageRead>(
         if !go_on(*before) {
             return Ok(false);
         }
-        // One byte, so that a page that is lent from the map is in memory although nobody had to verify it.
+        // Reads one byte, so that a page lent from the map is loaded even if it needs no verification.
         black_box(r.page(&child)?.first());
         *before = before.wrapping_add(rows);
     }

@@ -1,9 +1,10 @@
-//! Moving a table's pages to lower addresses, so that the file's end becomes free: what lies at or beyond a boundary is
-//! copied, and the path above it. One step moves a bounded number of pages and says where the next one begins.
+//! Moves a table's pages to lower addresses to free the end of the file: pages and extents at or beyond a boundary are
+//! copied, and with them the path above. One step moves a bounded number of pages and returns the key at which the next
+//! one begins.
 //!
-//! 1. Content, order and counts stay as they are; only addresses change.
-//! 2. Branches are read, leaves only when they lie beyond the boundary or may lead to extents or nested tables.
-//! 3. A page is gone through once, whatever a hostile file leads to; nested tables as deep as they may be.
+//! 1. Contents, order and counts stay unchanged; only addresses change.
+//! 2. Branches are read; leaves are read only if they lie beyond the boundary or may refer to extents or nested tables.
+//! 3. Each branch is visited once, even in a hostile file; nested tables are visited up to the maximum depth.
 
 use crate::inline::inline_table;
 use crate::page::layout::{Payload, tag};
@@ -15,27 +16,27 @@ use crate::table::tree::{LEADS_ON, Tree, check_depth};
 use crate::value;
 use tidalite_pager::{Extent, PageWrite, Ptr, Result, in_second_file};
 
-/// What one step may do.
+/// Limits of one step.
 #[derive(Clone, Copy, Debug)]
 pub struct Relocation {
-    /// Byte address from which on things move.
+    /// Pages and extents from this byte address on are moved.
     pub boundary: u64,
-    /// The same in the second file, where a value moves only if that brings it lower; `u64::MAX`: nothing moves there.
+    /// The boundary in the second file, where a value moves only to a lower address; `u64::MAX`: nothing moves there.
     pub second_boundary: u64,
-    /// Pages that may still be moved. A step goes a little further than that.
+    /// Number of pages that may still be moved. A step exceeds it slightly.
     pub pages: u64,
-    /// Pages that may still be read to look for them.
+    /// Number of pages that may still be read to search for them.
     pub looks: u64,
 }
 
 impl Relocation {
-    /// True when this step is over.
+    /// True if this step is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.pages == 0 || self.looks == 0
     }
 
-    /// Notes that so many pages were moved.
+    /// Subtracts moved pages from the limit.
     pub fn moved(&mut self, pages: u64) {
         self.pages = self.pages.saturating_sub(pages);
     }
@@ -48,23 +49,23 @@ impl Relocation {
 struct Below<'a> {
     tree: Tree,
     step: &'a mut Relocation,
-    /// Where the step before ended.
+    /// The key at which the previous step ended.
     from: &'a [u8],
-    /// Keys of values whose extents are to move.
+    /// Keys of values whose extents are to be moved.
     large: Vec<(Vec<u8>, Extent)>,
     passed: &'a mut Freed,
 }
 
 impl Tree {
-    /// Moves pages at and beyond the boundary, those of keys from `from` on. Returns the key with which to go on; `None`
-    /// when all is done.
+    /// Moves pages at and beyond the boundary, for keys from `from` on. Returns the key at which to continue; `None`
+    /// if everything is done.
     ///
     /// # Errors
     /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.
     ///
     /// # Cost
-    /// The pages moved and the branches above them; the branches in between are read. A value in an extent is in memory while it
-    /// moves.
+    /// The pages moved and the branches above them; the branches in between are read. A value in an extent is held in
+    /// memory while it is moved.
     pub fn relocate<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -95,7 +96,7 @@ impl Tree {
         let large = std::mem::take(&mut below.large);
         self.root = root;
         for (key, extent) in large {
-            // The values before it may have taken the room.
+            // Values that were moved before it may have used the free space.
             if in_second_file(extent.addr) && !w.value_gets_lower(&extent) {
                 continue;
             }
@@ -114,7 +115,7 @@ impl Below<'_> {
         addr >= self.step.boundary && !in_second_file(addr)
     }
 
-    /// Whether an extent of a value or of a key is to move.
+    /// Whether the extent of a value or key is to be moved.
     fn extent_beyond<W: PageWrite>(&self, w: &mut W, extent: &Extent) -> bool {
         if in_second_file(extent.addr) {
             return extent.addr >= self.step.second_boundary && w.value_gets_lower(extent);
@@ -122,7 +123,7 @@ impl Below<'_> {
         self.reaches_beyond(w, extent)
     }
 
-    /// Whether an extent of the first file ends behind the boundary.
+    /// Whether an extent of the first file ends beyond the boundary.
     fn reaches_beyond<W: PageWrite>(&self, w: &W, extent: &Extent) -> bool {
         let end = extent
             .addr
@@ -130,7 +131,7 @@ impl Below<'_> {
         end > self.step.boundary
     }
 
-    /// A page with everything below it; `lower` is the least key that it can hold.
+    /// Relocates a page and everything below it; `lower` is the least key that it can hold.
     fn page<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -154,7 +155,8 @@ impl Below<'_> {
         }
         self.step.looked();
         own = self.rests(w, own, level)?;
-        // A leaf is reached each time, whatever the rests of the keys took: else the next step would come no further.
+        // Allows at least one leaf, however many pages the rests of the keys took; otherwise the next step would make
+        // no progress.
         self.step.pages = self.step.pages.max(1);
         let children = {
             let page = w.page(&own)?;
@@ -182,7 +184,7 @@ impl Below<'_> {
         Ok((own, None))
     }
 
-    /// Moves the rests of spilled keys of a page.
+    /// Moves the rests of a page's spilled keys.
     fn rests<W: PageWrite>(&mut self, w: &mut W, mut own: Ptr, level: u8) -> Result<Ptr> {
         if self.tree.flags & LEADS_ON == 0 {
             return Ok(own);
@@ -207,7 +209,7 @@ impl Below<'_> {
         Ok(own)
     }
 
-    /// What a leaf leads to.
+    /// Relocates the pages and extents that a leaf refers to.
     fn leaf<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -242,9 +244,10 @@ impl Below<'_> {
         }
         let mut any = false;
         for (key, extent) in large {
-            // The step before has moved those before it as far as they go.
+            // The previous step has moved the values before `from` as far as possible.
             if key.as_slice() >= self.from && self.extent_beyond(w, &extent) {
-                // One at least, whatever the rests of the keys took: else the next step would come no further.
+                // At least one, however many pages the rests of the keys took; otherwise the next step would make no
+                // progress.
                 if self.step.pages == 0 && any {
                     return Ok((own, Some(key)));
                 }
@@ -267,8 +270,8 @@ impl Below<'_> {
         Ok((own, None))
     }
 
-    /// A nested table, of which a leaf at `leaf_at` has these bytes: pages that it leads to move, roots in the bytes change. Whether one
-    /// did, and whether the step ends here.
+    /// Relocates the pages of a nested table with these bytes in the leaf at `leaf_at`, and updates roots in the bytes.
+    /// Returns whether the bytes changed, and whether the step ends here.
     fn nested<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -298,7 +301,7 @@ impl Below<'_> {
         if tree.height == 1 {
             self.passed.first_time(&before)?;
         }
-        // It begins anew each time, so only what is moved may end the step.
+        // The search starts over each time, so only moved pages may end the step.
         let mut step = Relocation {
             looks: u64::MAX,
             ..*self.step
@@ -309,7 +312,8 @@ impl Below<'_> {
         Ok((tree.root != before, stop.is_some()))
     }
 
-    /// Values in extents that a small table leads to stay: where one does not get lower, the step would begin with it each time.
+    /// Values in extents of an inline table are not moved: if one cannot get a lower address, every step would begin
+    /// with it.
     fn nested_small<W: PageWrite>(
         &mut self,
         w: &mut W,

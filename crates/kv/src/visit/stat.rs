@@ -1,28 +1,28 @@
-//! The shape of a table: levels, and pages by what they hold.
+//! The shape of a table: levels, and pages by type.
 
 use crate::table::tree::{LEADS_ON, Tree};
 use crate::visit::walk::{PageAt, Walk};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Extent, PageRead, Result};
 
-/// Levels of a table and its pages.
+/// Number of levels of a table, and its pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableShape {
-    /// Levels, leaves included; 0 without a page of its own.
+    /// Number of levels, leaves included; 0 without a page of its own.
     pub depth: u8,
-    /// Pages that lead to others.
+    /// Branch pages.
     pub branch_pages: u64,
-    /// Pages that hold rows.
+    /// Leaf pages.
     pub leaf_pages: u64,
-    /// Pages of long values and of long keys, those of nested tables included.
+    /// Pages of long values and of long keys, including those in nested tables.
     pub overflow_pages: u64,
     /// Pages of nested tables, or of the sets of multi-values that are too large for a row.
     pub nested_pages: u64,
 }
 
 impl TableShape {
-    /// All pages together.
+    /// Total number of pages.
     #[must_use]
     pub fn pages(&self) -> u64 {
         [self.leaf_pages, self.overflow_pages, self.nested_pages]
@@ -63,13 +63,13 @@ impl Walk for Count {
 }
 
 impl Tree {
-    /// How the table lies in pages.
+    /// Counts the levels and pages of the table.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// Each branch is read; the leaves, too, where some rows may lead to other pages.
+    /// Each branch is read; the leaves, too, if some rows may refer to other pages.
     pub fn shape<R: PageRead>(&self, r: &R) -> Result<TableShape> {
         let mut count = Count {
             shape: TableShape {

@@ -1,6 +1,6 @@
-//! Walking over a table's pages by their pointers: a caller decides from pointer, level and keys whether to go
-//! further down, and damage costs what is below it and nothing else. This is how two versions are compared (by
-//! birth) and how a damaged table is saved.
+//! Walks over a table's pages by their pointers. The visitor decides from pointer, level and keys whether to descend
+//! further, and damage costs only the rows below it. Used to compare two versions (by birth) and to salvage a damaged
+//! table.
 
 use crate::error::damaged;
 use crate::inline::inline_table;
@@ -13,35 +13,36 @@ use std::collections::HashSet;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
 
-/// A page of a table, seen from above.
+/// A page of a table, before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct PageAt<'k> {
-    /// Where it is and when it was written.
+    /// Its address and birth.
     pub ptr: Ptr,
     /// 0 for a leaf.
     pub level: u8,
-    /// Rows below.
+    /// Number of rows below.
     pub rows: u64,
-    /// No key below is less.
+    /// Lower bound of all keys below, inclusive.
     pub from: &'k [u8],
-    /// Every key below is less; `None`: no bound.
+    /// Upper bound of all keys below, exclusive; `None`: no bound.
     pub to: Option<&'k [u8]>,
-    /// The keys under which the table is nested, the outermost first; none for the outermost table itself.
+    /// The keys under which the table is nested, the outermost first; empty for the outermost table itself.
     pub path: &'k [Vec<u8>],
 }
 
-/// Who is told of a range of keys: the first one, and the first one behind it.
+/// Receives ranges of keys: the first key, and the first key after the range.
 pub type OnRange<'f> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<()> + 'f;
 
-/// Who walks.
+/// Visitor of a walk.
 pub trait Walk {
-    /// A page is reached, not yet read. True to read it and what is below.
+    /// A page is reached but not yet read. True to read it and everything below.
     ///
     /// # Errors
     /// Ends the walk.
     fn enter(&mut self, page: &PageAt<'_>) -> Result<bool>;
 
-    /// A value in an extent of its own, in a leaf that was entered: the keys on the way to it, the last one its own.
+    /// A value in an extent of its own, in a leaf that was entered; `path` holds the keys that lead to it, its own key
+    /// last.
     ///
     /// # Errors
     /// Ends the walk.
@@ -50,7 +51,7 @@ pub trait Walk {
         Ok(())
     }
 
-    /// The rest of a key that is too long for a page, in an extent of its own, or of a separator of a branch.
+    /// An extent with the rest of a long key, or of a long separator in a branch.
     ///
     /// # Errors
     /// Ends the walk.
@@ -59,7 +60,7 @@ pub trait Walk {
         Ok(())
     }
 
-    /// The page that was entered cannot be used: everything below is skipped.
+    /// The entered page cannot be used: everything below it is skipped.
     ///
     /// # Errors
     /// Ends the walk.
@@ -67,13 +68,13 @@ pub trait Walk {
 }
 
 impl Tree {
-    /// Walks over the table's pages, top-down, in the order of keys, and over those of the tables nested in it.
+    /// Walks over the pages of the table and of its nested tables, top-down, in the order of keys.
     ///
     /// # Errors
-    /// `Io`, and what the visitor returns.
+    /// `Io`, and errors of the visitor.
     ///
     /// # Cost
-    /// The pages that were entered.
+    /// Reads the pages that were entered.
     pub fn walk<R: PageRead>(&self, r: &R, visitor: &mut dyn Walk) -> Result<()> {
         let Some(level) = self.height.checked_sub(1) else {
             return Ok(());
@@ -88,13 +89,13 @@ impl Tree {
         way.below(&self.root, (level, self.rows), (&[], None))
     }
 
-    /// Calls `f` with each leaf that was written after a transaction, as a table of its own, in the order of keys.
+    /// Calls `f` with each leaf written after a transaction, as a table of its own, in the order of keys.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`, and what `f` returns.
+    /// `Corrupt`, `Io`, and errors of `f`.
     ///
     /// # Cost
-    /// The younger pages.
+    /// Reads the younger pages.
     pub fn leaves_since<R: PageRead>(
         &self,
         r: &R,
@@ -105,10 +106,10 @@ impl Tree {
         self.walk(r, &mut leaves)
     }
 
-    /// A leaf without a tree above it, as a table of its own: for saving what a lost branch led to.
+    /// A single leaf as a table of its own: for salvaging leaves below a lost branch.
     ///
     /// # Errors
-    /// `Corrupt` when the pointer leads to no leaf of a table; `Io`.
+    /// `Corrupt` if the pointer does not lead to a leaf of a table; `Io`.
     pub fn of_leaf<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Self> {
         if ptr.kind != Kind::KvLeaf {
             let found = format!("a pointer to {:?}", ptr.kind);
@@ -132,7 +133,7 @@ impl Tree {
     }
 }
 
-/// Shows the younger leaves; goes into no leaf.
+/// Passes the younger leaves to `f`; enters no leaf.
 struct LeavesSince<'a, R> {
     r: &'a R,
     since: TxnId,
@@ -156,26 +157,26 @@ impl<R: PageRead> Walk for LeavesSince<'_, R> {
     }
 }
 
-/// What a leaf leads to.
+/// A reference in a leaf.
 enum Led {
     Value(Vec<u8>, Extent),
     /// A nested table: its key, its payload.
     Table(Vec<u8>, (u32, Vec<u8>)),
 }
 
-/// A walk under way.
+/// State of a walk.
 struct Way<'a, R> {
     r: &'a R,
     id: u64,
     visitor: &'a mut dyn Walk,
-    /// Keys to the nested table at hand.
+    /// Keys that lead to the current nested table.
     path: Vec<Vec<u8>>,
-    /// Roots of nested tables: a hostile file may name one twice.
+    /// Roots of nested tables: a hostile file may refer to one twice.
     seen: HashSet<u64>,
 }
 
 impl<R: PageRead> Way<'_, R> {
-    /// Recursion is as deep as the tree is high, and as tables are nested.
+    /// The recursion depth is the height of the tree plus the heights of nested tables.
     fn below(
         &mut self,
         ptr: &Ptr,
@@ -250,7 +251,7 @@ impl<R: PageRead> Way<'_, R> {
         Ok(())
     }
 
-    /// A nested table: one with pages is walked, one inside its leaf is looked through.
+    /// Walks a nested table with pages; searches an inline one for references.
     fn table(&mut self, tag: u32, payload: &[u8], leaf: &Ptr) -> Result<()> {
         if self.path.len() > DEPTH_MAX {
             return Err(damaged(
@@ -303,8 +304,8 @@ fn led<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<Led>> {
     Ok(found)
 }
 
-/// The children of a branch: key, pointer, rows. Separators ascend inside the parent's: so no page with more than
-/// one child is walked twice, whatever a hostile file says.
+/// The children of a branch: key, pointer, rows. Separators must ascend inside the parent's bounds, so that no page
+/// with more than one child is walked twice, even in a hostile file.
 fn children<R: PageRead>(
     r: &R,
     node: &Node<'_>,
@@ -331,7 +332,7 @@ fn children<R: PageRead>(
     Ok(found)
 }
 
-/// A page of one of two versions, on the way down.
+/// A page of one of two versions, on the descent.
 #[derive(Clone, Debug)]
 struct Open {
     ptr: Ptr,
@@ -341,12 +342,12 @@ struct Open {
 }
 
 impl Open {
-    /// Whether everything in it is below everything in `other`.
+    /// Whether all its keys are below all keys of `other`.
     fn before(&self, other: &Self) -> bool {
         self.to.as_ref().is_some_and(|to| *to <= other.from)
     }
 
-    /// Whether it ends where `other` does, or before.
+    /// Whether its upper bound is at or below the bound of `other`.
     fn ends_first(&self, other: &Self) -> bool {
         match (&self.to, &other.to) {
             (Some(a), Some(b)) => a <= b,
@@ -368,15 +369,15 @@ impl Tree {
         root.into_iter().collect()
     }
 
-    /// The keys between which this version and `base` may differ: ranges `from <= key < to` that contain every row
-    /// that was added, changed or removed, ascending and disjoint, as `f(from, to)`; they may contain others. A page
-    /// that both versions have is not read.
+    /// The key ranges in which this version and `base` may differ. Calls `f(from, to)` with ascending, disjoint ranges
+    /// `from <= key < to` that contain every row that was added, changed or removed; they may contain other rows. A
+    /// page that both versions share is not read.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`, and what `f` returns.
+    /// `Io`, `Corrupt`, and errors of `f`.
     ///
     /// # Cost
-    /// The branches that only one of the two versions has.
+    /// Reads the branches that only one of the two versions has.
     pub fn changed_since<R: PageRead, B: PageRead>(
         &self,
         r: &R,
