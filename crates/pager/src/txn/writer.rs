@@ -154,7 +154,7 @@ impl Writer {
         let pages = if shared.files.storage.resizes() {
             (len / shared.files.page_size as u64).max(meta.pages)
         } else {
-            // The space behind is taken step by step, as if the file grew.
+            // Space after the last page is taken step by step, as if the file grew.
             meta.pages
         };
         if !shared.files.options.read_only {
