@@ -2,14 +2,15 @@
 //!
 //! Three things can show it, and an ordinary crash leaves none of them:
 //!
-//! 1. The log has a hole: a flush is missing, and a block of a later one is there. A flush begins only after the barrier of the one
-//!    before has succeeded, so the missing one was durable.
-//! 2. The log holds blocks that stand on a newer record than the newest one found. A log begins only when its record is durable.
-//! 3. A page that the newest durable record found points to was written over by a later commit. Pages of the newest durable record are
-//!    not reused, so there was a newer one.
+//! 1. The log has a hole: a flush is missing, and a block of a later one is present. A flush begins only after the
+//!    barrier of the previous one has succeeded, so the missing flush was durable.
+//! 2. The log holds blocks that stand on a newer record than the newest one found. A log begins only when its record is
+//!    durable.
+//! 3. A page to which the newest durable record found points was overwritten by a later commit. Pages of the newest
+//!    durable record are not reused, so there was a newer record.
 //!
-//! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes. docs/durability.md,
-//! "Damage", argues each case against power cuts, killed processes and failed syncs.
+//! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes.
+//! docs/durability.md, "Damage", argues each case against power cuts, killed processes and failed syncs.
 
 use super::redo::Logged;
 use crate::error::lost_commits::{LossCause, LostCommits};

@@ -18,7 +18,7 @@ pub(crate) struct OpenFile {
     pub(crate) seat: Option<Seat>,
 }
 
-/// Opens the file; creates it with `initial` content if asked to. The setup lock is held afterwards.
+/// Opens the file; creates it with `initial` content if requested. The setup lock is held afterwards.
 pub(crate) fn open(
     path: &Path,
     options: &Options,

@@ -61,7 +61,8 @@ impl Pager {
     /// Opens or creates the file at `path`, as the options say.
     ///
     /// # Errors
-    /// `Open` (with the system's reason), `OpenElsewhere`, `FileReplaced`, `NetworkFileSystem`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
+    /// `Open` (with the system's reason), `OpenElsewhere`, `FileReplaced`, `NetworkFileSystem`, `NotADatabase`,
+    /// `Unsupported`, `Corrupt`, `Io`.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let path = path.as_ref();
         let opened = data_file::open(path, options, &|| {
@@ -418,7 +419,7 @@ mod tests {
         pager.begin_read().expect("its record").app().to_vec()
     }
 
-    /// The lock area keeps lazy commits; after a reboot there is no evidence that their pages reached the medium.
+    /// The lock area keeps lazy commits; after a reboot nothing shows that their pages reached the medium.
     #[test]
     #[cfg_attr(miri, ignore = "several handles, each with a lock area of its own")]
     fn a_lazy_commit_counts_until_the_system_starts_anew() {

@@ -77,10 +77,9 @@ pub(crate) fn recovered(
     Ok((found, told))
 }
 
-/// The missing durable commits, for a handle that joins others. Once a writer has made a commit durable there is
-/// nothing to find: that writer found the file intact or accepted the loss, and the log under a record being written is
-/// never read. A writer may begin during the search, so the result counts only if the record is still the newest one
-/// afterwards.
+/// The missing durable commits, for a handle that joins others. Once a writer has made a commit durable, the search is
+/// unnecessary: that writer found the file intact or accepted the loss, and a log that is being written is never read.
+/// A writer may begin during the search, so the result counts only if the record is still the newest one afterwards.
 pub(crate) fn find_beside(
     storage: &dyn Storage,
     superblock: &Superblock,

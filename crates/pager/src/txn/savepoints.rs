@@ -88,7 +88,7 @@ impl Epochs {
         self.current
     }
 
-    /// True if there is no holder of a state of this transaction.
+    /// True without a holder of a state of this transaction.
     pub(crate) fn is_quiet(&self) -> bool {
         self.holders.is_empty()
     }

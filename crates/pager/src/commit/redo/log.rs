@@ -165,8 +165,8 @@ impl Entry {
         blocks * BLOCK_BYTES as u64
     }
 
-    /// The entry of a commit: `records` are its meta record and that of the commit below. `None` if it is too large for
-    /// the log.
+    /// The entry of a commit: `records` are its meta record and the one of the commit below. `None` if it is too large
+    /// for the log.
     pub(crate) fn of<'a>(
         records: (&Arc<Meta>, &Arc<Meta>),
         pages: impl ExactSizeIterator<Item = PageOf<'a>>,

@@ -1,7 +1,7 @@
 //! The log record of a commit: its meta record and its pages, each as the difference from its previous content.
 //!
 //! ```text
-//! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | page as a difference | ...
+//! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | difference | ...
 //! ```
 //!
 //! `bytes` counts the bytes that follow it. The meta record is stored as a block with sequence number, standing,

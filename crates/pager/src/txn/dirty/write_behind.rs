@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// A part is this fraction (1/n) of the size that makes a transaction large (`Options::early_bytes`). The newest part
 /// of the pages is not written: pages changed a moment ago are likely to be changed again.
 const PARTS: u64 = 8;
-/// Checks for an idle disk while a part is changed.
+/// Number of checks whether the disk is idle, for each part of changed pages.
 const ASKED_A_PART: usize = 4;
 /// Number of transactions without write-behind after one with too many rewrites.
 const PAUSE: u32 = 15;

@@ -74,9 +74,10 @@ impl Writer {
         }
     }
 
-    /// Minimum length of the file after a cut: the used and held pages and one growth step, the end of any live
-    /// snapshot, and the page counts of all records that opening may find: the durable ones, the weak one and
-    /// the one being written. `None` if the end of one of these is unknown.
+    /// Minimum length of the file after a cut: the end of the used and held pages plus a growth step (none in a
+    /// compaction), the end of any live snapshot, the page counts of all records that opening may find (the durable
+    /// ones, the weak one and the one being written), and the length set by the options. `None` if the end of one of
+    /// these is unknown.
     fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
         let mut live = shared.live();
         live.extend(self.space.durable);
