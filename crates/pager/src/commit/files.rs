@@ -1,8 +1,8 @@
-//! The open files, how they were opened, and what ends their use.
+//! The open files, their options, and the conditions that end their use.
 //!
 //! Invariants
 //! 1. After a failed sync or meta write `poisoned` is set for good, and with it the word in the lock area:
-//!    nothing more is acknowledged, by anybody who has the file open.
+//!    no handle of the file, in any process, acknowledges anything more.
 
 use super::second_file::LargeFile;
 use super::verified_pages::Verified;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long the file may and has to be; changed while it is open.
+/// Minimum and maximum length of the file; adjustable while it is open.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     least_bytes: AtomicU64,
@@ -47,12 +47,12 @@ impl Bounds {
     }
 }
 
-/// What is open: the files, the lock area, and how they were opened.
+/// The open files, the lock area, and the options of opening.
 pub(crate) struct Files {
     pub(crate) storage: Arc<dyn Storage>,
-    /// Of a file that was opened by its path, without links.
+    /// Path of the data file with links resolved, if it was opened by path.
     pub(crate) path: Option<PathBuf>,
-    /// The same with the file; `None` for a storage that is no file.
+    /// The path together with the open file; `None` for a storage that is not a file.
     pub(crate) named: Option<Named>,
     /// The second file, if the database has one.
     pub(crate) large: Option<LargeFile>,
@@ -92,7 +92,7 @@ impl Files {
         }
     }
 
-    /// Whether a sync or a write of a record has failed in this handle.
+    /// Whether a sync or a record write has failed in this handle.
     pub(crate) fn is_poisoned(&self) -> bool {
         self.poisoned.get().is_some()
     }
@@ -105,18 +105,18 @@ impl Files {
         self.check_poison()
     }
 
-    /// Fails when the data file was found moved from its path.
+    /// Fails if the data file was found moved from its path.
     pub(crate) fn known_moved(&self) -> Result<()> {
         self.named.as_ref().map_or(Ok(()), Named::known)
     }
 
-    /// Fails when nothing more may be acknowledged: a sync has failed, or the data file was found moved from its path.
+    /// Fails if nothing more may be acknowledged: a sync has failed, or the data file was found moved from its path.
     pub(crate) fn check_poison(&self) -> Result<()> {
         self.known_moved()?;
         self.check_synced()
     }
 
-    /// Fails when a sync has failed, here or in another process.
+    /// Fails if a sync has failed, here or in another process.
     pub(crate) fn check_synced(&self) -> Result<()> {
         if let Some(first) = self.poisoned.get() {
             return Err(Error::Poisoned {
@@ -131,21 +131,21 @@ impl Files {
         }
     }
 
-    /// Tells the logger, if there is one.
+    /// Passes the event to the logger, if there is one.
     pub(crate) fn log(&self, event: &Event) {
         if let Some(logger) = &self.options.logger {
             logger.tell(event);
         }
     }
 
-    /// From now on nothing more is acknowledged.
+    /// Ends all acknowledgements.
     pub(crate) fn poison(&self, error: &Error) {
         let first = error.to_string();
         self.poison_unlogged(&first);
         self.log(&Event::Poisoned { first });
     }
 
-    /// The same without a word to the logger.
+    /// Like `poison`, without a log event.
     pub(crate) fn poison_unlogged(&self, first: &str) {
         let _ = self.poisoned.set(first.to_owned());
         self.lock.poison();
@@ -159,7 +159,7 @@ impl Files {
         }
     }
 
-    /// A durable commit is on the medium.
+    /// Records that a durable commit is on the medium.
     pub(crate) fn note_durable(&self, txn: u64) {
         self.lock.area.durable().store(txn, Ordering::Release);
     }

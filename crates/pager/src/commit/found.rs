@@ -1,4 +1,4 @@
-//! What is found in the file and the lock area: which record is the newest.
+//! Finding the newest record in the file and the lock area.
 
 use super::heal::check_length;
 use super::lost_commits;
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::{Corrupt, TxnId};
 
-/// A record that was published is looked for this long.
+/// Maximum search time for a published record.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
 
 /// The newest weak record.
@@ -30,33 +30,34 @@ pub(crate) struct Weak {
     pub(crate) slot: usize,
 }
 
-/// What opening had to do to find a state that is whole.
+/// Work done at opening to find an intact state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Commits that were found in the log.
+    /// Number of commits found in the log.
     pub replayed: u64,
-    /// Durable commits that cannot be found any more. A handle for writing has them only with
+    /// Durable commits that cannot be found any more. A handle for writing opens such a file only with
     /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits).
     pub lost: Option<LostCommits>,
-    /// The newest commit that the lock file named and of which pages are not in the file: it was dropped. No durable commit is lost by that.
+    /// The newest commit named by the lock file, if it was dropped because pages of it are not in the file. No durable
+    /// commit is lost.
     pub dropped_unrecorded: Option<TxnId>,
-    /// Bytes read to verify what the lock file named.
+    /// Bytes read to verify commits named by the lock file.
     pub verified_bytes: u64,
 }
 
-/// What the file and the lock area hold.
+/// The newest records of the file and the lock area.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     /// The newest state: `durable`, or a weak record that stands on it.
     pub(crate) meta: Meta,
     pub(crate) durable: Meta,
-    /// The transaction of the durable record before.
+    /// The transaction of the previous durable record.
     pub(crate) before: u64,
-    /// How the durable record is rewritten.
+    /// How the durable record is rewritten to confirm it.
     pub(crate) confirmation: Confirmation,
     pub(crate) weak: Option<Weak>,
-    /// `meta` is that of the newest commit in the log, and what the log leads to is not in the file.
+    /// Set if `meta` is the newest commit in the log; its pages are not all in the file.
     pub(crate) replayed: Option<Arc<Replayed>>,
 }
 
@@ -64,7 +65,7 @@ impl Found {
     /// The newest record of the file.
     pub(crate) fn newest(blocks: &MetaBlocks) -> Result<Self> {
         let (meta, older) = blocks.newest()?;
-        // Without a readable older record, everything pending counts as needed by it.
+        // Without a readable older record, everything pending counts as needed by that record.
         let before = older.map_or(meta.txn.saturating_sub(1), |older| older.txn);
         let confirmation = Confirmation::after(blocks.confirmations(&meta));
         Ok(Self {
@@ -77,8 +78,8 @@ impl Found {
         })
     }
 
-    /// The same with the newest weak record that stands on it, if there is one. Only beside a live handle, which has opened the file since the
-    /// record was written, or has verified it: see `open/weak_state.rs`.
+    /// Adds the newest weak record that stands on the durable record, if any. Requires a live handle which has opened
+    /// the file since the weak record was written, or has verified it: see `open/weak_state.rs`.
     pub(crate) fn with_weak(
         self,
         storage: &dyn Storage,
@@ -95,7 +96,7 @@ impl Found {
         })
     }
 
-    /// The weak records that stand on the durable record and are newer than this, ascending.
+    /// The weak records that stand on the durable record and are newer than `meta`, ascending.
     pub(crate) fn weak_records(&self, lock: &Lock) -> Vec<(Weak, Meta)> {
         let record = |slot| {
             let record = weak_record(lock, slot, &self.durable)?;
@@ -115,7 +116,7 @@ impl Found {
         }
     }
 
-    /// The log of the durable record, where it leads further than this.
+    /// The log of the durable record, if it contains commits newer than `meta`.
     pub(crate) fn logged(&self, storage: &dyn Storage, page_size: usize) -> Result<Logged> {
         if active(Bug::LogIgnored) {
             return Ok(Logged::default());
@@ -123,7 +124,7 @@ impl Found {
         redo::read(storage, page_size, &self.durable, self.meta.txn)
     }
 
-    /// The durable commits that are missing behind this and its log.
+    /// The durable commits missing after this state and its log.
     pub(crate) fn lost(
         &self,
         storage: &dyn Storage,
@@ -135,7 +136,7 @@ impl Found {
         lost_commits::find(storage, (page_size, options.roots), record, logged)
     }
 
-    /// The state that the log leads to, on top of this.
+    /// Replaces the newest state by the end of the log.
     pub(crate) fn with_replayed(self, replayed: Replayed) -> Self {
         Self {
             meta: replayed.meta.clone(),
@@ -145,7 +146,7 @@ impl Found {
         }
     }
 
-    /// The record of what is published; `None` when that is `known`.
+    /// The record of the published commit; `None` if it is `known`.
     pub(crate) fn published(
         storage: &dyn Storage,
         superblock: &Superblock,
@@ -159,12 +160,12 @@ impl Found {
             if known == Some(word) {
                 return Ok(None);
             }
-            // While it is being read, two more commits may write over it; then there is a newer one.
+            // Two more commits may overwrite the record while it is read; then a newer one is published.
             let blocks = MetaBlocks::load(storage, &superblock.uuid);
             let mut found =
                 Self::of_txn(&blocks, word).or_else(|| Self::of_weak(&blocks, lock, word));
             if found.is_none() && known.is_none() {
-                // Who came first could only read.
+                // The first handle to open the file may have been read-only.
                 found = Self::of_log(storage, superblock.page_size, &blocks, word)?;
             }
             if let Some(found) = found {
@@ -173,7 +174,7 @@ impl Found {
                     && let Err(error) = check_length(storage, superblock, &found.meta)
                 {
                     if lock.area.published().load(Ordering::SeqCst) != word {
-                        // Nobody held it, so the file may have been cut for the newer one.
+                        // No reader held it, so the file may have been truncated for the newer commit.
                         continue;
                     }
                     return Err(error);
@@ -195,7 +196,7 @@ impl Found {
         }
     }
 
-    /// The record of a transaction, if one of its copies can be read.
+    /// The record of a transaction, if one of its copies is readable.
     fn of_txn(blocks: &MetaBlocks, txn: u64) -> Option<Self> {
         let mut copies = blocks.copies.iter().flatten().flatten();
         let meta = copies.find(|meta| meta.txn == txn)?.clone();
@@ -230,7 +231,8 @@ impl Found {
     fn of_weak(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
         let found = Self::newest(blocks).ok()?;
         let (_, older) = blocks.newest().ok()?;
-        // Whoever was making a newer record may be dead, and nobody has said so yet: then it stands on the one before.
+        // The process that was writing a newer record may have died unnoticed; then the weak record stands on the
+        // previous one.
         let before = older.map(|older| Self {
             before: older.txn.saturating_sub(1),
             confirmation: Confirmation::after(blocks.confirmations(&older)),
@@ -254,12 +256,12 @@ impl Found {
     }
 }
 
-/// What a slot for weak records holds, if it stands on this durable record.
+/// The weak record in a slot, if it stands on this durable record.
 fn weak_record(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
     let record = Meta::decode(&lock.area.weak(slot), 0, &durable.uuid).ok()?;
     let standing = &record.standing;
     let checksum = checksum_of(durable);
-    // Unknown to all (0) it is the same: what was there before the first of them opened the file is not kept then.
+    // If the boot is unknown (0) to all, both are equal: the first handle to open the file has discarded older content.
     let same_boot = standing.boot_id == lock.area.identity().boot;
     let on_it = (standing.sequence, standing.checksum) == (durable.sequence, checksum);
     let on_the_one_before =

@@ -1,4 +1,4 @@
-//! Rewriting damaged blocks of the head from their other copies; the length that a record asks for.
+//! Repair of damaged head blocks from their other copies; check of the file length against a record.
 
 use crate::error::{Error, Result};
 use crate::format::layout::{first_page, meta_at, superblock_at};
@@ -8,7 +8,7 @@ use crate::format::superblock::{self, Superblock};
 use crate::storage::Storage;
 use tidalite_base::Corrupt;
 
-/// The file must be as long as the newest record says: a shorter one was truncated.
+/// The file must be as long as the newest record requires: a shorter file was truncated.
 pub(crate) fn check_length(
     storage: &dyn Storage,
     superblock: &Superblock,
@@ -53,8 +53,8 @@ pub(crate) fn heal_superblocks(
     Ok(at_all)
 }
 
-/// Rewrites damaged meta blocks, each alone and synced: first beside the newest record, then in the other
-/// pair (which a crash in the middle of a commit leaves torn). Returns where they are.
+/// Rewrites damaged meta blocks, each alone and synced: first in the pair of the newest record, then in the other
+/// pair (left torn by a crash during a commit). Returns the addresses of the rewritten blocks.
 pub(crate) fn heal_metas(
     storage: &dyn Storage,
     blocks: &mut MetaBlocks,

@@ -2,14 +2,15 @@
 //!
 //! Three things can show it, and an ordinary crash leaves none of them:
 //!
-//! 1. The log has a hole: a flush is missing, and a block of a later one is there. A flush begins only after the barrier of the one
-//!    before has succeeded, so the missing one was durable.
-//! 2. The log holds blocks that stand on a newer record than the newest one found. A log begins only when its record is durable.
-//! 3. A page that the newest durable record found points to was written over by a later commit. Pages of the newest durable record are
-//!    not reused, so there was a newer one.
+//! 1. The log has a hole: a flush is missing, and a block of a later one is present. A flush begins only after the
+//!    barrier of the previous one has succeeded, so the missing flush was durable.
+//! 2. The log holds blocks that stand on a newer record than the newest one found. A log begins only when its record is
+//!    durable.
+//! 3. A page to which the newest durable record found points was overwritten by a later commit. Pages of the newest
+//!    durable record are not reused, so there was a newer record.
 //!
-//! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes. docs/durability.md,
-//! "Damage", argues each case against power cuts, killed processes and failed syncs.
+//! In the last two cases both copies of a record were lost, for instance because the disk dropped their writes.
+//! docs/durability.md, "Damage", argues each case against power cuts, killed processes and failed syncs.
 
 use super::redo::Logged;
 use crate::error::lost_commits::{LossCause, LostCommits};
@@ -23,11 +24,11 @@ use crate::options::{Options, RootsOf};
 use crate::storage::Storage;
 use tidalite_base::TxnId;
 
-/// A longer block is not looked at for evidence: the pointer to it is damaged, or it would delay opening.
+/// Longer blocks are not checked: either the pointer is damaged, or the check would delay opening.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// The durable commits that are missing behind what was found: the newest durable record, its log, and a state of which `known` is the
-/// transaction.
+/// The durable commits missing after the found state: the newest durable record, its log, and a state of
+/// transaction `known`.
 pub(crate) fn find(
     storage: &dyn Storage,
     (page_size, roots): (usize, Option<RootsOf>),
@@ -54,8 +55,8 @@ pub(crate) fn find(
     })
 }
 
-/// Only a handle for reading opens a file that lacks durable commits, unless the options accept the loss: the next durable commit
-/// writes over the evidence.
+/// Refuses to open a file that lacks durable commits, except read-only or if the options accept the loss: the next
+/// durable commit overwrites the evidence.
 ///
 /// # Errors
 /// `CommitsLost`.
@@ -68,8 +69,8 @@ pub(crate) fn refuse(lost: Option<LostCommits>, options: &Options) -> Result<()>
     }
 }
 
-/// The newest commit that has written over a page which this durable record points to. It may be an older one, where the page that the
-/// record means was lost.
+/// The newest commit that overwrote a page to which this durable record points. The result may also be an older commit,
+/// if the write of the page was lost.
 fn later(
     storage: &dyn Storage,
     page_size: usize,
@@ -89,7 +90,7 @@ fn later(
     births.max()
 }
 
-/// The commit that wrote the page at this place, when it is a sound page, but not the one that the pointer means.
+/// The commit that wrote the page at this place, if the page is intact but not the one the pointer names.
 fn birth_of_another(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Option<TxnId> {
     let len = ptr.len as usize;
     if ptr.is_null() || !(HEADER_BYTES..=BLOCK_BYTES_MAX).contains(&len) {

@@ -1,7 +1,7 @@
-//! What commits did and how long their phases took: counters and histograms without locks.
+//! Commit metrics: lock-free counters, and histograms of the duration of each phase.
 //!
 //! A histogram has four buckets to each power of two of nanoseconds, so a percentile read from it is at most a
-//! quarter too high. Everything is counted with relaxed atomics: exact in the end, a moment behind while others count.
+//! quarter too high. All counters are relaxed atomics: exact in the end, a moment behind while other threads count.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ const PARTS: usize = 4;
 /// Up to 2^42 ns, more than an hour.
 const BUCKETS: usize = 42 * PARTS;
 
-/// A part of a commit.
+/// A phase of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Waiting for the writers before this one.
+    /// Waiting for earlier writers.
     WaitForWriter,
     /// Building the record and the lists of free space.
     Seal,
@@ -27,9 +27,9 @@ pub enum Phase {
     MetaWrite,
     /// The sync of the record.
     SyncMeta,
-    /// Writing blocks of the log, with their barrier: instead of the sync of the data, the record and its sync.
+    /// Writing log blocks and their barrier, in place of the data sync, the record and its sync.
     Log,
-    /// Showing it to readers.
+    /// Publishing the commit to readers.
     Publish,
     /// A durable commit from its call to its return.
     Commit,
@@ -91,7 +91,7 @@ impl Histogram {
     }
 }
 
-/// The two bits below the highest one choose the part.
+/// The two bits below the highest one select the part.
 fn bucket(ns: u64) -> usize {
     if ns < PARTS as u64 {
         return ns as usize;
@@ -101,7 +101,7 @@ fn bucket(ns: u64) -> usize {
     ((exponent - 1) * PARTS + part).min(BUCKETS - 1)
 }
 
-/// The first value that is beyond a bucket.
+/// The first value beyond a bucket.
 fn bucket_end(bucket: usize) -> u64 {
     if bucket < PARTS {
         return bucket as u64 + 1;
@@ -114,18 +114,18 @@ fn bucket_end(bucket: usize) -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
-    /// How often.
+    /// Number of executions.
     pub count: u64,
-    /// All together, nanoseconds.
+    /// Total time, nanoseconds.
     pub total_ns: u64,
-    /// The longest, nanoseconds.
+    /// Longest time, nanoseconds.
     pub max_ns: u64,
-    /// Counts by bucket: (first value beyond the bucket in nanoseconds, count), without the empty ones.
+    /// Counts by bucket: (first value beyond the bucket in nanoseconds, count), without the empty buckets.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Times {
-    /// The time within which this share (0 to 1) of all were done, in nanoseconds; at most a quarter too high.
+    /// The time within which this share (0 to 1) of all executions ended, in nanoseconds; at most a quarter too high.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> u64 {
         let wanted = (self.count as f64 * share.clamp(0.0, 1.0)).ceil().max(1.0);
@@ -139,38 +139,38 @@ impl Times {
         self.max_ns
     }
 
-    /// The mean, in nanoseconds; 0 when there is none.
+    /// The mean, in nanoseconds; 0 without executions.
     #[must_use]
     pub fn mean_ns(&self) -> u64 {
         self.total_ns.checked_div(self.count).unwrap_or(0)
     }
 }
 
-/// What an open file did since it was opened.
+/// Activity of an open file since it was opened.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MetricsReport {
     /// Commits of any kind.
     pub commits: u64,
-    /// Those of them that asked to be durable, with one barrier or two.
+    /// Commits that were requested as durable, with one barrier or two.
     pub commits_durable: u64,
-    /// Those of them that were lazy.
+    /// Commits that were lazy.
     pub commits_lazy: u64,
-    /// Durable records written: commits that share one are one.
+    /// Durable records written; commits that share a record count once.
     pub records: u64,
-    /// Syncs.
+    /// Number of syncs.
     pub syncs: u64,
-    /// Data syncs that were not needed, because the sync of the record before came after the data.
+    /// Data syncs saved, because the sync of the previous record began after the data was written.
     pub syncs_saved: u64,
-    /// Flushes led by the thread that does so while many wait.
+    /// Flushes led by the standing leader thread while many threads wait.
     pub flushes_standing: u64,
     /// Flushes that went to the log, each with one sync.
     pub appends: u64,
-    /// Bytes of the log that they wrote.
+    /// Bytes written to the log.
     pub bytes_log: u64,
     /// Bytes of pages and extents written.
     pub bytes_data: u64,
-    /// Calls of the system that wrote pages; neighbours are written together.
+    /// System calls that wrote pages; neighbouring pages are written together.
     pub writes: u64,
     /// Bytes of records written.
     pub bytes_meta: u64,
@@ -178,15 +178,15 @@ pub struct MetricsReport {
     pub pages_allocated: u64,
     /// Pages freed by commits.
     pub pages_freed: u64,
-    /// Pages that the transactions of these commits copied to change them: of older commits, or held by a savepoint.
+    /// Pages copied before a change, because they belonged to older commits or were held by a savepoint.
     pub pages_copied: u64,
-    /// Full pages of tables, those of the catalog included, that gave a part to a new page.
+    /// Splits of full table pages, the catalog included.
     pub pages_split: u64,
-    /// Sparse pages of tables that became one with a neighbour.
+    /// Merges of a sparse table page with a neighbour.
     pub pages_merged: u64,
-    /// Pages written before their commit because the transaction had no room for them in memory (`Options::dirty_bytes`).
+    /// Pages written before their commit because the transaction exceeded its memory (`Options::dirty_bytes`).
     pub pages_spilled: u64,
-    /// Those of them that were read back to be changed again.
+    /// Spilled pages that were read back for another change.
     pub pages_read_back: u64,
     /// Time by phase, in the order of `PHASES`.
     pub phases: Vec<(Phase, Times)>,
@@ -271,7 +271,7 @@ impl Metrics {
         value
     }
 
-    /// A phase that began then ends now; the next one may begin at the time that is returned.
+    /// Ends a phase that began at `begun`; returns the time, at which the next phase may begin.
     pub(crate) fn lap(&self, phase: Phase, begun: Instant) -> Instant {
         let now = Instant::now();
         self.record(phase, now.saturating_duration_since(begun));

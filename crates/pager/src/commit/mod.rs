@@ -1,4 +1,4 @@
-//! Versions of the file, from committed to durable: which record is the newest, the redo log, the pipeline of flushes.
+//! Path of a commit from committed to durable: the newest record, the redo log, the flush pipeline.
 
 pub(crate) mod files;
 pub(crate) mod found;

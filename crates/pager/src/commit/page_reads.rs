@@ -1,4 +1,4 @@
-//! Bytes, pages and blocks of the file: lent from the map or read, and verified.
+//! Reads of bytes, pages and blocks of the file: borrowed from the map or copied, and verified.
 
 use super::files::Files;
 use super::shared::Shared;
@@ -28,7 +28,7 @@ impl Files {
         match &self.large {
             Some(large) => large.bytes(addr, len, lend),
             None => {
-                // Or the database came to have one after it was opened here.
+                // Or the database got one after it was opened here.
                 let found = format!("{len} bytes in a second file");
                 let expected =
                     "an address of this file; the database was opened without a second one";
@@ -37,7 +37,7 @@ impl Files {
         }
     }
 
-    /// Bytes lent from the map. `None`: outside, or not mapped.
+    /// Bytes borrowed from the map. `None`: out of range, or not mapped.
     #[inline]
     fn lent(&self, addr: u64, len: usize, end: u64) -> Option<&[u8]> {
         let inside = addr.checked_add(len as u64).is_some_and(|to| to <= end);
@@ -47,7 +47,7 @@ impl Files {
         self.storage.mapped(addr, len)
     }
 
-    /// A page lent from the map of pages.
+    /// A page borrowed from the map of pages.
     #[inline]
     fn lent_page(&self, addr: u64, end: u64) -> Option<&[u8]> {
         let inside = addr
@@ -59,7 +59,7 @@ impl Files {
         self.storage.mapped_page(addr, self.page_size)
     }
 
-    /// The bytes of a page, whatever they are.
+    /// The bytes of a page, unverified.
     pub(crate) fn page_as_it_is(&self, number: u64, end: u64) -> Result<PageRef<'_>> {
         let addr = number * self.page_size as u64;
         match self.lent_page(addr, end) {
@@ -88,7 +88,7 @@ impl Files {
         }
     }
 
-    /// Asks the processor for the beginning of a page.
+    /// Prefetches the beginning of a page into the processor cache.
     #[inline]
     pub(crate) fn prefetch(&self, ptr: &Ptr, bytes: usize, end: u64) {
         if let Some(page) = self.lent_page(ptr.addr, end) {
@@ -96,15 +96,15 @@ impl Files {
         }
     }
 
-    /// Asks the system for bytes of the file before `end`.
+    /// Requests kernel readahead for bytes of the file before `end`.
     pub(crate) fn read_ahead(&self, addr: u64, bytes: u64, end: u64) {
         if addr.checked_add(bytes).is_some_and(|to| to <= end) {
-            // A hint: who reads them meets what is wrong.
+            // Only a hint: an error shows when the bytes are read.
             let _ = self.storage.read_ahead(addr, bytes);
         }
     }
 
-    /// Asks the processor for bytes inside an extent.
+    /// Prefetches bytes inside an extent into the processor cache.
     #[inline]
     pub(crate) fn prefetch_bytes(&self, addr: u64, len: usize, end: u64) {
         if let Some(bytes) = self.lent(addr, len, end) {
@@ -120,8 +120,8 @@ impl Files {
         Ok(())
     }
 
-    /// A block or page as a copy that never was in the map: what nobody holds may be cut off the file at any time, and
-    /// touching the map there would be a signal.
+    /// Copies a block or page without touching the map: pages that no snapshot holds may be truncated at any time, and
+    /// an access to the map would then raise a signal.
     #[cold]
     pub(crate) fn copied(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.read_owned(ptr.addr, ptr.len as usize, end)?;
@@ -131,7 +131,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// A page of the file as a state sees it, if it is mapped and there is nothing to verify.
+    /// A page of the file as a state sees it, if it is mapped and need not be verified.
     #[inline(always)]
     pub(crate) fn known_page(&self, state: &State, ptr: &Ptr) -> Option<&[u8]> {
         let is_page =
@@ -148,11 +148,11 @@ impl Files {
         known.then_some(page)
     }
 
-    /// A whole page of the file, verified as the options say.
+    /// A whole page of the file, verified as the options require.
     #[inline]
     pub(crate) fn page(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         self.expect_page(ptr)?;
-        // The common case makes the result once and in one place: a `Result<PageRef>` that is passed
+        // The common case constructs the result once and in one place: a `Result<PageRef>` that is passed
         // on is copied, and each copy waits for the stores before it.
         match self.lent_page(ptr.addr, end) {
             Some(bytes) => {
@@ -180,7 +180,8 @@ impl Files {
         Ok(())
     }
 
-    /// A block inside an extent for a reader, verified as the options say: marked by the page in which it begins.
+    /// A block inside an extent for a reader, verified as the options require; its mark is stored at the page in which
+    /// it begins.
     #[inline]
     pub(crate) fn block_once(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;
@@ -190,7 +191,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// A block inside an extent, verified unless the options say never: for who writes what is in it somewhere else.
+    /// A block inside an extent, verified unless the options say never: for callers that write its content elsewhere.
     #[inline]
     pub(crate) fn block(&self, ptr: &Ptr, end: u64) -> Result<PageRef<'_>> {
         let bytes = self.bytes(ptr.addr, ptr.len as usize, end)?;
@@ -213,7 +214,7 @@ impl Shared {
         self.files.page(ptr, state.bytes)
     }
 
-    /// As `page_of`, one of a stretch.
+    /// Like `page_of`, for a page of a sequential range.
     pub(crate) fn page_of_stretch(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
         self.files.expect_page(ptr)?;
         let to = ptr.addr.checked_add(self.files.page_size as u64);

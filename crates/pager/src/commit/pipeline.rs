@@ -1,35 +1,35 @@
 //! From committed to durable: group commit, lazy commits, and the flush that makes the newest commit durable.
 //!
 //! ```text
-//! a writer, with the turn                     a flush, without it
-//! stage, write pages, `push`                  take the newest commit (or one whose data is synced already)
-//! Durable: wait here, or keep a ticket        where the log has all of them and room: to the log, with one barrier; else
-//! Lazy: weak record, shown to all             sync of the data, unless a sync came after it was written
-//! None: shown to this process                 record to both blocks of the pair, sync
-//!                                             shown to all; all up to it are acknowledged
+//! writer, holds the writer lock               flush, does not hold it
+//! stage, write pages, `push`                  choose the newest commit (or one whose data is already synced)
+//! Durable: wait here, or keep a ticket        if the log has all waiting commits and room: append, one barrier; else
+//! Lazy: weak record, visible to all           sync the data, unless a sync began after it was written
+//! None: visible to this process               write the record to both blocks of the pair, sync
+//!                                             publish; acknowledge all commits up to it
 //! ```
 //!
-//! Whoever waits for a commit leads the flush when nobody does: a lone writer flushes its own commit in its own thread. Beside a
-//! transaction that is under way in this handle a lazy commit needs no turn for that, however long it or those that go on from it
-//! (`WriteTxn::checkpoint`) may take.
-//! Commits that come while a flush is under way share the next one. Where many do, a thread of the library leads (`leader`).
+//! A thread that waits for a commit leads the flush if no other thread does: a lone writer flushes its own commit in
+//! its own thread. While a transaction is open in this handle, a lazy commit can be flushed beside it without the
+//! writer lock, however long the transaction or its successors (`WriteTxn::checkpoint`) run. Commits that arrive during
+//! a flush share the next one. Under load a dedicated thread leads (`leader`).
 //!
 //! Invariants
-//! 1. `base` is the newest commit of this handle when that is newer than what it shows to readers. The next writer
-//!    builds on it.
-//! 2. `tip` is the newest commit with a record; everything up to it can be made durable by one flush. `covered` is an older one
-//!    whose data a sync has reached already.
-//! 3. One flush at a time (`flushing`), begun by one who waits or by the standing leader (`on_duty`). It holds the turn among the handles (`Turns::set_keep`), not the turn among the
-//!    threads of this one.
-//! 4. `durable` is the newest record of the file. It counts as durable, for whoever waits, only while it is known to be on the medium
-//!    (`on_medium`): the one that was found when the file was opened, or when others have written, may be in the system's cache alone
-//!    until a writer has confirmed it (`Writer::confirm`). `logged` is the newest commit that is
-//!    durable by the log which stands on that record; it has a weak record, by which other processes find it.
-//! 5. A weak record stands on `durable`, and on the record being written as well when a flush is under way. So whichever
-//!    of the two a killed process leaves as the newest, the weak record counts.
-//! 6. What any of these names is in `holds`: nothing of it is written over.
-//! 7. A flush counts no sync as done while another of this handle runs or after one has failed: the system tells a lost write
-//!    to one of the syncs under way, and that need not be the one of the flush.
+//! 1. `base` is the newest commit of this handle if it is newer than the state shown to readers. The next writer builds
+//!    on it.
+//! 2. `tip` is the newest commit with a record; one flush can make everything up to it durable. `covered` is an older
+//!    commit whose data is covered by a sync that has already begun.
+//! 3. One flush runs at a time (`flushing`), started by a waiting thread or by the standing leader (`on_duty`). It
+//!    holds the writer lock between handles (`Turns::set_keep`), not the lock between the threads of this handle.
+//! 4. `durable` is the newest record of the file. It counts as durable only while it is known to be on the medium
+//!    (`on_medium`): a record found at opening, or after another handle has written, may be only in the system's cache
+//!    until a writer confirms it (`Writer::confirm`). `logged` is the newest commit that is durable through the log of
+//!    that record; it has a weak record, by which other processes find it.
+//! 5. A weak record stands on `durable`, and during a flush also on the record being written. The weak record is
+//!    therefore valid whichever of the two a killed process leaves as the newest.
+//! 6. All states named here are in `holds`: their pages are not overwritten.
+//! 7. A flush counts no sync as done while another sync of this handle runs or after one has failed: the system reports
+//!    a lost write to only one of the syncs under way, possibly not to the flush.
 
 pub(crate) mod flush;
 mod leader;
@@ -59,13 +59,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-/// A commit that has a record.
+/// A commit with a meta record.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) state: Arc<State>,
-    /// Sequence number and standing are those of the moment when it is written.
+    /// Sequence number and standing are set when it is written.
     pub(crate) record: Arc<Meta>,
-    /// Syncs begun before its data was written to the end.
+    /// Syncs begun before the data of the commit was completely written.
     pub(crate) syncs_before: u64,
 }
 
@@ -101,46 +101,47 @@ struct Stages {
     on_medium: bool,
     log: Option<Log>,
     logged: u64,
-    /// The next flush is to make a record, whatever the log could take.
+    /// The next flush must write a record, even if the log has room.
     wants_record: bool,
-    /// Flushes of small commits of this handle, one after the other.
+    /// Consecutive flushes of small commits of this handle.
     small: u32,
     weak: Option<Weak>,
-    /// Memory for the next weak record.
+    /// Reused buffer for the next weak record.
     weak_block: Vec<u8>,
     length_unsynced: bool,
-    /// Written by commits since the newest durable record.
+    /// Bytes written by commits since the newest durable record.
     unsynced_bytes: u64,
     unsynced_since: Option<Instant>,
     waiting: Vec<Waiting>,
-    /// The standing leader flushes for those who wait.
+    /// The standing leader flushes for the waiting threads.
     on_duty: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     stages: Mutex<Stages>,
-    /// `Stages::reached` as it was a moment ago, for who was woken: sixteen threads that ask for the lock at once keep the writer from it.
+    /// Lock-free copy of `Stages::reached` for woken threads: sixteen threads that take the lock at once would delay
+    /// the writer.
     kept: AtomicU64,
     recorded: AtomicU64,
-    /// The newest commit with a record that this handle has made or found.
+    /// The newest commit with a record that this handle has written or found.
     newest: AtomicU64,
     syncs_begun: AtomicU64,
-    /// The highest number of a sync that has ended well.
+    /// The highest number of a successful sync.
     syncs_done: AtomicU64,
-    /// Held by `sync_beside` until a failure of it has poisoned.
+    /// Held by `sync_beside`; on failure until the handle is poisoned.
     beside: Mutex<()>,
     pub(crate) metrics: Metrics,
     pub(crate) leader: StandingLeader,
 }
 
-/// What a flush is to write.
+/// The unit that a flush writes.
 enum Chosen {
     Record(Box<ChosenRecord>),
     Log(ChosenLog),
 }
 
-/// A commit that gets a durable record.
+/// A commit to be made durable by a record.
 struct ChosenRecord {
     commit: Arc<Recorded>,
     record: Meta,
@@ -150,45 +151,46 @@ struct ChosenRecord {
     length_unsynced: bool,
 }
 
-/// A commit that goes to the log, with those before it that wait.
+/// A commit to be made durable by the log, with the waiting commits before it.
 struct ChosenLog {
     commit: Arc<Recorded>,
     appended: Appended,
 }
 
-/// So many flushes of small commits make a log worth its while.
+/// Number of consecutive small flushes after which a log pays off.
 const SMALL_FLUSHES: u32 = 8;
 
-/// What the log has to do with a commit.
+/// How a commit uses the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogUse {
     None,
-    /// There is none, and this handle has made many small commits durable.
+    /// The handle has no log yet, but has made many small commits durable.
     Wanted,
-    /// It may take the commit.
+    /// The log may take the commit.
     Append,
 }
 
-/// What must hold when a wait ends.
+/// Condition that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// The commit survives a power cut.
     Kept,
-    /// It has a durable record: the log is not needed.
+    /// The commit has a durable record and no longer depends on the log.
     Recorded,
 }
 
-/// How a wait for a commit ended.
+/// Result of a wait for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Durable,
-    /// It is shown to all already and nobody of this handle writes, so others may have the turn; or it has no record yet: a writer must lead.
+    /// The flush needs a thread with the writer lock: the commit has no record yet, or it is already visible to all and
+    /// no writer of this handle is active, so the lock may be elsewhere.
     NeedsTurn,
     TimedOut,
 }
 
 impl Pipeline {
-    /// `on_medium`: the record that was found is known to be there.
+    /// `on_medium`: the found record is known to be on the medium.
     pub(crate) fn new(found: &Found, on_medium: bool) -> Self {
         let kept = if on_medium { found.durable.txn } else { 0 };
         Self {
@@ -227,8 +229,8 @@ impl Pipeline {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what was found in the file: others have written since, or nobody has yet. `on_medium`: its record is known to be
-    /// there. Only for who has the turn.
+    /// Adopts the state found in the file, when other handles have written since or this handle has not written yet.
+    /// `on_medium`: its record is known to be on the medium. Caller must hold the writer lock.
     pub(crate) fn reset(&self, found: &Found, state: &Arc<State>, on_medium: bool) {
         let mut stages = self.stages();
         stages.durable_checksum = checksum_of(&found.durable);
@@ -241,7 +243,7 @@ impl Pipeline {
         stages.base = None;
         stages.tip = None;
         if found.meta.txn > found.durable.txn {
-            // A lazy commit of another process, or of one that was killed.
+            // A lazy commit of another process, which may have been killed.
             stages.tip = Some(Arc::new(Recorded {
                 state: Arc::clone(state),
                 record: Arc::new(found.meta.clone()),
@@ -253,13 +255,13 @@ impl Pipeline {
             stages.settle();
         }
         self.note_reached(&stages);
-        // Another process may have made durable what threads of this one wait for; if not, one of them leads.
+        // Another process may have made commits durable that threads of this one wait for; if not, one of them leads.
         let woken = stages.take_reached();
         drop(stages);
         unpark(woken);
     }
 
-    /// The record that was found is on the medium. Only for who has the turn.
+    /// The found record is on the medium. Caller must hold the writer lock.
     pub(crate) fn confirmed(&self) {
         let mut stages = self.stages();
         stages.on_medium = true;
@@ -269,13 +271,13 @@ impl Pipeline {
         unpark(woken);
     }
 
-    /// True while the record that was found is not confirmed: this handle has written nothing yet.
+    /// True until the found record is confirmed: this handle has written nothing yet.
     pub(crate) fn is_as_found(&self, txn: u64) -> bool {
         let stages = self.stages();
         !stages.on_medium && stages.durable.txn >= txn
     }
 
-    /// The state that the next writer builds on, when it is newer than `shown`.
+    /// The state that the next writer builds on: the newest commit if newer than `shown`, else `shown`.
     pub(crate) fn base(&self, shown: Arc<State>) -> Arc<State> {
         match &self.stages().base {
             Some(base) if base.txn > shown.txn => Arc::clone(base),
@@ -292,17 +294,17 @@ impl Pipeline {
         self.stages().durable.txn
     }
 
-    /// The newest commit that a power cut leaves, by its record or by the log.
+    /// The newest commit that survives a power cut, by its record or by the log.
     pub(crate) fn kept_txn(&self) -> u64 {
         self.stages().reached(Until::Kept)
     }
 
-    /// What the log has to do with a small commit on top of this one.
-    /// `at_once`: it need not be seen first that there are many.
+    /// How a small commit on top of `base` uses the log.
+    /// `at_once`: start a log without first counting small flushes.
     pub(crate) fn log_for(&self, base: u64, at_once: bool) -> LogUse {
         let stages = self.stages();
         match &stages.log {
-            // A record comes first, whose flush syncs the length.
+            // A record comes first; its flush syncs the length.
             _ if stages.length_unsynced => LogUse::None,
             Some(log) if log.takes(base) => LogUse::Append,
             None if at_once || stages.small >= SMALL_FLUSHES => LogUse::Wanted,
@@ -310,18 +312,18 @@ impl Pipeline {
         }
     }
 
-    /// The next flush is to make a record: much space comes back only with that. Only for who has the turn.
+    /// Makes the next flush write a record, which frees much space. Caller must hold the writer lock.
     pub(crate) fn want_record(&self) {
         self.stages().wants_record = true;
     }
 
-    /// True when a flush can make this transaction durable, or it is.
+    /// True if a flush can make this transaction durable, or if it is durable.
     pub(crate) fn has_record(&self, txn: u64) -> bool {
         let stages = self.stages();
         stages.durable.txn == txn || stages.tip.as_ref().is_some_and(|tip| tip.txn() == txn)
     }
 
-    /// The transactions whose pages must stay.
+    /// Appends the transactions whose pages must be kept.
     pub(crate) fn holds(&self, live: &mut Vec<u64>) {
         let stages = self.stages();
         if !active(Bug::ReuseEarly) {
@@ -334,14 +336,14 @@ impl Pipeline {
         live.extend(stages.weak.iter().map(|weak| weak.txn));
     }
 
-    /// Syncs begun so far: for a commit whose data is all written.
+    /// Number of syncs begun. Read it once the data of a commit is completely written.
     pub(crate) fn syncs_begun(&self) -> u64 {
         self.syncs_begun.load(Ordering::SeqCst)
     }
 
-    /// A commit is whole. `recorded` when it has a record, so that a flush can make it durable; `entry`: what the log gets of it, and on which
-    /// commit it stands; with `lazy`, its weak record is written. Only for who has the turn, which stays with this handle until the
-    /// commit is shown to all.
+    /// Adds a complete commit. `recorded`: its record, if a flush can make it durable. `entry`: its log entry and the
+    /// commit below it. `lazy`: write its weak record. Caller must hold the writer lock, which stays with this handle
+    /// until the commit is visible to all.
     pub(crate) fn push(
         &self,
         files: &Files,
@@ -376,15 +378,15 @@ impl Pipeline {
         }
     }
 
-    /// Keeps the turn with this handle for the flush of a commit that is shown to all already. Only for who has
-    /// the turn.
+    /// Keeps the writer lock in this handle for the flush of a commit that is already visible to all. Caller must hold
+    /// the writer lock.
     pub(crate) fn keep_turn(&self, files: &Files, (txn, wanted): (u64, Until)) {
         if self.stages().reached(wanted) < txn {
             files.turns.set_keep(true);
         }
     }
 
-    /// What `Bug::WeakBeforeData` does.
+    /// Implements `Bug::WeakBeforeData`.
     pub(crate) fn weak_too_early(&self, files: &Files, record: &Meta) {
         let mut stages = self.stages();
         let before = stages.weak;
@@ -392,13 +394,13 @@ impl Pipeline {
         stages.weak = before;
     }
 
-    /// A commit is shown to all: the turn may go to others when nothing newer waits.
+    /// A commit is visible to all: the writer lock may go to other handles unless a newer commit waits.
     pub(crate) fn shown(&self, files: &Files) {
         self.may_give(files, &self.stages());
     }
 
-    /// Looks whether the data file is still the one at its path. Where not, what this handle alone sees is given up, and with it the turn among
-    /// the handles that it may have kept for that. Not under the lock of the pipeline.
+    /// Checks that the data file is still the one at its path. If not, drops the commits visible to this handle only,
+    /// and the writer lock between handles if it was kept for them. Must not be called under the lock of the pipeline.
     pub(crate) fn check_moved(&self, files: &Files, look: Look) -> Result<()> {
         let Some(named) = &files.named else {
             return Ok(());
@@ -409,7 +411,7 @@ impl Pipeline {
     fn may_give(&self, files: &Files, stages: &Stages) {
         let shown = files.lock.area.published().load(Ordering::SeqCst);
         let hidden = stages.base.as_ref().is_some_and(|base| base.txn.0 > shown);
-        // A handle whose file was moved finishes the flush that it has begun, and shows nothing more.
+        // A handle whose file was moved completes the flush under way and publishes nothing more.
         let flushes = stages.flushing.is_some() && files.check_synced().is_ok();
         let keep = flushes || hidden && files.check_poison().is_ok();
         files.turns.set_keep(keep);
@@ -418,7 +420,7 @@ impl Pipeline {
         }
     }
 
-    /// Waits until a transaction is durable, leading a flush when nobody else does.
+    /// Waits until a transaction is durable; leads a flush if no other thread does.
     pub(crate) fn wait(
         &self,
         files: &Files,
@@ -430,7 +432,7 @@ impl Pipeline {
         let mut slept = false;
         loop {
             if slept && self.reached(wanted) >= txn {
-                // Whoever made it so has taken this thread from those who wait.
+                // The thread that made it durable has removed this one from the waiters.
                 return Ok(Waited::Durable);
             }
             let mut stages = self.stages();
@@ -441,7 +443,7 @@ impl Pipeline {
                 return Ok(Waited::Durable);
             }
             if let Err(error) = files.check_poison() {
-                // What is not shown will not be: nobody is to wait for the turn because of it.
+                // Unpublished commits will never be published: do not keep the writer lock for them.
                 self.may_give(files, &stages);
                 let woken = stages.take_all();
                 drop(stages);
@@ -450,7 +452,7 @@ impl Pipeline {
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if slept && left.is_some_and(|left| left.is_zero()) {
-                // It may have been this thread's turn to lead.
+                // This thread may have been chosen to lead.
                 let leader = stages.take_leader();
                 drop(stages);
                 unpark(leader);
@@ -458,7 +460,8 @@ impl Pipeline {
             }
             if stages.flushing.is_none() && !stages.on_duty {
                 let Some(chosen) = self.begin(files, &mut stages, wanted) else {
-                    // This one may have been woken to lead: the others find out for themselves, each with its own patience.
+                    // This thread may have been woken to lead; the others must decide for themselves, each with its own
+                    // patience.
                     let woken = stages.take_all();
                     drop(stages);
                     unpark(woken);
@@ -484,7 +487,7 @@ impl Pipeline {
         }
     }
 
-    /// Begins a flush that is enough for all who wait; `None` where that needs the turn.
+    /// Begins a flush that satisfies all waiters; `None` if that requires the writer lock.
     fn begin(
         &self,
         files: &Files,
@@ -510,13 +513,14 @@ impl Pipeline {
         chosen
     }
 
-    /// Whether somebody who waits for this need not wait for the turn as well: it is so, or may be made so beside the transaction that leads.
+    /// Whether a thread that waits for this need not wait for the writer lock: the condition holds already, or a flush
+    /// beside the leading transaction can meet it.
     pub(crate) fn needs_no_turn(&self, (txn, wanted): (u64, Until), leads: bool) -> bool {
         let newest = leads && self.newest.load(Ordering::SeqCst) >= txn;
         newest || self.reached(wanted) >= txn
     }
 
-    /// The newest commit of which this holds, without the lock.
+    /// The newest commit that meets the condition, without the lock.
     fn reached(&self, wanted: Until) -> u64 {
         match wanted {
             Until::Kept => self.kept.load(Ordering::SeqCst),
@@ -524,7 +528,7 @@ impl Pipeline {
         }
     }
 
-    /// Under the lock, when more has become durable; who waits for that is taken from those who wait before the lock is given back.
+    /// Call under the lock when more has become durable, and remove the satisfied waiters before the lock is released.
     fn note_reached(&self, stages: &Stages) {
         let kept = stages.reached(Until::Kept);
         self.kept.store(kept, Ordering::SeqCst);
@@ -532,7 +536,7 @@ impl Pipeline {
         self.recorded.store(recorded, Ordering::SeqCst);
     }
 
-    /// A sync by who has the turn, beside the flush that may be under way. A failure poisons.
+    /// A sync by the holder of the writer lock, concurrent with a flush. A failure poisons the handle.
     pub(crate) fn sync_beside(
         &self,
         files: &Files,
@@ -554,13 +558,13 @@ impl Pipeline {
         })
     }
 
-    /// The newest commit that a flush could make durable, if there is one.
+    /// The newest commit that a flush could make durable, if any.
     pub(crate) fn newest_recorded(&self) -> Option<u64> {
         let stages = self.stages();
         stages.tip.as_ref().map(|tip| tip.txn())
     }
 
-    /// What waits to become durable: bytes written since the newest durable record, and since when.
+    /// Commits not yet durable: bytes written since the newest durable record, and the time of the first.
     pub(crate) fn unsynced(&self) -> (u64, Option<Instant>) {
         let stages = self.stages();
         (stages.unsynced_bytes, stages.unsynced_since)

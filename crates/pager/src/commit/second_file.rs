@@ -1,17 +1,17 @@
-//! The second file: large values, on another disk perhaps. It holds extents and nothing that leads to them; every pointer, the free
-//! space and the record are in the first file, so one record commits both.
+//! The second file: large values, possibly on another disk. It holds only extents; all pointers to them, the free
+//! space and the record are in the first file, and therefore one record commits both files.
 //!
 //! ```text
 //! 0        32            48            52          56  64     80                        96  4096      at 0 and, again, at 12288
 //! | header | magic 16 B  | version u32 | page size | 0 | uuid | uuid of the first file  | 0 |
 //! ```
 //!
-//! Byte b of it has the address `LARGE_AT` + b in the pointers of the first file.
+//! Byte b of the second file has address `LARGE_AT` + b in the pointers of the first file.
 //!
 //! Invariants
-//! 1. `unsynced` is set after every write that a sync could miss, and when somebody else may have written; whoever makes a
-//!    record durable syncs this file first, data and length.
-//! 2. It belongs to one first file, by uuid, and the first file knows its uuid: neither works with another one's.
+//! 1. `unsynced` is set after every write that still needs a sync, and when another process may have written. Before a
+//!    record becomes durable, this file is synced, data and length.
+//! 2. It belongs to one first file, by uuid, and the first file knows its uuid; neither works with any other.
 
 use crate::PageRef;
 use crate::error::{Error, Result};
@@ -50,10 +50,10 @@ pub(crate) struct LargeFile {
     unsynced: AtomicBool,
 }
 
-/// Where the second file is: a storage for the first one's of that kind, or a path.
+/// Location of the second file: a storage if the first file is one, or a path.
 pub(crate) enum LargePlace<'a> {
     Storage(Arc<dyn Storage>),
-    /// Beside this file, unless the name has a folder.
+    /// Relative to this file, unless the name includes a folder.
     Beside(&'a Path),
     Nowhere,
 }
@@ -69,14 +69,14 @@ fn block_of(page_size: usize, uuid: &[u8; 16], owner: &[u8; 16], copy: usize) ->
     block
 }
 
-/// The uuids of a file and of its first file.
+/// The uuids of a second file and of its first file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     uuid: [u8; 16],
     owner: [u8; 16],
 }
 
-/// What one copy of the head says.
+/// Reads one copy of the head.
 fn read_head(storage: &dyn Storage, page_size: usize, copy: usize) -> Result<Identity> {
     let at = superblock_at(copy);
     let block = read_block(storage, at)?;
@@ -97,13 +97,14 @@ fn read_head(storage: &dyn Storage, page_size: usize, copy: usize) -> Result<Ide
     Ok(Identity { uuid, owner })
 }
 
-/// Which file it is, from whichever copy of its head is whole.
+/// The identity of the file, from either intact copy of the head.
 fn identity(storage: &dyn Storage, page_size: usize) -> Result<Identity> {
     let first = read_head(storage, page_size, 0);
     first.or_else(|error| read_head(storage, page_size, 1).map_err(|_| error))
 }
 
-/// The second file of the database whose newest record this is: `None` when it has none and none is asked for.
+/// Opens the second file of the database with this newest record: `None` if the database has none and the options ask
+/// for none.
 pub(crate) fn open(
     first: &dyn Storage,
     superblock: &Superblock,
@@ -113,7 +114,7 @@ pub(crate) fn open(
 ) -> Result<Option<LargeFile>> {
     let page_size = superblock.page_size;
     let read = |ptr: &Ptr| read_page(first, page_size, ptr);
-    // When what names it is damaged, what lies in the first file can still be read.
+    // If the page that names the second file is damaged, the data in the first file is still readable.
     let found = read_id(&meta.large, &read);
     let lost = found.is_err();
     let known = found.unwrap_or(None);
@@ -171,7 +172,7 @@ pub(crate) fn open(
     }))
 }
 
-/// The name by which the first file finds it: without the folder when that is the same.
+/// The name stored in the first file: without the folder if both files share it.
 fn short_name(path: &Path, place: &LargePlace<'_>) -> String {
     let LargePlace::Beside(beside) = place else {
         return String::new();
@@ -209,7 +210,7 @@ fn open_file(
             other => io::Error::other(other),
         })?;
     } else if create {
-        // Whoever made it may have been killed before it has synced the folder.
+        // The process that created it may have been killed before it synced the folder.
         sync_directory(path)?;
     }
     let opened = OpenOptions::new()
@@ -220,7 +221,7 @@ fn open_file(
     Ok(storage.read_ahead(options.read_ahead))
 }
 
-/// What a second file begins with: its head.
+/// Initial content of a second file: its head.
 pub(crate) fn image(page_size: usize, owner: &[u8; 16], uuid: &[u8; 16]) -> Vec<u8> {
     let mut image = vec![0; first_page(page_size) as usize * page_size];
     for copy in [0, 1] {
@@ -240,7 +241,7 @@ fn create_in(storage: &dyn Storage, superblock: &Superblock) -> Result<()> {
     storage.sync_all().map_err(failed)
 }
 
-/// A page of the first file, before that is open.
+/// Reads a page of the first file before that file is open.
 fn read_page<'a>(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Result<PageRef<'a>> {
     if ptr.len as usize != page_size || !ptr.addr.is_multiple_of(page_size as u64) {
         let found = format!("{} bytes at {}", ptr.len, ptr.addr);
@@ -254,7 +255,7 @@ fn read_page<'a>(storage: &dyn Storage, page_size: usize, ptr: &Ptr) -> Result<P
 }
 
 impl LargeFile {
-    /// A file for salvage: whatever its head says, values carry checksums of their own.
+    /// A file for salvage. Its head is ignored, since values carry checksums of their own.
     pub(crate) fn raw(path: &Path) -> Result<Self> {
         let failed = |source| Error::Open {
             path: path.to_owned(),
@@ -273,7 +274,7 @@ impl LargeFile {
         })
     }
 
-    /// The copies of the head that are damaged.
+    /// The damaged copies of the head.
     pub(crate) fn damaged_heads(&self, page_size: usize) -> Vec<(usize, Error)> {
         let read = |copy| read_head(&*self.storage, page_size, copy).err();
         let damaged = [0, 1].into_iter();
@@ -282,7 +283,8 @@ impl LargeFile {
             .collect()
     }
 
-    /// Rewrites a damaged copy of the head; where it is. One is whole, or the file would not be open.
+    /// Rewrites a damaged copy of the head and returns its address. The other copy is intact, or the file would not be
+    /// open.
     pub(crate) fn heal(&self, page_size: usize, owner: &[u8; 16]) -> Result<Option<u64>> {
         let damaged = self.damaged_heads(page_size);
         let [(copy, _)] = damaged[..] else {
@@ -303,7 +305,7 @@ impl LargeFile {
         if lend && let Some(bytes) = self.storage.mapped(at, len) {
             return Ok(PageRef::Borrowed(bytes));
         }
-        // What another process has grown it by may be beyond what is known here.
+        // The bytes may lie in growth by another process that is not yet known here.
         let end = at.saturating_add(len as u64);
         let here = |storage: &dyn Storage| storage.len().is_ok_and(|all| end <= all);
         if !here(&*self.storage) {
@@ -331,26 +333,26 @@ impl LargeFile {
         written.map_err(failed)
     }
 
-    /// Makes it at least so long, a step more if that can be had.
+    /// Grows the file to at least `len` bytes, by one more step if possible.
     pub(crate) fn grow(&self, len: u64, step: u64) -> io::Result<()> {
         self.unsynced.store(true, Ordering::SeqCst);
         let with_step = self.storage.grow(len + step, Growth::Reserve);
         with_step.or_else(|_| self.storage.grow(len, Growth::Reserve))
     }
 
-    /// Another process may have written.
+    /// Another process may have written to the file.
     pub(crate) fn touched_by_others(&self) -> Result<()> {
         self.unsynced.store(true, Ordering::SeqCst);
         let refreshed = self.storage.refresh();
         refreshed.map_err(|error| read_failed(LARGE_AT, error))
     }
 
-    /// Before a record: what was written here is on the medium when this ends well.
+    /// Before a record is written: on success all earlier writes to this file are on the medium.
     pub(crate) fn sync(&self) -> io::Result<()> {
         if active(Bug::SkipLargeSync) || !self.unsynced.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
-        // A failure poisons the database, so there is no other attempt that would have to sync this again.
+        // A failure poisons the database; no later attempt will need this flag.
         self.storage.sync_all()
     }
 }

@@ -1,4 +1,4 @@
-//! What readers, the writer and those who wait for a commit share: the files, the commits of this handle, the pipeline that makes them durable.
+//! State shared by readers, the writer and waiting threads: the files, the commits of this handle, the commit pipeline.
 
 use super::files::Files;
 use super::pipeline::{Pipeline, Until, Waited};
@@ -19,14 +19,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
 
-/// Room for the transactions that are held, as many as there are mostly.
+/// Usual maximum of live transactions, for a preallocation.
 const LIVE: usize = 16;
 
 /// The open file, without the state of its writer.
 pub(crate) struct Shared {
     pub(crate) versions: Versions,
     pub(crate) pipeline: Pipeline,
-    /// Dropped last, and of it the lock.
+    /// Dropped last, with the lock as its last part.
     pub(crate) files: Files,
 }
 
@@ -41,7 +41,7 @@ impl Shared {
         self.versions.publish(&self.files.lock, state, to_all);
     }
 
-    /// Takes over what another handle has published since.
+    /// Adopts the newest state that another handle has published.
     #[cold]
     pub(crate) fn refresh(&self) -> Result<()> {
         self.versions.refresh(&self.files)
@@ -53,12 +53,12 @@ impl Shared {
             .wait(&self.files, &self.versions, wanted, until)
     }
 
-    /// The turn; of a handle that only reads, the turn among its own threads.
+    /// Takes the writer lock; in a read-only handle, only the lock between its own threads.
     pub(crate) fn turn(&self) -> Result<Turn> {
         self.turn_since(Instant::now())
     }
 
-    /// The same for who has waited since then.
+    /// Like `turn`, for a thread that has waited since `begun`.
     pub(crate) fn turn_since(&self, begun: Instant) -> Result<Turn> {
         match self.turn_unless(begun, None)? {
             Came::Turn(turn) => Ok(turn),
@@ -66,7 +66,7 @@ impl Shared {
         }
     }
 
-    /// The same, unless something else is enough (`Turns::wait_unless`).
+    /// Like `turn_since`, unless another event is sufficient (`Turns::wait_unless`).
     pub(crate) fn turn_unless(&self, begun: Instant, enough: Option<Enough<'_>>) -> Result<Came> {
         self.files.lock.check_process()?;
         if self.files.options.read_only {
@@ -90,27 +90,27 @@ impl Shared {
             .wait_unless(&patience, &mut waiting, enough)
     }
 
-    /// Where commits of this handle wait for a flush that others share, the turn among the handles stays here; without an end where new
-    /// ones keep coming. So who wants to write while another handle waits first sees to it that what is here becomes durable and the turn
-    /// goes on, and queues behind.
+    /// While commits of this handle wait for a shared flush, the writer lock between handles stays here, for ever if
+    /// new commits keep coming. If another handle waits, a writer therefore first makes the pending commits durable,
+    /// which passes the lock on, and then queues.
     pub(crate) fn let_others(&self) -> Result<()> {
         if !self.files.turns.keeps() || !self.files.lock.others_wait() {
             return Ok(());
         }
         if let Some(newest) = self.pipeline.newest_recorded() {
-            // Whatever comes of it: the turn is asked for next.
+            // The result does not matter: the caller takes the writer lock next.
             let _ = self.wait((newest, Until::Kept), None)?;
         }
         Ok(())
     }
 
-    /// Looks whether the data file is still the one at its path. Where not, what this handle alone sees is given up, and with it the turn among
-    /// the handles that it may have kept for that. Not under the lock of the pipeline.
+    /// Checks that the data file is still the one at its path, see [`Pipeline::check_moved`]. Must not be called under
+    /// the lock of the pipeline.
     pub(crate) fn check_moved(&self, look: Look) -> Result<()> {
         self.pipeline.check_moved(&self.files, look)
     }
 
-    /// The transactions that readers in all processes hold, and the newest ones, ascending.
+    /// The transactions held by readers in all processes, and the newest ones, ascending.
     pub(crate) fn live(&self) -> Vec<u64> {
         let mut live = Vec::with_capacity(LIVE);
         live.push(self.versions.local.load(Ordering::SeqCst));
@@ -128,7 +128,7 @@ impl Shared {
         live
     }
 
-    /// Whether lazy commits have grown too many, or older than this.
+    /// Whether lazy commits exceed `sync_bytes` or are older than `age_max`.
     pub(crate) fn sync_is_due(&self, age_max: Option<Duration>) -> bool {
         let (bytes, since) = self.pipeline.unsynced();
         let by_bytes = self
@@ -140,7 +140,7 @@ impl Shared {
         by_bytes || age_max.is_some_and(|most| age() >= most)
     }
 
-    /// The same for a writer that keeps the turn: this is for itself to do, when a thread that makes them durable would, whether there is one or not.
+    /// Like `sync_is_due` for a writer that keeps the writer lock: it must also do the work of the background flusher.
     pub(crate) fn sync_is_due_in_turn(&self) -> bool {
         let ages = [
             self.files.options.sync_after,
@@ -149,7 +149,7 @@ impl Shared {
         self.sync_is_due(ages.into_iter().flatten().min())
     }
 
-    /// A reader, as programs see it.
+    /// Describes a reader for the public API.
     pub(crate) fn reader(&self, seen: &Seen) -> Reader {
         let kind = match seen.word {
             word if word & protocol::PARKED != 0 => ReaderKind::Parked,
@@ -176,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// Takes the snapshot of a reader away, if it may lose it.
+    /// Evicts the snapshot of a reader, if it is evictable.
     pub(crate) fn oust(&self, reader: &Seen) -> bool {
         let ousted = self.files.lock.oust(reader);
         if ousted {

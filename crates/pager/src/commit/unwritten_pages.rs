@@ -1,13 +1,14 @@
-//! Pages of `None` commits that are in memory only: nobody but this process sees such a commit, and nothing of it is promised.
-//! So its pages, sealed, wait here until a commit with a record writes them, once; those that die before are never written.
+//! Pages of `None` commits, which are in memory only: just this process sees such a commit, and it carries no promise.
+//! Its sealed pages wait here until a commit with a record writes them once; pages that are freed before are never
+//! written.
 //!
 //! Invariants
-//! 1. A page of a commit of this process is in the file, or here, or both. What was born up to `State::written` is in the
-//!    file: readers of that state look here for younger pages only, and in the file for what they do not find here.
-//! 2. A page leaves only when it is in the file, when its number is given to another page, or when it is free.
-//! 3. Only who has the turn puts in and takes out.
-//! 4. With the pages that are dead and still seen by a reader these are at most `Options::unwritten_bytes_max` bytes,
-//!    and those of one transaction.
+//! 1. A page of a commit of this process is in the file, or here, or both. Pages born up to `State::written` are in the
+//!    file. Readers of that state look here for younger pages only, and in the file for any page not found here.
+//! 2. A page is removed only when it is in the file, when its number is given to another page, or when it is free.
+//! 3. Only the holder of the writer lock adds and removes pages.
+//! 4. Together with the dead pages still visible to a reader, these are at most `Options::unwritten_bytes_max` bytes
+//!    plus the pages of one transaction.
 
 use crate::format::kind::Kind;
 use crate::format::page_map::PageMap;
@@ -29,7 +30,7 @@ pub(crate) struct Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     map: PageMap<Waiting>,
-    /// While there are pages that are not dead: everything born up to here is in the file.
+    /// Set while any page here is not dead: everything born up to this transaction is in the file.
     written: Option<u64>,
 }
 
@@ -58,12 +59,12 @@ impl Unwritten {
         same.then(|| Arc::clone(&page.bytes))
     }
 
-    /// Pages here.
+    /// Number of pages here.
     pub(crate) fn len(&self) -> usize {
         self.read().map.len()
     }
 
-    /// The pages to write, by number: those that `is_wanted` and newer commits use.
+    /// The pages to write, by number: pages still used by newer commits and accepted by `is_wanted`.
     pub(crate) fn to_write(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, Waiting)> {
         let pages = self.read();
         let each = pages
@@ -75,8 +76,8 @@ impl Unwritten {
 }
 
 impl Pages {
-    /// Takes pages of a commit on top of `base`; returns what `State::written` is to say.
-    /// `reuse` gets the bytes of those whose numbers they have.
+    /// Adds pages of a commit on top of `base`; returns the new `State::written`.
+    /// `reuse` receives the buffers of replaced pages.
     pub(crate) fn put(
         &mut self,
         base: u64,
@@ -92,7 +93,7 @@ impl Pages {
         written
     }
 
-    /// The free space was read anew: whatever is here belongs to commits that no record will name.
+    /// The free space was read anew: all pages here belong to commits that will never get a record.
     pub(crate) fn bury_all(&mut self) {
         self.written = None;
         self.map.values_mut().for_each(|page| page.is_dead = true);
@@ -105,7 +106,7 @@ impl Pages {
         }
     }
 
-    /// All that newer commits use has been written. The dead stay for readers who may still see them, `is_held`.
+    /// All pages used by newer commits are written. Dead pages stay while a reader may still see them (`is_held`).
     pub(crate) fn written(&mut self, mut is_held: impl FnMut(u64) -> bool) {
         self.written = None;
         self.map

@@ -1,21 +1,21 @@
-//! Which pages and blocks this open database has verified already, or has itself sealed and committed: a direct-mapped table of 16-bit marks
-//! without locks.
+//! Pages and blocks that this open database has already verified, or has itself sealed and committed: a lock-free,
+//! direct-mapped table of 16-bit marks.
 //!
-//! A mark means that the bytes agreed with the pointer once, when they were read, or when they were handed over to be written; not that
-//! nothing has happened to them since. It is in memory alone and ends with the open database, because others may change the file between
-//! a closing and the next opening, in the same process too.
+//! A mark means that the bytes matched the pointer once, when they were read or handed over for writing; it does not
+//! say that they are unchanged since. Marks live in memory only and end with the open database, because others may
+//! change the file between a close and the next open, even in the same process.
 //!
-//! A mark stands for (page, expected checksum, kind, birth); that of a block is at the page in which it begins. Of several blocks that
-//! begin in one page it is that of the last: these are short, and verified again. When a page is written anew, the pointers to
-//! it carry another checksum, so an old mark does not speak for new bytes: it would have to agree in 15 bits,
-//! and those bytes to be damaged besides. Two bytes a page keep the marks of a gigabyte in half a mebibyte,
-//! near the processor; with eight, a `get` waited for its marks as for its pages.
+//! A mark covers (page, expected checksum, kind, birth); the mark of a block is stored at the page in which the block
+//! begins. If several blocks begin in one page, only the last keeps its mark; such blocks are short and are verified
+//! again. When a page is rewritten, its pointers carry another checksum. An old mark would vouch for new bytes only if
+//! it collided in 15 bits and the new bytes were damaged too. Two bytes a page keep the marks of a gigabyte in half a
+//! mebibyte, near the processor; with eight bytes, a `get` waited for its marks as long as for its pages.
 
 use crate::format::ptr::Ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Marks for 256 GiB of 4 KiB pages. In parts that are made when needed, so that a small file takes little.
+/// Marks for 256 GiB of 4 KiB pages. Parts are allocated on demand, so a small file takes little memory.
 const PARTS: usize = 2048;
 const PART_SLOTS: usize = 32 * 1024;
 

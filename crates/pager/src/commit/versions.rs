@@ -1,9 +1,9 @@
-//! The commit that readers of this handle see.
+//! The commit visible to readers of this handle.
 //!
 //! Invariants
-//! 1. `state` is the newest commit that this handle knows, and `local` its transaction. It is the newest one
-//!    of all exactly while its `word` is what the lock area calls published. A state that is not the newest
-//!    gets no new readers.
+//! 1. `state` is the newest commit known to this handle, and `local` its transaction. It is the newest commit
+//!    of all handles exactly while its `word` equals the published word of the lock area. A state that is not the
+//!    newest gets no new readers.
 
 use super::files::Files;
 use super::found::Found;
@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_base::TxnId;
 
-/// One commit as readers see it.
+/// One commit as seen by readers.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) txn: TxnId,
-    /// What the lock area calls published while this is the newest state. (Another one only for commits that
-    /// this process alone sees.)
+    /// The published word of the lock area while this is the newest state. (Differs from `txn` only for commits
+    /// visible to this process alone.)
     pub(crate) word: u64,
     pub(crate) bytes: u64,
-    /// What was born up to here is in the file; of what is younger, pages may be in `Versions::unwritten`.
+    /// Pages born up to this transaction are in the file; younger ones may be in `Versions::unwritten`.
     pub(crate) written: u64,
     pub(crate) app: Arc<[u8]>,
     pub(crate) user: Arc<[u8]>,
     pub(crate) time_ns: i64,
-    /// Its table of pins, and its clock.
+    /// Pointers to the table of pins and to the clock.
     pub(crate) pins: Ptr,
     pub(crate) clock: Ptr,
-    /// In a handle that only reads: where the free space of this state is found.
+    /// Read-only handles: the location of this state's free space.
     pub(crate) found: Option<Arc<Found>>,
 }
 
@@ -61,10 +61,10 @@ impl State {
     }
 }
 
-/// The newest commit of this handle, and pages of commits that nobody has written yet.
+/// The newest commit of this handle, and commit pages not yet written.
 pub(crate) struct Versions {
     pub(crate) state: ArcSwap<State>,
-    /// The transaction of `state`, for readers who look again.
+    /// The transaction of `state`, for readers that check again.
     pub(crate) local: AtomicU64,
     pub(crate) unwritten: Unwritten,
     /// Held while `state` changes.
@@ -81,7 +81,7 @@ impl Versions {
         }
     }
 
-    /// The newest state that this handle knows.
+    /// The newest state known to this handle.
     pub(crate) fn state(&self) -> Arc<State> {
         self.state.load_full()
     }
@@ -92,8 +92,8 @@ impl Versions {
         self.local.store(txn, Ordering::SeqCst);
     }
 
-    /// Shows a commit of this handle: to all, or to this process alone. Only while this handle has the turn. What is
-    /// shown already is never taken back for an older commit.
+    /// Publishes a commit of this handle to all, or to this process alone. This handle must hold the writer lock. A
+    /// published commit is never replaced by an older one.
     pub(crate) fn publish(&self, lock: &Lock, state: &Arc<State>, to_all: bool) {
         let _publishing = self
             .publishing
@@ -119,7 +119,7 @@ impl Versions {
         }
     }
 
-    /// Takes over what another handle has published since.
+    /// Adopts the newest state that another handle has published.
     #[cold]
     pub(crate) fn refresh(&self, files: &Files) -> Result<()> {
         let _publishing = self

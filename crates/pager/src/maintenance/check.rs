@@ -1,10 +1,10 @@
-//! Checking: every page of the file is reached exactly once, or is free, or waits to become free.
+//! Checking that every page of the file is reached exactly once, is free, or waits to become free.
 //!
-//! The structures above walk themselves from the snapshot and claim what they reach; `finish` adds the
-//! free-space structure and compares. The damaged, the doubly claimed, the lost and the leaked are reported.
+//! The structures above walk themselves from the snapshot and claim the pages they reach; `finish` adds the
+//! free-space structure and compares. It reports damaged, doubly claimed, lost and leaked pages.
 //!
 //! ```text
-//! head      the heads of both files        compare   what is reached beside what is free
+//! head      the heads of both files        compare   reached pages against free pages
 //! ```
 
 mod compare;
@@ -31,17 +31,18 @@ use crate::txn::writer::Writer;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// Problems that are described one by one; the rest are counted.
+/// Maximum number of problems described one by one; the rest are counted.
 const PROBLEMS_MAX: usize = 100;
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// What is wrong, one sentence each; empty for a sound file.
+    /// Descriptions of the problems, one sentence each; empty for an intact file.
     pub problems: Vec<String>,
-    /// How many of the problems are damaged copies of blocks in the head, which the next handle that opens the file for writing rewrites.
+    /// Number of problems that are damaged copies of head blocks, which the next handle that opens the file for writing
+    /// rewrites.
     pub problems_healable: u64,
-    /// What is no damage but may be of interest: traces of a crash, which the next handle that opens the file for writing removes.
+    /// Findings other than damage: traces of a crash, which the next handle that opens the file for writing removes.
     pub notes: Vec<String>,
     /// Pages of the file, its head included.
     pub pages_total: u64,
@@ -54,7 +55,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// True when nothing is wrong.
+    /// True if there are no problems.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
@@ -80,7 +81,7 @@ impl PageSet {
         self.words[(page / 64) as usize] >> (page % 64) & 1 == 1
     }
 
-    /// True when it was not there before.
+    /// True if the page was not in the set.
     fn insert(&mut self, page: u64) -> bool {
         let fresh = !self.has(page);
         self.words[(page / 64) as usize] |= 1 << (page % 64);
@@ -93,27 +94,27 @@ impl PageSet {
     }
 }
 
-/// What the free space said when the check began. The snapshot keeps everything that this names as it was.
+/// The free space when the check began. The snapshot keeps all pages named here unchanged.
 struct Captured {
     /// Pages of the file.
     pages: u64,
     free: PageSet,
     held: Vec<Dead>,
     held_pages: u64,
-    /// Pages of the second file, and which are free.
+    /// The free pages of the second file, and its length in pages.
     large: Option<PageSet>,
     large_pages: u64,
-    /// Pages of the free-space structure, but for the lists on the stacks.
+    /// Pages of the free-space structure, except the lists on the stacks.
     structure: Vec<Ptr>,
     stacks: Vec<Stack>,
-    /// The newest durable record, and the number of the one before.
+    /// The newest durable record, and the transaction of the previous one.
     meta: Meta,
     before: u64,
     /// Blocks of pins and clock, each alone in its extent.
     pins: Vec<(Ptr, u64)>,
 }
 
-/// A check under way. It reads beside readers and writers: what it looks at is a snapshot.
+/// A check in progress. Readers and writers may continue, since it reads a snapshot.
 pub struct Check {
     pager: Pager,
     snapshot: Snapshot,
@@ -122,20 +123,21 @@ pub struct Check {
     pages: u64,
     claimed: PageSet,
     claimed_large: PageSet,
-    /// What an older version reaches, while that is walked.
+    /// Pages reached by an older version, while that version is walked.
     version: Option<(String, PageSet)>,
     problems: Vec<String>,
     more: u64,
-    /// What was claimed, by what it is, when somebody wants to know.
+    /// Claimed ranges by kind of page, if requested.
     ranges: Option<BTreeMap<String, Vec<(u64, u64)>>>,
 }
 
 impl Pager {
-    /// Begins a check of the newest commit; waits for commits that wait for their sync. While a write transaction is under way, in whatever
-    /// process, what is checked is the newest commit that all processes see, and nobody is waited for. Writers go on beside the check.
+    /// Begins a check of the newest commit, after pending syncs of commits. While a write transaction is open in any
+    /// process, the newest commit visible to all processes is checked instead, without waiting. Writers continue during
+    /// the check.
     ///
     /// # Errors
-    /// When the free space cannot be read; `Poisoned` and errors of a sync when commits wait for one; as for `begin_read`.
+    /// If the free space cannot be read; `Poisoned` and errors of a pending sync; as for `begin_read`.
     pub fn begin_check(&self) -> Result<Check> {
         let page_size = self.inner.files.page_size;
         let (snapshot, captured) = match self.shown_turn()? {
@@ -170,7 +172,8 @@ impl Pager {
 }
 
 impl Pager {
-    /// The turn, with nothing committed that readers are not shown yet: the free space in memory is that of the newest commit. `None` while somebody writes.
+    /// Takes the writer lock, with all commits visible to readers: the free space in memory is then that of the newest
+    /// commit. `None` while another thread or process writes.
     fn shown_turn(&self) -> Result<Option<Turn>> {
         self.inner.files.lock.check_process()?;
         if self.inner.files.options.read_only {
@@ -190,7 +193,7 @@ impl Pager {
             if self.inner.wait(wanted, None)? == Waited::Durable {
                 return Ok(Some(turn));
             }
-            // A commit without a record waits behind others: an empty one on top of it, which takes the turn.
+            // The newest commit has no record. An empty commit on top of it, which takes the writer lock, adds one.
             drop(turn);
             make_durable(&self.inner, (newest, Until::Kept), None)?;
         }
@@ -221,13 +224,13 @@ impl Captured {
 }
 
 impl Check {
-    /// The commit that is checked.
+    /// The commit being checked.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Something is wrong.
+    /// Reports a problem.
     pub fn problem(&mut self, problem: impl Display) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem.to_string());
@@ -236,8 +239,8 @@ impl Check {
         }
     }
 
-    /// A structure reaches `pages` pages from byte `addr` on. False when that cannot be, or when it was
-    /// claimed before: then do not go further down, a cycle would not end.
+    /// Claims `pages` pages from byte `addr` on. False if the range is impossible or was
+    /// claimed before: then do not descend further, since a cycle would not end.
     pub fn claim(&mut self, addr: u64, pages: u64, what: &str) -> bool {
         if addr >= LARGE_AT {
             return self.claim_large(addr, pages, what);
@@ -277,7 +280,7 @@ impl Check {
         sound
     }
 
-    /// The same in the second file.
+    /// Like `claim`, in the second file.
     fn claim_large(&mut self, addr: u64, pages: u64, what: &str) -> bool {
         let place = (addr - LARGE_AT) / self.page_size;
         let end = place.checked_add(pages);
@@ -310,19 +313,19 @@ impl Check {
         sound
     }
 
-    /// Pages that the newest version is expected to reach.
+    /// Number of pages that the newest version is expected to reach.
     #[must_use]
     pub fn pages_expected(&self) -> u64 {
         self.pages
             .saturating_sub(self.captured.free.len() + self.captured.held_pages)
     }
 
-    /// From now on an older version's pages are claimed.
+    /// Starts claiming pages for an older version.
     pub fn begin_version(&mut self, name: &str) {
         self.version = Some((name.to_owned(), PageSet::new(self.pages)));
     }
 
-    /// The older version is walked: none of its pages may be free.
+    /// Ends the walk of the older version: none of its pages may be free.
     pub fn end_version(&mut self) {
         let Some((name, claimed)) = self.version.take() else {
             return;
@@ -334,12 +337,12 @@ impl Check {
         }
     }
 
-    /// From now on it is kept which pages are claimed as what; neighbours that are the same count once.
+    /// Starts recording the claimed ranges by kind; adjacent ranges of one kind are merged.
     pub fn keep_ranges(&mut self) {
         self.ranges = Some(BTreeMap::new());
     }
 
-    /// Claims the free-space structure and the pins, and returns which pages are what: first page and pages.
+    /// Claims the free-space structure and the pins, and returns all ranges by kind: first page and pages.
     #[must_use]
     pub fn into_ranges(mut self) -> BTreeMap<String, Vec<(u64, u64)>> {
         self.check_structure();
@@ -347,13 +350,13 @@ impl Check {
         self.ranges.take().unwrap_or_default()
     }
 
-    /// Pages claimed so far.
+    /// Number of pages claimed so far.
     #[must_use]
     pub fn pages_claimed(&self) -> u64 {
         self.claimed.len()
     }
 
-    /// Ends a check that was not brought to its end: nothing is compared.
+    /// Ends an incomplete check: nothing is compared.
     #[must_use]
     pub fn abandon(mut self) -> CheckReport {
         CheckReport {
@@ -367,7 +370,7 @@ impl Check {
         }
     }
 
-    /// Compares what was claimed with the free space, and checks the head of the file.
+    /// Compares the claimed pages with the free space, and checks the head of the file.
     #[must_use]
     pub fn finish(mut self) -> CheckReport {
         let (notes, problems_healable) = self.check_head();
@@ -411,7 +414,7 @@ impl Check {
         }
     }
 
-    /// Reads the free-space structure, pins and clock afresh and claims their pages.
+    /// Re-reads the free-space structure, pins and clock and claims their pages.
     fn check_structure(&mut self) {
         for (ptr, pages) in std::mem::take(&mut self.captured.pins) {
             self.claim(ptr.addr, pages, "pins");
@@ -429,7 +432,7 @@ impl Check {
             }
         }
         if let Some(redo) = self.captured.meta.redo {
-            // What it holds is of newer commits, or of none.
+            // The log holds newer commits, or none.
             self.claim(redo.page * self.page_size, redo.pages, "log");
         }
         for ptr in std::mem::take(&mut self.captured.structure) {
@@ -440,7 +443,7 @@ impl Check {
         }
     }
 
-    /// Reads the lists of dead ranges afresh and claims their pages.
+    /// Re-reads the lists of dead ranges and claims their pages.
     fn check_stacks(&mut self) {
         let pager = self.pager.clone();
         let read = |ptr: &Ptr| read_again(&pager, ptr);
@@ -489,7 +492,7 @@ impl Check {
         }
     }
 
-    /// What is on stacks, as far as it can be read; what cannot is reported by `check_stacks`.
+    /// The readable ranges on the stacks; `check_stacks` reports the unreadable ones.
     fn on_stacks(&self, stacks: &[Stack]) -> Vec<Dead> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
         let mut held = Vec::new();
@@ -503,7 +506,7 @@ impl Check {
         held
     }
 
-    /// The free space as stored, which must say the same as the one in memory.
+    /// The free space as stored, which must match the one in memory.
     fn stored(&self) -> Result<Stored> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
         let Captured { meta, before, .. } = &self.captured;
@@ -531,7 +534,7 @@ fn free_of(large: &Large) -> PageSet {
     free
 }
 
-/// Reads and verifies a page whatever the options say.
+/// Reads and verifies a page regardless of the options.
 fn read_again<'a>(pager: &'a Pager, ptr: &Ptr) -> Result<PageRef<'a>> {
     let inner = &pager.inner;
     let len = inner

@@ -1,4 +1,4 @@
-//! Work on a whole file: check, backup and restore, salvage.
+//! Operations on a whole file: check, backup and restore, salvage.
 
 pub(crate) mod backup;
 pub(crate) mod check;

@@ -1,5 +1,5 @@
-//! A damaged file, read without trusting its head: what every page and block says of itself in its header is
-//! enough to find it again (kind, owner, its own address, birth, checksum).
+//! Reading a damaged file without trusting its head: the header of every page and block is
+//! sufficient to find it again (kind, owner, its own address, birth, checksum).
 
 use crate::commit::lost_commits;
 use crate::commit::redo;
@@ -26,24 +26,24 @@ use std::sync::Arc;
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_base::{Corrupt, TxnId, get_u64};
 
-/// Blocks lie at multiples of this.
+/// Alignment of blocks.
 const BLOCK_ALIGN: usize = 8;
-/// Bytes of the file that are looked at at a time.
+/// Bytes of the file scanned at a time.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Pages whose checksum is tried under each page size, when both superblocks are lost.
+/// Number of pages whose checksum is tried under each page size, if both superblocks are lost.
 const GUESSES_MAX: usize = 64;
 
-/// The newest meta record that can be read, in the head or in the log.
+/// The newest readable meta record, in the head or in the log.
 #[derive(Clone, Debug)]
 pub struct RawState {
     /// Its transaction.
     pub txn: TxnId,
-    /// What the layers above stored with it.
+    /// Data that the layers above stored with it.
     pub app: Arc<[u8]>,
     meta: Meta,
 }
 
-/// Something that says it belongs where it stands. Its checksum was not looked at.
+/// A block whose header names the address at which it lies. Its checksum is not verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its header.
@@ -63,7 +63,7 @@ impl RawState {
 }
 
 impl Candidate {
-    /// A pointer to it, when it is so long.
+    /// A pointer to it, assuming this length.
     #[must_use]
     pub fn ptr(&self, len: usize) -> Ptr {
         Ptr {
@@ -76,10 +76,10 @@ impl Candidate {
     }
 }
 
-/// A file of which only the pages and blocks are believed. Reads verify every time; nothing is written.
+/// A file in which only the pages and blocks are trusted. Every read verifies; nothing is written.
 pub struct RawFile {
     storage: Arc<dyn Storage>,
-    /// The second file, where it can be found.
+    /// The second file, if it was found.
     large: Option<LargeFile>,
     page_size: usize,
     len: u64,
@@ -89,10 +89,10 @@ pub struct RawFile {
 }
 
 impl RawFile {
-    /// Opens a file for salvage; nobody else should have it open.
+    /// Opens a file for salvage; it should not be open elsewhere.
     ///
     /// # Errors
-    /// `Open`, `Io`; `NotADatabase` when nothing in it says how large its pages are.
+    /// `Open`, `Io`; `NotADatabase` if the page size cannot be determined.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let failed = |source| Error::Open {
@@ -106,7 +106,7 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// The same with the second file where it is now. Its head need not be whole.
+    /// Like `open`, with the current path of the second file. Its head may be damaged.
     ///
     /// # Errors
     /// As for `open`.
@@ -116,7 +116,7 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// The second file by the name that the newest record has for it; without it what lies there is lost.
+    /// Finds the second file by its name in the newest record; without it, its data is lost.
     fn find_large(&self, path: &Path) -> Option<LargeFile> {
         let (superblock, _) = superblock::load(&*self.storage).ok()?;
         let options = Options {
@@ -129,7 +129,7 @@ impl RawFile {
         second_file::open(&*self.storage, &superblock, meta, &place, &options).ok()?
     }
 
-    /// The same for what is in a storage.
+    /// Like `open`, for a storage.
     ///
     /// # Errors
     /// As for `open`.
@@ -153,7 +153,7 @@ impl RawFile {
         Ok(raw)
     }
 
-    /// The newest commits may be in the log alone. Where that is damaged, so much the worse: the record stands for itself.
+    /// Overlays the log, which alone may hold the newest commits. If it is damaged, only the record counts.
     fn lay_log_over(&mut self) {
         let Some(state) = &self.state else {
             return;
@@ -176,13 +176,13 @@ impl RawFile {
         }
     }
 
-    /// The newest meta record that can be read.
+    /// The newest readable meta record.
     #[must_use]
     pub fn state(&self) -> Option<&RawState> {
         self.state.as_ref()
     }
 
-    /// The durable commits that the log shows to be missing.
+    /// Durable commits that are missing according to the log.
     #[must_use]
     pub fn lost_commits(&self) -> Option<LostCommits> {
         self.lost
@@ -200,7 +200,7 @@ impl RawFile {
         self.len == 0
     }
 
-    /// Which pages are free by the newest record, when its free-space structure can be read: one flag a page.
+    /// The free pages according to the newest record, if its free-space structure is readable: one flag a page.
     #[must_use]
     pub fn free_pages(&self) -> Option<Vec<bool>> {
         let meta = &self.state.as_ref()?.meta;
@@ -216,11 +216,11 @@ impl RawFile {
         Some(free)
     }
 
-    /// Shows everything behind the head that claims to stand where it stands, ascending. `f` also gets the bytes
-    /// looked at so far.
+    /// Passes every candidate after the head to `f`, ascending: blocks whose header names their own address. `f` also
+    /// gets the number of bytes scanned so far.
     ///
     /// # Errors
-    /// `Io`, and what `f` returns. A stretch that cannot be read is left out.
+    /// `Io`, and errors of `f`. Unreadable ranges are skipped.
     pub fn scan(&self, f: &mut dyn FnMut(Candidate, u64) -> Result<()>) -> Result<()> {
         let mut window = vec![0u8; WINDOW_BYTES + HEADER_BYTES];
         let mut from = HEAD_BYTES;
@@ -232,7 +232,7 @@ impl RawFile {
             }
             let last = there - HEADER_BYTES;
             for at in (0..=last.min(WINDOW_BYTES - BLOCK_ALIGN)).step_by(BLOCK_ALIGN) {
-                // The address of a header says where it stands: hardly anything else does.
+                // A header contains its own address; other data hardly ever matches.
                 if get_u64(bytes, at + 16) != from + at as u64 {
                     continue;
                 }
@@ -250,7 +250,7 @@ impl RawFile {
         Ok(())
     }
 
-    /// What cannot be read at once is read block by block; what cannot be read at all is zero.
+    /// Fallback for a failed read: reads block by block; unreadable blocks become zeros.
     fn read_in_parts(&self, from: u64, bytes: &mut [u8]) {
         for (i, part) in bytes.chunks_mut(BLOCK_BYTES).enumerate() {
             if self
@@ -263,7 +263,7 @@ impl RawFile {
         }
     }
 
-    /// The page size under which most pages have the checksum that they say.
+    /// The page size under which most pages match their checksums.
     fn guess_page_size(&self) -> Result<usize> {
         let mut candidates = Vec::new();
         let scanned = self.scan(&mut |found, _| {
@@ -300,7 +300,7 @@ impl RawFile {
         }
         match votes.into_iter().max_by_key(|(_, count)| *count) {
             Some((size, _)) if page_size_ok(size) => Ok(size),
-            // Series alone leave no page; their leaves do not depend on the page size.
+            // A file with only series has no table pages; series leaves do not depend on the page size.
             _ if self.len > HEAD_BYTES => Ok(PAGE_SIZE_DEFAULT),
             _ => Err(Error::NotADatabase {
                 found: "no superblock and no page of a table".into(),
@@ -330,7 +330,7 @@ impl RawFile {
         let mut bytes = vec![0u8; len];
         self.storage
             .read_at(addr, &mut bytes)
-            // A bad sector is damage like any other here.
+            // Here a bad sector is damage like any other.
             .map_err(|error| Corrupt::new("medium", addr, error, format!("{len} bytes")))?;
         Ok(PageRef::Owned(bytes.into()))
     }

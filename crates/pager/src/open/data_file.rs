@@ -11,14 +11,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// An open data file and its part in the lock file.
+/// An open data file and its part of the lock file.
 pub(crate) struct OpenFile {
     pub(crate) file: File,
-    /// `None` only for a reader that can have no lock file; then nobody writes.
+    /// `None` only for a reader that cannot have a lock file; then there are no writers.
     pub(crate) seat: Option<Seat>,
 }
 
-/// Opens the file; creates it with `initial` content if asked to. The setup lock is held afterwards.
+/// Opens the file; creates it with `initial` content if requested. The setup lock is held afterwards.
 pub(crate) fn open(
     path: &Path,
     options: &Options,
@@ -77,7 +77,7 @@ fn open_existing_file(path: &Path, options: &Options) -> Result<File> {
         .map_err(|error| Error::of_open(path, error))
 }
 
-/// The same for a block device, which is always there; whether it is a database is another question.
+/// Like `open`, for a block device, which always exists but need not contain a database.
 fn open_device(
     path: &Path,
     options: &Options,
@@ -108,7 +108,7 @@ fn open_device(
             return Err(Error::of_open(path, device::holds_something()));
         }
         if asked || blank {
-            // Nobody may be at work in what is wiped.
+            // No other handle may use a device that is wiped.
             if let Some(seat) = &seat
                 && !seat.is_alone()?
             {

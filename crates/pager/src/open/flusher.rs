@@ -1,5 +1,6 @@
-//! The background flusher: a thread that makes lazy and queued commits durable. There is one only when asked for
-//! (`Options::background_flush`); it ends when the file is closed (`Inner::drop` wakes it), or poisoned. After any other error it tries again.
+//! The background flusher: a thread that makes lazy and queued commits durable. It exists only on request
+//! (`Options::background_flush`); it ends when the file is closed (`Inner::drop` wakes it) or poisoned. After any other
+//! error it tries again.
 
 use crate::commit::pipeline::Until;
 use crate::txn::inner::Inner;
@@ -9,10 +10,10 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 use tidalite_base::TxnId;
 
-/// A shorter pause would keep a processor busy with looking.
+/// Minimum pause; a shorter one would keep a processor busy with polling.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// Starts it; `None` when the system gives no thread (commits then look after themselves).
+/// Starts the flusher; `None` if the system refuses a thread (commits then look after themselves).
 pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Thread> {
     let weak = Arc::downgrade(inner);
     let builder = thread::Builder::new().name("tidalite-flush".into());
@@ -29,7 +30,7 @@ fn run(inner: &Weak<Inner>, pause: Duration) {
         let Some(newest) = inner.pipeline.newest_recorded() else {
             continue;
         };
-        // A failed sync poisons the file; whoever writes next is told.
+        // A failed sync poisons the file; the next writer gets the error.
         let done = make_durable(&inner, (TxnId(newest), Until::Kept), None);
         if done.is_err() && inner.files.check_poison().is_err() {
             return;

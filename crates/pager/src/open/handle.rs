@@ -1,4 +1,4 @@
-//! An open file as its users have it: snapshots, the write transaction, syncs, figures.
+//! The public handle of an open file: snapshots, the write transaction, syncs, statistics.
 
 use crate::commit::found::Recovery;
 use crate::commit::metrics::{MetricsReport, Phase};
@@ -23,10 +23,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tidalite_base::TxnId;
 
-/// The system reads ahead no more than this at once, whatever it is asked for.
+/// The system reads ahead at most this much per request.
 const WARM_BYTES: u64 = 128 << 10;
 
-/// Figures about the file.
+/// Statistics of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stat {
@@ -42,7 +42,7 @@ pub struct Stat {
     pub pages_pending: u64,
     /// Pages of the log of small commits, which count as in use.
     pub log_pages: u64,
-    /// The longest free stretch, at most.
+    /// Upper bound of the longest free range.
     pub longest_free_pages: u64,
     /// Bytes of the second file, for large values, as of the newest commit; 0 without one.
     pub large_bytes: u64,
@@ -57,18 +57,18 @@ pub struct Stat {
 }
 
 impl Pager {
-    /// A snapshot of the newest commit of any process; any number, in any thread. Waits for nobody: about as
-    /// long as a miss of the cache, unless another process has committed since the last one.
+    /// A snapshot of the newest commit of any process; any number, in any thread. Never waits: takes about as
+    /// long as a cache miss, unless another process has committed since the last snapshot.
     ///
     /// # Errors
-    /// `Limit` when too many snapshots are held, in all processes together; `Forked`; after a commit of another
-    /// process `Io` and `Corrupt` from reading its record.
+    /// `Limit` if too many snapshots are held, in all processes together; `Forked`; after a commit of another
+    /// process, `Io` and `Corrupt` from reading its record.
     pub fn begin_read(&self) -> Result<Snapshot> {
         Snapshot::begin(&self.inner, 0)
     }
 
-    /// As [`begin_read`](Self::begin_read), for less, when this handle's newest commit is still what another snapshot showed; `None` when it
-    /// is not.
+    /// Like [`begin_read`](Self::begin_read), but cheaper, if this handle's newest commit is still the one that another
+    /// snapshot showed; otherwise `None`.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -77,9 +77,9 @@ impl Pager {
         shown.begin(&self.inner)
     }
 
-    /// A snapshot that the writer may take away when it holds space for too long
-    /// ([`Options::evictable_age_max`], [`Options::on_laggard`], a full disk): every read copies, looks whether the snapshot is
-    /// still there, and gives `Evicted` when it is not.
+    /// A snapshot that the writer may evict when it holds space for too long ([`Options::evictable_age_max`],
+    /// [`Options::on_laggard`], a full disk). Every read copies, checks that the snapshot is still valid, and returns
+    /// `Evicted` if it is not.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -87,7 +87,7 @@ impl Pager {
         Snapshot::begin(&self.inner, protocol::EVICTABLE)
     }
 
-    /// A snapshot of a pinned version; `None` when there is no pin of that name.
+    /// A snapshot of a pinned version; `None` if no pin has that name.
     ///
     /// # Errors
     /// As for `begin_read`; damage in the table of pins or in the pin's record.
@@ -103,9 +103,9 @@ impl Pager {
         self.begin_read()?.pins()
     }
 
-    /// The newest commit that is known to have been done at or before this time (nanoseconds since 1970, by the wall
-    /// clock of the writers), with its time. Known are the newest commit, the pins, and about one a minute, fewer
-    /// where they are old.
+    /// The newest commit known to have been made at or before this time (nanoseconds since 1970, by the wall clock of
+    /// the writers), with its time. Known commits are the newest commit, the pins, and about one a minute, fewer among
+    /// old ones.
     ///
     /// # Errors
     /// As for `begin_read`; damage in the clock.
@@ -113,12 +113,14 @@ impl Pager {
         self.begin_read()?.txn_at(time_ns)
     }
 
-    /// Begins the write transaction; waits for others, first come first served among processes. Of the threads of one handle who is awake
-    /// when the turn becomes free may have it before who sleeps and waits for it, for 5 ms at most.
+    /// Begins the write transaction; waits for others, first come first served among processes. Within one handle, a
+    /// running thread may take a free writer lock before a thread that sleeps while it waits, but delays it by at most
+    /// 5 ms.
     ///
     /// # Errors
-    /// `ReadOnly`, `Poisoned`, `Forked`; `FileMoved` when the file is no longer the one at its path; what reading the free space or confirming the newest state meets; `LargeFile` when another process
-    /// has given the database another second file than this handle has.
+    /// `ReadOnly`, `Poisoned`, `Forked`; `FileMoved` if the file is no longer the one at its path; errors from reading
+    /// the free space or confirming the newest state; `LargeFile` if another process has given the database a second
+    /// file that this handle does not have.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         self.inner.files.check_writable()?;
         let begun = Instant::now();
@@ -128,10 +130,10 @@ impl Pager {
         WriteTxn::begin(Arc::clone(&self.inner), turn?)
     }
 
-    /// Begins the write transaction unless others have it for longer than this.
+    /// Begins the write transaction; gives up if others hold the writer lock for longer than `patience`.
     ///
     /// # Errors
-    /// `WriterBusy`, which names the writer; else as for `begin_write`.
+    /// `WriterBusy`, which names the writer; otherwise as for `begin_write`.
     pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
         self.inner.files.check_writable()?;
         self.inner.let_others()?;
@@ -145,8 +147,8 @@ impl Pager {
         }
     }
 
-    /// Begins the write transaction; waits in line for others as long as `goes_on` says so (then `None`). That is asked every few milliseconds, must be quick, and must not use
-    /// the database.
+    /// Begins the write transaction; waits in line while `goes_on` returns true (`None` once it returns false). It is
+    /// called every few milliseconds, must be quick, and must not use the database.
     ///
     /// # Errors
     /// As for `begin_write`.
@@ -163,7 +165,7 @@ impl Pager {
         }
     }
 
-    /// Begins the write transaction unless another one is under way in any process (then `None`).
+    /// Begins the write transaction unless another one is open in any process (then `None`).
     ///
     /// # Errors
     /// As for `begin_write`.
@@ -175,34 +177,36 @@ impl Pager {
         WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
     }
 
-    /// What the clocks of this handle show ([`Options::clock`]).
+    /// Current readings of the clocks of this handle ([`Options::clock`]).
     #[must_use]
     pub fn clocks(&self) -> Clocks {
         self.inner.files.options.clock.read()
     }
 
-    /// Tells the logger, if there is one.
+    /// Passes the event to the logger, if there is one.
     pub fn log_event(&self, event: &Event) {
         self.inner.files.log(event);
     }
 
-    /// What opening had to do to find a state that is whole.
+    /// Work done at opening to find an intact state.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         self.inner.recovery
     }
 
-    /// Makes every commit so far durable, whoever made it. Waits for a write transaction under way in another handle, or where the newest
-    /// commits are `None`; so it must not be called by who holds one after such a commit. Returns the newest commit.
+    /// Makes all commits so far durable, of any process. Waits for an open write transaction of another handle, and of
+    /// this one if the newest commits are `None`; a thread that holds a write transaction after such a commit must not
+    /// call it. Returns the newest commit.
     ///
     /// # Errors
     /// `Poisoned`; `FileMoved`; any error of a sync or of writing the record (then nothing more is acknowledged until
-    /// reopened); what reading the record of another process meets.
+    /// the file is reopened); errors from reading the record of another process.
     pub fn sync(&self) -> Result<TxnId> {
         self.make_durable(Until::Kept)
     }
 
-    /// The same, and the log is emptied: all is in the newest record. Costs two barriers where there is something in the log.
+    /// Like `sync`, and empties the log: everything is in the newest record. Costs two barriers if the log is not
+    /// empty.
     ///
     /// # Errors
     /// As for `sync`.
@@ -216,23 +220,24 @@ impl Pager {
         inner.check_moved(Look::Full)?;
         inner.refresh()?;
         let newest = inner.pipeline.base(inner.state()).txn;
-        // Another process may have seen to it.
+        // Another process may have done it already.
         if inner.files.lock.area.durable().load(Ordering::Acquire) < newest.0 {
             make_durable(inner, (newest, wanted), None)?;
         }
         Ok(newest)
     }
 
-    /// Makes everything durable, empties the log and closes this handle. (Others, and snapshots, keep the file open.) The record that was
-    /// found when the file was opened is left as it is when this handle has had nothing to write: `sync` makes sure of it.
+    /// Makes everything durable, empties the log and closes this handle. (Other handles and snapshots keep the file
+    /// open.) The record found at opening is not rewritten if this handle had nothing to write; `sync` confirms it.
     ///
-    /// Where the log takes much of the file and lies at its end, and nobody else has the file open, its pages are given back.
+    /// If the log is a large part of the file and lies at its end, and no other handle has the file open, its pages are
+    /// released.
     ///
     /// # Errors
     /// As for `sync`.
     ///
     /// # Cost
-    /// Two barriers where there is something in the log; four where its pages are given back.
+    /// Two barriers if the log is not empty; four if its pages are released.
     pub fn close(self) -> Result<()> {
         if self.inner.files.options.read_only {
             return Ok(());
@@ -244,7 +249,7 @@ impl Pager {
         }
         if self.pages_behind_ballast()?.is_some() {
             match self.give_log_back() {
-                // No room for such a record: the log stays, empty.
+                // Not enough room for such a record: the log stays, empty.
                 Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {}
                 done => return done,
             }
@@ -253,7 +258,8 @@ impl Pager {
         make_durable(&self.inner, (newest, Until::Recorded), None).map(|_| ())
     }
 
-    /// The first record frees the log's pages, the second one no longer holds them; either makes durable what was in the log.
+    /// The first record frees the log's pages, the second one no longer holds them; each makes the logged commits
+    /// durable.
     fn give_log_back(&self) -> Result<()> {
         for _ in 0..2 {
             let mut txn = self.begin_write()?;
@@ -264,11 +270,11 @@ impl Pager {
         Ok(())
     }
 
-    /// Where the file would be much shorter without its log: how many pages lie behind that, few compared with it. `None` too where somebody else has the
-    /// file open or writes to it.
+    /// If the file would be much shorter without its log: the number of pages behind the log, which are few in
+    /// comparison. `None` also if another handle has the file open, or a thread writes to it.
     ///
     /// # Errors
-    /// What reading the free space meets.
+    /// Errors from reading the free space.
     pub fn pages_behind_ballast(&self) -> Result<Option<u64>> {
         let inner = &self.inner;
         let mut alone = false;
@@ -288,15 +294,16 @@ impl Pager {
         Ok(behind)
     }
 
-    /// Closes this handle without a sync, as dropping it does: lazy commits survive the process, not a power cut;
+    /// Closes this handle without a sync, like dropping it: lazy commits survive the process, not a power cut;
     /// `None` commits are lost.
     pub fn close_without_sync(self) {}
 
-    /// Has the system read the file into memory ahead, from its beginning, up to `bytes_max` bytes; returns how many that is. It does not
-    /// wait for them. Where the file is larger than what memory is to spare, nothing is gained beyond that.
+    /// Starts reading the file into memory ahead of use, from its beginning, up to `bytes_max` bytes; returns the
+    /// number of bytes. It does not wait for them. For a file larger than the spare memory, more than that gains
+    /// nothing.
     ///
     /// # Errors
-    /// `Io` when the system refuses.
+    /// `Io` if the system refuses.
     pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
         let bytes = self.inner.state().bytes.min(bytes_max);
         for at in (0..bytes).step_by(WARM_BYTES as usize) {
@@ -311,13 +318,13 @@ impl Pager {
         Ok(bytes)
     }
 
-    /// Keeps the file in memory from its beginning on, up to `bytes_max` bytes of what it is long now, and lets go what this handle kept beyond that:
-    /// 0 ends it. Reads what is not there yet. Returns how many bytes that is; none where the file is not mapped. Closing the handle ends
-    /// it; what the file grows by is not kept until this is called again.
+    /// Locks the file in memory from its beginning, up to `bytes_max` bytes of its current length, and unlocks the rest
+    /// that this handle had locked: 0 unlocks all. Reads missing parts. Returns the number of locked bytes; 0 if the
+    /// file is not mapped. Closing the handle unlocks; later growth is not locked until this is called again.
     ///
     /// # Errors
-    /// `Io` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then. `Forked`; after a commit of another
-    /// process as for `begin_read`, and nothing changes.
+    /// `Io` if the system refuses, because the limit of the process (RLIMIT_MEMLOCK) is exceeded; nothing is locked
+    /// then. `Forked`; after a commit of another process as for `begin_read`, and nothing changes.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
         self.inner.files.lock.check_process()?;
         self.inner.refresh()?;
@@ -330,7 +337,7 @@ impl Pager {
         })
     }
 
-    /// Counters and times of what was committed since the file was opened by this handle.
+    /// Counters and times of commits since this handle opened the file.
     #[must_use]
     pub fn metrics(&self) -> MetricsReport {
         self.inner.pipeline.metrics.report()
@@ -342,7 +349,7 @@ impl Pager {
         self.inner.files.page_size
     }
 
-    /// Where the file is, without links: of one that was opened by its path.
+    /// Path of the file with links resolved, if it was opened by path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.files.path.as_deref()
@@ -354,27 +361,29 @@ impl Pager {
         self.inner.files.superblock.uuid
     }
 
-    /// From now on the file is at least `least` bytes long, free or not, and at most `most` ([`Options::file_bytes_min`], [`Options::file_bytes_max`]): what this handle, with its
-    /// clones, makes of it. Others have their own bounds. A file that is longer than `most` stays so until free space at its end is cut off.
+    /// Keeps the file at least `least` bytes long, free or not, and at most `most` ([`Options::file_bytes_min`],
+    /// [`Options::file_bytes_max`]). Applies to this handle and its clones; other handles have their own limits. A file
+    /// longer than `most` stays so until free space at its end is cut off.
     pub fn set_file_bytes(&self, least: u64, most: u64) {
         self.inner.files.bounds.set(least, most);
     }
 
-    /// How the file was opened.
+    /// The options with which the file was opened.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.inner.files.options
     }
 
-    /// Figures about the file, as of the newest commit. Waits for nobody. While a write transaction is under way, in whatever process, and where another handle
-    /// has written since this one, they are those of the newest commit that all processes see: commits of `None` are left out then.
+    /// Statistics of the file, as of the newest commit. Never waits. While a write transaction is open in any process,
+    /// or if another handle has written since this one, they describe the newest commit visible to all processes,
+    /// without `None` commits.
     ///
     /// # Errors
-    /// What reading the free space meets; as for `begin_read`.
+    /// Errors from reading the free space; as for `begin_read`.
     ///
     /// # Cost
-    /// In the handle that has written last, between two transactions, none but a sum over the zones of 128 MiB. Else the free space is read: a page a zone, and the lists of
-    /// pages that are held.
+    /// In the handle that wrote last, between two transactions, only a sum over the zones of 128 MiB. Otherwise the
+    /// free space is read: a page a zone, and the lists of held pages.
     pub fn stat(&self) -> Result<Stat> {
         let inner = &self.inner;
         if inner.files.options.read_only {
@@ -382,7 +391,7 @@ impl Pager {
             return self.stat_in_turn();
         }
         inner.files.lock.check_process()?;
-        // Taking the turn after others would make them read the free space anew.
+        // Taking the writer lock after another handle would force it to read the free space anew.
         if inner.files.lock.is_last_writer()
             && let Some(_turn) = inner.files.turns.try_take()?
         {
@@ -393,7 +402,7 @@ impl Pager {
     }
 
     fn stat_in_turn(&self) -> Result<Stat> {
-        // What a handle that only reads finds its free space in must stay as it is meanwhile.
+        // In a read-only handle, the snapshot holds the pages from which the free space is read.
         let snapshot = self.begin_read()?;
         let mut writer = self.inner.take_writer(snapshot.state())?;
         writer.reclaim(&self.inner);
@@ -421,8 +430,8 @@ impl Pager {
         }
     }
 
-    /// The snapshots that are held now, in all processes, by slot. Reads the reader table: some nanoseconds a slot
-    /// that was ever used, and a system call a process.
+    /// The snapshots held now in all processes, by slot. Reads the reader table: some nanoseconds for each slot
+    /// ever used, and a system call for each process.
     ///
     /// # Errors
     /// `Forked`.
@@ -437,7 +446,7 @@ impl Pager {
         Ok(readers)
     }
 
-    /// Who is writing now, in whatever process. Waits for nobody.
+    /// The current writer, in any process. Never waits.
     #[must_use]
     pub fn writer(&self) -> Option<WriterSeen> {
         self.inner.files.lock.writer_now()

@@ -1,5 +1,5 @@
-//! What a file says of itself, before anybody opens it: nothing is locked, written or healed, and a damaged file is no error but an
-//! answer.
+//! Inspection of a file without opening it: nothing is locked, written or healed, and damage is part of the
+//! result instead of an error.
 
 use crate::commit::redo::area::Area;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::path::Path;
 use tidalite_base::TxnId;
 
-/// What the head of a file holds.
+/// Content of the head of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Look {
@@ -21,19 +21,19 @@ pub struct Look {
     pub page_size: usize,
     /// The file's identity.
     pub uuid: [u8; 16],
-    /// What is wrong with either copy of the superblock.
+    /// Damage of either copy of the superblock.
     pub superblocks: [Option<String>; 2],
     /// The four places of commit records: two pairs of two copies.
     pub records: Vec<Place>,
 }
 
-/// A place where a commit record stands.
+/// A place of a commit record.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Place {
-    /// Its byte in the file.
+    /// Its address in the file.
     pub at: u64,
-    /// The record, or what is wrong with it.
+    /// The record, or a description of its damage.
     pub record: std::result::Result<Record, String>,
 }
 
@@ -43,18 +43,18 @@ pub struct Place {
 pub struct Record {
     /// Its transaction.
     pub txn: TxnId,
-    /// When it was made, in nanoseconds since 1970.
+    /// Time of the commit, in nanoseconds since 1970.
     pub time_ns: i64,
-    /// Pages of the file as it counts them.
+    /// Length of the file in pages, according to the record.
     pub pages: u64,
-    /// Where the log is that stands on it, if it has one: byte and bytes. What is committed there is newer than the record.
+    /// Address and length of the log that stands on it, if any, in bytes. Commits in the log are newer than the record.
     pub log: Option<(u64, u64)>,
-    /// What the user stored with it.
+    /// User data of the commit.
     pub user: Vec<u8>,
 }
 
 impl Look {
-    /// The transactions of the records that can be read, the newest first: opening takes the first one, and
+    /// The transactions of the readable records, the newest first: opening takes the first one, and
     /// [`older_record`](crate::Options::older_record) the second.
     #[must_use]
     pub fn txns(&self) -> Vec<TxnId> {
@@ -70,10 +70,10 @@ impl Look {
     }
 }
 
-/// Looks at the head of a file. Another process may be writing: then what is seen may be of two moments.
+/// Reads the head of a file. If another process is writing, the result may mix two moments.
 ///
 /// # Errors
-/// `Open`, `Io`; `NotADatabase`, `Unsupported` or `Corrupt` when neither copy of the superblock says what the file is.
+/// `Open`, `Io`; `NotADatabase`, `Unsupported` or `Corrupt` if neither copy of the superblock identifies the file.
 pub fn look(path: impl AsRef<Path>) -> Result<Look> {
     let path = path.as_ref();
     let failed = |source| Error::Open {

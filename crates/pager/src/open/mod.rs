@@ -1,4 +1,4 @@
-//! Opening and closing a file, and the handle that programs have.
+//! Opening and closing a file, and its public handle.
 
 pub(crate) mod data_file;
 pub(crate) mod flusher;

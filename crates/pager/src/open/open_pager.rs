@@ -1,4 +1,4 @@
-//! Opening: find the newest durable state, heal what a crash or one fault left, and make a record of what the log holds.
+//! Opening: find the newest durable state, heal the damage of a crash or of one fault, and turn the log into a record.
 
 use super::data_file;
 use super::flusher;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use tidalite_base::limits::PAGE_SIZE_MAX;
 use tidalite_base::{Corrupt, TxnId};
 
-/// What a new file holds: its head, and nothing else.
+/// Initial content of a new file: only its head.
 fn initial_image(page_size: usize, time_ns: i64) -> Result<Vec<u8>> {
     if !page_size_ok(page_size) {
         return Err(Error::Limit {
@@ -61,7 +61,8 @@ impl Pager {
     /// Opens or creates the file at `path`, as the options say.
     ///
     /// # Errors
-    /// `Open` (with the system's reason), `OpenElsewhere`, `FileReplaced`, `NetworkFileSystem`, `NotADatabase`, `Unsupported`, `Corrupt`, `Io`.
+    /// `Open` (with the system's reason), `OpenElsewhere`, `FileReplaced`, `NetworkFileSystem`, `NotADatabase`,
+    /// `Unsupported`, `Corrupt`, `Io`.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let path = path.as_ref();
         let opened = data_file::open(path, options, &|| {
@@ -85,7 +86,7 @@ impl Pager {
         };
         match opened.seat {
             Some(seat) => Self::open_seated(place, options, seat),
-            // Nobody writes: the data file is locked against that.
+            // There are no writers: a lock on the data file excludes them.
             None => {
                 let seat = LockMemory::new().seat();
                 seat.begin()?;
@@ -94,8 +95,8 @@ impl Pager {
         }
     }
 
-    /// Opens what is in a storage; with a mode that allows it, makes a database of an empty one.
-    /// Locks nothing: the storage is the caller's alone.
+    /// Opens the database in a storage; creates one in an empty storage if the mode allows it.
+    /// Takes no locks: the storage must be exclusive to the caller.
     ///
     /// # Errors
     /// As for `open`.
@@ -103,8 +104,8 @@ impl Pager {
         Self::open_storage_with(storage, &LockMemory::new(), options)
     }
 
-    /// Opens what is in a storage beside others who have it open with the same lock area, as several processes
-    /// would open a file.
+    /// Opens the database in a storage together with other handles that use the same lock area, as several processes
+    /// open a file.
     ///
     /// # Errors
     /// As for `open`.
@@ -116,8 +117,8 @@ impl Pager {
         Self::open_storages(storage, None, memory, options)
     }
 
-    /// The same with a second storage for large values, as [`Options::large_values_path`] is for files; it must be empty, or the one that this
-    /// database has used before.
+    /// Like `open_storage_with`, with a second storage for large values, as [`Options::large_values_path`] does for
+    /// files. It must be empty, or the one that this database has used before.
     ///
     /// # Errors
     /// As for `open`; `LargeFile`.
@@ -143,7 +144,7 @@ impl Pager {
         Self::open_seated(place, options, seat)
     }
 
-    /// Under the setup lock.
+    /// Runs under the setup lock.
     fn open_seated(place: Place<'_>, options: &Options, seat: Seat) -> Result<Self> {
         let mut storage = place.storage;
         let (superblock, damaged) = superblock::load(&*storage)?;
@@ -172,7 +173,7 @@ impl Pager {
                     healed.extend(at);
                     heal_metas(&*storage, &mut blocks, &found.meta)
                 });
-                // What a killed process has not synced may have gone with a failed sync: its weak records are void.
+                // A failed sync may also have lost unsynced writes of a killed process: its weak records are void.
                 healed.extend(done.inspect_err(|_| lock.poison())?);
                 found = Found::newest(&blocks)?;
             }
@@ -191,7 +192,7 @@ impl Pager {
             found
         } else {
             storage = storage::watched(storage, place.path, first);
-            // A writer may be at work: healing is for who has the turn.
+            // A writer may be active: only the holder of the writer lock heals.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             let found = found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?;
             recovery.lost = recover::find_beside(&*storage, &superblock, &lock, &found, options);
@@ -251,8 +252,8 @@ impl Pager {
     }
 }
 
-/// What the log leads to, for who opens the file: in the file, as its newest durable record, or laid over it for who may only read. No writer has
-/// the file open, or this would have been done.
+/// Applies the log at opening: written to the file as its newest durable record, or laid over the file for a read-only
+/// handle. No writer has the file open; it would have done this already.
 fn over(
     storage: Arc<dyn Storage>,
     found: Found,
@@ -272,7 +273,7 @@ fn over(
     Ok((storage, found))
 }
 
-/// What is opened.
+/// The storages and paths to open.
 struct Place<'a> {
     storage: Arc<dyn Storage>,
     large: LargePlace<'a>,
@@ -281,7 +282,7 @@ struct Place<'a> {
     boot: [u8; 16],
 }
 
-/// A storage in memory lives no longer than its lock area.
+/// Boot id of storages in memory, which live no longer than their lock area.
 const MEMORY_BOOT: [u8; 16] = [0xff; 16];
 
 fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
@@ -289,7 +290,7 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
     let len = image.len() as u64;
     let write = |error| Error::of_write("creation", 0, len, error);
     storage.grow(len, Growth::Zeros).map_err(write)?;
-    // The superblocks last: until then an interrupted creation is no database.
+    // The superblocks last: until then an interrupted creation does not count as a database.
     let head = HEAD_BYTES as usize;
     storage
         .write_at(HEAD_BYTES, &image[head..])
@@ -298,7 +299,7 @@ fn create_in(storage: &dyn Storage, options: &Options) -> Result<()> {
     storage.sync_all().map_err(write)
 }
 
-/// What the other pair shows.
+/// The state of the other pair of meta records.
 fn older(blocks: &mut MetaBlocks, newest: &Meta, options: &Options) -> Result<Found> {
     let expected = "an older durable record; and with older_record, exclusive and read_only";
     let none = |found: &str| Error::from(Corrupt::new("meta records", 0, found, expected));
@@ -346,7 +347,7 @@ mod tests {
         Pager::open_storage(storage, &Options::default()).expect("its head is sound")
     }
 
-    /// The blocks of the log would be written over the records.
+    /// Writes to the log would overwrite the records.
     #[test]
     fn a_log_in_the_head_of_the_file_is_damage() {
         let pager = open(image(|meta| {
@@ -360,7 +361,7 @@ mod tests {
         assert!(matches!(refused, Some(Error::Corrupt(_))), "{refused:?}");
     }
 
-    /// A record beyond the bound could not be read again.
+    /// A record beyond the limit could not be read again.
     #[test]
     fn nothing_is_committed_beyond_the_last_number() {
         for sequence in [false, true] {
@@ -375,7 +376,7 @@ mod tests {
         }
     }
 
-    /// A database in memory with its lock area, opened as after a start of the system with this number.
+    /// A database in memory with its lock area, opened with a given boot id.
     struct Machine {
         storage: Arc<MemoryStorage>,
         memory: LockMemory,
@@ -399,7 +400,7 @@ mod tests {
                 boot: [start; 16],
             };
             let options = Options {
-                // What is committed is in the record.
+                // The data of these commits is in the record; no pages need verification.
                 verifier: Some(Verifier::new(|_| Ok(()))),
                 ..Options::default()
             };
@@ -418,7 +419,7 @@ mod tests {
         pager.begin_read().expect("its record").app().to_vec()
     }
 
-    /// The lock area keeps what lazy commits showed; after another start of the system nothing says that their pages reached the medium.
+    /// The lock area keeps lazy commits; after a reboot nothing shows that their pages reached the medium.
     #[test]
     #[cfg_attr(miri, ignore = "several handles, each with a lock area of its own")]
     fn a_lazy_commit_counts_until_the_system_starts_anew() {
@@ -430,13 +431,13 @@ mod tests {
             drop(pager);
             let pager = machine.open(start);
             assert_eq!(newest(&pager), expected, "start {start}");
-            // What follows is seen by those of the same start.
+            // Later commits are visible to other handles of the same boot.
             commit(&pager, b"after", Durability::Lazy);
             assert_eq!(newest(&machine.open(start)), b"after");
         }
     }
 
-    /// Where the system does not say which start of it this is, lazy commits are seen by all processes all the same, and end with them.
+    /// If the system reports no boot id, lazy commits are still visible to all processes, and are lost when these end.
     #[test]
     #[cfg_attr(miri, ignore = "three handles, each with a lock area of its own")]
     fn lazy_commits_are_seen_by_others_where_the_start_of_the_system_is_unknown() {
@@ -448,7 +449,7 @@ mod tests {
         commit(&b, b"on top", Durability::Lazy);
         assert_eq!(newest(&a), b"on top");
         drop((a, b));
-        // It may be another start of the system now.
+        // The system may have been rebooted.
         assert_eq!(newest(&machine.open(0)), b"durable");
     }
 }

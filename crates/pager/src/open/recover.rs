@@ -1,4 +1,4 @@
-//! What an opener finds in the file and the lock file: the newest commit that is whole, and whether any is missing.
+//! Recovery at opening from the data file and the lock file: finds the newest intact commit, and missing commits.
 
 use super::weak_state;
 use crate::commit::found::{Found, Recovery};
@@ -16,8 +16,9 @@ use crate::storage::Storage;
 use std::sync::atomic::Ordering;
 use tidalite_base::TxnId;
 
-/// What an opener finds who is alone: the newest commit of the durable record, of the log, and of the weak records that are verified.
-/// The slots of the others are emptied: no later commit that gets their number may be taken for them.
+/// Recovery for the only handle: the newest commit of the durable record, the log, and the verified weak records. The
+/// slots of the other weak records are cleared, so that they cannot be mistaken for a later commit with the same
+/// number.
 pub(crate) fn recovered(
     own: Found,
     storage: &dyn Storage,
@@ -35,19 +36,19 @@ pub(crate) fn recovered(
     };
     let mut dropped = None;
     for (weak, record) in records.into_iter().rev() {
-        // What the log reaches needs nobody's word.
+        // Commits in the log need no verification of the weak record.
         if record.txn <= found.meta.txn {
             break;
         }
         if !found.durable.large.is_null() {
-            // That it is missing is told, and says nothing about the record.
+            // A missing second file is reported as such; it says nothing about the weak record.
             second_file::open(storage, superblock, &found.durable, place, options)?;
         }
         let records = (&record, &found.durable);
         let (bytes, verified) = weak_state::verify(storage, superblock, records, place, options);
         recovery.verified_bytes += bytes;
         match verified {
-            // A page that cannot be read may be sound: nothing is dropped, and the next attempt may succeed.
+            // An unreadable page may be intact: nothing is dropped, and the next attempt may succeed.
             Err(Error::Io { what, at, source }) => {
                 let (txn, without) = (TxnId(record.txn), TxnId(found.meta.txn));
                 let what = format!(
@@ -76,9 +77,9 @@ pub(crate) fn recovered(
     Ok((found, told))
 }
 
-/// The durable commits that are missing, for a handle that joins others. Once a writer has made something durable there is nothing to look for: it found the file whole,
-/// or accepted the loss, and a log under a record that somebody is writing to is never read. One may begin just now, so what was seen
-/// counts only if the record is still the newest one afterwards.
+/// The missing durable commits, for a handle that joins others. Once a writer has made a commit durable, the search is
+/// unnecessary: that writer found the file intact or accepted the loss, and a log that is being written is never read.
+/// A writer may begin during the search, so the result counts only if the record is still the newest one afterwards.
 pub(crate) fn find_beside(
     storage: &dyn Storage,
     superblock: &Superblock,

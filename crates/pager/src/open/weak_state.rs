@@ -1,13 +1,13 @@
-//! Verifying a state that only the lock file names, before an opener believes it.
+//! Verification of a state named only by the lock file, before an opener trusts it.
 //!
-//! The lock file says which commit was the newest; it is no evidence that the pages of that commit are in the data file. The two files may be
-//! of different instants: a copied folder, a backup put in place, a disk that lost its unsynced sectors while the lock file was kept. So
-//! the first opener reads everything that such a state reaches and that was written after the durable record, and compares it with the
-//! checksums in the pointers to it. Older pages were synced with that record.
+//! The lock file names the newest commit, but does not prove that the pages of that commit are in the data file. The
+//! two files may stem from different moments: a copied folder, a restored backup, a disk that lost unsynced sectors
+//! while the lock file survived. The first opener therefore reads every page of such a state that was written after the
+//! durable record, and compares it with the checksums in the pointers to it. Older pages were synced with that record.
 //!
 //! Invariants (further ones in `options/unrecorded.rs`)
-//! 1. A pointer's birth is the transaction that wrote what it names, and no page names a younger one. So what is not younger than the durable
-//!    record need not be read, nor anything below it.
+//! 1. A pointer's birth is the transaction that wrote its target, and no page points to a younger one. Pages not
+//!    younger than the durable record, and everything below them, therefore need not be read.
 
 use crate::commit::second_file;
 use crate::commit::second_file::LargePlace;
@@ -29,8 +29,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
 
-/// Verifies the state of a record, which nothing else vouches for, as far as it is younger than the durable record that it stands on. Returns the
-/// bytes read, and why the state is not to be used, if so.
+/// Verifies the state of a record without other evidence, as far as it is younger than the durable record on which it
+/// stands. Returns the number of bytes read, and an error if the state must not be used.
 pub(crate) fn verify(
     storage: &dyn Storage,
     superblock: &Superblock,
@@ -101,7 +101,7 @@ fn verify_state(
     }
     verify_alone(&newest, &record.pins)?;
     for pin in pins::read_table(&record.pins, &|ptr| newest.block(ptr))? {
-        // The birth of a pinned record is that of its version: the pin may be younger.
+        // The birth of a pinned record is the birth of its version: the pin may be younger.
         let block = newest.block(&pin.record)?;
         let pinned = Meta::decode(&block, pin.record.addr, &superblock.uuid)?;
         verify_padding(&newest, &pin.record)?;
@@ -127,7 +127,7 @@ fn verify_space(state: &Unrecorded<'_>, record: &Meta) -> Result<()> {
     let page_size = state.files.page_size;
     let read = |ptr: &Ptr| {
         if ptr.kind == Kind::FreeBitmap && ptr.birth <= since {
-            // Which pages are free does not matter here: nothing free is as good as anything.
+            // The set of free pages does not matter here; an empty one will do.
             return Ok(PageRef::Owned(vec![0; page_size].into()));
         }
         state.page(ptr)

@@ -1,10 +1,11 @@
-//! Committing and going on: the turn passes from one transaction of a writer to its next, and to nobody else.
+//! Commit and continue: the writer lock passes directly from one transaction of a writer to its next.
 //!
-//! 1. From the beginning of the first transaction to the end of the last the turn is one `Turn`, in this handle and among the handles: nobody else
-//!    begins to write in between.
-//! 2. Readers see each commit as they see any other.
-//! 3. Lazy commits become durable by who makes them, when they are due, or by who waits for them, beside this (`Turns::keep_beside`).
-//! 4. Where a commit or its flush fails the turn goes on, as at the end of any transaction.
+//! 1. From the beginning of the first transaction to the end of the last, one `Turn` holds the writer lock, in this
+//!    handle and between handles: no other writer begins in between.
+//! 2. Readers see each commit like any other.
+//! 3. Lazy commits are made durable by their writer, when they are due, or by a thread that waits for them, beside this
+//!    (`Turns::keep_beside`).
+//! 4. If a commit or its flush fails, the writer lock is released, as at the end of any transaction.
 
 use super::ticket::make_durable_in_turn;
 use super::{CommitInfo, Durability, Ticket, WriteTxn};
@@ -15,15 +16,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl WriteTxn {
-    /// Commits and begins the next transaction without giving the turn away: whoever waits for it, in this process or in another, waits on. A
-    /// durable commit has been made durable when this returns.
+    /// Commits and begins the next transaction without releasing the writer lock: writers that wait for it, in this
+    /// process or another, keep waiting. A durable commit is durable when this returns.
     ///
-    /// Lazy commits become durable on the way where `Options::sync_bytes`, `sync_after` or `background_flush` asks for it; without these, by a durable
-    /// commit now and then, or after the last transaction; or when somebody else of this handle waits for one of them or for a commit before
-    /// ([`Ticket::wait`], `Pager::sync`), who flushes beside this.
+    /// Lazy commits become durable on the way if `Options::sync_bytes`, `sync_after` or `background_flush` requires it.
+    /// Otherwise they become durable with an occasional durable commit, after the last transaction, or when another
+    /// thread of this handle waits for one of them or for an earlier commit ([`Ticket::wait`], `Pager::sync`); that
+    /// thread flushes beside this transaction.
     ///
     /// # Errors
-    /// As for [`commit`](Self::commit) and `Pager::begin_write`; the turn goes on then.
+    /// As for [`commit`](Self::commit) and `Pager::begin_write`; the writer lock is then released.
     ///
     /// # Panics
     /// As for `commit`.
@@ -34,7 +36,7 @@ impl WriteTxn {
         let Some(mut turn) = self.turn.take() else {
             unreachable!("only this takes it, with the transaction")
         };
-        // What this transaction had is put back before the turn goes anywhere.
+        // Restore the resources of this transaction before the writer lock moves.
         drop(self);
         let (info, durability) = done?;
         if durability.is_durable() {

@@ -1,4 +1,4 @@
-//! Commit: pages to the file, a record to the pipeline. docs/durability.md argues it case by case.
+//! Commit: writes pages to the file and passes a record to the pipeline. docs/durability.md argues it case by case.
 
 use super::WriteTxn;
 use super::dirty::{Handing, write};
@@ -22,22 +22,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tidalite_base::TxnId;
 
-/// What a commit promises.
+/// Guarantee of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It survives a power cut. Two barriers, which many threads' commits share; one, where small commits follow each other and the log
-    /// takes them (`Options::log_bytes`), each block of it twice.
+    /// The commit survives a power cut. It takes two barriers, shared by the commits of many threads, or one, if small
+    /// commits follow each other and the log takes them (`Options::log_bytes`); each log block is then written twice.
     #[default]
     Durable,
-    /// As `Durable`, and small commits go to the log from the second one on, each block of it once. The price: when one of these blocks is
-    /// damaged while the log is not yet emptied, and the file is opened after a crash, it goes back to the commit before (and tells:
-    /// `recovery` of the open database).
+    /// Like `Durable`, but small commits go to the log from the second one on, and each log block is written once. The
+    /// price: if one of these blocks is damaged before the log is emptied, and the file is opened after a crash, it
+    /// goes back to the commit before (and reports this: `recovery` of the open database).
     OneFlush,
-    /// It is seen by all processes and survives the death of this one. After a crash of the system the file is as of
-    /// the last durable commit. No barrier; it becomes durable later: with the next durable commit, when the
-    /// open database is told to `sync`, or by bytes and time as the options say.
+    /// The commit is visible to all processes and survives the death of this one. After a system crash the file is as
+    /// of the last durable commit. No barrier; the commit becomes durable later: with the next durable commit, by
+    /// `sync` of the open database, or after the bytes and time set in the options.
     Lazy,
-    /// It is seen by this process only, until the next commit of another kind stores it too. For bulk loads.
+    /// The commit is visible to this process only, until the next commit of another kind stores it too. For bulk loads.
     None,
 }
 
@@ -47,13 +47,13 @@ impl Durability {
     }
 }
 
-/// What a commit did.
+/// Result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommitInfo {
-    /// Its number. When nothing was changed, that of the commit it builds on.
+    /// Its number; if nothing was changed, the number of the commit it builds on.
     pub txn: TxnId,
-    /// Whole pages written, those of the free-space structure included; meta blocks and extents not.
+    /// Whole pages written, including the free-space structure, without meta blocks and extents.
     pub pages_written: u64,
     /// All bytes written: pages, extents, meta blocks.
     pub bytes_written: u64,
@@ -61,25 +61,26 @@ pub struct CommitInfo {
     pub space_pages_written: u64,
 }
 
-/// After so many commits that nobody has written, what they change about the free space is no longer listed.
+/// After this many commits without a record, their changes to the free space are no longer listed; the structure is
+/// rewritten.
 const LONG_CHAIN: u64 = 64;
 
-/// What a durable commit writes besides the changed pages.
+/// Content that a durable commit writes besides the changed pages.
 struct Prepared {
     meta: Arc<Meta>,
-    /// What it says about space.
+    /// The space part of the record.
     built: Built,
 }
 
 impl WriteTxn {
-    /// What follows are seals and a commit that is to be durable: the leaves of a large transaction begin to go to the file, while what leads to
-    /// them is sealed. A hint, and they may still be changed.
+    /// Announces that only seals and a durable commit follow: the leaves of a large transaction are written to the file
+    /// while the pages that lead to them are sealed. A hint; the pages may still be changed.
     ///
     /// # Errors
-    /// The error that failed the transaction before; the system's.
+    /// The error that failed the transaction earlier; I/O errors.
     pub fn hand_over(&mut self) -> Result<()> {
         self.check_here()?;
-        // What the log could take is not written twice.
+        // Changes that fit into the log are not written twice.
         if !self.is_large() {
             return Ok(());
         }
@@ -91,8 +92,8 @@ impl WriteTxn {
         done.map_err(|error| self.fail(error))
     }
 
-    /// Everything but waiting for the medium, which is to be until this. A lazy commit is done then. Returns what it was committed as,
-    /// too. `begun`: when it was asked for. The transaction is only to be dropped then.
+    /// The whole commit except the wait for the medium (`wanted`). A lazy commit is complete then. Also returns the
+    /// durability actually used. `begun`: start of the call. Afterwards the transaction may only be dropped.
     pub(crate) fn enqueue(
         &mut self,
         app: &[u8],
@@ -113,7 +114,7 @@ impl WriteTxn {
         for (page, pages) in self.epochs.finish() {
             self.release_own(page, pages);
         }
-        // Pins are promised to stay.
+        // Pins are promised to survive.
         let durability = if self.pins.any() {
             Durability::Durable
         } else {
@@ -186,9 +187,9 @@ impl WriteTxn {
             }
             _ => None,
         };
-        // From here on nothing fails: the commit is whole.
+        // Nothing fails from here on: the commit is complete.
         if inner.files.options.verify == Verify::OnFirstTouch {
-            // What this process has just written it need not verify when it reads it.
+            // Pages just written by this process need no verification when it reads them.
             self.dirty
                 .for_each_sealed(|ptr| inner.files.verified.learn(ptr));
             for (number, page) in &waiting {
@@ -252,13 +253,13 @@ impl WriteTxn {
         Ok((info, durability))
     }
 
-    /// Pages of commits before this one that nobody has written yet, and that it does not free.
+    /// Unwritten pages of earlier commits, without the pages freed by this one.
     fn waiting(&self) -> Vec<(u64, Waiting)> {
         let is_wanted = |number| !self.space.has_freed(number);
         self.inner.versions.unwritten.to_write(is_wanted)
     }
 
-    /// Keeps the pages of this commit in memory, or forgets those that it has written. Returns `State::written`.
+    /// Keeps the pages of this commit in memory, or drops the pages that it has written. Returns `State::written`.
     fn settle_unwritten(&mut self, keeps: bool, dead: &[Dead]) -> u64 {
         let inner = Arc::clone(&self.inner);
         if !keeps && inner.versions.unwritten.len() == 0 {
@@ -273,7 +274,7 @@ impl WriteTxn {
             if self.txn.0 - written > LONG_CHAIN
                 && let Some(writer) = &mut self.writer
             {
-                // The record to come could not hold the list of what they change.
+                // The next record could not hold the list of their changes.
                 writer.space.rewrite();
             }
             let kept = self.dirty.take_unwritten();
@@ -287,7 +288,7 @@ impl WriteTxn {
         u64::MAX
     }
 
-    /// True when there is nothing that the commit would add to the one it builds on.
+    /// True if the commit would change nothing compared with the one it builds on.
     fn changes_nothing(&self, app: &[u8], with_record: bool) -> bool {
         self.dirty.is_empty()
             && !self.space.compacts
@@ -311,7 +312,7 @@ impl WriteTxn {
         }
     }
 
-    /// The meta record; with it, when its inline lists are full, pages of the free-space structure.
+    /// Builds the meta record and, if its inline lists are full, pages of the free-space structure.
     fn prepare(
         &mut self,
         app: &[u8],
@@ -348,7 +349,7 @@ impl WriteTxn {
         Ok(Prepared { meta, built })
     }
 
-    /// What `Bug::MetaBeforeData` does.
+    /// Implements `Bug::MetaBeforeData`.
     fn record_too_early(&self, ready: &Prepared) -> Result<()> {
         let record = Meta {
             sequence: self.inner.pipeline.durable().sequence + 1,
@@ -387,7 +388,7 @@ impl WriteTxn {
         freed_pages.fetch_add(freed, Ordering::Relaxed);
     }
 
-    /// `later`: pages that it has allocated and not written yet.
+    /// `later`: allocated pages that are not yet written.
     fn tell(&self, dead: &[Dead], later: &[u64]) {
         let Some(observer) = self.inner.files.observer() else {
             return;
@@ -409,7 +410,7 @@ impl WriteTxn {
         });
     }
 
-    /// Hands the commit to the pipeline and the writer state back, before the next writer begins.
+    /// Passes the commit to the pipeline and returns the writer state, before the next writer begins.
     fn finish(
         &mut self,
         app: &[u8],

@@ -1,8 +1,8 @@
-//! The open file with the state of its writer.
+//! The open file and its writer state.
 //!
 //! Invariants
-//! 1. Whoever holds the turn owns the writer state; it is in `writer` whenever nobody holds the turn. It
-//!    stands on the newest commit unless another handle has had the turn since: then it is read anew.
+//! 1. The holder of the writer lock owns the writer state; it is in `writer` whenever the lock is free. It
+//!    reflects the newest commit unless another handle has held the lock since; then it is read anew.
 
 use super::wakers::Wakers;
 use super::writer::Writer;
@@ -27,10 +27,10 @@ use std::thread::Thread;
 use tidalite_base::TxnId;
 
 enum WriterSlot {
-    /// The free space was not read yet, or others have changed it since.
+    /// The free space is not read yet, or others have changed it since.
     Unread,
     Here(Box<Writer>),
-    /// Whoever holds the turn has it.
+    /// The holder of the writer lock has it.
     Taken,
 }
 
@@ -40,13 +40,13 @@ pub struct Pager {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What clones of a [`Pager`], its snapshots and its write transaction hold.
+/// State shared by the clones of a [`Pager`], its snapshots and its write transaction.
 pub(crate) struct Inner {
     writer: Mutex<WriterSlot>,
     pub(crate) wakers: Wakers,
     pub(crate) recovery: Recovery,
     flusher: OnceLock<Thread>,
-    /// What needs no writer state. Dropped last.
+    /// The part that needs no writer state. Dropped last.
     pub(crate) shared: Shared,
 }
 
@@ -60,7 +60,7 @@ impl Deref for Inner {
 }
 
 impl Drop for Inner {
-    /// Gives space back that the file grew ahead by, when it is a step or more. Nobody reads any more;
+    /// Cuts off space grown ahead at the end of the file, if it is a step or more. There are no readers any more, and
     /// the newest durable record does not count these pages.
     fn drop(&mut self) {
         self.wake_flusher();
@@ -113,13 +113,13 @@ impl Inner {
         }
     }
 
-    /// Wakes the background flusher; false when there is none.
+    /// Wakes the background flusher; false if there is none.
     pub(super) fn wake_flusher(&self) -> bool {
         let flusher = self.flusher.get();
         flusher.inspect(|flusher| flusher.unpark()).is_some()
     }
 
-    /// Reads the newest record of the file and heals damaged blocks. Only for who has the turn.
+    /// Reads the newest record of the file and heals damaged blocks. Caller must hold the writer lock.
     fn find(&self) -> Result<Found> {
         let refreshed = self.files.storage.refresh();
         refreshed.map_err(|error| read_failed(0, error))?;
@@ -146,7 +146,7 @@ impl Inner {
             &logged,
         ) {
             lost_commits::refuse(Some(lost), &self.files.options)?;
-            // Opening has told of what it found.
+            // The loss found at opening was already reported.
             if self.recovery.lost != Some(lost) {
                 self.files.log(&Event::WentBack(lost));
             }
@@ -154,7 +154,7 @@ impl Inner {
         let Some(replayed) = logged.replayed else {
             return Ok(found);
         };
-        // Its writer was killed before it could say so.
+        // The writer of the log was killed before it wrote the record.
         let settled = redo::settle(
             &*self.files.storage,
             self.files.page_size,
@@ -171,8 +171,8 @@ impl Inner {
         ))
     }
 
-    /// The writer state; reads the free space the first time, and when others have written since. Only for who
-    /// holds the turn. `held`: the newest state, which the caller holds; a handle that only reads takes the free space of that.
+    /// Takes the writer state. Reads the free space the first time, and after other handles have written. Caller must
+    /// hold the writer lock. `held`: the newest state, held by the caller; a read-only handle reads its free space.
     pub(crate) fn take_writer(&self, held: &State) -> Result<Box<Writer>> {
         let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if self.files.options.read_only || !self.files.lock.was_last_writer() {

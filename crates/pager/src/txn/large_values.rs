@@ -1,5 +1,5 @@
-//! The second file in a transaction: its free space, written as ordinary pages of the first one before a record names them, and
-//! what a compaction asks about it.
+//! The second file in a transaction: its free space, written as ordinary pages of the first file before a record names
+//! them, and its fill level for compaction.
 
 use super::WriteTxn;
 use crate::error::Result;
@@ -8,19 +8,19 @@ use crate::format::pages::{Extent, PageWrite};
 use crate::format::ptr::Ptr;
 use crate::space::large::LargeWhat;
 
-/// How full the second file is.
+/// Fill level of the second file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecondFile {
-    /// Pages in use, those that wait to become free and the head included.
+    /// Pages in use, including the head and pages that wait to become free.
     pub used: u64,
-    /// Where the last of them ends.
+    /// End of the last page in use.
     pub end: u64,
     /// Bytes of the file.
     pub bytes: u64,
 }
 
 impl WriteTxn {
-    /// How full the second file is; all 0 without one.
+    /// Fill level of the second file; all 0 without one.
     #[must_use]
     pub fn second_file(&self) -> SecondFile {
         let writer = self.writer.as_ref();
@@ -36,7 +36,7 @@ impl WriteTxn {
         }
     }
 
-    /// Its name or its length is not the one that the record says.
+    /// Whether its name or length differs from the record.
     pub(super) fn second_changed(&self) -> bool {
         let writer = self.writer.as_ref();
         let large = writer.and_then(|writer| writer.space.large.as_deref());
@@ -52,7 +52,7 @@ impl WriteTxn {
         })
     }
 
-    /// Writes what changed; the pages, for `Large::install` once the commit is whole. The root is the last one.
+    /// Writes the changed pages and returns them, the root last, for `Large::install` once the commit is complete.
     pub(super) fn write_large(&mut self) -> Result<Vec<(LargeWhat, Ptr)>> {
         let writer = self.writer();
         if writer.space.large.is_none() {
@@ -66,7 +66,7 @@ impl WriteTxn {
             }
         }
         let mut new: Vec<(LargeWhat, Ptr)> = Vec::new();
-        // Taking pages for it may free more of the second file; there is an end, since each zone is taken in once.
+        // Taking pages may free more of the second file. The loop ends, since each zone is added once.
         loop {
             let plan = self
                 .writer

@@ -1,4 +1,4 @@
-//! The part of a commit that is about the log: making it, leaving it, and what it gets of the commit.
+//! The log in a commit: creating it, giving it up, and the log entry of the commit.
 
 use super::{Durability, WriteTxn, dirty};
 use crate::commit::pipeline::LogUse;
@@ -16,16 +16,16 @@ use tidalite_base::TxnId;
 
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: u64 = 64 << 10;
-/// A commit with more in its extents is not tried: what is there is new and, as a rule, packed, so its differences are as long. Half of it may be
-/// what is left of last pages.
+/// Commits with more extent bytes skip the log: extents are new and usually packed, so their differences are as long as
+/// the data. Half of the bytes may be unused ends of last pages.
 const COMMIT_EXTENT_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX as u64;
-/// Where the file may have a certain length only, the log is no longer than this part of it.
+/// In a file with a maximum length, the log takes at most this part of it (1/n).
 const PART_OF_BOUNDED: u64 = 8;
-/// A log of fewer blocks is of no use.
+/// Minimum useful length of a log, in blocks.
 const BLOCKS_MIN: u64 = 4;
 
 impl WriteTxn {
-    /// Decides what the log has to do with this commit; makes one where that is worth its while, gives it up where the file is to become
+    /// Decides how the commit uses the log; creates a log if it pays off, and gives it up if the file is to become
     /// shorter.
     pub(super) fn plan_log(&mut self, durability: Durability) -> Result<LogUse> {
         let redo = self.writer().meta.redo;
@@ -46,14 +46,15 @@ impl WriteTxn {
         let inner = Arc::clone(&self.inner);
         let freed = &self.writer().freed;
         let needs_record = freed.needs_record(inner.files.page_size, &inner.files.options);
-        // What is in the log would lie behind the file's end after a power cut.
+        // After a power cut, pages in the log could lie beyond the file's end.
         let space_waits = self.space.took_reserve || self.writer().length_unsynced;
-        // Pins are promised to stay, whatever becomes of the log.
+        // Pins are promised to survive, even without the log.
         if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
             return Ok(LogUse::None);
         }
         if needs_record {
-            // The next flush makes one. This commit is in the log all the same, so that those that come during that flush can go on there.
+            // The next flush writes a record. This commit is logged as well, so that commits which arrive during that
+            // flush can continue the log.
             self.inner.pipeline.want_record();
         }
         let at_once = durability == Durability::OneFlush;
@@ -64,13 +65,13 @@ impl WriteTxn {
         Ok(log)
     }
 
-    /// Whether it is too much for the log, or will hardly fit.
+    /// Whether the commit is too large for the log, or will hardly fit.
     pub(super) fn is_large(&self) -> bool {
         let bytes = self.space.own_pages * self.inner.files.page_size as u64;
         bytes > COMMIT_PAGE_BYTES_MAX || self.extent_bytes_written > COMMIT_EXTENT_BYTES_MAX
     }
 
-    /// Bytes that a log made now would have.
+    /// Length in bytes of a log created now.
     fn log_bytes(&mut self) -> u64 {
         let most = self.inner.files.options.log_bytes.min(BYTES_MAX);
         let most = most.min(self.inner.files.bounds.most_bytes() / PART_OF_BOUNDED);
@@ -79,8 +80,8 @@ impl WriteTxn {
         (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most)
     }
 
-    /// Whether there should be another log: of what was in use when this one was made less than half is left, and it lies far behind where
-    /// that could end; or the file has become too large for it.
+    /// Whether the log should be replaced: less than half of the pages in use at its creation are still in use, and it
+    /// lies far beyond the possible end of the file; or the file has become too large for it.
     fn log_is_in_the_way(&mut self, redo: Redo) -> bool {
         let page_bytes = self.inner.files.page_size as u64;
         let much = self.inner.files.options.shrink_bytes / page_bytes;
@@ -90,7 +91,8 @@ impl WriteTxn {
         is_small || (in_use < writer.log_made_at / 2 && redo.page > in_use + much)
     }
 
-    /// Takes pages for the log, if there are any, and fills them with zeros: what is written over later is there on the medium.
+    /// Allocates pages for the log, if there is room, and fills them with zeros, so that later overwrites hit written
+    /// space.
     fn make_log(&mut self) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         let page_bytes = inner.files.page_size as u64;
@@ -101,13 +103,14 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        // As low as can be: it stays there for long.
+        // As low as possible: the log stays there for long.
         let compacts = std::mem::replace(&mut self.space.compacts, true);
         let taken = writer.alloc(&inner, &mut self.space, pages, true, false);
         self.space.compacts = compacts;
         let page = match taken {
             Ok(page) => page,
-            // This commit does without. The next one asks for less, and no log that there is is given up for one that would not fit.
+            // This commit does without a log. The next one requests less, and an existing log is not given up for one
+            // that would not fit.
             Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {
                 writer.log_bytes_most = pages * page_bytes / 2;
                 return Ok(());
@@ -133,7 +136,7 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// What the log gets of this commit, whose pages are written; `None` when that is too much.
+    /// The log entry of this commit, whose pages are written; `None` if it is too large.
     pub(super) fn log_entry(&mut self, record: &Arc<Meta>, twice: bool) -> Result<Option<Entry>> {
         if self.is_large() {
             return Ok(None);

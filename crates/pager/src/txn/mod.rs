@@ -1,4 +1,4 @@
-//! Transactions: snapshots, the write transaction with its changed pages and its commit, and the state of the one writer.
+//! Transactions: snapshots, the write transaction with its changed pages and its commit, and the writer state.
 
 mod checkpoint;
 mod commit;

@@ -1,4 +1,4 @@
-//! What a transaction changes about pins and clock.
+//! Changes of a transaction to pins and clock.
 
 use crate::format::pages::Extent;
 use crate::format::pins::Pins;
@@ -10,15 +10,15 @@ pub(super) struct PinNames {
     pub(super) remove: Vec<String>,
 }
 
-/// What a transaction changes about pins and clock.
+/// Changes of a transaction to pins and clock.
 #[derive(Debug, Default)]
 pub(super) struct PinChanges {
     pub(super) names: PinNames,
-    /// Where the new blocks go: the table, the records in the order of `add`, the clock.
+    /// Extents of the new blocks: the table, the records in the order of `add`, the clock.
     pub(super) table_at: Option<Extent>,
     pub(super) records_at: Vec<Extent>,
     pub(super) clock_at: Option<Extent>,
-    /// What is true once the commit is done.
+    /// State of pins and clock after the commit.
     pub(super) next: Option<Pins>,
 }
 

@@ -13,11 +13,11 @@ use crate::format::pins::{
 use crate::format::ptr::Ptr;
 
 impl WriteTxn {
-    /// Pins the version that this transaction commits under a name: it stays readable, and holds what it sees, until
-    /// it is unpinned. The commit is a durable one, whatever is asked for. A pin of that name moves.
+    /// Pins the version that this transaction commits under a name: it stays readable, and keeps its pages, until
+    /// it is unpinned. The commit is always durable, whatever is requested. An existing pin of that name moves.
     ///
     /// # Errors
-    /// `Limit` for an empty or too long name, or too many pins; the error that failed the transaction before.
+    /// `Limit` for an empty or too long name, or too many pins; the error that failed the transaction earlier.
     pub fn pin(&mut self, name: &str) -> Result<()> {
         self.check()?;
         if name.is_empty() || name.len() > PIN_NAME_BYTES_MAX {
@@ -40,11 +40,11 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Takes a pin away; false when there is none of that name. What it alone held becomes free with later commits.
-    /// The commit is a durable one, whatever is asked for.
+    /// Removes a pin; false if no pin has that name. Pages held only by this pin become free with later commits.
+    /// The commit is always durable, whatever is requested.
     ///
     /// # Errors
-    /// The error that failed the transaction before.
+    /// The error that failed the transaction earlier.
     pub fn unpin(&mut self, name: &str) -> Result<bool> {
         self.check()?;
         let there = self.pin_names().iter().any(|known| known == name);
@@ -64,7 +64,7 @@ impl WriteTxn {
         kept.chain(self.pins.names.add.iter().cloned()).collect()
     }
 
-    /// Takes the pages that changed pins and a tick of the clock need and gives the old ones back. To be called
+    /// Allocates the pages for changed pins and a tick of the clock, and frees the old ones. Must be called
     /// before the commit's dead ranges are listed.
     pub(super) fn plan_pins(&mut self, durable: bool) -> Result<()> {
         let Some(writer) = &self.writer else {
@@ -87,7 +87,8 @@ impl WriteTxn {
                 .wall_ns()
                 .saturating_sub(last)
                 >= step;
-        // A transaction that compacts writes clock and table anew only to move them: at the file's end they would keep the file as long as it is.
+        // A compacting transaction rewrites clock and table only to move them: at the end of the file they would
+        // prevent truncation.
         let boundary = self.space.boundary;
         let is_beyond = |ptr: &Ptr| !ptr.is_null() && ptr.addr / page_size as u64 >= boundary;
         let moves = self.space.compacts && durable;
@@ -134,7 +135,7 @@ impl WriteTxn {
         self.free_extent(&extent);
     }
 
-    /// Writes the blocks that `plan_pins` made room for, and enters them into the record.
+    /// Writes the blocks allocated by `plan_pins`, and enters them into the record.
     pub(super) fn record_pins(&mut self, meta: &mut Meta) -> Result<()> {
         let changes = &mut self.pins;
         if changes.clock_at.is_none() {
@@ -193,13 +194,13 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// What is true now that the commit is done.
+    /// The new state of pins and clock once the commit is done.
     pub(super) fn take_pins(&mut self) -> Option<Pins> {
         self.pins.next.take()
     }
 }
 
-/// A pointer that says where a block will be, without its checksum: the pinned record is written before it.
+/// A pointer to the future place of a block, without its checksum: the pinned record is written before the block.
 fn place_of(kind: Kind, extent: Option<&Extent>, len: usize) -> Ptr {
     extent.map_or(Ptr::NULL, |extent| Ptr {
         addr: extent.addr,

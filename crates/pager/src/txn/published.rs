@@ -1,10 +1,10 @@
-//! What is published, for who does not wait for the writer: a snapshot of the newest commit that all processes see, and the free space as its record
-//! tells of it.
+//! The published state, for callers that do not wait for the writer: a snapshot of the newest commit visible to all
+//! processes, and the free space described by its record.
 //!
 //! Invariants
-//! 1. Everything that the record leads to is held by the snapshot, the pages of the free-space structure too. Only what is asked of the durable record
-//!    below it may be gone when there is a newer one: then all of it is done again.
-//! 2. Nothing is written, neither to the file nor to the lock area, but for the slot of the snapshot.
+//! 1. The snapshot holds everything that the record leads to, including the free-space structure. Only data of the
+//!    durable record below it may disappear when a newer one is written; then the whole operation is repeated.
+//! 2. Nothing is written to the file or the lock area, except the slot of the snapshot.
 
 use super::inner::Inner;
 use super::snapshot::Snapshot;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite_base::Corrupt;
 
-/// So often other commits may come between.
+/// Maximum number of attempts, each invalidated by another commit.
 const ATTEMPTS: usize = 1000;
 
-/// The newest published commit, and what its record says of the free space.
+/// The newest published commit, and the free space described by its record.
 pub(crate) fn published(inner: &Arc<Inner>) -> Result<(Snapshot, Box<Writer>)> {
     inner.files.lock.check_process()?;
     let word = || inner.files.lock.area.published().load(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What a write transaction reads: its own pages, and those of the commit that it builds on.
+//! Reads of a write transaction: its own pages, and pages of the commit that it builds on.
 
 use super::WriteTxn;
 use crate::error::Result;

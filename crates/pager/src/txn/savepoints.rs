@@ -1,16 +1,16 @@
-//! Epochs inside a write transaction: the ground of savepoints, nested transactions, and of reading uncommitted
+//! Epochs inside a write transaction: the basis of savepoints, nested transactions, and reads of uncommitted
 //! state from other threads.
 //!
-//! A *holder* (a [`Savepoint`], or an `UncommittedRead`) holds the state of the transaction as it is when the
-//! holder is made, and begins a new epoch. A page of an earlier epoch that a live holder sees is not changed in
-//! place any more: `PageWrite::shadow` gives a copy under a new address, as it does for committed pages, and
-//! `PageWrite::may_change` tells whether it would. Whoever keeps pointers to pages of its own between operations
-//! (a tail leaf, say) asks again after a holder was made. Sealing goes on in place: it changes no content.
+//! A *holder* (a [`Savepoint`], or an `UncommittedRead`) holds the state of the transaction at the time the
+//! holder is made, and begins a new epoch. A page of an earlier epoch that a live holder sees is no longer changed in
+//! place: `PageWrite::shadow` returns a copy under a new address, as it does for committed pages, and
+//! `PageWrite::may_change` reports whether it would. Code that keeps pointers to its own pages between operations
+//! (a tail leaf, for example) must check again after a holder was made. Sealing stays in place: it changes no content.
 //!
 //! Invariants
-//! 1. `later` has the ranges allocated in epochs after the first; what else the transaction owns is of epoch 0.
+//! 1. `later` has the ranges allocated in epochs after the first; all other ranges of the transaction are of epoch 0.
 //! 2. A range of epoch a that is freed in epoch f is *parked* while a live holder h has a <= h < f: it stays owned and
-//!    its pages stay as they are. So going back to a holder only forgets what came after it.
+//!    its pages stay unchanged. A rollback to a holder therefore only discards later changes.
 //! 3. `freed` logs the freed ranges of earlier transactions while a holder lives, in order.
 
 use super::pin_changes::PinNames;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-/// What a holder and the transaction share.
+/// State shared by a holder and the transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Token {
     ended: AtomicBool,
@@ -32,7 +32,7 @@ impl Token {
     }
 }
 
-/// A state of a write transaction to which it can go back. Dropping it costs nothing and lets the pages go that only
+/// A state of a write transaction that can be restored. Dropping it costs nothing and releases the pages that only
 /// it still needs.
 #[derive(Debug)]
 pub struct Savepoint {
@@ -43,7 +43,7 @@ pub struct Savepoint {
 struct Holder {
     epoch: u64,
     token: Weak<Token>,
-    /// Length of `freed` when it was made.
+    /// Length of `freed` when the holder was made.
     freed: usize,
     kept: Kept,
 }
@@ -57,7 +57,7 @@ struct Parked {
     freed: u64,
 }
 
-/// What of a transaction is not in its pages, as it was when a holder was made.
+/// State of a transaction outside its pages, saved when a holder is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) user: Arc<[u8]>,
@@ -65,10 +65,10 @@ pub(crate) struct Kept {
     pub(crate) pins: PinNames,
 }
 
-/// What going back to a savepoint restores outside of the pages.
+/// State outside the pages that a rollback restores.
 pub(crate) struct Restored {
     pub(crate) kept: Kept,
-    /// Owned ranges that are to be released.
+    /// Owned ranges to release.
     pub(crate) released: Vec<(u64, u64)>,
 }
 
@@ -83,12 +83,12 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
-    /// The epoch of what is allocated now.
+    /// The epoch of new allocations.
     pub(crate) fn current(&self) -> u64 {
         self.current
     }
 
-    /// True when nobody holds a state of this transaction.
+    /// True without a holder of a state of this transaction.
     pub(crate) fn is_quiet(&self) -> bool {
         self.holders.is_empty()
     }
@@ -118,7 +118,7 @@ impl Epochs {
         })
     }
 
-    /// True when a live holder sees what was allocated in epoch `born` and is there in epoch `until`.
+    /// True if a live holder sees a range allocated in epoch `born` that exists up to epoch `until`.
     fn is_held(&self, born: u64, until: u64) -> bool {
         let sees = |holder: &Holder| {
             born <= holder.epoch && holder.epoch < until && holder.token.strong_count() > 0
@@ -126,7 +126,7 @@ impl Epochs {
         self.holders.iter().rev().any(sees)
     }
 
-    /// True when what was allocated in `born` may be changed in place.
+    /// True if pages allocated in `born` may be changed in place.
     #[inline]
     pub(crate) fn may_change(&self, born: u64) -> bool {
         self.holders.is_empty() || !self.is_held(born, self.current)
@@ -143,8 +143,8 @@ impl Epochs {
         }
     }
 
-    /// An owned range is freed. `Some(true)`: release it now; `Some(false)`: it is parked. `None`: it is not one
-    /// range of one allocation, or freed already.
+    /// Frees an owned range. `Some(true)`: release it now; `Some(false)`: it is parked. `None`: it is not one
+    /// range of one allocation, or was freed already.
     pub(crate) fn free_own(&mut self, page: u64, pages: u64) -> Option<bool> {
         if self.current == 0 {
             return Some(true);
@@ -178,14 +178,14 @@ impl Epochs {
         Some(true)
     }
 
-    /// A range of an earlier transaction was freed.
+    /// Notes that a range of an earlier transaction was freed.
     pub(crate) fn freed_old(&mut self, page: u64, pages: u64, birth: u64) {
         if !self.holders.is_empty() {
             self.freed.push((page, pages, birth));
         }
     }
 
-    /// Forgets holders that are gone; the owned ranges that nobody needs any more are to be released.
+    /// Removes dead holders; returns the owned ranges that are no longer needed, for release.
     pub(crate) fn prune(&mut self) -> Vec<(u64, u64)> {
         self.holders
             .retain(|holder| holder.token.strong_count() > 0);
@@ -211,7 +211,7 @@ impl Epochs {
         }
     }
 
-    /// Goes back. `None` when the savepoint is not one of this transaction, or was undone itself.
+    /// Rolls back. `None` if the savepoint does not belong to this transaction, or was itself undone.
     pub(crate) fn roll_back(
         &mut self,
         savepoint: &Savepoint,
@@ -249,7 +249,7 @@ impl Epochs {
         self.holders.iter().for_each(end);
     }
 
-    /// The transaction ends: so does whoever reads its state. What is parked is to be released.
+    /// Ends the transaction and its uncommitted readers. Returns the parked ranges for release.
     pub(crate) fn finish(&mut self) -> Vec<(u64, u64)> {
         self.end_readers();
         self.holders.clear();

@@ -1,4 +1,4 @@
-//! Snapshots: what readers hold.
+//! Snapshots, held by readers.
 
 use super::inner::Inner;
 use crate::commit::versions::State;
@@ -13,29 +13,30 @@ use crate::lock::protocol::{self, EVICTABLE, PARKED};
 use std::sync::{Arc, Weak};
 use tidalite_base::{Corrupt, TxnId};
 
-/// How many times as long as the file is now a pinned version may have been. What is beyond the file's end was free in it,
-/// but memory is taken for it.
+/// Maximum ratio of the length of a pinned version to the current file. Pages beyond the file's end were free in it,
+/// but memory is allocated for them.
 const PINNED_LONGER_MAX: u64 = 1 << 16;
 
-/// The file as of one commit. It never changes while it is held, in any thread; what it sees is not
+/// The file as of one commit. It never changes while it is held, in any thread; its pages are not
 /// reused before it is dropped. (For an evictable one see
 /// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).)
 pub struct Snapshot {
     inner: Arc<Inner>,
     state: Arc<State>,
-    /// In the reader table, for as long as this or a clone lives.
+    /// Slot of the reader table, occupied while this or a clone lives.
     slot: usize,
-    /// What stands in the slot.
+    /// Content of the slot.
     word: u64,
-    /// Whether the observer counts it as a reader: not while it may be taken away.
+    /// Whether the observer counts it as a reader; not while it may be evicted.
     told: bool,
     counters: Counters,
 }
 
-/// What a snapshot shows, without holding its pages: to begin another one with, see [`Pager::begin_read_as`](crate::Pager::begin_read_as).
+/// The state shown by a snapshot, without holding its pages, for beginning another one: see
+/// [`Pager::begin_read_as`](crate::Pager::begin_read_as).
 #[derive(Clone)]
 pub struct Shown {
-    /// Whose state it is. Not kept open by this.
+    /// The handle of the state. Not kept open by this.
     inner: Weak<Inner>,
     state: Arc<State>,
 }
@@ -50,8 +51,8 @@ impl Shown {
         Snapshot::begin_as(inner, &self.state)
     }
 
-    /// True when the snapshot shows the same commit, and as many see it: one of
-    /// [`Durability::None`](crate::Durability::None) is seen by all once it is durable.
+    /// True if the snapshot shows the same commit with the same visibility: a commit of
+    /// [`Durability::None`](crate::Durability::None) is visible to all once it is durable.
     #[must_use]
     pub fn is_of(&self, snapshot: &Snapshot) -> bool {
         let (own, other) = (&self.state, &snapshot.state);
@@ -60,8 +61,8 @@ impl Shown {
     }
 }
 
-/// Writes a word into a slot; false when this is not the newest state, of all or of this handle. Both are looked at after the slot was
-/// written: nothing newer was shown before it was seen.
+/// Writes a word into a slot; false if this is not the newest state, published or of this handle. Both are checked
+/// after the write of the slot: no newer state was published before the slot was visible.
 #[inline]
 fn enters(inner: &Inner, slot: usize, word: u64, newest: &State) -> bool {
     let published = (inner.files.lock.area.published(), newest.word);
@@ -88,7 +89,7 @@ impl Snapshot {
         Ok(Self::of_slot(inner, slot, state.txn.0 | kind, state))
     }
 
-    /// As `begin` for a reader that nobody can oust, of this state; `None` when another one is the newest.
+    /// Like `begin`, for a reader that cannot be evicted, of this state; `None` if another state is the newest.
     #[inline]
     fn begin_as(inner: &Arc<Inner>, state: &Arc<State>) -> Result<Option<Self>> {
         inner.files.lock.check_process()?;
@@ -101,7 +102,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Tells the observer of a reader that nobody can take the snapshot from.
+    /// Reports a reader that cannot be evicted to the observer.
     #[inline]
     fn tell_began(&mut self) {
         if !self.is_evictable()
@@ -140,7 +141,8 @@ impl Snapshot {
                 );
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
-            // Its last pages may have been dead already, and be cut off by now: longer than the file is no damage.
+            // Its last pages may have been dead already and truncated since: a version longer than the file is not
+            // damage.
             let page_size = inner.files.page_size as u64;
             let longest = newest.state.bytes.saturating_mul(PINNED_LONGER_MAX);
             let bytes = meta.pages.checked_mul(page_size);
@@ -151,15 +153,15 @@ impl Snapshot {
                 return Err(Corrupt::new("pinned record", pin.record.addr, found, expected).into());
             }
             let slot = inner.files.lock.take_slot()?;
-            // The pin was there in the newest commit; while that is the newest one, nobody has freed what it held.
+            // The pin exists in the newest commit; while that commit is the newest, the pages it held are not freed.
             if !enters(inner, slot, meta.txn, &newest.state) {
                 inner.files.lock.leave_slot(slot);
                 continue;
             }
             let state = State {
-                // Never the newest state, even where its number is: it lacks what follows.
+                // Never the newest state, even if its number is: it lacks the fields below.
                 word: u64::MAX,
-                // The pinned record knows only the places of these.
+                // The pinned record has only the places of these blocks.
                 pins: Ptr::NULL,
                 clock: Ptr::NULL,
                 ..State::of_meta(&meta, inner.files.page_size)
@@ -221,17 +223,18 @@ impl Snapshot {
         &self.state
     }
 
-    /// True for a snapshot that may be taken away: see [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).
+    /// True for a snapshot that may be evicted: see
+    /// [`Pager::begin_read_evictable`](crate::Pager::begin_read_evictable).
     #[must_use]
     pub fn is_evictable(&self) -> bool {
         self.word & EVICTABLE != 0
     }
 
-    /// Goes on to the newest commit, as the same kind of reader; clones stay where they are. What it counted stays.
+    /// Moves to the newest commit, as the same kind of reader; clones stay at their commit. Its counters stay.
     /// Costs as much as dropping it and beginning anew.
     ///
     /// # Errors
-    /// As for [`Pager::begin_read`](crate::Pager::begin_read); then it stays as it was.
+    /// As for [`Pager::begin_read`](crate::Pager::begin_read); the snapshot is then unchanged.
     pub fn renew(&mut self) -> Result<()> {
         let mut newer = Self::begin(&self.inner, self.word & EVICTABLE)?;
         newer.counters = std::mem::take(&mut self.counters);
@@ -239,13 +242,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Puts the snapshot aside for a while: the writer may take it away when it needs the space. Only when there is no clone;
-    /// otherwise it is kept like the clone.
+    /// Parks the snapshot for a while: the writer may evict it when it needs the space. Has an effect only without
+    /// clones; otherwise the snapshot stays held.
     #[must_use]
     pub fn park(mut self) -> Parked {
         let parked = self.state.txn.0 | PARKED;
         let lock = &self.inner.files.lock;
-        // Not where a clone shares the slot, which goes on reading.
+        // Not if a clone shares the slot, since the clone continues to read.
         let is_parked = lock.exchange(self.slot, self.word, parked);
         if is_parked {
             self.tell_ended();
@@ -262,7 +265,7 @@ impl Snapshot {
         }
     }
 
-    /// What was read as a copy, if the snapshot was there all the time; that it was not comes before any damage.
+    /// A copied read, valid only if the snapshot was not evicted meanwhile; eviction takes precedence over damage.
     #[cold]
     fn if_still_here<'a>(&'a self, copied: Result<PageRef<'a>>) -> Result<PageRef<'a>> {
         if self.inner.files.lock.still(self.slot, self.word) {
@@ -272,13 +275,13 @@ impl Snapshot {
         }
     }
 
-    /// Which commit this is.
+    /// The commit that it shows.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.state.txn
     }
 
-    /// What it shows, for the snapshots that follow.
+    /// The state that it shows, for later snapshots.
     #[must_use]
     pub fn shown(&self) -> Shown {
         Shown {
@@ -287,7 +290,7 @@ impl Snapshot {
         }
     }
 
-    /// What the layers above stored with that commit.
+    /// Data that the layers above stored with that commit.
     #[must_use]
     pub fn app(&self) -> &[u8] {
         &self.state.app
@@ -299,7 +302,7 @@ impl Snapshot {
         &self.state.user
     }
 
-    /// When it was committed, nanoseconds since 1970 by the wall clock.
+    /// Time of the commit, nanoseconds since 1970 by the wall clock.
     #[must_use]
     pub fn commit_time_ns(&self) -> i64 {
         self.state.time_ns
@@ -312,17 +315,17 @@ impl Snapshot {
     }
 }
 
-/// A snapshot that is put aside; see [`Snapshot::park`].
+/// A parked snapshot; see [`Snapshot::park`].
 pub struct Parked {
     snapshot: Snapshot,
     is_parked: bool,
 }
 
 impl Parked {
-    /// Takes the snapshot up again.
+    /// Resumes the snapshot.
     ///
     /// # Errors
-    /// `Evicted` when it was taken away meanwhile.
+    /// `Evicted` if it was evicted meanwhile.
     pub fn unpark(self) -> Result<Snapshot> {
         let Self {
             mut snapshot,
@@ -339,7 +342,7 @@ impl Parked {
         Ok(snapshot)
     }
 
-    /// Takes the snapshot up again, or begins one of the newest commit when it was taken away.
+    /// Resumes the snapshot, or begins one of the newest commit if it was evicted.
     ///
     /// # Errors
     /// As for [`Pager::begin_read`](crate::Pager::begin_read).
@@ -354,7 +357,7 @@ impl Parked {
         }
     }
 
-    /// Which commit it is.
+    /// The commit that it shows.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.snapshot.state.txn

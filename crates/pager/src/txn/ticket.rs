@@ -16,7 +16,7 @@ use tidalite_base::TxnId;
 
 /// A commit on its way to the medium. Many threads may hold one each; one flush serves them all.
 ///
-/// Dropping the ticket of a durable commit waits for it, so that nothing stays hidden; an error then shows in
+/// Dropping the ticket of a durable commit waits for it, so that no commit stays hidden; an error then shows in
 /// the next call that writes.
 #[must_use = "a durable commit is waited for when its ticket is dropped"]
 pub struct Ticket {
@@ -27,22 +27,23 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// What the commit did.
+    /// Result of the commit.
     #[must_use]
     pub fn info(&self) -> CommitInfo {
         self.info
     }
 
-    /// True when the commit survives a power cut.
+    /// True if the commit survives a power cut.
     #[must_use]
     pub fn is_durable(&self) -> bool {
         self.inner.pipeline.kept_txn() >= self.info.txn.0
     }
 
-    /// Waits until the commit is durable, whatever it was committed as; leads the flush when nobody else does.
+    /// Waits until the commit is durable, whatever its durability; leads the flush if no other thread does.
     ///
     /// # Errors
-    /// Any error of a sync or of writing the record; `Poisoned` for those who waited for another one's flush; `Forked`.
+    /// Any error of a sync or of writing the record; `Poisoned` for threads that waited for another thread's flush;
+    /// `Forked`.
     pub fn wait(&self) -> Result<CommitInfo> {
         make_durable(&self.inner, (self.info.txn, Until::Kept), None)?;
         if self.durability.is_durable() {
@@ -52,8 +53,8 @@ impl Ticket {
         Ok(self.info)
     }
 
-    /// The same, but only so long: false when it is not durable by then, be it that somebody writes all the while. (A flush that was begun
-    /// is finished.)
+    /// Like `wait`, with a timeout: false if the commit is not durable by then, for example because of a long write
+    /// transaction. (A flush already begun is completed.)
     ///
     /// # Errors
     /// As for `wait`.
@@ -62,7 +63,7 @@ impl Ticket {
         make_durable(&self.inner, (self.info.txn, Until::Kept), until)
     }
 
-    /// Tells the logger of a commit that took long.
+    /// Reports a slow commit to the logger.
     pub(super) fn tell_if_slow(&self) {
         let took = self.begun.elapsed();
         if took > self.inner.files.options.slow_commit {
@@ -73,16 +74,16 @@ impl Ticket {
 }
 
 impl WriteTxn {
-    /// Commits; `app` is what the layers above want to find again. All structures have sealed their pages.
-    /// A durable commit has been made durable when this returns, alone or together with those of other threads.
+    /// Commits; `app` is data that the layers above find again. All structures have sealed their pages.
+    /// A durable commit is durable when this returns, flushed alone or together with commits of other threads.
     ///
     /// # Errors
-    /// The error that failed the transaction before; `Forked`; `DiskFull` and `Io` from writing the data (the
-    /// transaction is rolled back and the database goes on); any error of a sync or of writing the meta
-    /// blocks (then nothing more is acknowledged until reopened).
+    /// The error that failed the transaction earlier; `Forked`; `DiskFull` and `Io` from writing the data (the
+    /// transaction is rolled back and the database stays usable); any error of a sync or of writing the meta
+    /// blocks (then nothing more is acknowledged until the file is reopened).
     ///
     /// # Panics
-    /// When a page of this transaction was changed after its last seal.
+    /// If a page of this transaction was changed after its last seal.
     pub fn commit(self, app: &[u8], durability: Durability) -> Result<CommitInfo> {
         let ticket = self.commit_ticket(app, durability)?;
         if ticket.durability.is_durable() {
@@ -92,11 +93,11 @@ impl WriteTxn {
         Ok(ticket.info())
     }
 
-    /// Commits without waiting: the next writer can begin, and the ticket tells when the commit is durable. A durable
-    /// commit is seen by readers when it is durable; some ticket must be waited for, or a background flusher run.
+    /// Commits without waiting: the next writer can begin, and the ticket reports when the commit is durable. A durable
+    /// commit is visible to readers once it is durable; some ticket must be waited for, or a background flusher run.
     ///
     /// # Errors
-    /// As for `commit`, those of the flush excepted.
+    /// As for `commit`, except errors of the flush.
     ///
     /// # Panics
     /// As for `commit`.
@@ -104,7 +105,7 @@ impl WriteTxn {
         let begun = Instant::now();
         let inner = Arc::clone(&self.inner);
         let done = self.enqueue(app, durability, Until::Kept, begun);
-        // The turn goes on.
+        // Releases the writer lock.
         drop(self);
         let (info, durability) = done?;
         if durability == Durability::Lazy {
@@ -119,9 +120,9 @@ impl WriteTxn {
     }
 }
 
-/// For asynchronous code: ready when the commit is durable, whatever it was committed as. A thread is begun for the first one that is waited
-/// for, flushes for all of them together, and ends with the last. Whoever holds a write transaction must not wait for a commit of
-/// [`Durability::None`] before it: that gets its record from a later one.
+/// For asynchronous code: ready when the commit is durable, whatever its durability. The first awaited ticket starts a
+/// thread that flushes for all of them together and ends with the last. Code that holds a write transaction must not
+/// wait for an earlier commit of [`Durability::None`], which gets its record only from a later commit.
 impl Future for Ticket {
     type Output = Result<CommitInfo>;
 
@@ -145,16 +146,16 @@ impl Future for Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // In a forked child it is the parent's.
+        // In a forked child the ticket belongs to the parent.
         let is_here = self.inner.files.lock.check_process().is_ok();
         if is_here && self.durability.is_durable() && !self.is_durable() {
-            // The error is remembered: the file is poisoned.
+            // The error is stored: the file is poisoned.
             drop(self.wait());
         }
     }
 }
 
-/// Waits until a commit is durable; false when that took too long.
+/// Waits until a commit is durable; false on timeout.
 pub(crate) fn make_durable(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
@@ -170,7 +171,7 @@ pub(crate) fn make_durable(
             Waited::TimedOut => return Ok(false),
             Waited::NeedsTurn => {}
         }
-        // An empty durable commit: it takes the turn, and a record if the newest commit has none.
+        // An empty durable commit: it takes the writer lock, and adds a record if the newest commit has none.
         let enough = |leads: bool| {
             let needed = inner.pipeline.needs_no_turn((txn.0, wanted), leads);
             needed || inner.files.check_poison().is_err()
@@ -197,7 +198,7 @@ pub(crate) fn make_durable(
     }
 }
 
-/// The same for who has the turn, and keeps it.
+/// Like `make_durable`, for the holder of the writer lock, which keeps it.
 pub(crate) fn make_durable_in_turn(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
@@ -214,7 +215,7 @@ pub(crate) fn make_durable_in_turn(
     }
 }
 
-/// An empty durable commit, by which the newest commit gets a record if it has none. Gives the turn back.
+/// An empty durable commit, which gives the newest commit a record if it has none. Returns the writer lock.
 fn record_newest(inner: &Arc<Inner>, (txn, wanted): (TxnId, Until), turn: Turn) -> Result<Turn> {
     let mut empty = WriteTxn::begin(Arc::clone(inner), turn)?;
     let app = Arc::clone(&empty.base.app);
@@ -223,7 +224,7 @@ fn record_newest(inner: &Arc<Inner>, (txn, wanted): (TxnId, Until), turn: Turn) 
     drop(empty);
     let (queued, _) = queued?;
     if queued.txn < txn {
-        // A commit that others could not see, and that was lost with a failed sync.
+        // The commit was not visible to others, and was lost with a failed sync.
         return Err(Error::Poisoned {
             first: format!("{txn} is not among the commits any more"),
         });
@@ -234,7 +235,7 @@ fn record_newest(inner: &Arc<Inner>, (txn, wanted): (TxnId, Until), turn: Turn) 
     }
 }
 
-/// Wakes this task when the commit is durable, or cannot be made so.
+/// Wakes this task when the commit is durable, or cannot become durable.
 fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
     let mut tasks = inner.wakers.tasks();
     if let Some(error) = tasks.failed.take() {
@@ -265,7 +266,7 @@ fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
     }
 }
 
-/// Flushes until nobody waits.
+/// Flushes until no task waits.
 fn serve(inner: &Arc<Inner>) {
     loop {
         let mut tasks = inner.wakers.tasks();
@@ -291,7 +292,7 @@ fn serve(inner: &Arc<Inner>) {
     }
 }
 
-/// Makes lazy commits durable when they have grown too many or too old; where a thread does that it is woken.
+/// Makes lazy commits durable when they are too large or too old; wakes the background flusher if there is one.
 pub(crate) fn sync_if_due(inner: &Arc<Inner>) -> Result<()> {
     if !inner.sync_is_due(inner.files.options.sync_after) || inner.wake_flusher() {
         return Ok(());

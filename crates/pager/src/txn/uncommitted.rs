@@ -1,11 +1,12 @@
-//! Reading the uncommitted state of a write transaction, in any thread.
+//! Reads of the uncommitted state of a write transaction, from any thread.
 //!
 //! Invariants
-//! 1. Pages of the transaction are kept as they were when the reader was made: in memory, shared, or on disk under
-//!    the checksum of their bytes. Extents of the transaction are not reused while the reader lives and the transaction goes on.
-//! 2. `base` is held by a slot of the reader table of its own, so what the transaction builds on can be lent, after its end too.
-//! 3. When the transaction has ended (committed, rolled back, or back behind this reader), every read of what was its
-//!    own gives `Error::Ended`: bytes are copied first, and the end is looked for afterwards.
+//! 1. Pages of the transaction are kept as they were when the reader was made: in memory, shared, or on disk under the
+//!    checksum of their bytes. Extents of the transaction are not reused while the reader lives and the transaction
+//!    continues.
+//! 2. `base` is held by its own slot of the reader table, so its pages can be borrowed even after the transaction ends.
+//! 3. Once the transaction has ended (committed, rolled back, or rolled back past this reader), every read of its own
+//!    pages returns `Error::Ended`: bytes are copied first, and the end is checked afterwards.
 
 use super::dirty::{Kept, KeptPages, read_back};
 use super::inner::Inner;
@@ -19,12 +20,12 @@ use crate::lock::protocol;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 
-/// What a write transaction had written when this was made, and what it builds on. It does not follow the
-/// transaction, and ends with it: from then on reading what was uncommitted gives `Error::Ended`.
+/// The content of a write transaction when this was made, and the commit it builds on. It does not follow the
+/// transaction, and ends with it: from then on reads of uncommitted data return `Error::Ended`.
 pub struct UncommittedRead {
     pub(super) inner: Arc<Inner>,
     pub(super) base: Arc<State>,
-    /// Of the reader table; it holds `base`.
+    /// Slot of the reader table that holds `base`.
     pub(super) slot: usize,
     pub(super) txn: TxnId,
     /// The end of the file when this was made.
@@ -36,10 +37,11 @@ pub struct UncommittedRead {
 }
 
 impl UncommittedRead {
-    /// Holds what a transaction builds on that has the turn now: until it ends nobody takes a page of that away.
+    /// Holds the base of a transaction that has the writer lock: no page of the base is reused before the transaction
+    /// ends.
     pub(super) fn hold(inner: &Inner, base: &State) -> Result<usize> {
         let slot = inner.files.lock.take_slot()?;
-        // Whatever is published: it is held already.
+        // No check against the published state: the base is held already.
         protocol::enter(inner.files.lock.state(slot), base.txn.0, &[]);
         if let Some(observer) = inner.files.observer() {
             observer.reader_began(base.txn.0);
@@ -65,7 +67,7 @@ impl UncommittedRead {
         self.end
     }
 
-    /// True when the transaction has ended, or went back behind this reader.
+    /// True if the transaction has ended, or was rolled back past this reader.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.token.has_ended()
@@ -145,7 +147,7 @@ impl PageRead for UncommittedRead {
     }
 
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        // Whose they are is not known here: copied, as if they were the transaction's own.
+        // The owner of the bytes is unknown here: copied, as if they were the transaction's own.
         self.unless_ended(self.inner.files.read_owned(addr, len, self.end))
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Tasks {
     pub(super) waiting: Vec<(TxnId, Waker)>,
     /// A thread flushes for them.
     pub(super) running: bool,
-    /// What its last flush failed with, for who asks next.
+    /// Error of its last flush, for the next task that polls.
     pub(super) failed: Option<Error>,
 }
 

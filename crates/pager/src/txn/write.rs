@@ -1,4 +1,4 @@
-//! What the structures above do to pages: the copy-on-write primitive under a write transaction.
+//! Page operations for the structures above: the copy-on-write primitive of a write transaction.
 
 use super::{WriteTxn, dirty};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::format::ptr::Ptr;
 use tidalite_base::TxnId;
 
 impl WriteTxn {
-    /// A copy of a page of an older commit, which stays as it is.
+    /// Copies a page of an older commit, which stays unchanged.
     fn copy_of_old(&mut self, ptr: &Ptr) -> Result<Ptr> {
         self.check_here()?;
         let page = self.inner.page_of(&self.base, ptr)?;
@@ -102,7 +102,7 @@ impl PageWrite for WriteTxn {
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr> {
         self.check_shared()?;
         if !self.may_change(ptr) && self.dirty.is_spilled_unsealed(ptr) {
-            // It will be written a second time, and a reader may look for what was written first.
+            // The page will be written a second time, and a reader may expect the first content.
             self.epochs.end_readers();
         }
         self.dirty.seal(&*self.inner.files.storage, ptr)

@@ -1,9 +1,10 @@
 //! The write transaction.
 //!
 //! Invariants
-//! 1. It holds the turn, and with it the writer state, until it is dropped; dropping gives both back with everything undone that was not committed (also while a panic unwinds).
-//! 2. The first failed write or allocation, or a pointer that cannot be true, fails the transaction: every
-//!    later change and the commit return the same error. Half of an operation is never committed.
+//! 1. It holds the writer lock, and with it the writer state, until it is dropped. Dropping returns both and undoes all
+//!    uncommitted changes (also during a panic).
+//! 2. The first failed write or allocation, or an impossible pointer, fails the transaction: every later change and the
+//!    commit return the same error. A partial operation is never committed.
 
 use super::dirty::Dirty;
 use super::inner::Inner;
@@ -28,7 +29,7 @@ use crate::system::clock::Clocks;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 
-/// A write transaction: the one at this time. Dropping it rolls it back.
+/// A write transaction; only one exists at a time. Dropping it rolls it back.
 pub struct WriteTxn {
     pub(super) inner: Arc<Inner>,
     pub(super) writer: Option<Box<Writer>>,
@@ -41,16 +42,16 @@ pub struct WriteTxn {
     pub(super) epochs: Epochs,
     pub(super) pins: PinChanges,
     pub(super) extent_bytes_written: u64,
-    /// Of what goes to extents.
+    /// Write-back of data written to extents.
     pub(super) write_back: WriteBack,
     failed: Option<Error>,
-    /// The log that this transaction has made, and whether it has given up the one before.
+    /// The log that this transaction has created, and whether it has given up the previous one.
     pub(super) new_log: Option<Redo>,
     pub(super) leaves_log: bool,
-    /// `Space::stage` was done: a commit is under way.
+    /// `Space::stage` was called: a commit is under way.
     pub(super) staged: bool,
     pub(super) counters: Counters,
-    /// Dropped last: the next writer begins when everything is put back. `None` once a checkpoint has taken it.
+    /// Dropped last: the next writer begins when everything is restored. `None` once a checkpoint has taken it.
     pub(super) turn: Option<Turn>,
 }
 
@@ -69,7 +70,7 @@ impl WriteTxn {
             return Err(error);
         }
         if inner.pipeline.base(inner.state()).txn.0 < writer.meta.txn {
-            // Its writer was killed before it could say so.
+            // The writer of that commit was killed before it could publish it.
             let state = State::of_meta(&writer.meta, inner.files.page_size);
             inner.publish(&Arc::new(state), true);
         }
@@ -112,20 +113,20 @@ impl WriteTxn {
         })
     }
 
-    /// What the layers above stored with the commit that this transaction builds on.
+    /// Data that the layers above stored with the commit that this transaction builds on.
     #[must_use]
     pub fn app(&self) -> &[u8] {
         &self.base.app
     }
 
-    /// The user data that the commit will carry: what was set here, else that of the commit before.
+    /// The user data that the commit will carry: as set here, else as in the commit before.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         &self.user
     }
 
     /// Sets the user data: a few bytes in the commit record that readers get with their snapshot, such as the
-    /// position in a log that has been applied. It stays until it is set anew.
+    /// applied position in a log. It stays until it is set again.
     ///
     /// # Errors
     /// `Limit` beyond [`USER_BYTES_MAX`] bytes.
@@ -153,26 +154,28 @@ impl WriteTxn {
         self.base.time_ns
     }
 
-    /// What the clocks of this handle show ([`Options::clock`](crate::Options::clock)).
+    /// Current readings of the clocks of this handle ([`Options::clock`](crate::Options::clock)).
     #[must_use]
     pub fn clocks(&self) -> Clocks {
         self.inner.files.options.clock.read()
     }
 
-    /// Tells the logger, if there is one.
+    /// Passes the event to the logger, if there is one.
     pub fn log_event(&self, event: &Event) {
         self.inner.files.log(event);
     }
 
-    /// This transaction frees space: where the disk is full it may take of the pages that are kept for such
-    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it did, its commit is refused (`DiskFull`) unless it frees at least
-    /// as many pages as it takes, or lacks no more of them than would leave seven eighths of what is kept.
+    /// Declares that this transaction frees space: on a full disk it may use the pages reserved for this purpose
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). If it does, its commit is refused (`DiskFull`)
+    /// unless it frees at least as many pages as it takes, or leaves at least seven eighths of the reserve, freed pages
+    /// included.
     pub fn free_space(&mut self) {
         self.space.frees_space = true;
     }
 
-    /// This transaction makes the file shorter: it takes the lowest free pages, its commit moves the pages of the free-space structure that
-    /// lie at or beyond `boundary` (bytes), and the blocks of the clock and of the pins, is written even when nothing else changed, and cuts the file's end as far as it is free.
+    /// Declares that this transaction shortens the file: it takes the lowest free pages, and its commit moves the pages
+    /// of the free-space structure at or beyond `boundary` (bytes), and the blocks of the clock and of the pins. The
+    /// commit is written even if nothing else changed, and cuts the free end of the file.
     pub fn compact(&mut self, boundary: u64) {
         self.space.compacts = true;
         self.space.frees_space = true;
@@ -187,7 +190,7 @@ impl WriteTxn {
         self.end() / self.inner.files.page_size as u64
     }
 
-    /// Pages that are dead and wait until no snapshot and no durable record needs them.
+    /// Dead pages that wait until no snapshot and no durable record needs them.
     #[must_use]
     pub fn pages_waiting(&self) -> u64 {
         let writer = self.writer.as_ref();
@@ -201,20 +204,22 @@ impl WriteTxn {
         redo.map_or(0, |redo| redo.pages)
     }
 
-    /// Free pages that are kept for transactions that free space ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
+    /// Free pages reserved for transactions that free space
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
     #[must_use]
     pub fn pages_reserved(&self) -> u64 {
         let writer = self.writer.as_ref();
         writer.map_or(0, |writer| writer.reserve_pages(&self.inner))
     }
 
-    /// Pages that this transaction has taken and not given back, and pages of earlier ones that it has freed; of the first file.
+    /// Pages that this transaction has taken and not returned, and pages of earlier transactions that it has freed; of
+    /// the first file.
     #[must_use]
     pub fn pages_changed(&self) -> (u64, u64) {
         (self.space.own_pages, self.space.freed_pages)
     }
 
-    /// Pages in use, waiting ones included, and where the last of them ends.
+    /// Pages in use, including waiting ones, and the end of the last of them.
     #[must_use]
     pub fn pages_in_use(&self) -> (u64, u64) {
         let space = self.writer.as_ref().map(|writer| &writer.space);
@@ -224,11 +229,11 @@ impl WriteTxn {
         })
     }
 
-    /// Holds the state as it is now, to go back to it with `rollback_to`. From here on what was changed before is
-    /// copied before it is changed again. Costs nothing else; any number, nested.
+    /// Saves the current state, for `rollback_to`. From here on, pages changed before are
+    /// copied before they are changed again. Costs nothing else; any number, nested.
     ///
     /// # Errors
-    /// The error that failed the transaction before.
+    /// The error that failed the transaction earlier.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.check()?;
         self.prune();
@@ -239,12 +244,12 @@ impl WriteTxn {
         }))
     }
 
-    /// Undoes everything since `savepoint`, an error that failed the transaction since included. Pointers to pages
-    /// are those of that moment again. Savepoints and readers of uncommitted state that were made later end; the savepoint itself stays.
-    /// Costs in proportion to what is undone.
+    /// Undoes everything since `savepoint`, including an error that failed the transaction since. Pointers to pages are
+    /// again as they were at that moment. Savepoints and uncommitted readers made later end; the savepoint itself
+    /// stays. The cost is proportional to the undone changes.
     ///
     /// # Errors
-    /// `NoSavepoint` when it belongs to another transaction or was itself undone.
+    /// `NoSavepoint` if it belongs to another transaction or was itself undone.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let Some(restored) = self.epochs.roll_back(savepoint, &mut self.space) else {
             return Err(Error::NoSavepoint);
@@ -259,11 +264,12 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// A reader of the uncommitted state as it is now, for any thread; this transaction goes on, and what it
-    /// changes from here on is copied first. Costs in proportion to the changed pages, which are shared, not copied.
+    /// A reader of the current uncommitted state, for any thread. This transaction continues, and copies pages before
+    /// it changes them. The cost is proportional to the number of changed pages, which are shared, not copied.
     ///
     /// # Errors
-    /// The error that failed the transaction before; `Limit` when too many snapshots are held, in all processes together.
+    /// The error that failed the transaction earlier; `Limit` if too many snapshots are held, in all processes
+    /// together.
     pub fn reader(&mut self) -> Result<UncommittedRead> {
         self.check_here()?;
         self.prune();
@@ -287,7 +293,7 @@ impl WriteTxn {
         }
     }
 
-    /// Gives back what this transaction allocated.
+    /// Releases a range that this transaction allocated.
     pub(super) fn release_own(&mut self, page: u64, pages: u64) {
         if !self.space.own.remove(page, pages) {
             return;
@@ -311,7 +317,7 @@ impl WriteTxn {
         }
     }
 
-    /// Gives everything up.
+    /// Discards all changes.
     pub fn rollback(self) {
         drop(self);
     }
@@ -323,7 +329,7 @@ impl WriteTxn {
         }
     }
 
-    /// Remembers an error that leaves the transaction half-done.
+    /// Stores an error that leaves the transaction half-done.
     pub(super) fn fail(&mut self, error: Error) -> Error {
         let again = error.again();
         self.failed.get_or_insert(error);
@@ -337,14 +343,14 @@ impl WriteTxn {
         }
     }
 
-    /// The same, and this is the process that opened the file: what a forked child would write is its parent's.
+    /// Like `check`, and fails in a forked child, which would write to its parent's file.
     pub(super) fn check_here(&self) -> Result<()> {
         self.inner.files.lock.check_process()?;
         self.check()
     }
 
-    /// Before a page is looked for that may have to be read back, when others are written to make room for it, or that is changed in the
-    /// file itself.
+    /// Called before access to a page that may have to be read back, may cause other pages to be written to make room,
+    /// or is changed in the file itself.
     pub(super) fn check_shared(&self) -> Result<()> {
         if self.dirty.is_private() {
             self.check()
@@ -364,7 +370,7 @@ impl WriteTxn {
         Ok(page)
     }
 
-    /// The end of what may be read now.
+    /// The end of the readable part of the file.
     pub(super) fn end(&self) -> u64 {
         let pages = self
             .writer

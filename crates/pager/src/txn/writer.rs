@@ -1,10 +1,10 @@
-//! What the one writer needs: the free space and the newest durable record. Growth of the file.
+//! State of the single writer: the free space and the newest durable record. Growth of the file.
 //!
 //! Invariants
 //! 1. Before a page is reused for the first time after open, the durable record that was found is
-//!    rewritten (`confirm`), one block at a time: it may have come from a process that was killed before
-//!    its sync, and then only the record before it is on the medium.
-//! 2. `length_unsynced` while the file's length may be lost by a power cut; the next durable commit then
+//!    rewritten (`confirm`), one block at a time. It may come from a process that was killed before
+//!    its sync, in which case only the previous record is on the medium.
+//! 2. `length_unsynced` is set while a power cut may lose the file's length; the next durable commit then
 //!    syncs the length too, before any meta record relies on it.
 
 mod evict;
@@ -39,55 +39,55 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A transaction that has allocated this much, or needs this much at once, is a bulk write.
+/// A transaction is a bulk write once it has allocated this much, or needs this much at once.
 const BULK_BYTES: u64 = 1 << 20;
-/// A bulk write reserves a quarter of what it has written already, at most this.
+/// A bulk write reserves a quarter of the amount already written, at most this.
 const BULK_GROWTH_BYTES_MAX: u64 = 64 << 20;
 /// The smallest reserve of a file that uses more pages than this.
 const RESERVE_PAGES_MIN: u64 = 64;
-/// The reserve of a smaller file is a copy of each page in use and this many pages more: for the free-space structure, and for a copy that
-/// is a page longer than its original.
+/// The reserve of a smaller file is a copy of each page in use and this many extra pages: for the free-space structure,
+/// and for a copy that is a page longer than its original.
 const RESERVE_SPARE_PAGES: u64 = 4;
-/// This part of the reserve, at least a page, may be lost to transactions that free a little less than they take.
+/// This part of the reserve (1/n), at least a page, may be lost to transactions that free a little less than they take.
 const RESERVE_WORN_PART: u64 = 8;
 
-/// The ends of commits that nobody sees any more are forgotten when there are so many to each that somebody does.
+/// Ends of commits without readers are dropped when there are this many for each live transaction.
 const ENDS_PER_LIVE: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) space: Space,
-    /// The newest record made: what the next one builds on.
+    /// The newest record: the next one builds on it.
     pub(crate) meta: Arc<Meta>,
     pub(crate) length_unsynced: bool,
     pub(crate) pins: Pins,
-    /// The snapshots that lived when this transaction began, ascending.
+    /// The snapshots that were alive when this transaction began, ascending.
     live: Vec<u64>,
-    /// How far readers of a transaction may look, and how long a file its record asks for, whichever is more; in pages.
+    /// Per transaction, the larger of its readers' end and the file length its record requires, in pages.
     ends: BTreeMap<u64, u64>,
-    /// Where free stretches were punched last.
+    /// Zone in which free ranges were punched last.
     punch_zone: usize,
     cannot_punch: bool,
     cannot_punch_large: bool,
     /// How the record is rewritten.
     confirmation: Confirmation,
-    /// Copies of the record that were rewritten; 2 when it is confirmed.
+    /// Number of rewritten copies of the record; it is confirmed with 2.
     confirmed: usize,
     pub(crate) freed: Freed,
     /// Pages in use when this handle made the log.
     pub(crate) log_made_at: u64,
-    /// There was no room for a log twice as long.
+    /// Maximum log length; lowered to half of a length for which there was no room.
     pub(crate) log_bytes_most: u64,
-    /// For the log.
+    /// Encoder of log records.
     pub(crate) recorder: Option<Recorder>,
     /// Memory for the next transaction.
     pub(crate) spare: Spare,
-    /// The commit before of this handle: the next one is likely to be of its kind.
+    /// The last commit of this handle: the next one is likely to be of the same kind.
     pub(crate) last: Last,
 }
 
-/// Who writes must have the second file that the record names: else a record would be made of values that nobody has synced, or values
-/// go to another file. Another process may have given the database one since it was opened here.
+/// A writer must have the second file that the record names: otherwise a record could cover unsynced values, or values
+/// could go to another file. Another process may have added the second file since the database was opened here.
 fn expect_known(shared: &Shared, large: Option<&Large>) -> Result<()> {
     let (path, problem) = match (&shared.files.large, large) {
         (None, Some(large)) => (
@@ -106,7 +106,8 @@ fn expect_known(shared: &Shared, large: Option<&Large>) -> Result<()> {
     })
 }
 
-/// A number beyond `COUNT_MAX` could be committed, but not read again. Only a damaged file comes near: half of them are never used up.
+/// A number beyond `COUNT_MAX` could be committed, but not read again. Only a damaged file comes near it: half of the
+/// numbers are never used up.
 fn expect_numbers(count: u64) -> Result<()> {
     let limit = COUNT_MAX / 2;
     if count < limit {
@@ -153,7 +154,7 @@ impl Writer {
         let pages = if shared.files.storage.resizes() {
             (len / shared.files.page_size as u64).max(meta.pages)
         } else {
-            // What lies behind is taken step by step, as if the file grew.
+            // Space after the last page is taken step by step, as if the file grew.
             meta.pages
         };
         if !shared.files.options.read_only {
@@ -168,13 +169,13 @@ impl Writer {
             if file.storage.resizes() {
                 let len = file.storage.len();
                 let len = len.map_err(|error| read_failed(LARGE_AT, error))?;
-                // Cut, and no record told of it.
+                // The file was cut without a record of it.
                 large.cut(len / shared.files.page_size as u64);
             }
         }
         let longer = pages > meta.pages;
         if longer {
-            // Left by a growth that no commit came to use.
+            // Left by a growth that was never committed.
             space.grow(pages);
         }
         Ok(Self {
@@ -194,7 +195,7 @@ impl Writer {
             recorder: None,
             spare: Spare::default(),
             last: Last::default(),
-            // Another process that is alive, or was a moment ago, may have said that it is on the medium.
+            // Another process, alive now or a moment ago, may have noted that the record is on the medium.
             confirmed: if shared.files.lock.area.durable().load(Ordering::Acquire) == durable.txn {
                 2
             } else {
@@ -203,9 +204,9 @@ impl Writer {
         })
     }
 
-    /// Makes sure that the record this process stands on is on the medium.
+    /// Ensures that the record this process builds on is on the medium.
     pub(crate) fn confirm(&mut self, shared: &Shared) -> Result<()> {
-        // After a failed write the next attempt goes on with that copy: the other one is sound.
+        // After a failed write the next attempt resumes with that copy: the other one is intact.
         let Confirmation { number, first } = self.confirmation;
         if self.confirmed == 2 {
             return Ok(());
@@ -226,7 +227,7 @@ impl Writer {
         Ok(())
     }
 
-    /// This is the newest durable record.
+    /// Sets the newest durable record.
     pub(crate) fn durable_is(&mut self, txn: u64) {
         if txn != self.space.durable[0] {
             self.freed.record();
@@ -234,19 +235,19 @@ impl Writer {
         self.space.durable_is(txn);
     }
 
-    /// The older durable state was asked for, or the newest may not be on the medium.
+    /// Whether the older durable state is kept: on request, or because the newest may not be on the medium.
     fn keeps_older(&self, shared: &Shared) -> bool {
         shared.files.options.keep_older || self.confirmed < 2
     }
 
-    /// Frees what no snapshot holds any more, a bounded step. Only for who has the turn.
+    /// Frees pages no longer held by any snapshot, in a bounded step. Caller must hold the writer lock.
     pub(crate) fn reclaim(&mut self, shared: &Shared) {
         self.reclaim_in_memory(shared);
         self.spoil(shared);
         self.note_held(shared);
     }
 
-    /// The same, and nobody learns of it.
+    /// Like `reclaim`, without effects outside this process.
     pub(crate) fn reclaim_in_memory(&mut self, shared: &Shared) {
         let durable = &self.space.durable[..=usize::from(self.keeps_older(shared))];
         self.live = shared.live();
@@ -265,15 +266,15 @@ impl Writer {
         self.take_lists(shared, LISTS_PER_COMMIT);
     }
 
-    /// Takes up to so many lists of dead ranges whose holders are gone; true when there was one.
+    /// Takes up to `lists_max` lists of dead ranges without holders; true if there was one.
     fn take_lists(&mut self, shared: &Shared, lists_max: usize) -> bool {
         let end = self.space.pages() * shared.files.page_size as u64;
         let read = |ptr: &Ptr| shared.files.page(ptr, end);
         self.space.reclaim(&self.live, lists_max, &read) > 0
     }
 
-    /// Plans and builds what a record says about space, with the pages for it. `dead` is what its transaction
-    /// freed, `txn` what it allocated so far (all of it staged).
+    /// Plans and builds the space part of a record, with the pages for it. `dead`: ranges freed by the
+    /// transaction; `txn`: its allocations so far (all staged).
     pub(crate) fn build_lists(
         &mut self,
         shared: &Shared,
@@ -288,13 +289,14 @@ impl Writer {
         self.space.build(plan, pieces, &read)
     }
 
-    /// Takes over what `build_lists` built: the record was written.
+    /// Installs the result of `build_lists` after the record was written.
     pub(crate) fn install_lists(&mut self, built: Built) {
         self.space.install(built, &self.live);
     }
 
-    /// Takes pages in one extent, beside those of the transaction if that can be, or in several. A longer file is the last resort: where
-    /// a few pages are looked for in a file of single free ones, it would grow for them again and again.
+    /// Allocates pages as one extent, adjacent to the transaction's other extents if possible, or as several. Growing
+    /// the file is the last resort: in a file with only single free pages, each request for a few pages would otherwise
+    /// grow it.
     fn alloc_pieces(
         &mut self,
         shared: &Shared,
@@ -323,7 +325,7 @@ impl Writer {
         self.take_pieces(txn, pages, pieces_max).ok_or(full)
     }
 
-    /// Takes pages that are free now, in few extents; `None`, and nothing taken, when these do not do.
+    /// Allocates currently free pages in few extents; `None`, with nothing allocated, if these do not suffice.
     fn take_pieces(
         &mut self,
         txn: &mut TxnSpace,
@@ -358,7 +360,7 @@ impl Writer {
         Some(pieces)
     }
 
-    /// Takes pages for a transaction; the file grows when it must.
+    /// Allocates pages for a transaction; grows the file if necessary.
     pub(crate) fn alloc(
         &mut self,
         shared: &Shared,
@@ -370,7 +372,7 @@ impl Writer {
         let reserve = self.reserve_with(shared, pages);
         let compacts = txn.compacts;
         let take = |space: &mut Space| {
-            // As if what is reserved were not there.
+            // The reserve counts as not available.
             if space.written_free_pages() < pages + reserve {
                 None
             } else if compacts {
@@ -384,7 +386,7 @@ impl Writer {
         let mut retries = 0;
         let page = loop {
             let mut found = take(&mut self.space);
-            // What waits on the lists comes before a longer file.
+            // Pages on the lists come before a longer file.
             while found.is_none() && may_reclaim && self.take_lists(shared, 1) {
                 found = take(&mut self.space);
             }
@@ -409,7 +411,7 @@ impl Writer {
         Ok(page)
     }
 
-    /// Takes pages that would leave less than the reserve, or that are not there: the file grows, so that both are there.
+    /// Allocates pages that are not free, or would cut into the reserve: grows the file for both.
     fn alloc_grown(
         &mut self,
         shared: &Shared,
@@ -420,13 +422,13 @@ impl Writer {
     ) -> Result<u64> {
         let tail = self.space.tail_free();
         let missing = (pages + reserve).saturating_sub(self.space.written_free_pages());
-        // From where the free end of the file begins, so that what is grown ahead stays behind.
+        // From the beginning of the free end of the file, so that space grown ahead stays behind.
         let start = self.space.pages() - tail;
         let grown = self.grow(shared, txn, pages.max(tail + missing));
         let refused = match grown {
             Ok(()) => None,
             Err(error @ (Error::DiskFull { .. } | Error::FileFull { .. })) => {
-                // What is freed from here on is to come back soon.
+                // Make freed pages available soon.
                 self.freed.ask_for_records();
                 Some(error)
             }
@@ -456,26 +458,28 @@ impl Writer {
         }
     }
 
-    /// Pages that stay free for transactions that free space.
+    /// Number of pages kept free for transactions that free space.
     pub(crate) fn reserve_pages(&self, shared: &Shared) -> u64 {
         self.reserve_with(shared, 0)
     }
 
-    /// The same once so many more pages are in use: an extent that is large beside the file takes its own share of the reserve along.
+    /// The reserve once `more` pages are in use: an extent that is large relative to the file increases the reserve.
     fn reserve_with(&self, shared: &Shared, more: u64) -> u64 {
         let in_use = self.space.pages() - self.space.free_pages();
         reserve_for(in_use + more, shared)
     }
 
-    /// Whether a transaction that has taken of the reserve gives as much as it takes, or leaves it all but whole: to delete a few rows
-    /// copies a leaf, and the copy, or a page above it, may be a page longer. An eighth of the reserve may be lost so, not more.
+    /// Checks that a transaction that used the reserve frees as many pages as it takes, or leaves the reserve nearly
+    /// whole: deleting a few rows copies a leaf, and the copy, or a page above it, may be a page longer. At most an
+    /// eighth of the reserve may be lost this way.
     pub(crate) fn check_reserve(&self, shared: &Shared, txn: &TxnSpace) -> Result<()> {
-        // The reserve that the transaction found. Its copies count as in use now, but they replace pages that it frees.
+        // The reserve at the start of the transaction. Its copies count as in use now, but they replace pages that it
+        // frees.
         let in_use = self.space.pages() - self.space.free_pages();
         let reserve = reserve_for(in_use.saturating_sub(txn.own_pages), shared);
         let free = self.space.written_free_pages();
-        // Where the file could grow nothing was taken of the reserve, even if a reserve that grows with what is in use
-        // has become larger than what is free.
+        // If the file could grow, the reserve was not used, even if a reserve that grows with the pages in use
+        // now exceeds the free pages.
         let worn = (reserve / RESERVE_WORN_PART).max(1);
         let whole = free + txn.freed_pages >= reserve.saturating_sub(worn);
         if !txn.took_reserve || free >= reserve || whole || txn.freed_pages >= txn.own_pages {
@@ -486,22 +490,22 @@ impl Writer {
         })
     }
 
-    /// A commit is done: how far its readers may look. `recorded`: the pages that its record counts, which are more where
-    /// the structure of free space describes a tail that is free.
+    /// Notes the end of a committed state for its readers. `recorded`: the page count of its record, which is larger if
+    /// the free-space structure describes a free tail.
     pub(crate) fn note_end(&mut self, txn: u64, recorded: Option<u64>) -> u64 {
         let end = self.space.end();
         self.ends.insert(txn, end.max(recorded.unwrap_or(0)));
         end
     }
 
-    /// The smallest step by which the file grows: as much as it is long, until that is the step of the options. So a small file stays
+    /// The smallest growth step: the current length, up to the step set in the options. A small file thus stays
     /// small, and the number of steps to a length grows with its logarithm.
     fn growth_bytes(&self, shared: &Shared) -> u64 {
         let file_bytes = self.space.pages() * shared.files.page_size as u64;
         shared.files.options.growth_bytes_min.min(file_bytes)
     }
 
-    /// Makes the file longer, so that it ends with `pages` free pages at least.
+    /// Grows the file so that it ends with at least `pages` free pages.
     fn grow(&mut self, shared: &Shared, txn: &TxnSpace, pages: u64) -> Result<()> {
         let page_bytes = shared.files.page_size as u64;
         let need = pages.saturating_sub(self.space.tail_free());
@@ -512,7 +516,7 @@ impl Writer {
         let (old, written) = (self.space.pages(), txn.own_pages * page_bytes);
         let most = options.growth_bytes_max.max(options.growth_bytes_min);
         let bulk = need * page_bytes >= BULK_BYTES || written >= BULK_BYTES;
-        // What a bulk write reserves costs a call and no write of zeros, and is there for nothing when it ends.
+        // Space reserved by a bulk write costs a call but no write of zeros, and is wasted when the bulk write ends.
         let part = if bulk { 16 } else { 8 };
         let step = (old * page_bytes / part).clamp(self.growth_bytes(shared), most);
         let bytes_max = shared.files.bounds.most_bytes();
@@ -545,8 +549,8 @@ impl Writer {
             to: (old + more) * page_bytes,
         });
         if how == Growth::Zeros && !self.last.lazy && !active(Bug::GrowthNotDurable) {
-            // Ahead, so that the small commits to come find written, durable space. Lazy ones need none; the first durable one
-            // after them syncs the length (invariant 2).
+            // Sync ahead, so that the small commits to come find written, durable space. Lazy commits need none; the
+            // first durable one after them syncs the length (invariant 2).
             self.sync_length(shared)?;
         }
         Ok(())
@@ -561,7 +565,7 @@ impl Writer {
         grown
     }
 
-    /// Syncs data and length. A failure poisons.
+    /// Syncs data and length. A failure poisons the handle.
     pub(crate) fn sync_length(&mut self, shared: &Shared) -> Result<()> {
         shared
             .pipeline
@@ -571,9 +575,9 @@ impl Writer {
     }
 }
 
-/// The reserve of a file with so many pages in use, those of the head among them: a quarter of them, at most what the options say. In a small file
-/// a transaction that removes something copies each page once at most, so a copy of every page, and a few for the record, are
-/// enough, whatever it removes; from [`RESERVE_PAGES_MIN`] pages on it need not be more than these.
+/// The reserve of a file with this many pages in use, including the head: a quarter of them, at most the limit in the
+/// options. In a small file a transaction that removes data copies each page at most once, so a copy of every page and
+/// a few for the record suffice; from [`RESERVE_PAGES_MIN`] pages on it need not exceed that number.
 fn reserve_for(in_use: u64, shared: &Shared) -> u64 {
     let content = in_use.saturating_sub(first_page(shared.files.page_size));
     let small = (content + RESERVE_SPARE_PAGES).min(RESERVE_PAGES_MIN);

@@ -1,4 +1,4 @@
-//! What a flush writes: a record with two barriers, or blocks of the log with one.
+//! Execution of a flush: a record with two barriers, or log blocks with one.
 
 use super::Until;
 use super::{Chosen, ChosenLog, ChosenRecord, Pipeline, Recorded, unpark};
@@ -18,7 +18,7 @@ use std::thread::Thread;
 use std::time::Instant;
 
 impl Pipeline {
-    /// One flush, by its leader. Returns whom to wake, too, which is the leader's: all of them would only wait for the lock under it.
+    /// One flush, by its leader. Also returns the threads to wake; under the lock they would only block on it.
     pub(super) fn flush(
         &self,
         files: &Files,
@@ -30,7 +30,8 @@ impl Pipeline {
             Chosen::Record(chosen) => self.write(files, chosen),
             Chosen::Log(chosen) => self.append(files, chosen),
         };
-        // Nothing is acknowledged in a file that nobody will find. It is as if the process had been killed behind the last barrier.
+        // Acknowledge nothing in a file that cannot be found at its path. The effect is that of a kill after the last
+        // barrier.
         let done = done.and_then(|()| self.check_moved(files, Look::Full));
         if let Err(error) = done {
             if !matches!(error, Error::FileMoved { .. }) {
@@ -69,7 +70,7 @@ impl Pipeline {
         (woken, Ok(()))
     }
 
-    /// Flushes while somebody waits; returns whom to wake at last.
+    /// Flushes while threads wait; returns the last ones to wake.
     pub(crate) fn lead(&self, files: &Files, versions: &Versions) -> Vec<Thread> {
         loop {
             let mut stages = self.stages();
@@ -77,13 +78,13 @@ impl Pipeline {
                 return Vec::new();
             }
             let Some(chosen) = self.begin(files, &mut stages, Until::Kept) else {
-                // Each of those who wait finds out what to do about that, with its own patience.
+                // Each waiter decides for itself, with its own patience.
                 stages.on_duty = false;
                 return stages.take_all();
             };
             drop(stages);
             Metrics::add(&self.metrics.flushes_standing, 1);
-            // The error is remembered, and met by all whom it concerns.
+            // The error is stored, and every affected thread meets it.
             let (woken, _) = self.flush(files, versions, chosen);
             if !self.stages().on_duty {
                 return woken;
@@ -92,7 +93,7 @@ impl Pipeline {
         }
     }
 
-    /// The flush under way has failed, and the handle is poisoned: nobody flushes any more. Returns whom to wake.
+    /// The flush has failed and the handle is poisoned: no thread flushes any more. Returns the threads to wake.
     fn broken(&self, files: &Files) -> Vec<Thread> {
         let mut stages = self.stages();
         stages.flushing = None;
@@ -104,7 +105,7 @@ impl Pipeline {
         woken
     }
 
-    /// A record, with the barriers before and after it.
+    /// Writes a record, with a barrier before and after it.
     fn write(&self, files: &Files, chosen: &ChosenRecord) -> Result<()> {
         if let Some(observer) = files.observer() {
             observer.flush_began(chosen.record.txn);
@@ -127,7 +128,7 @@ impl Pipeline {
         self.sync(files, Phase::SyncMeta, false)
     }
 
-    /// Blocks of the log, with a barrier for these alone.
+    /// Writes log blocks, with one barrier for these alone.
     fn append(&self, files: &Files, ChosenLog { appended, .. }: &ChosenLog) -> Result<()> {
         let (at, bytes) = appended.blocks();
         Metrics::add(&self.metrics.syncs, 1);
@@ -140,7 +141,7 @@ impl Pipeline {
                 files.storage.write_durably(at, &bytes)
             }
         });
-        // What the blocks hold after a failure is unknown.
+        // After a failure the content of the blocks is unknown.
         written.map_err(|source| Error::Io {
             what: "write to the log".into(),
             at,
@@ -150,7 +151,7 @@ impl Pipeline {
         files.check_poison()
     }
 
-    /// A barrier. What was written before it is on the medium when it ends well; when not, nothing is known.
+    /// A barrier. On success all earlier writes are on the medium; on failure nothing is known.
     fn sync(&self, files: &Files, phase: Phase, length: bool) -> Result<()> {
         let number = self.syncs_begun.fetch_add(1, Ordering::SeqCst) + 1;
         if phase == Phase::SyncMeta {
@@ -181,8 +182,8 @@ impl Pipeline {
     }
 }
 
-/// Dropped when a storage or a logger of the program's own panics inside a flush: what has reached the medium is unknown then, as after an
-/// error, and those who wait would wait for ever.
+/// Dropped if a user-supplied storage or logger panics inside a flush. As after an error it is unknown which writes
+/// reached the medium, and the waiters would wait for ever.
 struct Unwound<'a>(&'a Pipeline, &'a Files);
 
 impl Drop for Unwound<'_> {
@@ -193,7 +194,7 @@ impl Drop for Unwound<'_> {
     }
 }
 
-/// Both copies, in the pair that does not hold the newest durable record. `block` is the first one.
+/// Writes both copies to the pair that does not hold the newest durable record. `block` is the first copy.
 pub(crate) fn write_record(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
     for copy in [0, 1] {
         let second;
@@ -207,8 +208,8 @@ pub(crate) fn write_record(storage: &dyn Storage, record: &Meta, block: &[u8]) -
             second = record.encode(at);
             &second
         };
-        // What the block holds after a failure is unknown, and a later sync may make it count. (Even a full disk is no
-        // ordinary error here.)
+        // After a failure the content of the block is unknown, and a later sync may make it count. (Even a full disk is
+        // fatal here.)
         let failed = |source| Error::Io {
             what: "write of a meta block".into(),
             at,

@@ -1,35 +1,37 @@
-//! The standing leader: a thread that leads one flush after the other while many wait.
+//! The standing leader: a thread that leads consecutive flushes while many threads wait.
 //!
-//! Whoever waits for a commit leads the flush when nobody does, and at its end wakes another one to lead the next. Until that one
-//! runs the medium is idle: 20 to 40 us where the processors are busy with those whose commits have just become durable, a third of a flush
-//! of the log. So where `STANDING_FROM` or more are left waiting when a flush ends, a thread of the library takes over, that begins the next flush as
-//! soon as it has woken whom the last one was for, until nobody waits any more. InnoDB's log writer is such a thread; this one is on duty only
-//! under load: one or two threads never meet it. It begins with the first such flush and ends with the handle.
+//! Without it, a waiting thread leads the flush and at its end wakes another to lead the next. Until that thread runs
+//! the medium is idle: 20 to 40 us when the processors are busy with the threads just woken, a third of a log flush. If
+//! `STANDING_FROM` or more threads still wait when a flush ends, a library thread takes over. It starts the next flush
+//! as soon as it has woken the threads of the last one, until none waits. InnoDB's log writer is such a thread; this
+//! one is on duty only under load: one or two threads never meet it. It starts with the first such flush and ends with
+//! the handle.
 //!
 //! Invariants
-//! 1. Where the standing leader is on duty (`Stages::on_duty`) nobody else begins a flush. It goes off duty under the lock, and either nobody
-//!    waits then, or all who wait are woken.
-//! 2. Before it wakes the last ones whom it flushed for, it lets go of the handle, so that these may close it. (Who finds out by itself, or
-//!    leaves before, may be faster: then the file is closed by this thread, a moment later.)
+//! 1. While the standing leader is on duty (`Stages::on_duty`) no other thread begins a flush. It goes off duty under
+//!    the lock, and then either no thread waits or all waiters are woken.
+//! 2. The thread drops its reference to the handle before it wakes the last waiters, so that they can close the handle.
+//!    (A waiter that notices durability by itself, or gives up, may be faster; this thread then closes the file a
+//!    moment later.)
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
 
-/// So many that wait when a flush ends are worth waking the thread for. With two threads that commit one waits at most.
+/// Waiters left at the end of a flush that justify waking the thread. With two committing threads at most one waits.
 pub(super) const STANDING_FROM: usize = 2;
 
-/// The thread, if there is one yet.
+/// The leader thread, started on demand.
 #[derive(Debug, Default)]
 pub(crate) struct StandingLeader {
     thread: OnceLock<Thread>,
     wanted: AtomicBool,
-    /// Somebody starts it, or has: there is one at most.
+    /// Set by the thread that starts it: at most one is started.
     started: AtomicBool,
 }
 
 impl StandingLeader {
-    /// Whether there is one; where not, one is wanted from now on.
+    /// Whether the thread exists; if not, requests one.
     pub(super) fn is_there(&self) -> bool {
         let is_there = self.thread.get().is_some();
         if !is_there {
@@ -38,15 +40,15 @@ impl StandingLeader {
         is_there
     }
 
-    /// Wakes it, if there is one: to lead, or to end where the handle is gone.
+    /// Wakes the thread, if it exists, to lead or to end with the handle.
     pub(crate) fn call(&self) {
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
     }
 
-    /// Begins the thread, if one is wanted. Where the system gives none everything stays as it is, and the next one tries again. `lead` flushes
-    /// for a handle while somebody waits, and returns whom to wake at last.
+    /// Starts the thread if one is requested. If the system refuses, nothing changes and the next request tries again.
+    /// `lead` flushes for a handle while threads wait, and returns the last ones to wake.
     #[inline]
     pub(crate) fn start_if_wanted<T: Send + Sync + 'static>(
         &self,

@@ -1,5 +1,5 @@
-//! What the stages of a commit decide: the weak record that a lazy commit leaves, the commit that the next flush takes, and who is woken
-//! by it. All of it under the lock of the pipeline; nothing here waits or writes.
+//! Decisions of the commit pipeline: the weak record of a lazy commit, the commit of the next flush, and the threads to
+//! wake. All of it runs under the lock of the pipeline; nothing here waits or writes to the file.
 
 use super::leader::{STANDING_FROM, StandingLeader};
 use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting};
@@ -14,13 +14,13 @@ use std::thread::Thread;
 use tidalite_base::get_u64;
 
 impl Stages {
-    /// Everything is durable.
+    /// Everything is durable: resets the counters of unsynced data.
     pub(super) fn settle(&mut self) {
         self.unsynced_bytes = 0;
         self.unsynced_since = None;
     }
 
-    /// The newest commit of which this holds.
+    /// The newest commit that meets the condition.
     pub(super) fn reached(&self, wanted: Until) -> u64 {
         let recorded = if self.on_medium { self.durable.txn } else { 0 };
         match wanted {
@@ -29,7 +29,7 @@ impl Stages {
         }
     }
 
-    /// Writes the weak record of a commit to the lock area: not over the newest one.
+    /// Writes the weak record of a commit to the lock area, not over the newest weak record.
     pub(super) fn set_weak(&mut self, files: &Files, commit: &Meta) {
         let slot = match self.weak {
             Some(weak) if !active(Bug::WeakInOneSlot) => 1 - weak.slot,
@@ -114,7 +114,7 @@ impl Stages {
         })
     }
 
-    /// A record is on the medium.
+    /// Updates the state after a record has reached the medium.
     pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenRecord) -> Arc<Recorded> {
         self.durable = chosen.record;
         self.durable_checksum = chosen.checksum;
@@ -136,7 +136,7 @@ impl Stages {
         chosen.commit
     }
 
-    /// Blocks of the log are on the medium.
+    /// Updates the state after log blocks have reached the medium.
     pub(super) fn appended(&mut self, files: &Files, chosen: ChosenLog) -> Arc<Recorded> {
         let ChosenLog { commit, appended } = chosen;
         let txn = commit.txn();
@@ -145,7 +145,7 @@ impl Stages {
         }
         self.logged = txn;
         if self.weak.is_none_or(|weak| weak.txn < txn) {
-            // By this the other processes find it.
+            // Other processes find the commit by its weak record.
             self.set_weak(files, &commit.record);
             if let Some(observer) = files.observer() {
                 observer.weak(txn);
@@ -154,7 +154,7 @@ impl Stages {
         commit
     }
 
-    /// A sync begins now: it reaches the data of the newest commit.
+    /// A sync begins: it covers the data of the newest commit.
     pub(super) fn cover(&mut self) {
         self.covered.clone_from(&self.tip);
     }
@@ -163,7 +163,7 @@ impl Stages {
         self.reached(one.wanted) >= one.txn
     }
 
-    /// Whether the standing leader is to lead the next flush, now that one has ended.
+    /// Whether the standing leader leads the next flush, after one has ended.
     pub(super) fn goes_on(&self, leader: &StandingLeader) -> bool {
         let waits = |one: &&Waiting| !self.is_reached(one);
         let left = self.waiting.iter().filter(waits).count();
@@ -173,8 +173,8 @@ impl Stages {
         }
     }
 
-    /// Who waits for what is so now, and one more to lead the next flush unless the standing leader does: they are to be woken. The leader is the
-    /// first.
+    /// Removes the threads to wake: a leader for the next flush, unless the standing leader leads, followed by the
+    /// waiters whose condition is met.
     pub(super) fn take_reached(&mut self) -> Vec<Thread> {
         let (done, waiting) = std::mem::take(&mut self.waiting)
             .into_iter()
@@ -186,7 +186,7 @@ impl Stages {
         leader.into_iter().chain(done).collect()
     }
 
-    /// All who wait.
+    /// Removes all waiters.
     pub(super) fn take_all(&mut self) -> Vec<Thread> {
         let all = std::mem::take(&mut self.waiting);
         all.into_iter().map(|one| one.thread).collect()

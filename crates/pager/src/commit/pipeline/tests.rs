@@ -1,4 +1,4 @@
-//! Who sleeps until a commit is durable is woken by whoever makes it so.
+//! A thread that waits for a commit is woken by the thread or handle that makes it durable.
 
 use super::{Flushing, Until, Waited};
 use crate::commit::files::Files;
@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What nobody waits for on any machine.
+/// Longer than any of these waits on any machine.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A thread that waits for a commit, and tells how that ended. Not joined: it may sleep for ever.
+/// Starts a thread that waits for a commit and reports the result. Not joined: it may sleep for ever.
 fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
     let (tell, told) = channel();
     let inner = Arc::clone(&pager.inner);
@@ -24,8 +24,8 @@ fn waiting_for(pager: &Pager, txn: u64) -> Receiver<Waited> {
     told
 }
 
-/// A flush of this handle is under way and two threads wait. It ends, and before the next one of this handle begins another handle has
-/// the turn, and makes the first of the two commits durable.
+/// A flush of this handle is under way and two threads wait. It ends; before the next flush another handle takes
+/// the writer lock and makes the first of the two commits durable.
 #[test]
 fn what_another_handle_made_durable_wakes_who_waits() {
     tidalite_testkit::watch();
@@ -54,12 +54,12 @@ fn what_another_handle_made_durable_wakes_who_waits() {
         thread::yield_now();
     }
     pipeline.stages().flushing = None;
-    // As another handle leaves it.
+    // The file as another handle leaves it.
     found.durable.txn = first;
     found.meta.txn = first;
     let state = State::of_meta(&found.meta, pager.inner.files.page_size);
     pipeline.reset(&found, &Arc::new(state), true);
     assert_eq!(one.recv_timeout(LONG), Ok(Waited::Durable));
-    // Nobody else is there to lead for the second.
+    // No other thread can lead for the second.
     assert_eq!(other.recv_timeout(LONG), Ok(Waited::NeedsTurn));
 }

@@ -1,23 +1,23 @@
-//! Where the log is, and how long it and what goes to it may be.
+//! Location of the log, and limits on its size and on logged commits.
 
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 
-/// The log is so long at least, unless the options allow less ...
+/// Minimum length of the log, unless the options allow less ...
 pub(crate) const BYTES_MIN: u64 = 2 << 20;
-/// ... and at most this part of the file.
+/// ... and the maximum as a part of the file (1/n).
 pub(crate) const PART_OF_FILE: u64 = 2;
-/// A log is never longer: it is read whole.
+/// Maximum length of the log, which is read as a whole.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
-/// A commit that changes more of the file does not go to the log: what two barriers cost is little beside the rest of it, and the log would be
-/// full after a few of them.
+/// Maximum bytes of pages changed by a logged commit. For larger commits a second barrier costs little in comparison,
+/// and a few of them would fill the log.
 pub(crate) const COMMIT_PAGE_BYTES_MAX: u64 = 256 << 10;
-/// The record of a commit in the log is no longer.
+/// Maximum length of the log record of a commit.
 pub(crate) const COMMIT_BYTES_MAX: usize = 32 << 10;
-/// Pages that one log leads to, in bytes: what opening may need.
+/// Maximum bytes of pages that one log can rebuild: memory that opening may need.
 pub(crate) const REPLAY_BYTES_MAX: u64 = 64 << 20;
 
-/// Where the log is: pages of the file.
+/// The pages of the file that hold the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Area {
     pub(crate) at: u64,

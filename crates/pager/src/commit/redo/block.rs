@@ -1,4 +1,4 @@
-//! Blocks of the log: what one flush appends, each block once or twice.
+//! Blocks of the log. One flush appends one or more blocks, each stored once or twice.
 //!
 //! ```text
 //! 0        32         40         48      52       54     56
@@ -6,10 +6,11 @@
 //! | 32 B   | u64      | u64      | u32   | u16    | u16  |                      |
 //! ```
 //!
-//! The header's owner is the number of the block, counted from 0; its flags say how often the block stands side by side, 1 or 2. Its
-//! birth is the newest commit of the flush. `sequence` and `checksum` name the durable record on which the log stands
-//! (`meta::checksum_of`); a block that names another one is of an older log in the same place. `first` and `blocks`: the blocks of the
-//! same flush. `used`: bytes of payload. The payloads of a flush, joined, are records of commits.
+//! The header's owner is the number of the block, counted from 0; its flags give the number of adjacent copies, 1 or 2;
+//! its birth is the newest commit of the flush. `sequence` and `checksum` name the durable record on which the log
+//! stands (`meta::checksum_of`); a block that names another record belongs to an older log in the same place. `first`
+//! and `blocks`: the first block and the number of blocks of the flush. `used`: bytes of payload. The joined payloads
+//! of a flush are commit records.
 
 use super::area::Area;
 use crate::format::header::{HEADER_BYTES, Header, seal_block};
@@ -34,12 +35,12 @@ pub(crate) struct Stand {
     pub(crate) checksum: u64,
 }
 
-/// Where in the log a flush goes, or was found.
+/// Position of a flush in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The number of its first block.
     pub(crate) number: u32,
-    /// Which block of the area that is.
+    /// The index of that block in the area.
     pub(crate) position: u64,
 }
 
@@ -48,7 +49,7 @@ pub(super) fn blocks_for(payload: usize) -> u64 {
     payload.div_ceil(PAYLOAD_BYTES) as u64
 }
 
-/// The blocks of a flush, as they are to be written from `place` on.
+/// The blocks of a flush, encoded for `place`.
 pub(super) fn encode(
     payload: &[u8],
     (area, place, stand): (&Area, Place, Stand),
@@ -80,7 +81,7 @@ pub(super) fn encode(
     bytes
 }
 
-/// A block that was found.
+/// A block read from the log.
 struct Found<'a> {
     number: u64,
     copies: u8,
@@ -90,12 +91,12 @@ struct Found<'a> {
     payload: &'a [u8],
 }
 
-/// The block at a position of the log, if it is a whole one that stands on this record.
+/// The block at a position of the log, if it is intact and stands on this record.
 fn block<'a>(log: &'a [u8], area: &Area, position: u64, stand: Stand) -> Option<Found<'a>> {
     block_if(log, area, position, |found| found == stand)
 }
 
-/// The block at a position of the log, if it is a whole one and stands on a record that is `wanted`.
+/// The block at a position of the log, if it is intact and stands on a record that is `wanted`.
 fn block_if<'a>(
     log: &'a [u8],
     area: &Area,
@@ -124,13 +125,13 @@ fn block_if<'a>(
     })
 }
 
-/// A flush that was found whole.
+/// A flush read completely.
 pub(super) struct Flush {
     pub(super) payload: Vec<u8>,
     pub(super) next: Place,
 }
 
-/// The flush at a place in `log`, the bytes of the area; `None` when a block of it is missing in all its copies.
+/// The flush at a place in `log`, the bytes of the area; `None` if all copies of one of its blocks are missing.
 pub(super) fn flush(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<Flush> {
     // A flush of no blocks would be followed by itself.
     let wanted = |found: &Found<'_>| {
@@ -157,14 +158,15 @@ pub(super) fn flush(log: &[u8], area: &Area, place: Place, stand: Stand) -> Opti
     })
 }
 
-/// The newest commit that a block of the log tells of.
+/// The newest commit named by a block of the log.
 pub(super) fn newest(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
     let blocks = positions.filter_map(|position| block(log, area, position, stand));
     blocks.map(|found| found.newest).max()
 }
 
-/// The newest commit in blocks that stand on a later record than this one. A log begins only when its record is durable, so there was one.
+/// The newest commit in blocks that stand on a later record than this one. Such a record existed: a log begins only
+/// when its record is durable.
 pub(super) fn newest_of_later(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
     let is_later = |found: Stand| found.sequence > stand.sequence;
@@ -172,8 +174,8 @@ pub(super) fn newest_of_later(log: &[u8], area: &Area, stand: Stand) -> Option<T
     blocks.map(|found| found.newest).max()
 }
 
-/// The newest commit of a flush behind the one at `place`, which is missing. A flush is begun only after the barrier of the one before has
-/// succeeded, so the missing one was durable.
+/// The newest commit of a flush after the one at `place`, which is missing. The missing flush was durable, since a
+/// flush begins only after the barrier of the previous one has succeeded.
 pub(super) fn newest_behind(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<TxnId> {
     let positions = place.position..(log.len() / BLOCK_BYTES) as u64;
     let blocks = positions.filter_map(|position| block(log, area, position, stand));
@@ -209,7 +211,7 @@ mod tests {
             }
             let found = flush(&log, &AREA, Place::default(), STAND);
             let position = found.as_ref().map(|found| found.next.position);
-            // Of fewer blocks than there are it is cut short, which the records in it tell; of more some are missing.
+            // With fewer blocks the flush is truncated, which the records in it reveal; with more, some are missing.
             let expected = Some(u64::from(blocks)).filter(|blocks| (1..=2).contains(blocks));
             assert_eq!(position, expected, "{blocks} blocks");
             if blocks == 2 {

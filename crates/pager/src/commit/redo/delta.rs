@@ -1,39 +1,41 @@
-//! A page as what differs from another one, which is mostly the page that it is a changed copy of.
+//! A page encoded as its difference from another one, usually the page of which it is a changed copy.
 //!
 //! ```text
-//! step:  literal length | literal bytes | copied length | where from, relative to where the step before would go on
-//!        varint         |               | varint        | zigzag varint (not there when nothing is copied)
+//! step:  literal length | literal bytes | copied length | copy source, relative to the end of the previous step's copy
+//!        varint         |               | varint        | zigzag varint (absent when nothing is copied)
 //! ```
 //!
-//! Steps until the page is full. An entry put into a slotted page moves the slots behind it, and a record moves whole lists: so
-//! copies may come from anywhere in the base. They are looked for where the step before would go on, a few bytes beside that, at the place
-//! that they have in the new page, and with a table of the base only then. Nothing is compressed: this is to fit a commit into a block,
-//! in a quarter of a microsecond a page.
+//! Steps follow until the page is full. An entry inserted into a slotted page moves the slots behind it, and a record
+//! moves whole lists; copies may therefore come from anywhere in the base. The encoder looks for a copy at or shortly
+//! after the continuation of the previous step, then at the same offset as in the new page, then a few bytes beside
+//! the continuation, and only then through a table of the base. Nothing is compressed: the aim is to fit a commit into
+//! a block, in a quarter of a microsecond a page.
 //!
 //! Invariants
-//! 1. What `decode` makes of the base and the steps of `Encoder::encode` is the new page, for any two pages of one length; whatever else is given to `decode`, it ends, reads
-//!    nothing outside and gives `None` or a page of the length asked for.
+//! 1. For any two pages of one length, `decode` restores the new page from the base and the output of
+//!    `Encoder::encode`. For any other input `decode` terminates, reads nothing out of bounds and returns `None` or a
+//!    page of the requested length.
 
 use tidalite_base::limits::PAGE_SIZE_MAX;
 
-/// So many bytes are compared at once.
+/// Number of bytes compared at once.
 const LINE: usize = 64;
-/// Shorter copies are not worth their step.
+/// Minimum length of a copy; a shorter one is not worth its step.
 const COPY_MIN: usize = 8;
-/// Places of the table of what is where in the base.
+/// Size of the hash table of the base, in bits.
 const TABLE_BITS: u32 = 10;
-/// Every so many bytes of the base are in the table.
+/// Distance of the base positions entered in the table, in bytes.
 const STRIDE: usize = 8;
-/// A change that is longer than this is looked for elsewhere.
+/// Search distance, in bytes, for the end of a change; longer changes are found through the table.
 const FIELD_BYTES: usize = 48;
-/// Nothing is there.
+/// Empty table entry.
 const NOWHERE: u16 = u16::MAX;
 const _: () = assert!(PAGE_SIZE_MAX / STRIDE < NOWHERE as usize);
 
-/// Makes steps; what it needs for that is kept from page to page.
+/// Encodes pages as steps; its memory is reused from page to page.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    /// Where eight bytes of this hash were seen last in the base, counted in eights.
+    /// For each hash of eight bytes, its last position in the base, in units of eight bytes.
     table: Box<[u16; 1 << TABLE_BITS]>,
 }
 
@@ -49,7 +51,7 @@ fn place(word: u64) -> usize {
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - TABLE_BITS)) as usize
 }
 
-/// Without a branch for each word, so that it is done in wide registers.
+/// Compares without a branch for each word, so that it is compiled to wide registers.
 fn are_same(a: &[u8; LINE], b: &[u8; LINE]) -> bool {
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
     let differs = words.fold(0, |differs, (a, b)| {
@@ -58,7 +60,7 @@ fn are_same(a: &[u8; LINE], b: &[u8; LINE]) -> bool {
     differs == 0
 }
 
-/// How many bytes both begin with.
+/// Length of the common prefix.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let lines = a.as_chunks::<LINE>().0.iter().zip(b.as_chunks::<LINE>().0);
     let mut same = LINE * lines.take_while(|(a, b)| are_same(a, b)).count();
@@ -99,19 +101,20 @@ impl Encoder {
         }
     }
 
-    /// Where in the base a copy of these bytes may begin.
+    /// A position in the base where a copy of these bytes may begin.
     fn look_up(&self, bytes: &[u8]) -> Option<usize> {
         let word = u64::from_le_bytes(*bytes.first_chunk()?);
         let found = self.table[place(word)];
         (found != NOWHERE).then_some(usize::from(found) * STRIDE)
     }
 
-    /// Appends what makes `new` of `base`, a page of the same length.
+    /// Appends the steps that turn `base` into `new`, a page of the same length.
     pub(super) fn encode(&mut self, new: &[u8], base: &[u8], out: &mut Vec<u8>) {
         assert_eq!(new.len(), base.len(), "a page and its base");
-        // Up to where it is known that nothing is where it is expected.
+        // Up to `barren`, no copy exists at the expected position.
         let (mut knows_base, mut barren) = (false, 0);
-        // The literal begins at `from`; `at` of the new page is expected at `here` of the base; a step goes on from `next`.
+        // The literal begins at `from`; byte `at` of the new page is expected at `here` of the base; a step continues
+        // from `next`.
         let (mut from, mut at, mut here, mut next) = (0, 0, 0usize, 0usize);
         while at < new.len() {
             let (mut copied, mut source) = (0, here);
@@ -120,7 +123,7 @@ impl Encoder {
                 copied = common(&new[at..], expected);
                 let whole = at + copied == new.len();
                 if copied < COPY_MIN && !(whole && copied > 0) {
-                    // A field was changed, as a rule, and what follows is where it was.
+                    // Usually a field has changed, and the following bytes are where they were.
                     if let Some(skipped) = resumes(&new[at..], expected) {
                         (at, here) = (at + skipped, here + skipped);
                         continue;
@@ -145,7 +148,7 @@ impl Encoder {
                     (at, here) = (at + 1, here + 1);
                     continue;
                 }
-                // The table knows every eighth byte: what is before may be the same as well.
+                // The table holds every eighth byte: the bytes before may match as well.
                 while at > from && source > 0 && new[at - 1] == base[source - 1] {
                     (at, source, copied) = (at - 1, source - 1, copied + 1);
                 }
@@ -166,18 +169,19 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Whether both have eight bytes in common here.
+/// Whether both have the same eight bytes here.
 fn meet(a: (&[u8], usize), b: (&[u8], usize)) -> bool {
     word(a.0, a.1).is_some_and(|word_of_a| word(b.0, b.1) == Some(word_of_a))
 }
 
-/// How many bytes further on both have eight in common again, if that is near.
+/// Number of bytes until both again have eight bytes in common, if fewer than `FIELD_BYTES`.
 fn resumes(a: &[u8], b: &[u8]) -> Option<usize> {
     (1..FIELD_BYTES).find(|by| meet((a, *by), (b, *by)))
 }
 
-/// The same where something has moved, and where in the base that is. What is put in or taken out moves what follows by a few bytes; where that
-/// ends, as the slots of a page do before its entries, the rest is at the place that it had.
+/// Like `resumes`, for moved bytes; also returns their position in the base. An insertion or removal moves the
+/// following bytes by a few bytes; where the moved region ends, as the slots of a page do before its entries, the rest
+/// is at its old offset.
 fn moved((new, at): (&[u8], usize), (base, here): (&[u8], usize)) -> Option<(usize, usize)> {
     if at != here {
         let home = |by: &usize| meet((new, at + by), (base, at + by));
@@ -213,7 +217,7 @@ fn take<'a>(bytes: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// The page that `steps` make of `base`; `None` when they do not make one of its length.
+/// The page encoded by `steps` on `base`; `None` if they do not yield a page of its length.
 pub(super) fn decode(mut steps: &[u8], base: &[u8]) -> Option<Vec<u8>> {
     let (mut page, mut next) = (Vec::with_capacity(base.len()), 0usize);
     while page.len() < base.len() {
@@ -273,7 +277,7 @@ mod tests {
         assert!(round_trip(&few, &[0; 4096]) < 60);
     }
 
-    /// What an insert does to a page of slots that grow from its beginning and entries that grow from its end, and a removal to a list.
+    /// An insert into a page whose slots grow from the beginning and entries from the end, and a removal from a list.
     #[test]
     fn what_has_moved_is_copied() {
         let base = Random(2).bytes(4096);
@@ -292,7 +296,8 @@ mod tests {
         );
     }
 
-    /// A slot is put in among slots whose values look alike, and its entry before those that are there: what follows each is where it was.
+    /// Inserts a slot among slots with similar values, and its entry before the existing entries; the bytes behind each
+    /// stay in place.
     #[test]
     fn what_stays_behind_what_has_moved_is_copied() {
         let mut base = vec![0; 4096];

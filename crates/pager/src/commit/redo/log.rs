@@ -1,4 +1,4 @@
-//! The log that is being written, and what a commit gives it.
+//! The log being written, and the entries that commits add to it.
 
 use super::area::{Area, COMMIT_BYTES_MAX, REPLAY_BYTES_MAX};
 use super::block::{self, Place, Stand};
@@ -8,15 +8,15 @@ use crate::format::meta::Meta;
 use std::sync::Arc;
 use tidalite_base::TxnId;
 
-/// A log that is being written.
+/// A log being written.
 #[derive(Debug)]
 pub(crate) struct Log {
     area: Area,
     stand: Stand,
     next: Place,
-    /// The newest commit that is in it or waits to be.
+    /// The newest commit that is in the log or waits for it.
     top: u64,
-    /// Bytes of the pages that it leads to.
+    /// Bytes of the pages that a replay of the log rebuilds.
     replay_bytes: u64,
     waiting: Vec<Waiting>,
 }
@@ -30,7 +30,7 @@ struct Waiting {
     twice: bool,
 }
 
-/// What a flush is to write: the blocks are made of it without the lock that the log is under.
+/// Input of a flush: its blocks are encoded from this without holding the lock of the log.
 pub(crate) struct Appended {
     area: Area,
     stand: Stand,
@@ -43,7 +43,7 @@ pub(crate) struct Appended {
 }
 
 impl Appended {
-    /// The blocks, and where in the file they go.
+    /// The blocks, and their address in the file.
     pub(crate) fn blocks(&self) -> (u64, Vec<u8>) {
         let at = self.area.at + self.place.position * BLOCK_BYTES as u64;
         let place = (&self.area, self.place, self.stand);
@@ -53,7 +53,8 @@ impl Appended {
 }
 
 impl Log {
-    /// The log that begins with a durable record; `None` when that names no place. `older`: the log before, whose commits may be newer.
+    /// The log that begins with a durable record; `None` if the record names no place. `older`: the previous log, whose
+    /// commits may be newer.
     pub(crate) fn begin(
         record: &Meta,
         checksum: u64,
@@ -80,22 +81,23 @@ impl Log {
         Some(log)
     }
 
-    /// Whether a commit on top of this one may go to the log.
+    /// Whether a commit on top of `base` may go to the log.
     pub(crate) fn takes(&self, base: u64) -> bool {
         self.top == base && self.replay_bytes < REPLAY_BYTES_MAX / 2
     }
 
-    /// A record of this commit is being written, and the log will stand on that: commits on top of this one may go to it, although some before are
-    /// not in it. They wait until the record is durable, since one flush goes on at a time.
+    /// The record of this commit is being written, and the log will stand on it: commits on top of it may go to the log
+    /// although some earlier commits are not in the log. They wait until the record is durable, since one flush runs at
+    /// a time.
     pub(crate) fn go_on_from(&mut self, txn: u64) {
         if self.top < txn {
             self.top = txn;
-            // Commits that wait are in the record: the log that begins with it leaves them out.
+            // Waiting commits are covered by the record: the log that begins with it omits them.
             self.replay_bytes = 0;
         }
     }
 
-    /// A commit that goes to the log with the next flush; not if another one came between.
+    /// Queues a commit for the next flush, unless another commit came between.
     pub(crate) fn push(&mut self, base: u64, entry: Entry) {
         if self.top == base {
             self.top = entry.txn;
@@ -109,7 +111,8 @@ impl Log {
         }
     }
 
-    /// The blocks that make all commits up to `tip` durable; `None` when some of them are not in the log, or when it is full.
+    /// The blocks that make all commits up to `tip` durable; `None` if some of these are not in the log, or if the log
+    /// is full.
     pub(crate) fn flush(&self, tip: u64) -> Option<Appended> {
         if self.waiting.last().is_none_or(|last| last.txn != tip) {
             return None;
@@ -139,14 +142,14 @@ impl Log {
         })
     }
 
-    /// What `flush` gave is on the medium; `tip` is what it was asked for.
+    /// The result of `flush` is on the medium; `tip` is the argument of that call.
     pub(crate) fn flushed(&mut self, appended: &Appended, tip: u64) {
         self.next = appended.next;
         self.waiting.retain(|waiting| waiting.txn > tip);
     }
 }
 
-/// What the log gets of a commit.
+/// The log entry of a commit.
 #[derive(Debug)]
 pub(crate) struct Entry {
     txn: u64,
@@ -156,13 +159,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Bytes of the blocks that it fills by itself.
+    /// Bytes of the blocks that the entry fills alone.
     pub(crate) fn bytes_written(&self) -> u64 {
         let blocks = block::blocks_for(self.bytes.len()) * (1 + u64::from(self.twice));
         blocks * BLOCK_BYTES as u64
     }
 
-    /// Of a commit with the first of these records on top of the one with the second; `None` when it is too much for the log.
+    /// The entry of a commit: `records` are its meta record and the one of the commit below. `None` if it is too large
+    /// for the log.
     pub(crate) fn of<'a>(
         records: (&Arc<Meta>, &Arc<Meta>),
         pages: impl ExactSizeIterator<Item = PageOf<'a>>,

@@ -1,29 +1,33 @@
-//! The log: small durable commits with one barrier.
+//! The redo log: small durable commits with one barrier.
 //!
 //! ```text
-//! delta    a page as what differs from another one
-//! record   what the log holds of a commit
-//! block    blocks of the log, each once or twice
-//! replay   what is found in the log at opening; making it a durable record
+//! delta    a page stored as the difference from another one
+//! record   the log record of a commit
+//! block    blocks of the log, each stored once or twice
+//! replay   reading the log at opening, and making its end a durable record
 //! ```
 //!
-//! The pages of such a commit are written as those of a lazy one: to the system's cache, and no sync follows. What a power cut would take
-//! is kept in the log: the meta record and, for each page, what differs from the page that it was copied from. One write of a few
-//! blocks side by side, with one barrier that covers nothing else, makes a commit durable, or all that wait. When the log is full, and
-//! at the end, an ordinary flush of two barriers makes a record, and the log begins anew.
+//! The pages of such a commit are written like those of a lazy commit, to the system's cache without a sync. Data that
+//! a power cut would lose is kept in the log: the meta record and, for each page, its difference from the page it was
+//! copied from. One write of a few adjacent blocks, with one barrier that covers nothing else, makes all waiting
+//! commits durable. When the log is full, and at close, an ordinary flush of two barriers writes a record, and the log
+//! starts over.
 //!
-//! Physical redo logging after a fuzzy checkpoint, as in J. Gray and A. Reuter, "Transaction Processing" (1993), chapters 9 to 11; since pages
-//! are copied on write, the checkpoint is a state that nobody writes to, and nothing need be undone.
+//! This is physical redo logging after a fuzzy checkpoint, as in J. Gray and A. Reuter, "Transaction Processing"
+//! (1993), chapters 9 to 11. Since pages are copied on write, the checkpoint is an immutable state, and no undo is
+//! needed.
 //!
 //! Invariants
-//! 1. The log stands on the newest durable record, which names its place and which its blocks name; it is written only when that record
-//!    is known to be on the medium, by the handle that put it there, and while no other handle has had the turn.
+//! 1. The log stands on the newest durable record. The record names the location of the log, and the log blocks name
+//!    the record. The log is written only when the record is known to be on the medium, by the handle that put it
+//!    there, and while no other handle has taken the writer lock.
 //! 2. It holds all commits from that record up to the newest acknowledged one, without a gap.
-//! 3. Blocks are only appended: one that was acknowledged is not written again before a newer record is durable.
-//! 4. A page of a record in the log differs from one of the state that the commit before it left. What the durable record shows is not
-//!    written over (`Writer::live`), so from it and the log every later state can be made anew, whatever became of the pages
-//!    that were written.
-//! 5. Each block of a `Durable` commit stands there twice: no single damaged block undoes it. That of a `OneFlush` commit once.
+//! 3. Blocks are only appended: an acknowledged block is not overwritten before a newer record is durable.
+//! 4. A page in a log record is a difference from a page of the state left by the previous commit. Pages visible to the
+//!    durable record are not overwritten (`Writer::live`). Every later state can therefore be rebuilt from the durable
+//!    record and the log, whether or not the pages themselves reached the medium.
+//! 5. Each block of a `Durable` commit is stored twice: no single damaged block undoes it. A block of a `OneFlush`
+//!    commit is stored once.
 
 pub(crate) mod area;
 mod block;

@@ -1,12 +1,12 @@
-//! What the log holds of a commit: its meta record and its pages, each as what differs from what was there before.
+//! The log record of a commit: its meta record and its pages, each as the difference from its previous content.
 //!
 //! ```text
-//! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | page as a difference | ...
+//! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | difference | ...
 //! ```
 //!
-//! `bytes` counts what follows it. The meta record is stored as a block whose sequence number, standing and confirmations are 0 and whose
-//! address is 0, as what differs from that of the commit before. A page differs from page `base` as the commit before left it;
-//! 0: from a page of zeros. Page numbers ascend.
+//! `bytes` counts the bytes that follow it. The meta record is stored as a block with sequence number, standing,
+//! confirmations and address 0, as the difference from the block of the previous commit. A page is a difference from
+//! page `base` as the previous commit left it; 0: from a page of zeros. Page numbers ascend.
 
 use super::delta;
 use super::delta::Encoder;
@@ -19,12 +19,12 @@ use tidalite_base::{Corrupt, get_u32, get_u64};
 /// A page of a commit.
 pub(crate) struct PageOf<'a> {
     pub(crate) page: u64,
-    /// What it was copied from.
+    /// The page from which it was copied.
     pub(crate) base: Option<(u64, &'a [u8])>,
     pub(crate) bytes: &'a [u8],
 }
 
-/// A meta record without what depends on when and where it is written.
+/// A meta record without the fields that depend on when and where it is written.
 pub(super) fn image(meta: &Meta) -> Vec<u8> {
     let mut block = vec![0; BLOCK_BYTES];
     let unconfirmed;
@@ -42,7 +42,7 @@ pub(super) fn image(meta: &Meta) -> Vec<u8> {
     block
 }
 
-/// Appends the length, which is known when the rest is there.
+/// Appends a length-prefixed part; the length is filled in afterwards.
 fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -51,17 +51,17 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-/// Makes records; what it needs for that is kept from one to the next.
+/// Encodes records; its memory is reused from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     steps: Encoder,
-    /// The newest meta record, and its image: the next commit is on top of it, as a rule.
+    /// The newest meta record and its image: the next commit is usually on top of it.
     last: Option<(Arc<Meta>, Vec<u8>)>,
     zeros: Vec<u8>,
 }
 
 impl Recorder {
-    /// The record of a commit on top of `before`; `None` as soon as it is known to be longer than this.
+    /// The record of a commit on top of `before`; `None` as soon as it is known to exceed `bytes_max`.
     pub(super) fn encode<'a>(
         &mut self,
         (meta, before): (&Arc<Meta>, &Arc<Meta>),
@@ -97,7 +97,7 @@ impl Recorder {
     }
 }
 
-/// A page as a record tells of it.
+/// A changed page as stored in a record.
 #[derive(Debug)]
 pub(super) struct Changed<'a> {
     pub(super) page: u64,
@@ -105,14 +105,14 @@ pub(super) struct Changed<'a> {
     pub(super) steps: &'a [u8],
 }
 
-/// A record as it was found.
+/// A decoded record.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) meta: Meta,
     pub(super) pages: Vec<Changed<'a>>,
 }
 
-/// Takes fields from the front.
+/// Reads fields from the front.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -142,7 +142,7 @@ pub(super) fn damaged(found: &str, expected: &str) -> crate::Error {
     Corrupt::new("record in the log", 0, found, expected).into()
 }
 
-/// Takes the next record from the front of `bytes`; `before`: the meta record of the commit that it stands on.
+/// Decodes the next record from the front of `bytes`; `before`: the meta record of the previous commit.
 pub(super) fn decode<'a>(bytes: &mut &'a [u8], before: &Meta) -> Result<Record<'a>> {
     let mut all = Reader(bytes);
     let mut own = Reader(all.part()?);

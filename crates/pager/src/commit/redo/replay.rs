@@ -1,9 +1,10 @@
-//! What the log holds at opening, and making a durable record of it.
+//! Reading the log at opening, and making its end a durable record.
 //!
 //! Invariants
-//! 1. Nothing is written before everything is known; `settle` writes pages that the durable record does not show, then, synced before
-//!    and after, the record of the newest commit over the other pair. A crash in between finds the same log again.
-//! 2. A page whose base is damaged comes out with a wrong checksum: whoever reads it is told.
+//! 1. Nothing is written before the whole log is decoded. `settle` then writes pages that the durable record does not
+//!    show, syncs, writes the record of the newest commit over the other pair, and syncs again. After a crash in
+//!    between, opening finds the same log again.
+//! 2. A page whose base is damaged gets a wrong checksum, and its readers get an error.
 
 use super::area::{Area, BYTES_MAX, REPLAY_BYTES_MAX};
 use super::block::{Place, Stand, flush, newest, newest_behind, newest_of_later};
@@ -23,25 +24,25 @@ use tidalite_base::TxnId;
 pub(crate) struct Replayed {
     /// Its meta record.
     pub(crate) meta: Meta,
-    /// Pages by number, as they are to be.
+    /// Final content of pages, by number.
     pub(crate) pages: BTreeMap<u64, Vec<u8>>,
     pub(crate) commits: u64,
 }
 
-/// What `read` found.
+/// Result of `read`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logged {
     pub(crate) replayed: Option<Replayed>,
-    /// The log has a hole: the newest commit of the flushes behind it.
+    /// If the log has a hole: the newest commit of the flushes after it.
     pub(crate) lost: Option<TxnId>,
-    /// The newest commit in blocks that stand on a later record than the one given.
+    /// The newest commit in blocks that stand on a later record than the given one.
     pub(crate) newer: Option<TxnId>,
 }
 
-/// Reads the log that stands on a durable record, if there are commits beyond `known` in it.
+/// Reads the log that stands on a durable record, if it has commits newer than `known`.
 ///
 /// # Errors
-/// `Io`; `Corrupt` when blocks with right checksums hold what no writer would have written.
+/// `Io`; `Corrupt` when blocks with valid checksums have content that no writer would write.
 pub(crate) fn read(
     storage: &dyn Storage,
     page_size: usize,
@@ -79,7 +80,8 @@ pub(crate) fn read(
         pages: BTreeMap::new(),
         commits: 0,
     };
-    // What commits needed is there: growth is synced before they are written. A little more if a power cut took it.
+    // The file has the length that the commits need, since growth is synced before they are written. Allow for a little
+    // more, which a power cut may have removed.
     let len = storage.len().map_err(|error| read_failed(0, error))?;
     let pages_max = (len + REPLAY_BYTES_MAX) / page_size as u64;
     let mut place = Place::default();
@@ -143,7 +145,7 @@ impl Replayed {
     }
 }
 
-/// Writes what was replayed to the file and makes it the newest durable record, which it returns.
+/// Writes the replayed pages to the file and makes the replayed state the newest durable record, which it returns.
 ///
 /// # Errors
 /// `DiskFull`, `Io`.
@@ -194,7 +196,7 @@ mod tests {
     use crate::storage::MemoryStorage;
     use std::sync::Arc;
 
-    /// No more pages are made than a log may lead to, however many one record tells of.
+    /// No more pages are created than a log may rebuild, however many one record lists.
     #[test]
     #[cfg_attr(miri, ignore = "64 MiB of pages, byte for byte")]
     fn a_record_of_too_many_pages_ends_where_it_is_too_much() {

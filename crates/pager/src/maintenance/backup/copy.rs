@@ -1,9 +1,9 @@
-//! Writing a backup: the pages of one version, or those written since an older one, as a stream.
+//! Writing a backup as a stream: the pages of one version, or the pages written since an older one.
 //!
-//! The backup is physical: what it copies are pages, whatever they hold, so it knows nothing of the structures above.
-//! While a version is pinned or held none of its pages is written again; so of two pinned versions the pages that the
-//! newer uses and the older does not are exactly those written since, and no pointer has to be followed. The same holds for the
-//! second file.
+//! The backup is physical: it copies pages regardless of their content and needs no knowledge of the structures above.
+//! While a version is pinned or held, none of its pages is rewritten. Of two pinned versions, the pages used only by
+//! the newer one are therefore exactly the pages written since, and no pointer has to be followed. This also holds for
+//! the second file.
 
 use super::format::{BackupInfo, OnMoved, PART_BYTES, file_head, head};
 use crate::error::{Error, Result};
@@ -19,10 +19,10 @@ use crate::txn::snapshot::Snapshot;
 use std::io::Write;
 use tidalite_base::{TxnId, checksum, put_u64};
 
-/// How often a version that is durable and the newest is looked for.
+/// Maximum number of attempts to find a version that is durable and the newest.
 const ATTEMPTS: u32 = 100;
 
-/// A version that is held, with its record.
+/// A held version, with its record.
 struct Version {
     snapshot: Snapshot,
     meta: Meta,
@@ -68,7 +68,7 @@ impl Pager {
             if attempt == ATTEMPTS {
                 break;
             }
-            // What has no record gets one first; and what others committed is seen.
+            // Write a record for the newest commit if it has none; this also shows commits of others.
             drop(snapshot);
             let txn = self.begin_write()?;
             let app = txn.app().to_vec();
@@ -81,7 +81,8 @@ impl Pager {
         })
     }
 
-    /// An image has the identity and the pins of its file: two of those that name one second file would write to each other's values.
+    /// Fails if there is a second file. An image has the identity and the pins of its file; two such files that name
+    /// one second file would overwrite each other's values.
     fn in_one_file(&self) -> Result<()> {
         match &self.inner.files.large {
             None => Ok(()),
@@ -93,7 +94,7 @@ impl Pager {
         }
     }
 
-    /// Which pages the version uses. `held`: count what only older versions use, too.
+    /// The pages used by the version. `held`: include pages used only by older versions.
     fn pages_of(&self, version: &Version, held: bool) -> Result<Used> {
         let meta = &version.meta;
         let page_size = self.page_size();
@@ -108,7 +109,7 @@ impl Pager {
             }
         });
         if let Some(redo) = meta.redo {
-            // What the log holds is of newer versions.
+            // The log holds newer versions.
             let to = redo.page.saturating_add(redo.pages).min(meta.pages);
             used[redo.page.min(to) as usize..to as usize].fill(false);
         }
@@ -141,12 +142,12 @@ impl Pager {
         Ok(used)
     }
 
-    /// Writes a backup of a version to a stream: the newest one, or a pin; whole, or what was written since another
-    /// pin. Writers go on meanwhile.
+    /// Writes a backup of a version to a stream: the newest version or a pin; in full, or only pages written since
+    /// another pin. Writers continue meanwhile.
     ///
     /// # Errors
-    /// `NoPin`, `Io`; what `moved` returns; damage in the free-space structure. The pages themselves are not looked
-    /// at: check the file first, or what was restored.
+    /// `NoPin`, `Io`; errors of `moved`; damage in the free-space structure. The pages themselves are not
+    /// verified: check the file before, or the restored file.
     pub fn backup(
         &self,
         pin: Option<&str>,
@@ -208,15 +209,15 @@ impl Pager {
         })
     }
 
-    /// Writes the file as it is, front to back, to a stream: a database with the same pages at the same places and the
-    /// same pins and the same identity; free pages become zeros. Writers go on meanwhile.
+    /// Writes the file front to back to a stream: a database with the same pages at the same places, the
+    /// same pins and the same identity; free pages become zeros. Writers continue meanwhile.
     ///
     /// # Errors
     /// As for `backup`.
     pub fn copy_image(&self, out: &mut dyn Write, moved: &mut OnMoved<'_>) -> Result<u64> {
         self.in_one_file()?;
         let version = self.version(None)?;
-        // What pins hold must stay until it is copied.
+        // Pages held by pins must stay until they are copied.
         let mut held = Vec::new();
         for pin in version.snapshot.pins()? {
             held.extend(self.begin_read_at(&pin.name)?);
@@ -224,7 +225,7 @@ impl Pager {
         let wanted = self.pages_of(&version, true)?.first;
         let page_size = self.page_size();
         let total = wanted.len() as u64 * page_size as u64;
-        // Pinned records carry the file's identity, so the copy has the same.
+        // Pinned records carry the file's identity, so the copy must have the same.
         let mut first = file_head(&version.meta, self.uuid(), page_size);
         first.resize(first_page(page_size) as usize * page_size, 0);
         out.write_all(&first).map_err(written(0))?;
@@ -251,7 +252,7 @@ impl Pager {
         Ok(total)
     }
 
-    /// Bytes of the file as they stand, not verified; `None` when they do not all lie in it.
+    /// Bytes of the file, not verified; `None` if part of the range lies outside it.
     ///
     /// # Errors
     /// `Io`.
@@ -317,7 +318,7 @@ fn no_pin(name: &str) -> Error {
     }
 }
 
-/// The next stretch of wanted pages from `at` on.
+/// The next run of wanted pages from `at` on.
 fn next_run(wanted: &[bool], at: usize, most: u64) -> Option<(usize, usize)> {
     let from = at + wanted[at..].iter().position(|wanted| *wanted)?;
     let most = most.max(1) as usize;

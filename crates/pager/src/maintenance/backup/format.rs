@@ -1,12 +1,13 @@
-//! The bytes of a backup, and the head of the file that is made of it.
+//! The format of a backup, and the head of a restored file.
 //!
 //! ```text
 //! head   0         16        20          24     40    48         56      64             72            4168
 //!        | magic   | version | page size | uuid | txn | base txn | pages | second pages | meta record | checksum |
 //!        | 16 B    | u32     | u32       | 16 B | u64 | u64      | u64   | u64          | 4096 B      | u64      |
-//! part   | address u64 | bytes u64 | checksum u64 | bytes, at most 1 MiB                 |   any number, ascending; those of
+//! part   | address u64 | bytes u64 | checksum u64 | bytes, at most 1 MiB                 |   any number, ascending;
+//! parts of
 //!        the second file, whose addresses begin at 2^62, behind all others
-//! end    | 0           | 0         | checksum u64: of the checksums of all parts, in order |
+//! end    | 0           | 0         | checksum u64: over the checksums of all parts, in order |
 //! ```
 
 use crate::error::Result;
@@ -21,10 +22,10 @@ pub(super) const LARGE_PAGES_AT: usize = 64;
 pub(super) const RECORD_AT: usize = 72;
 pub(super) const SUM_AT: usize = RECORD_AT + BLOCK_BYTES;
 pub(super) const HEAD_LEN: usize = SUM_AT + 8;
-/// Bytes of a part at most.
+/// Maximum bytes of a part.
 pub(super) const PART_BYTES: u64 = 1 << 20;
 
-/// What a backup holds.
+/// Content of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupInfo {
@@ -36,7 +37,7 @@ pub struct BackupInfo {
     pub bytes: u64,
 }
 
-/// Called with the bytes moved last, those moved in all, and those that will be; an error ends the operation.
+/// Called with the bytes moved last, moved so far, and expected in total; an error ends the operation.
 pub type OnMoved<'f> = dyn FnMut(u64, u64, u64) -> Result<()> + 'f;
 
 pub(super) fn head(meta: &Meta, base_txn: u64, page_size: u32, second_pages: u64) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Backups: pages as a stream, and a file made of such streams.
+//! Backups: pages as a stream, and restored files.
 
 mod copy;
 mod format;

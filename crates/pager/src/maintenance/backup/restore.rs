@@ -1,8 +1,9 @@
-//! The file that is made of a full backup and its increments, with its second file where they have one.
+//! Restoring a file, and its second file if any, from a full backup and its increments.
 //!
-//! 1. The first file gets its name when all is there and synced; before, it has another one. When anything goes wrong both are removed; a
-//!    process that is killed leaves that other name, and a second file that belongs to no database.
-//! 2. Both have an identity of their own: the second one belongs to the new first one, and to no other.
+//! 1. The first file gets its final name once everything is written and synced; before, it has a temporary one. After
+//!    an error both files are removed; a killed process leaves the temporary file, and a second file that belongs to no
+//!    database.
+//! 2. Both get new identities: the second file belongs to the new first one, and to no other.
 
 use super::format::{
     BackupInfo, HEAD_LEN, LARGE_PAGES_AT, MAGIC, OnMoved, PART_BYTES, RECORD_AT, SUM_AT, VERSION,
@@ -26,7 +27,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64};
 
-/// A backup's head, read.
+/// The decoded head of a backup.
 struct Container {
     page_size: u64,
     txn: u64,
@@ -36,16 +37,16 @@ struct Container {
     meta: Meta,
 }
 
-/// One backup of the chain, and how far it has been read.
+/// One backup of the chain, and the current position in it.
 struct Source<'s> {
     from: &'s mut dyn Read,
-    /// How errors name it.
+    /// Its name in errors.
     what: String,
     at: u64,
 }
 
 impl Source<'_> {
-    /// What is wrong with it at a byte of its own.
+    /// A damage error at a byte of this backup.
     fn damaged(&self, at: u64, found: impl Display, expected: impl Display) -> Error {
         Corrupt::new(self.what.clone(), at, found, expected).into()
     }
@@ -78,7 +79,7 @@ impl Source<'_> {
 
 fn read_head(from: &mut Source<'_>) -> Result<Container> {
     let mut head = vec![0u8; HEAD_LEN];
-    // What is no backup need not be as long as a head.
+    // Other files may be shorter than a head.
     let (magic, rest) = head.split_at_mut(MAGIC.len());
     from.read_exact(magic)?;
     if magic[..] != MAGIC {
@@ -146,13 +147,13 @@ fn read_head(from: &mut Source<'_>) -> Result<Container> {
     })
 }
 
-/// Makes a file of a full backup and the increments that follow it, in order. The file has an identity of its own and
-/// no pins. It must not exist; when anything is wrong it is removed. Where the backup has large values in a second file, that is
-/// made too, with the name given for it, or with `-large` behind that of the first.
+/// Creates a file from a full backup and the increments that follow it, in order. The file gets a new identity and
+/// no pins. It must not exist; on an error it is removed. If the backup has large values in a second file, that file is
+/// created too, with the given name, or with `-large` appended to the name of the first.
 ///
 /// # Errors
-/// `BackupOrder` when one does not build on the one before; `Corrupt` when one is damaged or cut off; `Open`, `Io`,
-/// `DiskFull` from the new file.
+/// `BackupOrder` if a backup does not build on the previous one; `Corrupt` if one is damaged or truncated; `Open`,
+/// `Io`, `DiskFull` from the new file.
 pub fn restore(
     chain: &mut dyn Iterator<Item = Result<Box<dyn Read + '_>>>,
     path: &Path,
@@ -183,7 +184,7 @@ pub fn restore(
         }
         give_name(&temporary, path).map_err(failed)?;
         if let Err(error) = sync_name(path) {
-            // Without the second file, which goes too, it would be half a database.
+            // Without the second file, which is removed too, it would be half a database.
             drop(std::fs::remove_file(path));
             return Err(failed(error));
         }
@@ -199,10 +200,10 @@ pub fn restore(
     restored
 }
 
-/// The files that are being made.
+/// The files being created.
 struct Files {
     first: File,
-    /// Made when there is something for it.
+    /// Created when the first data for it arrives.
     second: Option<File>,
     second_path: PathBuf,
 }
@@ -225,7 +226,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// `named`: the file that it is for.
+/// `named`: the final path, for errors.
 fn create(path: &Path, named: &Path) -> Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -322,7 +323,7 @@ fn fill(
     Ok((info, uuid))
 }
 
-/// What is wrong with the file that was made, at the place of a pointer.
+/// A damage error in the restored file, at the place of a pointer.
 fn restored(ptr: &Ptr, found: impl Display, expected: &str) -> Error {
     Corrupt::new("restored file", ptr.addr, found, expected).into()
 }
@@ -400,7 +401,7 @@ fn page_of(file: &File, page_size: usize, ptr: &Ptr) -> Result<PageRef<'static>>
     Ok(PageRef::Owned(bytes.into()))
 }
 
-/// The record with true pointers to its pins and clock: a pinned record knows only their places.
+/// The record with complete pointers to its pins and clock: a pinned record has only their places.
 fn placed(file: &File, meta: &Meta) -> Result<Meta> {
     let mut meta = meta.clone();
     for ptr in [&mut meta.pins, &mut meta.clock] {
@@ -419,11 +420,11 @@ fn placed(file: &File, meta: &Meta) -> Result<Meta> {
     Ok(meta)
 }
 
-/// A restored file has no old versions: its pins lead nowhere.
+/// Removes the pins: a restored file has no old versions.
 fn drop_pins(path: &Path, second: Option<&Path>, uuid: [u8; 16]) -> Result<()> {
     let options = crate::Options {
         mode: crate::OpenMode::Open,
-        // Also on a network file system, where nothing else is opened.
+        // Needed on a network file system, which allows only exclusive opening.
         exclusive: true,
         large_values_path: second.map(Path::to_owned),
         ..Default::default()

@@ -1,4 +1,4 @@
-//! What the structures reach, beside what the free space says: a page is in use, free, or waits to become free.
+//! Comparison of the reached pages with the free space: a page is in use, free, or waits to become free.
 
 use super::{Check, PageSet};
 use crate::format::layout::{first_page, is_large_page};
@@ -7,7 +7,7 @@ use crate::space::large::Large;
 use std::collections::BTreeMap;
 
 impl Check {
-    /// Compares what was claimed of the second file with what the free space says of it.
+    /// Compares the claimed pages of the second file with its free space.
     pub(super) fn compare_large(&mut self, which: &str, free: &PageSet, pages: u64, held: &[Dead]) {
         let first = Large::first_number(self.page_size as usize);
         let mut waits = PageSet::new(pages);
@@ -40,7 +40,7 @@ impl Check {
         }
     }
 
-    /// What the free space says of each page: 0 used, 1 free, 2 waits.
+    /// State of each page according to the free space: 0 used, 1 free, 2 waits.
     pub(super) fn states(&mut self, free: &PageSet, held: &[Dead], which: &str) -> Vec<u8> {
         let mut state: Vec<u8> = (0..self.pages)
             .map(|page| u8::from(free.has(page)))
@@ -61,7 +61,7 @@ impl Check {
     }
 
     pub(super) fn compare(&mut self, which: &str, state: &[u8]) {
-        // Neighbours with the same problem are one problem.
+        // Adjacent pages with one kind of problem are reported together.
         let mut runs: BTreeMap<u64, (u64, &str)> = BTreeMap::new();
         let mut last: Option<(u64, &str)> = None;
         for page in first_page(self.page_size as usize)..self.pages {

@@ -1,4 +1,4 @@
-//! The heads of both files, as they stand.
+//! Check of the heads of both files.
 
 use super::Check;
 use crate::error::Error;
@@ -7,20 +7,20 @@ use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock;
 use std::time::Duration;
 
-/// The head is read again so often while it looks damaged, after pauses that grow by this.
+/// Number of reads of the head while it looks damaged, with pauses that grow by `HEAD_PAUSE`.
 const HEAD_ATTEMPTS: u32 = 4;
 const HEAD_PAUSE: Duration = Duration::from_millis(10);
 
-/// The next step for a damaged block of the head.
+/// Repair note for a damaged block of the head.
 const HEALED: &str =
     "the next handle that opens the file for writing rewrites it from a whole copy";
-/// Begins the note on a block that a crash leaves.
+/// Beginning of the note on a block torn by a crash.
 const INTERRUPTED: &str = "left by an unfinished commit, and rewritten by the next handle that opens the file for writing";
 
-/// What the heads of both files look like.
+/// State of the heads of both files.
 #[derive(Default)]
 struct Heads {
-    /// Damage that is beyond repair from a copy.
+    /// Damage without an intact copy.
     problems: Vec<String>,
     /// Damage that the next writer repairs.
     healable: Vec<String>,
@@ -35,12 +35,12 @@ impl Heads {
 }
 
 impl Check {
-    /// The head as it stands, and what opening found missing. Returns the notes and the number of problems that a writer heals. A commit
-    /// that is being written looks like damage, but it does not last.
+    /// Checks the head, and commits found missing at opening. Returns the notes and the number of problems that a
+    /// writer heals. A commit being written looks like damage, but not for long.
     pub(super) fn check_head(&mut self) -> (Vec<String>, u64) {
         let mut heads = self.heads();
         if !heads.is_sound() {
-            // A handle that only reads cannot keep the writers of other processes away.
+            // A read-only handle cannot keep writers of other processes away.
             let turn = self.pager.inner.turn();
             heads = self.heads();
             drop(turn);
@@ -56,7 +56,7 @@ impl Check {
             let gone_on = self.captured.meta.txn > lost.found.0;
             match self.pager.inner.files.options.read_only && !gone_on {
                 true => heads.problems.push(lost.to_string()),
-                // Somebody has accepted the loss, and opened the file for writing.
+                // A handle accepted the loss and opened the file for writing.
                 false => heads
                     .notes
                     .push(format!("accepted when it was opened: {lost}")),
@@ -69,22 +69,24 @@ impl Check {
         (heads.notes, healable)
     }
 
-    /// Whether somebody has committed since the check began.
+    /// Whether there was a commit since the check began.
     fn written_since(&self) -> bool {
         let blocks = MetaBlocks::load(&*self.pager.inner.files.storage, &self.pager.uuid());
         let newest = blocks.newest();
         newest.is_ok_and(|(newest, _)| newest.sequence != self.captured.meta.sequence)
     }
 
-    /// Tells damage from the traces of a crash.
+    /// Separates damage from the traces of a crash.
     ///
-    /// A crash inside a commit leaves the blocks of one pair of meta records in any state, and any state of one pair is healed at the next
-    /// open for writing. The pair may be the one with the newest record: the power may go when one copy of a new record is whole and the
-    /// other is not. So a torn block is no problem by itself; damage of a single block looks the same, and undoes nothing either. Problems are
-    /// only these: traces in both pairs, a block that cannot be read at all, and what a handle sees again that has healed the file at open.
+    /// A crash during a commit leaves the blocks of one pair of meta records in any state, and the next open for
+    /// writing heals any state of one pair. It may be the pair with the newest record: power may fail when one copy of
+    /// a new record is complete and the other is not. A torn block alone is therefore not a problem; damage of a single
+    /// block looks alike, and loses no commit either. Only these are problems: traces in both pairs, an unreadable
+    /// block, and damage seen by a handle that has healed the file at open.
     ///
-    /// No crash damages the superblocks and the head of the second file: they are synced before a record relies on them, and written again
-    /// only to heal a copy that was damaged before. (A second file that no record names yet may be torn.)
+    /// A crash never damages the superblocks and the head of the second file: they are synced before a record relies on
+    /// them, and rewritten only to heal a copy that was already damaged. (A second file that no record names yet may be
+    /// torn.)
     fn heads(&self) -> Heads {
         let mut heads = Heads::default();
         let storage = self.pager.inner.files.storage.clone();

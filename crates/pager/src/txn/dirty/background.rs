@@ -1,18 +1,21 @@
-//! A thread that writes leaves of a large transaction in place of the one that changes them, and asks the system to begin to write them
-//! to the medium. Where pages lie here and there each is a request of its own, the queue of the disk is full soon, and who asks for more
-//! waits: for half of the time of such a commit, while there was work to do (decisions 0022, 0025).
+//! A thread that writes leaves of a large transaction on behalf of the transaction's thread, and asks the system to
+//! start writing them to the medium. Scattered pages are separate requests and soon fill the queue of the disk; a
+//! thread that submits more then blocks: for half of the time of such a commit, while there was work to do (decisions
+//! 0022, 0025).
 //!
 //! ```text
-//! transaction ──pages, sealed──> [write, ask] [write, ask] ...      what was handed over is written in this order
-//!      └── settle: waits until all of it is in the file
+//! transaction ──pages, sealed──> [write, ask] [write, ask] ...      pages are written in the order of hand-over
+//!      └── settle: waits until all of them are in the file
 //! ```
 //!
 //! Invariants
-//! 1. Between `write` and `settle` nobody else writes to the file within pages of the transaction: what was given up meanwhile may be
-//!    given to somebody else, and what is late would lie over it. So who writes there himself settles first.
-//! 2. What fails shows at `settle`, once; whoever is told gives the thread up and takes nothing that it was given for written.
-//! 3. It ends with its transaction: dropping it waits for the pages that it has in hand and leaves the rest, and nothing is left
-//!    where the transaction has settled. It holds the file, and with it the lock that says who has it open.
+//! 1. Between `write` and `settle` no other thread writes to the file within pages of the transaction: a page freed
+//!    meanwhile may be reallocated, and a late write would overwrite its new content. Other code that writes there must
+//!    settle first.
+//! 2. A failure is reported by `settle`, once; the caller then abandons the thread and treats none of its pages as
+//!    written.
+//! 3. The thread ends with its transaction: dropping it waits for the pages in progress and discards the rest; none are
+//!    left if the transaction has settled. It holds the file, and with it the lock that marks the file as open.
 
 use super::write_out::{Handing, write_pages};
 use crate::error::{Error, Result};
@@ -24,23 +27,23 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// So much is written before the system is asked to begin with it: longer pieces leave the disk without work while they are
-/// written, shorter ones cut what lies side by side (decision 0025).
+/// Bytes written before the system is asked to start writing them to the medium: longer pieces leave the disk idle
+/// meanwhile, shorter ones split adjacent pages (decision 0025).
 const PIECE_BYTES: usize = 256 << 10;
 
 type Pages = Vec<(u64, Arc<[u8]>)>;
 
 enum Piece {
     Write(Pages),
-    /// It is written, and lies here.
+    /// A range that is written and should go to the medium.
     Ask(u64, u64),
 }
 
 #[derive(Debug, Default)]
 struct Writes {
-    /// Handed over and not in the file.
+    /// Pieces handed over and not yet in the file.
     left: usize,
-    /// Calls that wrote, since somebody settled.
+    /// Write calls since the last `settle`.
     calls: u64,
     failed: Option<Error>,
     /// The thread has ended.
@@ -50,7 +53,7 @@ struct Writes {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Pieces that it is not through with.
+    /// Pieces not yet completed.
     ahead: AtomicUsize,
     writes: Mutex<Writes>,
     written: Condvar,
@@ -76,7 +79,7 @@ impl Shared {
                 storage.write_back(first * bytes, (last - first + 1) * bytes);
             }
         }
-        // Nobody shares a page that is changed from now on.
+        // Release the shared pages before the transaction changes them.
         drop(pages);
         let mut writes = self.writes();
         writes.left -= 1;
@@ -86,7 +89,7 @@ impl Shared {
     }
 }
 
-/// Says that the thread has ended, whatever it ended by.
+/// Reports the end of the thread, whatever the cause.
 struct Ending(Arc<Shared>);
 
 impl Drop for Ending {
@@ -96,7 +99,7 @@ impl Drop for Ending {
     }
 }
 
-/// The thread.
+/// The background thread.
 #[derive(Debug)]
 pub(crate) struct Beside {
     pieces: Option<Sender<Piece>>,
@@ -105,7 +108,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Begins it where there is work for it: `None` when the storage has no use for it, or there is one processor alone.
+    /// Starts it if useful: `None` if the storage does not need it, or there is only one processor.
     pub(crate) fn if_useful(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let cores = || thread::available_parallelism().map_or(1, NonZero::get);
         if !storage.writes_back() || cores() < 2 {
@@ -114,7 +117,7 @@ impl Beside {
         Self::begin(storage, page_size)
     }
 
-    /// Begins it; `None` when the system gives no thread.
+    /// Starts it; `None` if the system refuses a thread.
     fn begin(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let (sender, pieces) = channel::<Piece>();
         let (storage, shared) = (Arc::clone(storage), Arc::<Shared>::default());
@@ -139,7 +142,7 @@ impl Beside {
         })
     }
 
-    /// It is through with everything, so the disk is about to have nothing to do.
+    /// True if it has completed everything, so that the disk is about to become idle.
     pub(crate) fn is_idle(&self) -> bool {
         self.shared.ahead.load(Ordering::Relaxed) == 0
     }
@@ -147,26 +150,26 @@ impl Beside {
     fn send(&self, piece: Piece) {
         self.shared.ahead.fetch_add(1, Ordering::Relaxed);
         if let Some(pieces) = &self.pieces {
-            // Where nobody takes it, `settle` finds that it was not written.
+            // If the thread is gone, `settle` reports that the piece was not written.
             drop(pieces.send(piece));
         }
     }
 
-    /// Writes pages, all of them sealed, and begins to bring them to the medium.
+    /// Writes sealed pages, and starts their write-back to the medium.
     pub(crate) fn write(&self, pages: Pages) {
         self.shared.writes().left += 1;
         self.send(Piece::Write(pages));
     }
 
-    /// Begins to bring to the medium what is written here.
+    /// Starts the write-back of a range that is already written.
     pub(crate) fn write_back(&self, at: u64, len: u64) {
         self.send(Piece::Ask(at, len));
     }
 
-    /// Waits until everything that was handed over is in the file. Returns the calls that wrote it, since the last time.
+    /// Waits until all pages handed over are in the file. Returns the number of write calls since the last `settle`.
     ///
     /// # Errors
-    /// The system's, of what it wrote since the last time.
+    /// I/O errors of writes since the last `settle`.
     pub(crate) fn settle(&self) -> Result<u64> {
         let mut writes = self.shared.writes();
         while writes.left > 0 && !writes.gone {
@@ -183,7 +186,7 @@ impl Beside {
         Ok(std::mem::take(&mut writes.calls))
     }
 
-    /// In a process that was forked meanwhile there is no such thread, and nothing to wait for.
+    /// Abandons the thread in a forked process, in which it does not exist.
     pub(crate) fn leave(mut self) {
         std::mem::forget((self.pieces.take(), self.thread.take()));
     }
@@ -193,7 +196,7 @@ impl Drop for Beside {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.pieces = None;
-        // What it had to say was said when its transaction settled.
+        // Its errors were reported when the transaction settled.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }
@@ -208,7 +211,7 @@ mod tests {
 
     const PAGE: usize = 4096;
 
-    /// Knows what was asked for, writes late, and fails or panics where it is told to.
+    /// Records the requests, writes late, and fails or panics on demand.
     #[derive(Default)]
     struct Late {
         memory: MemoryStorage,
@@ -267,7 +270,7 @@ mod tests {
         for round in 1..50u8 {
             beside.write(vec![(9, page(round)), (8, page(round)), (40, page(round))]);
             beside.write(vec![(9, page(round | 0x80))]);
-            // Two stretches and one.
+            // Two ranges and one.
             assert_eq!(beside.settle().unwrap(), 3);
             let mut bytes = vec![0; 2 * PAGE];
             late.read_at(8 * PAGE as u64, &mut bytes).unwrap();

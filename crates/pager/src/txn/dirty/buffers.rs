@@ -1,11 +1,11 @@
-//! The bytes of pages in memory.
+//! Page buffers in memory.
 
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, checksum};
 
-/// A page of zeros, in a buffer that is unused if there is one.
+/// A page of zeros, in a recycled buffer if there is one.
 pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
     if let Some(mut buffer) = buffer
         && let Some(bytes) = Arc::get_mut(&mut buffer)
@@ -16,7 +16,7 @@ pub(crate) fn zeroed(buffer: Option<Arc<[u8]>>, page_size: usize) -> Arc<[u8]> {
     std::iter::repeat_n(0, page_size).collect()
 }
 
-/// The bytes of a page, in a buffer that is unused if there is one.
+/// A copy of a page, in a recycled buffer if there is one.
 pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
     if let Some(mut buffer) = buffer
         && let Some(bytes) = Arc::get_mut(&mut buffer)
@@ -28,7 +28,7 @@ pub(crate) fn filled(buffer: Option<Arc<[u8]>>, page: &[u8]) -> Arc<[u8]> {
     Arc::from(page)
 }
 
-/// A page that was written early.
+/// Reads a page that was written early.
 pub(crate) fn read_back(
     storage: &dyn Storage,
     at: u64,

@@ -1,11 +1,12 @@
-//! Pages that are added whole and will hardly be changed again: those of bulk loads. They are written while they are in the processor's
-//! cache, many side by side, and the system is asked to begin to write them to the medium: the sync of the commit then finds little
-//! left to do (decisions 0020, 0204).
+//! Pages that are added whole and rarely changed again: the pages of bulk loads. They are written while they are in the
+//! processor's cache, many adjacent ones at once, and the system is asked to start writing them to the medium: the sync
+//! of the commit then has little left to do (decisions 0020, 0204).
 //!
 //! Invariants
-//! 1. A page that was written here is sealed, and `spilled` with the same checksum: as one that was written early for want of memory.
-//! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short: the log of small commits wants its pages
-//!    in memory.
+//! 1. A page written here is sealed, and `spilled` with the same checksum, like a page written early for lack of
+//!    memory.
+//! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short: the log of small commits
+//!    needs its pages in memory.
 
 use super::buffers::filled;
 use super::dirty_pages::{Dirty, DirtyPage, FLAGS_AT};
@@ -17,17 +18,17 @@ use crate::format::ptr::Ptr;
 use crate::storage::Storage;
 use std::sync::Arc;
 
-/// Bytes of whole pages that stay in memory at first.
+/// Bytes of whole pages kept in memory at first.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Then so many are written at a time.
+/// Bytes written at a time afterwards.
 const PART_BYTES: usize = 256 << 10;
 
 impl Dirty {
     /// Adds a page with these bytes and seals it.
     ///
     /// # Errors
-    /// The system's, when pages are written.
+    /// I/O errors, if pages are written.
     pub(crate) fn add_whole(
         &mut self,
         storage: &dyn Storage,
@@ -76,7 +77,7 @@ impl Dirty {
         self.whole.waiting.len() * self.page_size >= enough
     }
 
-    /// Writes the whole pages that wait.
+    /// Writes the waiting whole pages.
     pub(super) fn write_whole(&mut self, storage: &dyn Storage) -> Result<()> {
         self.settle()?;
         let mut numbers = std::mem::take(&mut self.whole.waiting);

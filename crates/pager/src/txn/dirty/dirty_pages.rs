@@ -1,9 +1,9 @@
 //! The changed pages of a write transaction.
 //!
 //! Invariants
-//! 1. A page is in memory, or on disk as it was last (`spilled` holds the checksum of its bytes after the first eight), or both; or it is
-//!    changed in place (`in_place.rs`).
-//! 2. `sealed` holds the checksum of the last seal exactly when nothing was changed since.
+//! 1. A page is in memory, or on disk in its latest state (`spilled` holds the checksum of its bytes after the first
+//!    eight), or both; or it is changed in place (`in_place.rs`).
+//! 2. `sealed` holds the checksum of the last seal exactly if nothing was changed since.
 
 use super::buffers::read_back;
 use super::places::InPlace;
@@ -21,16 +21,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, checksum};
 
-/// Buffers of pages that a transaction leaves to the next one, in bytes at most: the memory is warm, and need not be asked for.
+/// Maximum bytes of page buffers that a transaction leaves to the next one: warm memory that need not be allocated.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
-/// Places of a map of pages that a transaction leaves to the next one.
+/// Maximum capacity of a page map that a transaction leaves to the next one.
 const SPARE_PAGES_MAX: usize = 1024;
 
 /// The flags in a page's header.
 pub(super) const FLAGS_AT: usize = 9;
 
-/// A page as a reader of uncommitted state keeps it.
+/// A page as kept by a reader of uncommitted state.
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
     InMemory(Arc<[u8]>),
@@ -42,14 +42,14 @@ pub(crate) type KeptPages = PageMap<(Kind, Kept)>;
 
 #[derive(Debug)]
 pub(super) struct DirtyPage {
-    /// The transaction's alone, or shared with readers of uncommitted state, who keep what they were given when it is
+    /// Owned by the transaction, or shared with readers of uncommitted state, which keep the old bytes when the page is
     /// changed.
     pub(super) bytes: Option<Arc<[u8]>>,
-    /// It is changed where it lies in the file; there are no `bytes`.
+    /// It is changed in place in the file; `bytes` is empty.
     pub(super) in_place: bool,
     pub(super) kind: Kind,
     pub(super) owner: u64,
-    /// The page of an older commit of which it is a changed copy.
+    /// The page of an older commit of which this is a changed copy.
     pub(super) origin: Option<u64>,
     /// The epoch in which it was allocated.
     pub(super) epoch: u64,
@@ -59,7 +59,7 @@ pub(super) struct DirtyPage {
 }
 
 impl DirtyPage {
-    /// Whether a pointer leads to where this page begins.
+    /// Whether a pointer has the kind of this page and leads to the beginning of a page.
     fn is_at(&self, page_size: usize, ptr: &Ptr) -> bool {
         // A power of two, so no division.
         self.kind == ptr.kind && ptr.addr & (page_size as u64 - 1) == 0
@@ -71,9 +71,9 @@ type Pages = PageMap<DirtyPage>;
 /// Memory that a transaction leaves to the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
-    /// Of pages.
+    /// Page buffers.
     buffers: Vec<Arc<[u8]>>,
-    /// Empty.
+    /// Empty, for its capacity.
     pages: Pages,
     order: VecDeque<u64>,
     in_place: InPlace,
@@ -88,7 +88,7 @@ pub(crate) struct Dirty {
     pub(super) order: VecDeque<u64>,
     pub(super) in_memory: usize,
     in_memory_max: usize,
-    /// Buffers that nobody uses.
+    /// Unused buffers.
     spare: Vec<Arc<[u8]>>,
     pub(super) in_place: InPlace,
     pub(super) whole: Whole,
@@ -96,13 +96,13 @@ pub(crate) struct Dirty {
     pub(crate) pages_written: u64,
     /// Calls that wrote them.
     pub(crate) writes: u64,
-    /// Pages that left memory to make room for others, and pages that were read back to be changed.
+    /// Pages spilled to make room for others, and spilled pages that were read back for a change.
     pub(crate) spilled: u64,
     pub(crate) read_back: u64,
 }
 
 impl Dirty {
-    /// `spare`: what `take_spare` of the transaction before gave.
+    /// `spare`: the result of `take_spare` of the previous transaction.
     pub(crate) fn new(page_size: usize, txn: TxnId, bytes_max: usize, spare: Spare) -> Self {
         Self {
             page_size,
@@ -126,13 +126,13 @@ impl Dirty {
         number(self.page_size, ptr)
     }
 
-    /// Every page is in memory of this process alone.
+    /// True if every page is in memory private to this process.
     #[inline]
     pub(crate) fn is_private(&self) -> bool {
         self.in_memory == self.pages.len()
     }
 
-    /// No page is on disk alone.
+    /// True if no page is only on disk.
     #[inline]
     fn is_at_hand(&self) -> bool {
         self.in_memory + self.in_place.pages == self.pages.len()
@@ -142,12 +142,12 @@ impl Dirty {
         self.pages.is_empty()
     }
 
-    /// A buffer for a page, and what is in it does not count; `filled` takes it.
+    /// A recycled buffer with arbitrary content; for `filled`.
     pub(crate) fn buffer(&mut self) -> Option<Arc<[u8]>> {
         self.spare.pop()
     }
 
-    /// Keeps a buffer for later, if nobody else has it.
+    /// Keeps a buffer for later use, unless it is shared.
     pub(super) fn keep_buffer(&mut self, mut bytes: Arc<[u8]>) {
         if self.spare.len() * self.page_size < SPARE_BYTES_MAX && Arc::get_mut(&mut bytes).is_some()
         {
@@ -155,14 +155,14 @@ impl Dirty {
         }
     }
 
-    /// The transaction is given up: before its pages are given to anybody else, nobody writes to them any more. `here`: this is the
+    /// Ends an abandoned transaction: background writes stop before its pages are reallocated. `here`: this is the
     /// process that began it.
     pub(crate) fn end(&mut self, here: bool) -> Spare {
         self.end_beside(here);
         self.take_spare()
     }
 
-    /// The memory, for the next transaction; the pages are gone then.
+    /// Takes the memory for the next transaction; the pages are dropped.
     pub(crate) fn take_spare(&mut self) -> Spare {
         let (mut pages, mut order) = (
             std::mem::take(&mut self.pages),
@@ -171,7 +171,7 @@ impl Dirty {
         let held = pages.drain().filter_map(|(_, page)| page.bytes);
         held.for_each(|bytes| self.keep_buffer(bytes));
         order.clear();
-        // To empty a large map takes as long as it is large, whatever is in it.
+        // Clearing a map takes time in proportion to its capacity, however few entries it has.
         if pages.capacity().max(order.capacity()) > SPARE_PAGES_MAX {
             (pages, order) = (Pages::default(), VecDeque::new());
         }
@@ -183,7 +183,7 @@ impl Dirty {
         }
     }
 
-    /// The buffer of a page that waited in memory and is not needed any more.
+    /// Recycles the buffer of a page that waited in memory and is no longer needed.
     pub(crate) fn reuse(&mut self, bytes: Arc<[u8]>) {
         self.keep_buffer(bytes);
     }
@@ -205,7 +205,7 @@ impl Dirty {
         Ok(ptr)
     }
 
-    /// Enters a page that is not sealed; without `bytes` one that is changed in place.
+    /// Enters an unsealed page; without `bytes` one that is changed in place.
     pub(super) fn enter(
         &mut self,
         page: u64,
@@ -263,13 +263,13 @@ impl Dirty {
         Some((bytes, page.origin))
     }
 
-    /// True when the page is on disk only, as it was written early, and will be changed by its seal.
+    /// True if the page is on disk only, was written early, and will be changed by its seal.
     pub(crate) fn is_spilled_unsealed(&self, ptr: &Ptr) -> bool {
         self.known(ptr)
             .is_ok_and(|page| page.bytes.is_none() && !page.in_place && page.sealed.is_none())
     }
 
-    /// Every page as it is now, for a reader of uncommitted state.
+    /// Every page in its current state, for a reader of uncommitted state.
     pub(crate) fn keep(&self) -> KeptPages {
         let each = self.pages.iter();
         each.filter_map(|(&number, page)| {
@@ -302,7 +302,7 @@ impl Dirty {
         }
     }
 
-    /// Reads a page that was written early.
+    /// Reads back a page that was written early.
     #[cold]
     fn bring_in(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<()> {
         let page = self.known(ptr)?;
@@ -340,7 +340,7 @@ impl Dirty {
         ))
     }
 
-    /// A page to be looked at and perhaps changed then.
+    /// A page to inspect and possibly change.
     pub(crate) fn get_own(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&[u8]> {
         if !self.is_at_hand() {
             self.bring_in(storage, ptr)?;
@@ -379,14 +379,14 @@ impl Dirty {
         Ok(sealed)
     }
 
-    /// The final pointer of a page that was not changed since it was sealed.
+    /// The final pointer of a page that is unchanged since its seal.
     pub(crate) fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let page = self.known(ptr).ok()?;
         let checksum = page.sealed?;
         Some(Ptr { checksum, ..*ptr })
     }
 
-    /// Tells of every page, all of them sealed, the pointer that leads to it.
+    /// Calls `tell` with the pointer to every sealed page.
     pub(crate) fn for_each_sealed(&self, mut tell: impl FnMut(&Ptr)) {
         for (&number, page) in &self.pages {
             if let Some(checksum) = page.sealed {
@@ -413,7 +413,7 @@ impl Dirty {
         true
     }
 
-    /// Writes a quarter of the pages early when too many are in memory.
+    /// Spills a quarter of the pages if too many are in memory.
     pub(super) fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
         if self.in_memory >= self.in_memory_max {
             self.write_whole(storage)?;
@@ -441,7 +441,8 @@ impl Dirty {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        // Most leaves lead nowhere: sealed now, one need not be written again unless it is changed, be it by the seals of nested tables.
+        // Most leaves lead to no other page. Sealed now, such a leaf need not be written again unless it is changed,
+        // for example by the seals of nested tables.
         for &number in &chosen {
             if let Some(page) = self.pages.get_mut(&number)
                 && let Some(bytes) = &mut page.bytes
@@ -488,10 +489,10 @@ impl Dirty {
         Ok(())
     }
 
-    /// Every page must be sealed before a commit: one that is not would be lost.
+    /// Checks that every page is sealed before a commit; an unsealed page would be lost.
     ///
     /// # Errors
-    /// When a page was changed after its last seal: a mistake of the structure that owns it, or a hostile file whose tree
+    /// If a page was changed after its last seal: a bug of the structure that owns it, or a hostile file whose tree
     /// has one page in two places.
     pub(crate) fn expect_sealed(&self) -> Result<()> {
         for (&number, page) in &self.pages {
@@ -505,10 +506,10 @@ impl Dirty {
         Ok(())
     }
 
-    /// Writes what is not on disk yet, and pages of commits before that wait.
+    /// Writes all pages not on disk yet, and waiting pages of earlier commits.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub(crate) fn write_all(
         &mut self,
         storage: &dyn Storage,
@@ -526,7 +527,7 @@ impl Dirty {
         self.end_in_place(storage)
     }
 
-    /// The numbers of those pages that are not on disk.
+    /// The numbers of pages that are not on disk.
     pub(crate) fn numbers_unwritten(&self) -> Vec<u64> {
         let each = self.pages.iter();
         each.filter(|(_, page)| page.spilled.is_none())
@@ -534,12 +535,12 @@ impl Dirty {
             .collect()
     }
 
-    /// Pages in memory, and those that are changed in place.
+    /// Number of pages in memory or changed in place.
     pub(crate) fn at_hand(&self) -> usize {
         self.in_memory + self.in_place.pages
     }
 
-    /// Hands over what is in memory and not on disk, all of it sealed.
+    /// Hands over all pages that are in memory and not on disk, all sealed.
     pub(crate) fn take_unwritten(&mut self) -> impl Iterator<Item = (u64, Waiting)> + use<> {
         self.bring_out();
         let birth = self.txn;
@@ -558,7 +559,7 @@ impl Dirty {
     }
 }
 
-/// A page that is to be changed. The map alone is borrowed, not what counts beside it.
+/// A page to change. Borrows only the map, not the counters beside it.
 fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut DirtyPage> {
     match pages.get_mut(&number(page_size, ptr)) {
         Some(page) if page.is_at(page_size, ptr) => Ok(page),

@@ -1,13 +1,14 @@
-//! Pages that a small transaction changes in memory of the file, where they will lie: they are copied once, from where they were, and are not
-//! handed to the system when it commits (decision 0024).
+//! Pages that a small transaction changes in memory of the file, at their final place: they are copied once, from their
+//! origin, and need no write call at the commit (decision 0024).
 //!
 //! Invariants
-//! 1. A page that is changed in place was given to this transaction: no state that a reader holds, or that opening the file could come
-//!    to, shows it. So whatever the system writes of it, and whenever, nobody misses what was there; given up, it is a free page.
-//! 2. It has no bytes in memory, and is not `spilled`. Of a page that a savepoint or a reader of uncommitted state keeps, the next change makes a
-//!    copy with a number of its own; such readers get copies of the bytes.
-//! 3. While a thread writes pages beside the transaction none begins to be changed in place: what is late would lie over it.
-//! 4. `InPlace::pages` counts those of `Dirty::pages`.
+//! 1. A page changed in place was allocated by this transaction: no state held by a reader, or reachable by opening the
+//!    file, shows it. The system may therefore write any of its content at any time; if given up, it is a free page.
+//! 2. It has no bytes in memory, and is not `spilled`. If a savepoint or a reader of uncommitted state keeps it, the
+//!    next change makes a copy with a new number; such readers get copies of the bytes.
+//! 3. While a thread writes pages beside the transaction, no further page is changed in place: a late write would
+//!    overwrite it.
+//! 4. `InPlace::pages` counts these pages in `Dirty::pages`.
 
 use super::buffers::filled;
 use super::dirty_pages::Dirty;
@@ -18,8 +19,8 @@ use crate::storage::Storage;
 use std::sync::Arc;
 
 impl Dirty {
-    /// From now on pages are changed in place where that may be. For transactions that are likely to be followed by others of their kind, and by no
-    /// sync.
+    /// Enables changes in place where possible. For transactions that are likely to be followed by similar ones, and
+    /// not by a sync.
     pub(crate) fn change_in_place(&mut self, storage: &dyn Storage) {
         if self.in_place.places.is_none() {
             self.in_place.places = storage.places();
@@ -27,7 +28,7 @@ impl Dirty {
         self.in_place.is_on = self.in_place.places.is_some();
     }
 
-    /// No page more is changed in place: a thread writes pages of the transaction from now on (`background.rs`).
+    /// Stops changing further pages in place: from now on a thread writes pages of the transaction (`background.rs`).
     pub(super) fn end_changing_in_place(&mut self) {
         self.in_place.is_on = false;
     }
@@ -35,7 +36,7 @@ impl Dirty {
     /// Adds a copy of a page of an older commit.
     ///
     /// # Errors
-    /// The system's, when pages are written.
+    /// I/O errors, if pages are written.
     pub(crate) fn insert_copy(
         &mut self,
         storage: &dyn Storage,
@@ -57,10 +58,10 @@ impl Dirty {
         Ok(ptr)
     }
 
-    /// The pages that are changed in place are as the commit leaves them.
+    /// Finishes the pages changed in place, which have the content to commit.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub(super) fn end_in_place(&mut self, storage: &dyn Storage) -> Result<()> {
         if self.in_place.pages == 0 {
             return Ok(());
@@ -79,7 +80,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Takes pages that are changed in place into memory: the commit leaves them to a later one to write, as the others.
+    /// Moves pages changed in place into memory: the commit leaves them, like the others, to a later one to write.
     pub(super) fn bring_out(&mut self) {
         if self.in_place.pages == 0 {
             return;

@@ -1,4 +1,4 @@
-//! The changed pages of a write transaction, and how they reach the file.
+//! The changed pages of a write transaction, and their way to the file.
 
 mod background;
 mod buffers;

@@ -1,29 +1,29 @@
-//! Places in memory of the file where a transaction changes pages.
+//! Memory of the file in which a transaction changes pages.
 
 use crate::storage::Places;
 
-/// Pages that a transaction changes in place at most. Of more the memory matters, and so does in which order they reach the disk.
+/// Maximum number of pages changed in place. For more pages, memory use and the order of disk writes matter.
 const PAGES_MAX: usize = 64;
 
-/// What a transaction changes in place.
+/// Pages that a transaction changes in place.
 #[derive(Debug, Default)]
 pub(super) struct InPlace {
-    /// Asked for when it is used first, and left to the transactions after.
+    /// Obtained on first use, and left to later transactions.
     pub(super) places: Option<Box<dyn Places>>,
-    /// This transaction may.
+    /// Whether this transaction may change pages in place.
     pub(super) is_on: bool,
-    /// Its pages.
+    /// Number of its pages.
     pub(super) pages: usize,
 }
 
 impl InPlace {
-    /// For the next transaction.
+    /// Moves the memory to the next transaction.
     pub(super) fn take(&mut self) -> Self {
         (self.is_on, self.pages) = (false, 0);
         std::mem::take(self)
     }
 
-    /// The place for one page more, if it may be changed where it lies.
+    /// The place for one more page, if it may be changed in place.
     pub(super) fn take_place(&mut self, at: u64, len: usize) -> Option<&mut [u8]> {
         let places = self.places.as_mut().filter(|_| self.is_on)?;
         if self.pages == PAGES_MAX || !places.may(at, len) {
@@ -42,7 +42,7 @@ impl InPlace {
         }
     }
 
-    /// The same, to be changed.
+    /// Like `bytes`, mutable.
     #[inline]
     pub(super) fn bytes_mut(&mut self, number: u64, page_size: usize) -> &mut [u8] {
         match &mut self.places {

@@ -1,4 +1,4 @@
-//! What a transaction remembers of the pages that it writes while it is open.
+//! State of the early writes of an open transaction.
 
 use super::background::Beside;
 use crate::storage::{Storage, WriteBack};
@@ -6,31 +6,31 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-/// So many pages are written before it is asked what came back.
+/// Number of pages written before the rate of repeated writes is checked.
 const WRITTEN_MIN: u64 = 256;
 
-/// It goes on while at most one page in so many comes back.
+/// Early writing continues while at most one page in this many is changed again.
 const AGAIN_PART: u64 = 4;
 
-/// What is written early of a transaction.
+/// Early writes of a transaction.
 #[derive(Debug, Default)]
 pub(super) struct Early {
-    /// It is asked for; given up when too much comes back.
+    /// Set while pages are written early; dropped when too many are changed again.
     pub(super) storage: Option<Own>,
     /// Pages of a part.
     pub(super) part: usize,
-    /// Writes and asks the system; there is none before enough was changed.
+    /// The background thread; started once enough pages were changed.
     pub(super) beside: Option<Beside>,
     /// Pages in the order in which they were allocated.
     pub(super) waiting: VecDeque<u64>,
-    /// So many were allocated since it was asked whether the disk has something to do.
+    /// Pages allocated since the last check whether the disk is idle.
     pub(super) unasked: usize,
     pub(super) written: u64,
-    /// Of these, changed afterwards.
+    /// Number of these that were changed afterwards.
     pub(super) again: u64,
 }
 
-/// For the thread that writes.
+/// Handle for the background thread.
 pub(super) struct Own(pub(super) Arc<dyn Storage>);
 
 impl fmt::Debug for Own {
@@ -40,7 +40,7 @@ impl fmt::Debug for Own {
 }
 
 impl Early {
-    /// Has the system begin to write bytes to the medium: beside the transaction where a thread does that.
+    /// Asks the system to start writing a range to the medium, through the background thread if there is one.
     pub(super) fn ask(&self, storage: &dyn Storage, at: u64, len: u64) {
         match &self.beside {
             Some(beside) => beside.write_back(at, len),
@@ -56,7 +56,7 @@ impl Early {
 /// The whole pages of a transaction.
 #[derive(Debug)]
 pub(super) struct Whole {
-    /// Numbers of those that are in memory, unless they were given up or changed since.
+    /// Numbers of whole pages in memory; some may have been freed or changed since.
     pub(super) waiting: Vec<u64>,
     /// Some were written.
     pub(super) has_begun: bool,

@@ -1,20 +1,21 @@
-//! Leaves of a large transaction that are written while it is still open: the disk works meanwhile, and the commit finds a part of its
-//! pages on the way already (decisions 0022, 0025).
+//! Write-behind: leaves of a large transaction are written while it is still open. The disk works meanwhile, and part
+//! of the commit's pages are already written (decisions 0022, 0025).
 //!
 //! ```text
-//! changes:  oldest leaves, a part at a time, whenever the disk has nothing to do     few come back: they are written again
-//! hand_over: all that are left, while branches are sealed                            none come back
-//! commit:   what leads to them
+//! changes:  oldest leaves, a part at a time, whenever the disk is idle       few are changed again and rewritten
+//! hand_over: all remaining leaves, while branches are sealed                 none are changed again
+//! commit:   the pages that lead to them
 //! ```
 //!
-//! A page that is changed again is written a second time. Of ten thousand random rows in a table of forty thousand leaves an eighth
-//! comes back; in one of ten thousand half of them. So what comes back is counted, and where it is too much, it ends,
-//! for this transaction and for some after it.
+//! A page that is changed again is written a second time. With ten thousand random rows in a table of forty thousand
+//! leaves, this happens to an eighth of the pages; in one of ten thousand leaves, to half of them. Rewrites are
+//! therefore counted, and if there are too many, write-behind stops for this transaction and for some after it.
 //!
 //! Invariants
-//! 1. A page that was handed over here is in memory as well, sealed, and `spilled` with the same checksum; `load` forgets the latter when it is
-//!    about to be changed. Until `settle` it may not be in the file yet.
-//! 2. What is written are pages that this transaction has allocated: nobody sees them before its commit, and given up they are free pages.
+//! 1. A page handed over here is also in memory, sealed, and `spilled` with the same checksum; `load` clears `spilled`
+//!    before the page is changed. Until `settle` it may not be in the file yet.
+//! 2. Only pages allocated by this transaction are written: no reader sees them before its commit, and if given up they
+//!    are free pages.
 
 use super::background::Beside;
 use super::dirty_pages::{Dirty, FLAGS_AT};
@@ -27,15 +28,15 @@ use crate::storage::Storage;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A part is this much of what makes a transaction large (`Options::early_bytes`). The newest pages, a part of them, are not
-/// written: what was changed a moment ago is likely to be changed again.
+/// A part is this fraction (1/n) of the size that makes a transaction large (`Options::early_bytes`). The newest part
+/// of the pages is not written: pages changed a moment ago are likely to be changed again.
 const PARTS: u64 = 8;
-/// Whether the disk has something to do is asked so many times while a part is changed.
+/// Number of checks whether the disk is idle, for each part of changed pages.
 const ASKED_A_PART: usize = 4;
-/// Transactions that do without after one where too much came back.
+/// Number of transactions without write-behind after one with too many rewrites.
 const PAUSE: u32 = 15;
 
-/// Whether the next transaction writes early: what the writer keeps.
+/// Whether the next transaction uses write-behind; part of the writer state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habit {
     large: bool,
@@ -43,7 +44,7 @@ pub(crate) struct Habit {
 }
 
 impl Habit {
-    /// A transaction begins: whether it is to write early.
+    /// Begins a transaction: whether it uses write-behind.
     pub(crate) fn begin(&mut self) -> bool {
         let pauses = self.pause > 0;
         if self.large {
@@ -52,7 +53,8 @@ impl Habit {
         self.large && !pauses
     }
 
-    /// A transaction was committed. `for_sync`: a sync follows. `early_bytes`: what makes it a large one, if anything does.
+    /// Notes a committed transaction. `for_sync`: a sync follows. `early_bytes`: size that makes a transaction large,
+    /// or 0.
     pub(crate) fn note(&mut self, dirty: &Dirty, for_sync: bool, early_bytes: u64) {
         let bytes = dirty.pages_written * dirty.page_size as u64;
         let is_large = early_bytes > 0 && bytes >= early_bytes;
@@ -64,16 +66,16 @@ impl Habit {
 }
 
 impl Dirty {
-    /// From now on leaves are written early. `early_bytes`: what makes a transaction a large one.
+    /// Enables write-behind. `early_bytes`: size that makes a transaction large.
     pub(crate) fn write_early(&mut self, storage: &Arc<dyn Storage>, early_bytes: u64) {
         self.early.storage = Some(Own(Arc::clone(storage)));
         self.early.part = (early_bytes / PARTS / self.page_size as u64).max(1) as usize;
     }
 
-    /// What was handed over is in the file when this returns.
+    /// Waits until all pages handed over are in the file.
     ///
     /// # Errors
-    /// The system's: then nothing that is in memory counts as written.
+    /// I/O errors: then no page in memory counts as written.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let Some(beside) = &self.early.beside else {
             return Ok(());
@@ -92,7 +94,7 @@ impl Dirty {
         }
     }
 
-    /// Nothing is written beside the transaction any more. `here`: this is the process that began it.
+    /// Ends the background writes. `here`: this is the process that began them.
     pub(super) fn end_beside(&mut self, here: bool) {
         match self.early.beside.take() {
             Some(beside) if !here => beside.leave(),
@@ -100,17 +102,18 @@ impl Dirty {
         }
     }
 
-    /// Seals and writes the leaves of a large transaction: few will be changed again. `early_bytes`: what makes it a large one.
+    /// Seals and writes the leaves of a large transaction: few will be changed again. `early_bytes`: size that makes it
+    /// large.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub(crate) fn hand_over(&mut self, storage: &Arc<dyn Storage>, early_bytes: u64) -> Result<()> {
         let bytes = (self.in_memory * self.page_size) as u64;
         if early_bytes == 0 || bytes < early_bytes {
             return Ok(());
         }
         self.early.storage = None;
-        // A place of a leaf that is given up from now on may still be written to.
+        // A late write may still hit the place of a leaf that is freed from now on.
         self.end_changing_in_place();
         if self.early.beside.is_none() {
             self.early.beside = Beside::if_useful(storage, self.page_size);
@@ -121,15 +124,15 @@ impl Dirty {
         for numbers in order.chunks(part) {
             self.write_leaves(&**storage, numbers.to_vec())?;
         }
-        // What is written now tells nothing about what comes back.
+        // These writes do not count for the rate of rewrites.
         self.early.written = written;
         Ok(())
     }
 
-    /// A page was allocated.
+    /// Notes an allocated page.
     ///
     /// # Errors
-    /// The system's, when pages are written.
+    /// I/O errors, if pages are written.
     pub(super) fn note_early(&mut self, storage: &dyn Storage, page: u64) -> Result<()> {
         let early = &mut self.early;
         let Some(own) = &early.storage else {
@@ -159,7 +162,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Seals and writes those of these pages that are leaves which lead nowhere.
+    /// Seals and writes the leaves among these pages that lead to no other page.
     fn write_leaves(&mut self, storage: &dyn Storage, mut numbers: Vec<u64>) -> Result<()> {
         let (page_size, birth) = (self.page_size, self.txn);
         numbers.retain(|&number| {

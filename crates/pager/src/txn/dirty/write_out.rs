@@ -1,25 +1,25 @@
-//! Handing pages to the system.
+//! Writing pages through the system.
 
 use crate::error::{Error, Result};
 use crate::storage::{Storage, WriteBack};
 
-/// Neighbouring pages are written together, up to this many bytes; more makes later writes of single pages slower
+/// Maximum bytes of adjacent pages written together; more would slow later writes of single pages
 /// (decision 1000).
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
-/// What is known of pages when they are handed to the system.
+/// Expected fate of pages when they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handing {
-    /// No sync is about to follow, and they are likely to be written over soon: `Storage::write_passing`.
+    /// No sync is about to follow, and they are likely to be overwritten soon: `Storage::write_passing`.
     Passing,
-    /// Nothing.
+    /// No expectation.
     Plain,
-    /// A sync follows, and they will hardly be written over before it.
+    /// A sync follows, and they are unlikely to be overwritten before it.
     ForSync,
 }
 
-/// Writes pages, neighbours together; returns the stretches. `ask` has the system begin to write bytes to the medium, where a sync
-/// follows.
+/// Writes pages, adjacent ones together; returns the number of ranges. `ask` requests write-back of a range to the
+/// medium, if a sync follows.
 pub(super) fn write_pages(
     storage: &dyn Storage,
     ask: impl Fn(u64, u64),

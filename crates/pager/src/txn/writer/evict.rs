@@ -1,8 +1,8 @@
-//! What the writer does about readers that hold much space.
+//! Eviction of readers that hold much space.
 //!
-//! A reader that lends pages (`begin_read`) is never disturbed: the writer can only wait for it. A reader that
-//! copies what it reads (`begin_read_evictable`), and one that is parked, may lose their snapshot: when the disk is
-//! full, when they are older than `Options::evictable_age_max`, or when `Options::on_laggard` says so.
+//! A reader that borrows pages (`begin_read`) is never disturbed: the writer can only wait for it. A reader that
+//! copies its reads (`begin_read_evictable`), or is parked, may lose its snapshot: when the disk is
+//! full, when it is older than `Options::evictable_age_max`, or when `Options::on_laggard` decides so.
 
 use super::Writer;
 use crate::commit::shared::Shared;
@@ -11,11 +11,11 @@ use crate::options::event::Event;
 use crate::options::laggard::{Laggard, LaggardAction, OnLaggard};
 use std::time::Duration;
 
-/// The writer looks again this long after it was told to wait.
+/// The writer retries after this time if it was told to wait.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Writer {
-    /// Says in the reader table how much each reader holds.
+    /// Writes into the reader table how many pages each reader holds.
     pub(crate) fn note_held(&self, shared: &Shared) {
         if !shared.files.lock.has_readers() {
             return;
@@ -27,7 +27,7 @@ impl Writer {
         });
     }
 
-    /// There is no free page: does something about readers that hold many. True when it is worth looking again.
+    /// Called when no free page is left: acts on readers that hold many. True if a retry makes sense.
     pub(crate) fn relieve(&mut self, shared: &Shared, retries: u32, disk_full: bool) -> bool {
         let options = &shared.files.options;
         let nobody_asks = options.on_laggard.is_none() && options.logger.is_none();

@@ -1,15 +1,15 @@
-//! Free pages lose what they held, for who looks for reads of what is gone.
+//! Overwriting of freed pages, to detect reads of freed data.
 
 use super::Writer;
 use crate::commit::shared::Shared;
 
-/// What a free page is filled with.
+/// Fill byte of free pages.
 const PATTERN: u8 = 0xdb;
 /// Bytes that are written at a time.
 const WRITE_BYTES: usize = 64 << 10;
 
 impl Writer {
-    /// Overwrites what became free. That it fails does not matter to anybody: nothing reads there.
+    /// Overwrites freed pages. A failure is ignored: nothing reads them.
     pub(super) fn spoil(&mut self, shared: &Shared) {
         if !shared.files.options.spoil_freed || shared.files.options.read_only {
             return;

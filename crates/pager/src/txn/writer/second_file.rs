@@ -1,9 +1,10 @@
-//! The second file as the writer sees it: extents for transactions, growth, holes, and the cut of its end.
+//! The writer's view of the second file: extents for transactions, growth, holes, and truncation.
 //!
 //! Invariants
-//! 1. The file may be shorter than its free space says, by free pages at its end: a cut is told by the next record. Before an
-//!    extent is handed out the file reaches to its end.
-//! 2. Only free pages are cut off: what a live snapshot, a pin or one of the newest durable records reaches is held.
+//! 1. The file may be shorter than its free space says, by free pages at its end: a cut is recorded by the next record.
+//!    Before an extent is handed out, the file reaches to its end.
+//! 2. Only free pages are cut off: pages reachable from a live snapshot, a pin or one of the newest durable records are
+//!    held.
 
 use super::Writer;
 use super::truncate::PUNCH_BYTES_MIN;
@@ -13,12 +14,12 @@ use crate::format::layout::LARGE_AT;
 use crate::options::event::Event;
 use crate::space::TxnSpace;
 
-/// The second file grows by an eighth beyond what is needed, between these.
+/// The second file grows by an eighth beyond the need, within these limits.
 const STEP_MIN: u64 = 1 << 20;
 const STEP_MAX: u64 = 64 << 20;
 
 impl Writer {
-    /// Takes an extent of the second file for a transaction; that file grows when it must.
+    /// Allocates an extent of the second file for a transaction; grows that file if necessary.
     pub(crate) fn alloc_large(
         &mut self,
         shared: &Shared,
@@ -85,8 +86,8 @@ impl Writer {
         Ok(page)
     }
 
-    /// After a durable commit: cuts free space off the end of the second file, and gives long free stretches inside back to its
-    /// file system, a zone a commit.
+    /// After a durable commit: cuts free space off the end of the second file, and punches long free ranges inside it,
+    /// a zone a commit.
     pub(super) fn tidy_large(&mut self, shared: &Shared, compacts: bool) {
         self.cut_large(shared, compacts);
         let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
@@ -110,7 +111,7 @@ impl Writer {
         }
     }
 
-    /// Cuts when much goes. What would be grown ahead next time stays, unless the file is being compacted.
+    /// Cuts the file if the gain is large. Keeps one growth step, unless the file is being compacted.
     fn cut_large(&mut self, shared: &Shared, compacts: bool) {
         let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
         else {

@@ -1,26 +1,27 @@
-//! Makes the file shorter: free space at its end is cut off, long free stretches inside are given back to the file system.
+//! Shrinking the file: free space at its end is cut off, long free ranges inside are punched, i.e. returned to the file
+//! system.
 //!
 //! Invariants
-//! 1. Nothing is cut that a live snapshot may look at, nor below what the record of any of them counts: opening may find any of the
-//!    durable ones, the weak one and the one that is being written (`least_pages`).
-//! 2. Only free pages are punched, and never so many that less than the reserve stays written.
+//! 1. Nothing is cut that a live snapshot may read, nor below the page count of any of these records: opening may find
+//!    any of the durable ones, the weak one and the one being written (`least_pages`).
+//! 2. Only free pages are punched, and the reserve always stays written.
 
 use super::Writer;
 use crate::commit::shared::Shared;
 use crate::options::event::Event;
 
-/// Free stretches of this length are given back to the file system.
+/// Minimum length of a free range to punch.
 pub(super) const PUNCH_BYTES_MIN: u64 = 1 << 20;
 
-/// A log that takes more than this part of the file is given back when the file is closed: it is made again after a few small commits.
+/// A log that exceeds this part of the file (1/n) is given up at close: it is recreated after a few small commits.
 const LOG_PART: u64 = 8;
 
-/// At the end the file keeps what was grown ahead when that is less than this part of it, and less than a step.
+/// At close the file keeps space grown ahead if that is less than this part of it (1/n), and less than a step.
 const KEPT_PART: u64 = 32;
 
 impl Writer {
-    /// After a durable commit: cuts free space off the file's end, and gives long free stretches inside back to the
-    /// file system, a zone a commit.
+    /// After a durable commit: cuts free space off the file's end, and punches long free ranges inside it,
+    /// a zone a commit.
     pub(crate) fn tidy(&mut self, shared: &Shared, compacts: bool) {
         self.tidy_large(shared, compacts);
         let page_bytes = shared.files.page_size as u64;
@@ -44,14 +45,14 @@ impl Writer {
         let stretch = PUNCH_BYTES_MIN.min(shared.files.options.shrink_bytes) / page_bytes;
         let stretch = stretch.max(1);
         let kept = much + self.reserve_pages(shared);
-        // A compaction fills the free stretches, and cuts off the rest.
+        // A compaction fills the free ranges, and cuts off the rest.
         if compacts || self.cannot_punch || self.space.written_free_pages() < kept + stretch {
             return;
         }
         let end = self.space.pages();
         for (page, pages) in self.space.unpunched(&mut self.punch_zone, stretch) {
             if page + pages == end {
-                // It goes with the file's end.
+                // This range is cut with the file's end.
                 break;
             }
             let pages = pages.min(self.space.written_free_pages().saturating_sub(kept));
@@ -64,7 +65,7 @@ impl Writer {
                 .punch(page * page_bytes, pages * page_bytes)
             {
                 Ok(true) => self.space.punch(page, pages),
-                // If it fails, the file only takes more room than it needs to.
+                // On failure the file only takes more space than necessary.
                 Ok(false) | Err(_) => {
                     self.cannot_punch = true;
                     break;
@@ -73,13 +74,14 @@ impl Writer {
         }
     }
 
-    /// The shortest that the file may become: what is in use, held or reserved, as far as any live snapshot may
-    /// look, and what the record of each of them says, for opening may find any of the durable ones, the weak one and
-    /// the one that is being written. `None`: that is not known of one of them.
+    /// Minimum length of the file after a cut: the end of the used and held pages plus a growth step (none in a
+    /// compaction), the end of any live snapshot, the page counts of all records that opening may find (the durable
+    /// ones, the weak one and the one being written), and the length set by the options. `None` if the end of one of
+    /// these is unknown.
     fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
         let mut live = shared.live();
         live.extend(self.space.durable);
-        // The commit that is being made is not among them yet.
+        // The commit being made is not among them yet.
         let newest = live.iter().max().copied().unwrap_or(0);
         self.ends
             .retain(|txn, _| *txn > newest || live.contains(txn));
@@ -97,7 +99,7 @@ impl Writer {
         Some(least.max(shared.files.bounds.least_bytes() / page_bytes))
     }
 
-    /// Cuts the file when at least `much` goes. The reserve stays.
+    /// Cuts the file if at least `much` can be cut. The reserve stays.
     fn cut(&mut self, shared: &Shared, least: u64, much: u64) {
         let pages = self.space.pages();
         if least >= pages {
@@ -124,7 +126,7 @@ impl Writer {
         }
     }
 
-    /// How many pages lie behind the log, when that is much of the file and they are few compared with it.
+    /// Number of pages behind the log, if the log is a large part of the file and these pages are few compared with it.
     pub(crate) fn pages_behind_ballast(&self) -> Option<u64> {
         let redo = self.meta.redo?;
         let behind = self.space.end().saturating_sub(redo.page + redo.pages);
@@ -132,8 +134,9 @@ impl Writer {
         ballast.then_some(behind)
     }
 
-    /// At the end, when nobody reads: cuts what was grown ahead. What the newest durable record counts stays: the newest
-    /// record of all may be a lazy one that is shorter. So does what the durable record before it counts, where that one is kept.
+    /// At close, when there are no readers: cuts space grown ahead. Pages counted by the newest durable record stay:
+    /// the newest record of all may be a shorter lazy one. Pages counted by the previous durable record stay too, if it
+    /// is kept.
     pub(crate) fn cut_at_close(&mut self, shared: &Shared) {
         let page_bytes = shared.files.page_size as u64;
         let durable = shared.pipeline.durable();
@@ -141,14 +144,14 @@ impl Writer {
         let older = if self.keeps_older(shared) {
             let [_, older] = self.space.durable;
             let Some(&pages) = self.ends.get(&older) else {
-                // How long a file it asks for is unknown.
+                // The file length it requires is unknown.
                 return;
             };
             pages
         } else {
             0
         };
-        // Little of a long file stays for whoever opens it next: to grow takes a sync.
+        // A little free space stays at the end of a long file for the next opener: growth takes a sync.
         let step = self.growth_bytes(shared);
         let much = (self.space.pages() / KEPT_PART).min(step / page_bytes);
         let least = self
