@@ -5,7 +5,7 @@
 //! look         system calls                 when
 //! quick        fstat of the open file       each time the writer lock is acquired
 //! full         fstat, stat of the path      before a flush is acknowledged; when the writer lock comes from another
-//! handle; when the number of links has changed; else every `FULL_LOOK_NS`
+//!                                           handle; when the number of links has changed; else every `FULL_LOOK_NS`
 //! ```
 //!
 //! Invariants
