@@ -51,7 +51,8 @@ pub struct Options {
     pub mode: OpenMode,
     /// Page size in bytes, a power of two; used when the file is created.
     pub page_size: usize,
-    /// Opens the file without writing to it. Several processes may do so at once while no process writes.
+    /// Opens the file without writing to it. Beside a writer this requires write permission on the lock file, where
+    /// readers are registered; readers without it can share the file only among themselves.
     pub read_only: bool,
     /// Excludes every other handle, readers too. Required on a network file system (else `NetworkFileSystem`): its
     /// locks, if it has any, then keep other computers out.

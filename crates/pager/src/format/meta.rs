@@ -4,9 +4,9 @@
 //! 0        32     48         56       64      72          104   106       108        110       112   116    118
 //! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir-  | 0   | user | 0 |
 //! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations  |     | len  |   |
-//! 120              152    184     216                248   256         384        2048                                    4096
-//! | dead directory | pins | clock | durable record   | next| user data | app area | changes 16 B, pending ranges 32 B, 0.. |
-//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   | u64 | 128 B     | 1536 B,0 |                                        |
+//! 120              152    184     216              248    256         384        2048                           4096
+//! | dead directory | pins | clock | durable record | next | user data | app area | changes 16 B,                 |
+//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B | u64  | 128 B     | 1536 B,0 | pending ranges 32 B, 0..      |
 //! ```
 //!
 //! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair s mod 2. `pages` is

@@ -1,9 +1,9 @@
 //! The superblock: constants of a file. Two copies, 4 KiB each.
 //!
 //! ```text
-//! 0        32      48        52          56         60         64     80           88          96             104  4096
-//! | header | magic | version | page size | checksum | reserved | uuid | compatible | read-only | incompatible | 0 .. |
-//! | 32 B   | 16 B  | u32     | u32       | kind u32 | u32      | 16 B | features   | features  | features u64 |      |
+//! 0        32      48        52          56         60         64     80           88          96            104  4096
+//! | header | magic | version | page size | checksum | reserved | uuid | compatible | read-only | incompatible | 0.. |
+//! | 32 B   | 16 B  | u32     | u32       | kind u32 | u32      | 16 B | features   | features  | features u64 |     |
 //! ```
 //!
 //! The header is the common block header: kind 1, owner 0, the copy's own address, birth 1. `checksum kind` 1 is

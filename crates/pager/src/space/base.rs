@@ -2,9 +2,12 @@
 //! and only when the changes no longer fit in the meta record.
 //!
 //! ```text
-//! FreeRoot       0..32 header | 32 pages u64 | 40 0 | 80 next root Ptr | 112 directories u32 | 0 | 128 Ptr of each directory
-//! FreeDirectory  0..32 header | 0            | 64 entries of 40 bytes: bitmap Ptr, free pages u32, use u8 | longest free stretch << 8, u32
-//! FreeBitmap     0..32 header (owner = zone) | 0 | 64 one bit a page, set = free, bit i of byte j = page 8j + i of the zone
+//! FreeRoot       0..32 header | 32 pages u64 | 40 0 | 80 next root Ptr | 112 directories u32 | 0
+//!                128 Ptr of each directory
+//! FreeDirectory  0..32 header | 0            | 64 entries of 40 bytes: bitmap Ptr, free pages u32,
+//!                use u8 | longest free run << 8, u32
+//! FreeBitmap     0..32 header (owner = zone) | 0 | 64 one bit a page, set = free,
+//!                bit i of byte j = page 8j + i of the zone
 //! ```
 //!
 //! The structure describes the file *without the pages of its own latest rewrite*: these are a few extents, which the

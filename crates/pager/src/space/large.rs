@@ -2,9 +2,10 @@
 //! stored in ordinary pages of the first file.
 //!
 //! ```text
-//! root       0..32 header (kind 19, flags 0) | 32 uuid of the second file 16 B | 48 its pages u64 | 56 name's bytes u32 | 60 directories u32
-//!            | 64 name, 256 B | 320 Ptr of each directory
-//! directory  0..32 header (kind 19, flags 1, owner = its number) | 0 | 64 entries of 40 bytes: bitmap Ptr, free pages u32, 0
+//! root       0..32 header (kind 19, flags 0) | 32 uuid of the second file 16 B | 48 its pages u64
+//!            | 56 name's bytes u32 | 60 directories u32 | 64 name, 256 B | 320 Ptr of each directory
+//! directory  0..32 header (kind 19, flags 1, owner = its number) | 0
+//!            | 64 entries of 40 bytes: bitmap Ptr, free pages u32, 0
 //! bitmap     0..32 header (kind 8, flags 1, owner = zone) | 0 | 64 one bit a page, set = free
 //! ```
 //!

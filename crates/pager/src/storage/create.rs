@@ -1,6 +1,6 @@
 //! Atomic creation of a file: a crash leaves all of it or nothing.
 //!
-//! A new file is written under a temporary name and synced, linked to its name without overwriting anything, the
+//! A new file is written under a temporary name and synced, given its name without overwriting anything, the
 //! directory is synced, and the temporary name removed. A crash never leaves an incomplete database under the name.
 //!
 //! A process killed in between leaves a complete database in a directory that was not synced. The next handle to open
