@@ -1,4 +1,4 @@
-//! What can go wrong at the file.
+//! Errors of the database file.
 
 pub(crate) mod lost_commits;
 
@@ -7,175 +7,178 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tidalite_base::Corrupt;
 
-/// Result of this room.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong at the file. Each says what, where, found and expected, and what to do next; only for
-/// `Corrupt` is that left to the crate above, because lists of damage are made of these texts.
+/// Every error of the database file. Each text states the operation, the place, the value found and the value expected,
+/// and the next step. The text of `Corrupt` leaves the next step to the crate above, because lists of damage are made
+/// of these texts.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum Error {
     /// A system call on the data file failed.
     Io {
-        /// What was being done: "write of 4096 bytes".
+        /// The operation: "write of 4096 bytes".
         what: String,
         /// Byte address in the file.
         at: u64,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file could not be opened or created.
     Open {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The disk is full; the transaction is rolled back and the database goes on.
+    /// The disk is full. The transaction is rolled back; the database stays usable.
     DiskFull {
-        /// Bytes that were to be added.
+        /// Number of bytes that were to be added.
         needed_bytes: u64,
     },
-    /// The file has reached the length that `Options::file_bytes_max` allows; the transaction is rolled back and the
-    /// database goes on.
+    /// The file has reached `Options::file_bytes_max`. The transaction is rolled back; the database stays usable.
     FileFull {
-        /// Bytes that were to be added.
+        /// Number of bytes that were to be added.
         needed_bytes: u64,
-        /// The bound.
+        /// The limit.
         bytes_max: u64,
     },
-    /// Bytes are not what the pointer to them says.
+    /// The bytes do not match the pointer to them.
     Corrupt(Corrupt),
     /// Durable commits are missing, so the file is not opened for writing. Nothing was changed.
     CommitsLost(LostCommits),
     /// The file is not a Tidalite database.
     NotADatabase {
-        /// What was found instead of the magic number.
+        /// The bytes found instead of the magic number.
         found: String,
     },
-    /// The file was written in another version of the format or needs an unknown feature; or a structure cannot do this.
+    /// The file has another format version or needs an unknown feature, or a structure does not support the operation.
     Unsupported {
-        /// What this file needs.
+        /// Requirement of the file.
         found: String,
-        /// What this library knows.
+        /// Support in this library.
         expected: String,
     },
-    /// A row of a table holds a nested table, where a value was looked for or was to be put. Nothing has changed.
+    /// A row of a table holds a nested table, where a value was to be read or written. Nothing has changed.
     IsTable {
-        /// Its key.
+        /// Key of the row.
         key: Vec<u8>,
     },
-    /// Somebody has the file to himself, or works with another lock file (or none).
+    /// Another handle has the file exclusively, or uses a different lock file (or none).
     OpenElsewhere {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The data file at this path was put there, or is missing there, while a process has the file open that was there before.
+    /// The data file at this path was replaced or deleted while a process still has the previous file open.
     FileReplaced {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// The process that has the old file open, as numbered where it runs; 0 when it cannot be told.
+        /// The process that has the previous file open, by its number in its own namespace; 0 if unknown.
         process: u32,
     },
-    /// The data file was replaced, renamed or deleted while it was open here. This handle commits nothing more; reading goes on.
+    /// The data file was replaced, renamed or deleted while it was open here. This handle commits nothing more; reads
+    /// still work.
     FileMoved {
-        /// Where it was opened, without links.
+        /// The path at which it was opened, with symbolic links resolved.
         path: PathBuf,
-        /// What was found there.
+        /// State of that path now.
         found: &'static str,
-        /// Where it is now, if it has a name and the system tells it.
+        /// Current path of the file, if it has one and the system reports it.
         now_at: Option<PathBuf>,
     },
-    /// A database on a file system that other computers write to, opened for several processes.
+    /// A database on a file system that other computers write to was opened for shared use.
     NetworkFileSystem {
         /// The data file or the lock file.
         path: PathBuf,
-        /// What the file system is called.
+        /// Name of the file system.
         kind: &'static str,
     },
     /// The lock file cannot be used.
     LockFile {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Others have the database open, and whoever reads beside them writes to the lock file, which the system refuses.
+    /// Other processes have the database open, and a reader beside them must write to the lock file, which the system
+    /// refuses.
     LockRefused {
         /// The lock file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The second file, where large values lie, is not there, or not the one that belongs to this database.
+    /// The second file, which holds large values, is missing or belongs to another database.
     LargeFile {
-        /// Which file; empty when its name is not known.
+        /// Path of the file; empty if unknown.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The write transaction did not become free in time.
+    /// The writer lock was not released in time.
     WriterBusy {
-        /// The process that has it, as numbered where it runs; 0 when it cannot be told.
+        /// The process that holds it, by its number in its own namespace; 0 if unknown.
         process: u32,
-        /// Its thread.
+        /// The thread that holds it.
         thread: u32,
-        /// For how long it has had it.
+        /// The time for which it has been held.
         since: std::time::Duration,
     },
-    /// An evictable or parked reader has lost its snapshot: what it saw may have been written over.
+    /// An evictable or parked reader lost its snapshot: its pages may have been overwritten.
     Evicted {
-        /// The commit that it saw.
+        /// The commit that the reader saw.
         txn: tidalite_base::TxnId,
     },
-    /// The process was forked after the file was opened: the handle belongs to the parent.
+    /// The process was forked after the file was opened; the handle belongs to the parent process.
     Forked,
-    /// A write was asked of a file opened read-only.
+    /// A write was requested from a file opened read-only.
     ReadOnly,
-    /// An earlier sync or meta write failed: nothing more is acknowledged until reopened.
+    /// An earlier sync or meta write failed: no commit is acknowledged until the file is reopened.
     Poisoned {
-        /// What failed then.
+        /// The earlier failure.
         first: String,
     },
-    /// A savepoint of another transaction, or one that was undone itself.
+    /// The savepoint belongs to another transaction, or was rolled back itself.
     NoSavepoint,
-    /// The write transaction whose uncommitted state was read has ended, or went back behind the reader.
+    /// The write transaction whose uncommitted state was read has ended, or was rolled back to a point before the
+    /// reader.
     Ended,
-    /// There is no pin of this name.
+    /// No pin has this name.
     NoPin {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// A backup does not build on the one before it.
+    /// A backup does not continue the one before it.
     BackupOrder {
-        /// What it is.
+        /// The backup found.
         found: String,
-        /// What was needed.
+        /// The backup needed.
         expected: String,
     },
-    /// Who watches the operation said stop.
+    /// The callback that watches the operation cancelled it.
     Cancelled,
-    /// A bound of docs/limits.md.
+    /// A limit of docs/limits.md was exceeded.
     Limit {
-        /// Which bound.
+        /// Name of the limit.
         what: &'static str,
-        /// What was asked for.
+        /// The requested number.
         found: u64,
-        /// The bound.
+        /// The limit.
         limit: u64,
     },
 }
 
-/// Bytes of a key that an error shows.
+/// Number of key bytes that an error text shows.
 const KEY_BYTES_SHOWN: usize = 64;
 
-/// The system's error once more.
+/// Copy of an error of the system.
 pub(crate) fn copy_of(source: &io::Error) -> io::Error {
     io::Error::new(source.kind(), source.to_string())
 }
 
 impl Error {
-    /// The same error once more: a transaction that failed answers every later call like that.
+    /// Copy of the error: after a failure a transaction returns it from every later call.
     #[must_use]
     pub fn again(&self) -> Self {
         match self {
@@ -269,7 +272,7 @@ impl Error {
         }
     }
 
-    /// A file that cannot be opened or created, for the system's reason.
+    /// The error of a file that the system could not open or create.
     pub(crate) fn of_open(path: &Path, source: io::Error) -> Self {
         Self::Open {
             path: path.to_owned(),
@@ -277,7 +280,7 @@ impl Error {
         }
     }
 
-    /// What a failed write or growth means: a full disk, or an error of the medium.
+    /// The error of a failed write or growth: a full disk, or a failure of the medium.
     pub(crate) fn of_write(what: &str, at: u64, bytes: u64, source: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         match source.kind() {
@@ -436,7 +439,7 @@ impl std::fmt::Display for Error {
                 f,
                 "the write transaction has ended, and with it the reader of its uncommitted state: begin a read to see what was committed"
             ),
-            // Below the least that can be: `what` says how much that is.
+            // Below a lower limit; `what` contains that limit.
             Self::Limit { what, found, limit } if found < limit => {
                 write!(f, "{what}: {found} is too little, at most {limit} can be")
             }
@@ -450,7 +453,7 @@ impl std::fmt::Display for Error {
     }
 }
 
-/// What to do when a file cannot be opened.
+/// Next step after a file could not be opened.
 fn next_after_open(kind: io::ErrorKind) -> &'static str {
     use io::ErrorKind as Kind;
     match kind {
@@ -486,7 +489,7 @@ mod tests {
     use super::*;
     use crate::error::lost_commits::LossCause;
 
-    /// A word of the next step in the text of each error.
+    /// The text of each error contains its next step.
     #[test]
     fn each_says_what_and_what_to_do_next() {
         let path = PathBuf::from("plant.tdl");

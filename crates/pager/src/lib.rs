@@ -1,25 +1,25 @@
-//! One file: pages, extents, snapshots, commit, durability, check.
+//! One database file: pages, extents, snapshots, commits, durability, checks.
 //!
-//! Imports point down: a folder uses those below it, and `tidalite-tidy` checks that.
+//! Imports point down: a folder uses only the folders below it, which `tidalite-tidy` checks.
 //!
 //! ```text
-//! maintenance  work on a whole file: check, backup and restore, salvage
-//! open         opening: find, verify, recover; the methods of `Pager`; the background flusher
-//! txn          transactions: `Snapshot`, `WriteTxn` with its changed pages (`dirty`), savepoints, tickets; the state of the one writer
-//! commit       which record is the newest (`found`, `versions`), the redo log, the pipeline from committed to durable, reading pages
+//! maintenance  work on a whole file: check, backup, restore, salvage
+//! open         open a file: find, verify, recover; the methods of `Pager`; the background flusher
+//! txn          transactions: `Snapshot`, `WriteTxn`, dirty pages (`dirty`), savepoints, tickets; state of the writer
+//! commit       newest record (`found`, `versions`), redo log, pipeline from commit to durability, page reads
 //! space        free space of both files
-//! options      how a file is opened; events; what programs are asked and told
-//! format       bytes of the file: pointers, headers, superblock, meta records, pins; the traits `PageRead` and `PageWrite`
-//! lock         the lock file: reader table, writer lock, who is alive
-//! storage      the data file through a trait: the system's file, memory, an overlay
+//! options      options for opening a file; events; callbacks
+//! format       bytes of the file: pointers, headers, superblock, meta records, pins; traits `PageRead`, `PageWrite`
+//! lock         the lock file: reader table, writer lock, liveness of processes
+//! storage      the data file behind a trait: a file of the operating system, memory, an overlay
 //! system       clocks, random identities
 //! error        `Error`
 //! seeded       deliberate bugs (tests only)
 //! ```
 //!
-//! `system`, `storage` and `lock` know nothing of pages.
+//! `system`, `storage` and `lock` do not depend on pages.
 //!
-//! docs/format.md sections 1 to 4 are the format, docs/durability.md the argument.
+//! The format is described in docs/format.md, sections 1 to 4, and the durability argument in docs/durability.md.
 
 mod commit;
 mod error;

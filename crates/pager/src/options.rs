@@ -1,4 +1,4 @@
-//! How a file is opened.
+//! Options for opening a file.
 
 pub(crate) mod event;
 pub(crate) mod laggard;
@@ -14,145 +14,158 @@ use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
 use unrecorded::Verifier;
 
-/// How pages and blocks are checked against the checksums in the pointers to them. (The values of a series are under checksums of their
-/// own, which are looked at every time, and so is what a write transaction reads of an extent.)
+/// When pages and blocks are verified against the checksums in the pointers to them. (The values of a series have
+/// checksums of their own, which are verified on every read, as are the extents that a write transaction reads.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// When a page or block is touched for the first time since the database was opened here. A page that was written through this open
-    /// database counts as touched from its commit on: its checksum was computed from the very bytes that were handed over. What the medium does
-    /// to a page after that is found by whoever opens the file next, and by a check.
+    /// On the first access since the database was opened here. A page written through this handle counts as verified
+    /// from its commit on, because its checksum was computed from the bytes that were handed to the system. Later
+    /// damage on the medium is found by the next open, and by a check.
     #[default]
     OnFirstTouch,
-    /// Every time.
+    /// On every access.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
 /// Whether the file must, may or must not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpenMode {
-    /// Open it, or create it.
+    /// Open the file, or create it.
     #[default]
     CreateOrOpen,
-    /// Create it; it must not exist.
+    /// Create the file; it must not exist.
     Create,
-    /// Open it; it must exist.
+    /// Open the file; it must exist.
     Open,
 }
 
-/// Tells which pages the app area of a record points to.
+/// Returns the pages to which the app area of a record points.
 pub type RootsOf = fn(app: &[u8]) -> Vec<Ptr>;
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whether the file must, may or must not exist.
     pub mode: OpenMode,
-    /// Bytes of a page, a power of two; used when the file is created.
+    /// Page size in bytes, a power of two; used when the file is created.
     pub page_size: usize,
-    /// Nothing is written; several processes may do so at once, while none writes.
+    /// Opens the file without writing to it. Beside a writer this requires write permission on the lock file, where
+    /// readers are registered; readers without it can share the file only among themselves.
     pub read_only: bool,
-    /// Nobody else at all, not even readers beside a reader. Needed on a network file system (else `NetworkFileSystem`):
-    /// its locks, where it has such, keep other computers out.
+    /// Excludes every other handle, readers too. Required on a network file system (else `NetworkFileSystem`): its
+    /// locks, if it has any, then keep other computers out.
     pub exclusive: bool,
-    /// Opens what the durable record *before* the newest one shows, to look at it or to copy it: the newest commit may be what one wants
-    /// to be rid of. It is whole where writers had [`keep_older`](Self::keep_older); else pages of it may have been written over, which a read of them reports as
-    /// damage. Only with `read_only` and `exclusive`; nothing is written, and whoever opens the file next finds the newest.
+    /// Opens the state of the durable record *before* the newest one, to inspect or copy it when the newest commit is
+    /// unwanted. The state is complete if writers had set [`keep_older`](Self::keep_older); otherwise some of its pages
+    /// may have been overwritten, and reading one reports damage. Requires `read_only` and `exclusive`. Nothing is
+    /// written, and the next open finds the newest record.
     pub older_record: bool,
-    /// What the durable record before the newest one shows stays in the file until there is another one, so that
-    /// [`older_record`](Self::older_record) finds it whole. Else its pages are used again as soon as the newest is on the medium: a file most of which
-    /// changes with every commit is a quarter shorter.
+    /// Keeps the state of the durable record before the newest one until the next record is written, so that
+    /// [`older_record`](Self::older_record) finds it complete. Without it, the pages of that state are reused as soon
+    /// as the newest record is on the medium, and a file that mostly changes with every commit is a quarter shorter.
     pub keep_older: bool,
     /// Opens the file for writing although durable commits are missing. Without it, such a file is refused with
-    /// [`Error::CommitsLost`](crate::Error::CommitsLost), because the next durable commit writes over the evidence; a handle with
-    /// `read_only` opens it either way. [`Pager::recovery`](crate::Pager::recovery) says what is missing.
+    /// [`Error::CommitsLost`](crate::Error::CommitsLost), because the next durable commit would overwrite the evidence;
+    /// a handle with `read_only` opens it either way. [`Pager::recovery`](crate::Pager::recovery) reports the missing
+    /// commits.
     pub accept_lost_commits: bool,
-    /// The pages that the app area points to. Opening looks at them: if a later commit has written over one, the record found is not the
-    /// newest durable one.
+    /// Function that lists the pages to which the app area points. Opening inspects them: if a later commit has
+    /// overwritten one, the record found is not the newest durable one.
     pub roots: Option<RootsOf>,
-    /// Where the lock file is: `None` for `name.tdl-lock` beside `name.tdl`. All who open the database must say the same (else
-    /// `OpenElsewhere`), and no other database may use that file. A block device needs one.
+    /// Path of the lock file; `None` means `name.tdl-lock` beside `name.tdl`. All handles of the database must use the
+    /// same path (else `OpenElsewhere`), and no other database may use that file. Required for a block device.
     pub lock_path: Option<PathBuf>,
-    /// With [`OpenMode::Create`] on a block device: whatever it holds is lost. Without it, only a device whose first and last
-    /// MiB are zeros is made a database.
+    /// With [`OpenMode::Create`] on a block device: discards the content of the device. Without it, a database is
+    /// created only on a device whose first and last MiB are zeros.
     pub overwrite_device: bool,
-    /// A second file, on another disk perhaps, for large values: made when it is not there, and of this database alone. `None`: the one that
-    /// the database names, if it has one. Named once it is found again by itself, unless it is moved.
+    /// Path of a second file for large values, possibly on another disk. It is created if missing and belongs to this
+    /// database alone. `None`: the second file that the database names, if any. Once named, it is found again without
+    /// this option, unless it is moved.
     pub large_values_path: Option<PathBuf>,
-    /// Values of so many bytes and more go to the second file; those that are stored already stay where they are.
+    /// Minimum length in bytes of values stored in the second file. Stored values stay where they are.
     pub large_values_min: u64,
-    /// How pages are checked.
+    /// When pages are verified.
     pub verify: Verify,
-    /// Lend pages from a read-only map. Off: every read is a `pread`, and every media error a typed error.
+    /// Lends pages from a read-only map. If off, every read is a `pread`, and every media error a typed error.
     pub map: bool,
-    /// With `map`: pages of lazy commits, and of those that go to the log, that are written over again and again are copied into a writable map instead of being handed to the
-    /// system, on file systems that write over blocks where they are (ext4, tmpfs). Off: no stray write of the program can reach the file.
+    /// With `map`: copies pages of lazy or logged commits that are overwritten repeatedly into a writable map instead
+    /// of writing them by system calls, on file systems that overwrite blocks in place (ext4, tmpfs). If off, no stray
+    /// write of the program can reach the file.
     pub map_writes: bool,
-    /// How much the system reads around a page of the map that is not in memory.
+    /// How much the system reads around a mapped page that is not in memory.
     pub read_ahead: ReadAhead,
-    /// Single pages that became free last are taken first, not the lowest ones side by side: what is written over is then what was
-    /// written a moment ago, and is in the caches of system and disk. The file is shortened later, and commits are more stretches. It is so without this
-    /// after a commit that was lazy or went to the log.
+    /// Allocates the most recently freed single pages first instead of the lowest contiguous ones. Overwritten pages
+    /// were then written recently and are still in the caches of system and disk; but the file is shortened later, and
+    /// a commit consists of more separate ranges. Always applies after a commit that was lazy or went to the redo log.
     pub recent_first: bool,
-    /// To find reads of what is gone: pages that become free are overwritten with a pattern, so that whoever still has a pointer to one
-    /// meets a wrong checksum at once. Costs a write of everything that is freed.
+    /// Finds reads of freed pages: overwrites freed pages with a pattern, so that reading one by an old pointer fails
+    /// its checksum at once. Costs a write of every freed page.
     pub spoil_freed: bool,
-    /// Bytes of changed pages that a transaction keeps in memory before it writes some of them early.
+    /// Bytes of dirty pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
-    /// After a durable transaction that changed this many bytes the next one has leaves written while it is still open, and one that has this
-    /// many in memory when it begins to commit has them written while the rest is sealed; by a thread, where there are two processors. 0: never.
+    /// Threshold for writing leaves early, in bytes. After a durable transaction that changed this many bytes, the next
+    /// one has its leaves written while it is still open. A transaction with this many bytes in memory at the start of
+    /// its commit has them written while the rest is sealed. A thread writes them if there are two processors. 0:
+    /// never.
     pub early_bytes: u64,
-    /// Bytes of pages that `None` commits keep in memory, for this process to read, until a commit of another kind writes
-    /// them. When there would be more the commit writes them.
+    /// Bytes of pages that `None` commits keep in memory, readable by this process, until a commit of another kind
+    /// writes them. A commit that would exceed this bound writes them.
     pub unwritten_bytes_max: usize,
-    /// Verifies a state that only the lock file names: lazy commits of a process that is gone, whose pages need not be in the file if it was
-    /// replaced, copied or cut off meanwhile. Without a verifier whoever opens the file first drops such a state and uses the newest durable commit.
+    /// Verifies a state that only the lock file names: lazy commits of a dead process, whose pages may be missing if
+    /// the file was replaced, copied or truncated since. Without a verifier, the first handle to open the file drops
+    /// such a state and uses the newest durable commit.
     pub verifier: Option<Verifier>,
-    /// Who is told when something happens to the file.
+    /// Callback that receives events of the file.
     pub logger: Option<Logger>,
-    /// The logger hears of commits that take longer than this.
+    /// Duration from which on a commit is reported to the logger.
     pub slow_commit: Duration,
-    /// Where the time of commits is read.
+    /// Clock that times commits.
     pub clock: ClockSource,
-    /// At least so often a durable commit notes its time, so that `txn_at` finds it.
+    /// Maximum time between durable commits that record their time for `txn_at`.
     pub clock_step: Duration,
-    /// The file grows by at least this many bytes at a time, a shorter file by its own length ...
+    /// Minimum growth of the file in bytes; a shorter file grows by its own length ...
     pub growth_bytes_min: u64,
-    /// ... and at most this many more than it needs.
+    /// ... and at most by this many bytes more than needed.
     pub growth_bytes_max: u64,
-    /// Evictable and parked readers that are older than this lose their snapshot when the file would have to grow and
-    /// they hold pages. (Whatever their age, they lose it when the disk is full.) `None`: no age is too old.
+    /// Age from which on evictable and parked readers that retain pages are evicted when the file would have to grow.
+    /// (When the disk is full they are evicted at any age.) `None`: no limit.
     pub evictable_age_max: Option<Duration>,
-    /// A reader that holds this many bytes is a laggard: before the file grows, `on_laggard` is asked about it.
+    /// Bytes from which on a reader that retains them is a laggard: `on_laggard` is called before the file grows.
     pub laggard_bytes: u64,
-    /// Is asked by the writer, inside its transaction, what to do about the reader that holds most: when the file
-    /// would grow and it holds `laggard_bytes`, or when the disk is full. It must not begin a write transaction.
+    /// Callback of the writer, inside its transaction, that decides about the reader that retains most: when the file
+    /// would grow and the reader retains `laggard_bytes`, or when the disk is full. It must not begin a write
+    /// transaction.
     pub on_laggard: Option<OnLaggard>,
-    /// Is told once a second who has the write transaction that `begin_write` waits for, a frozen process perhaps.
+    /// Callback that is called once a second with the holder of the writer lock while `begin_write` waits for it; the
+    /// holder may be a frozen process.
     pub on_wait: Option<OnWait>,
-    /// The file is at least this long, free or not: growth up to here is done when it is first written to.
+    /// Minimum length of the file, free or not. The first write grows the file to this length.
     pub file_bytes_min: u64,
-    /// The file grows no further than this: [`Error::FileFull`](crate::Error::FileFull). There is always room up to the end
-    /// of what is in use.
+    /// Maximum length of the file; beyond it, [`Error::FileFull`](crate::Error::FileFull). There is always room up to
+    /// the end of the space in use.
     pub file_bytes_max: u64,
-    /// When so much is free at the file's end it is cut off; when so much is free inside, stretches of 1 MiB and more are
-    /// given back to the file system.
+    /// Free bytes at the end of the file from which on it is truncated; free bytes inside from which on free ranges of
+    /// 1 MiB and more are returned to the file system.
     pub shrink_bytes: u64,
-    /// Written and kept free in the file for transactions that free space
-    /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a smaller file
-    /// a quarter of the pages in use, at least 64 pages, or as many as there are in use and 4 if that is less.
+    /// Space written and kept free in the file for transactions that free space
+    /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a smaller file the
+    /// reserve is a quarter of the pages in use and at least 64 pages, or the number of pages in use plus 4 if that is
+    /// less.
     pub reserve_bytes: u64,
-    /// Small durable commits that follow each other go to a log inside the file, which takes one barrier instead of two, and is emptied when it is
-    /// full. It is made when it is of use, takes half as much as the file has, 2 MiB at least, this much at most, and an
-    /// eighth of [`Options::file_bytes_max`]; 0: none.
+    /// Maximum length of the redo log inside the file; 0: no log. Consecutive small durable commits go to the log,
+    /// which takes one barrier instead of two and is emptied when full. The log is created when it pays. It takes half
+    /// the length of the file, at least 2 MiB, and at most this many bytes and an eighth of
+    /// [`Options::file_bytes_max`].
     pub log_bytes: u64,
-    /// Commits that are not durable are made so when they have written this many bytes. `None`: not by bytes.
+    /// Makes non-durable commits durable once they have written this many bytes. `None`: no limit by bytes.
     pub sync_bytes: Option<u64>,
-    /// ... or when the oldest of them is this old; looked at when something is committed, or by the background flusher.
+    /// ... or once the oldest of them has this age; checked at each commit, or by the background flusher.
     pub sync_after: Option<Duration>,
-    /// A thread of its own makes lazy commits durable, this long after the last time. `None`: no thread. A handle that is let go while it flushes is
-    /// closed at the end of that flush: who opens the file again at once may meet it (`OpenElsewhere`, where [`exclusive`](Self::exclusive)).
+    /// Interval at which a background thread makes lazy commits durable. `None`: no thread. A handle dropped during
+    /// such a flush closes when the flush ends; an open right after may fail with `OpenElsewhere` if
+    /// [`exclusive`](Self::exclusive) is used.
     pub background_flush: Option<Duration>,
 }
 

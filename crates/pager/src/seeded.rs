@@ -1,44 +1,44 @@
-//! Deliberate bugs, to show that the crash harness finds them. Compiled in only with the feature
-//! `seeded-bugs`; a shipped build holds none of this.
+//! Deliberate bugs, which show that the crash harness finds bugs of their kind. Compiled only with the feature
+//! `seeded-bugs`; a shipped build contains none of this.
 
 /// A deliberate bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// The sync between the data and the meta blocks is left out.
+    /// Skips the sync between the data and the meta blocks.
     SkipSync,
-    /// The meta blocks are written before the data.
+    /// Writes the meta blocks before the data.
     MetaBeforeData,
-    /// A page that the newest durable state still shows is reused by the transaction that frees it.
+    /// The transaction that frees a page reuses it although the newest durable state still shows it.
     ReuseEarly,
-    /// A failed sync is taken for a good one.
+    /// Treats a failed sync as successful.
     IgnoreFailedSync,
-    /// The new file length is not synced before a meta block relies on it.
+    /// Does not sync the new file length before a meta block relies on it.
     GrowthNotDurable,
-    /// Both copies of a meta record go to the same block.
+    /// Writes both copies of a meta record to the same block.
     CopiesInOneBlock,
-    /// What readers hold is not asked for.
+    /// Ignores the snapshots that readers hold.
     ForgetReaders,
-    /// A weak record is written over the newest one.
+    /// Overwrites the newest weak record with the next one.
     WeakInOneSlot,
-    /// The weak record is written before the pages of its commit.
+    /// Writes the weak record before the pages of its commit.
     WeakBeforeData,
-    /// A weak record does not say on which record it stands that is being written meanwhile.
+    /// Omits from a weak record the meta record that a running flush is writing, on which it may have to build.
     WeakStandsOnOne,
-    /// A sync that began before the data was written is taken for enough.
+    /// Accepts a sync that began before the data was written.
     CoveredTooEarly,
-    /// The log is begun anew although the record on which it stands was not synced.
+    /// Restarts the redo log before the record on which it builds is synced.
     LogTooEarly,
-    /// A commit is acknowledged when its log is written, not when that is synced.
+    /// Acknowledges a commit when its log blocks are written, before they are synced.
     LogUnsynced,
-    /// Who finds a log forgets to look for commits in it.
+    /// Recovery ignores the commits in the redo log.
     LogIgnored,
-    /// A weak record is believed although nobody has verified that its pages are in the file.
+    /// Accepts a weak record without verifying that its pages are in the file.
     WeakUnverified,
-    /// The second file is not synced before a record.
+    /// Does not sync the second file before a record.
     SkipLargeSync,
 }
 
-/// Those of durable commits, one after the other, that show without readers.
+/// Bugs that show with sequential durable commits and no readers.
 pub const BUGS: [Bug; 6] = [
     Bug::SkipSync,
     Bug::MetaBeforeData,
@@ -48,7 +48,7 @@ pub const BUGS: [Bug; 6] = [
     Bug::CopiesInOneBlock,
 ];
 
-/// Those of lazy commits and of commits that share a flush.
+/// Bugs that show with lazy commits and with commits that share a flush.
 pub const LAZY_BUGS: [Bug; 8] = [
     Bug::WeakInOneSlot,
     Bug::WeakBeforeData,
@@ -69,7 +69,7 @@ mod switch {
         static ACTIVE: Cell<Option<Bug>> = const { Cell::new(None) };
     }
 
-    /// Turns one bug on for this thread, or all off.
+    /// Enables one bug for this thread, or disables all.
     pub fn enable(bug: Option<Bug>) {
         ACTIVE.set(bug);
     }

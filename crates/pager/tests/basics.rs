@@ -1,4 +1,4 @@
-//! A file is created, written, read under snapshots, reopened and checked; pages come back.
+//! Create, write, read under snapshots, reopen and check a file; freed pages are reused.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -201,7 +201,7 @@ fn early_written_pages_are_read_back() {
         *ptr = txn.seal_page(ptr).unwrap();
     }
     txn.commit(&[], Durability::Durable).unwrap();
-    // More than stay in memory.
+    // More than the memory bound.
     let spilled = pager.metrics().pages_spilled;
     assert!(
         spilled >= 200 - 2 * 16,
@@ -224,7 +224,7 @@ fn early_written_pages_are_read_back() {
     assert_eq!(problems.len(), 1, "{problems:?}");
 }
 
-/// Pages that are added whole: more than stay in memory, of which some are changed, some freed, and the rest left alone.
+/// Pages added whole, more than the memory bound: some are changed, some freed, and the rest left alone.
 #[test]
 fn whole_pages_are_written_early_and_may_be_changed_all_the_same() {
     for dirty_pages in [16, 20_000] {
@@ -235,7 +235,7 @@ fn whole_pages_are_written_early_and_may_be_changed_all_the_same() {
         let storage = Monitor::new(Arc::new(MemoryStorage::new()));
         let pager = Pager::open_storage(storage, &options).unwrap();
         let mut txn = pager.begin_write().unwrap();
-        // Beyond what is kept in memory whatever its bound.
+        // More than is kept in memory regardless of the bound.
         let count = 10_000u32;
         let mut ptrs = Vec::new();
         for number in 0..count {

@@ -1,4 +1,4 @@
-//! A block is what its pointer says, bit by bit: any single difference between the two is damage.
+//! A block must match its pointer bit by bit: any single difference is damage.
 
 use tidalite_base::TxnId;
 use tidalite_pager::{Header, Kind, Ptr, seal_block, verify_block};
@@ -16,7 +16,7 @@ fn sealed() -> (Vec<u8>, Ptr) {
     (bytes, ptr)
 }
 
-/// Also a bit of the block's own checksum, which the pointer's does not cover.
+/// Includes the bits of the block's own checksum, which the pointer's checksum does not cover.
 #[test]
 fn every_bit_of_a_block_counts() {
     let (bytes, ptr) = sealed();

@@ -1,4 +1,4 @@
-//! What a check says of the blocks at the head of a file: traces of a crash are notes, damage is a problem.
+//! A check of the blocks at the head of a file: traces of a crash are notes, damage is a problem.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -32,7 +32,7 @@ fn open(image: &[u8], read_only: bool) -> (Arc<SimDisk>, Pager) {
     (storage, pager)
 }
 
-/// A check of the whole file: problems of the toy structure would be in it as well.
+/// A check of the whole file, which also contains problems of the toy structure.
 fn checked(pager: &Pager) -> CheckReport {
     let mut check = pager.begin_check().unwrap();
     let root = root_of(check.snapshot().app());
@@ -52,8 +52,8 @@ fn newest(pager: &Pager) -> u64 {
     id_of(pager.begin_read().unwrap().app())
 }
 
-/// Bytes of a file with the commits 1 to `newest`, and of the same file two commits earlier: the record of the newest commit went over
-/// the one that the older bytes have in the same pair.
+/// Bytes of a file with the commits 1 to `newest`, and of the same file two commits earlier: the record of the newest
+/// commit replaced the older record in the same pair.
 fn two_states(newest: u64) -> (Vec<u8>, Vec<u8>) {
     let storage = Arc::new(SimDisk::new());
     let pager = Pager::open_storage(storage.clone(), &options(false)).unwrap();
@@ -63,7 +63,7 @@ fn two_states(newest: u64) -> (Vec<u8>, Vec<u8>) {
     (old, storage.image())
 }
 
-/// The blocks of the pair that holds the newest record: those that the newest commit has changed.
+/// The blocks of the pair that holds the newest record, found as the blocks that the newest commit has changed.
 fn newest_pair(old: &[u8], new: &[u8]) -> [usize; 2] {
     let txn =
         |image: &[u8], at: usize| u64::from_le_bytes(image[at + 24..at + 32].try_into().unwrap());
@@ -82,8 +82,8 @@ fn newest_pair(old: &[u8], new: &[u8]) -> [usize; 2] {
     [pair[0] * BLOCK, pair[1] * BLOCK]
 }
 
-/// A power cut between the two copies of a new record leaves one of them old or torn. Nothing is lost, and a writer heals it, so a check
-/// says so and finds no problem.
+/// A power cut between the two copies of a new record leaves one of them old or torn. Nothing is lost, and a writer
+/// heals it, so a check adds a note and finds no problem.
 #[test]
 fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
     tidalite_testkit::watch();
@@ -108,7 +108,7 @@ fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
                 assert_eq!(newest(&pager), commits);
                 assert!(storage.image() == image, "a reader wrote");
 
-                // A writer heals the block, and a check through it finds nothing. What it sees of it later has come since.
+                // A writer heals the block, and a check through it finds nothing. Damage that it sees later is new.
                 let (storage, pager) = open(&image, false);
                 let healed = checked(&pager);
                 assert!(healed.is_clean() && healed.notes.is_empty(), "{healed:?}");
@@ -121,7 +121,7 @@ fn a_power_cut_between_the_copies_of_the_newest_record_leaves_no_problem() {
     }
 }
 
-/// No crash damages a block of both pairs, nor a superblock: that is damage, which a writer heals all the same.
+/// No crash damages a block of both pairs or a superblock: this is damage, which a writer still heals.
 #[test]
 fn damage_that_no_crash_leaves_stays_a_problem() {
     tidalite_testkit::watch();

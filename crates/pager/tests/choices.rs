@@ -1,4 +1,4 @@
-//! What may be chosen and mostly is not: pages that became free last first, spoilt pages, read-ahead, the record before the newest.
+//! Rarely used options: reuse of the newest freed pages, poisoned freed pages, readahead, the record before the newest.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ fn options() -> Options {
     }
 }
 
-/// To open a file at the record before the newest.
+/// Options that open a file at the record before the newest.
 fn older_record() -> Options {
     Options {
         older_record: true,
@@ -33,14 +33,14 @@ fn older_record() -> Options {
     }
 }
 
-/// A page with this number in it.
+/// A page that contains this number.
 fn page(txn: &mut tidalite_pager::WriteTxn, number: u64) -> Ptr {
     let ptr = txn.new_page(Kind::KvLeaf, 7).unwrap();
     txn.page_mut(&ptr).unwrap()[64..72].copy_from_slice(&number.to_le_bytes());
     txn.seal_page(&ptr).unwrap()
 }
 
-/// Pages in use, then one that is freed; where the next commits put theirs.
+/// The last freed page, and the places of the pages of the next commits.
 fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
     let options = Options {
         recent_first,
@@ -51,7 +51,7 @@ fn places(recent_first: bool) -> (u64, BTreeSet<u64>) {
     let mut txn = pager.begin_write().unwrap();
     let all: Vec<Ptr> = (0..200).map(|number| page(&mut txn, number)).collect();
     txn.commit(b"", Durability::Durable).unwrap();
-    // A long free stretch below, then a single page above, which is freed last.
+    // A long free range below, then a single page above, which is freed last.
     for part in [&all[..100], &all[150..151]] {
         let mut txn = pager.begin_write().unwrap();
         part.iter().for_each(|ptr| txn.free_page(ptr));
@@ -100,7 +100,7 @@ fn a_page_that_became_free_is_spoilt() {
             txn.set_user_data(&[round]).unwrap();
             txn.commit(b"c", Durability::Durable).unwrap();
         }
-        // A snapshot holds it as it was.
+        // A snapshot retains the old version.
         assert_eq!(held.page(&ptr).unwrap()[64], 9);
         drop(held);
         for round in 0..4u8 {
@@ -149,7 +149,7 @@ fn every_way_of_reading_ahead_reads_the_same() {
             };
             assert!(snapshot.page_of_stretch(&wrong).is_err());
         }
-        // The file is small: by itself the system reads around pages.
+        // The file is small: by default the system reads ahead.
         assert_eq!(snapshot.reads_alone(), read_ahead == ReadAhead::Off);
     }
     std::fs::remove_dir_all(folder).unwrap();
@@ -200,7 +200,7 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     assert_eq!(pager.begin_read().unwrap().app(), [3]);
     drop(pager);
 
-    // A damaged record is told, not healed.
+    // A damaged record is reported, not healed.
     let mut bytes = before.clone();
     bytes[4096 + 100] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
@@ -211,8 +211,8 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The file's length after commits that each put new pages in the place of those before, and what the record before the newest shows
-/// then: how many of its `CHANGED_PAGES` are whole. None of the others shows anything.
+/// The length of the file after commits that each replace all pages, and the number of intact pages, of
+/// `CHANGED_PAGES`, in the record before the newest. The other pages return errors.
 fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
     let memory = Arc::new(MemoryStorage::new()) as Arc<dyn Storage>;
     let watched = match keep_older {
@@ -232,12 +232,12 @@ fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
         old.for_each(|ptr| txn.free_page(ptr));
         let new = (0..CHANGED_PAGES).map(|n| page(&mut txn, number(commit, n)));
         commits.push(new.collect());
-        // A record each, whatever the log would do.
+        // Each commit gets a record, whatever the redo log would do.
         txn.set_user_data(&[commit]).unwrap();
         txn.commit(&[commit], Durability::Durable).unwrap();
     }
     let bytes = pager.stat().unwrap().file_bytes;
-    // What the seventh commit had is free now, and a lazy commit may use it.
+    // The pages of the seventh commit are free now, and a lazy commit may use them.
     let mut txn = pager.begin_write().unwrap();
     (0..CHANGED_PAGES).for_each(|n| {
         page(&mut txn, number(9, n));
@@ -261,7 +261,7 @@ fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
 fn the_record_before_the_newest_stays_whole_where_that_is_asked_for() {
     let (with, whole) = after_commits_that_change_everything(true);
     assert_eq!(whole as u64, CHANGED_PAGES);
-    // What was written over, or cut off at the end, is an error.
+    // Reading an overwritten or truncated page is an error.
     let (without, whole) = after_commits_that_change_everything(false);
     assert!((whole as u64) < CHANGED_PAGES, "nothing was used again");
     assert!(

@@ -1,7 +1,7 @@
-//! Power cuts after every operation of random runs, and the proof that the harness bites.
+//! Power cuts after every operation of random runs, and the proof that the harness finds bugs.
 //!
-//! More: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test crash power -- --nocapture`, or one
-//! seed again with `TIDALITE_CRASH_SEED=17`.
+//! More seeds: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test crash power -- --nocapture`. One seed
+//! again: `TIDALITE_CRASH_SEED=17`.
 
 #[path = "toy/crash.rs"]
 mod harness;

@@ -1,4 +1,4 @@
-//! A database on a block device (a loop device here), and the lock file elsewhere.
+//! A database on a block device (here a loop device), with the lock file elsewhere.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -10,7 +10,7 @@ use tidalite_pager::{
 
 const MIB: u64 = 1 << 20;
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -33,7 +33,7 @@ impl Drop for Folder {
 struct Loop(PathBuf);
 
 impl Loop {
-    /// `None`, and a word about it, where this process may not make one.
+    /// `None`, with a message, if this process may not create one.
     fn attach(file: &Path) -> Option<Self> {
         for program in ["losetup", "/usr/sbin/losetup", "/sbin/losetup"] {
             let made = Command::new(program)
@@ -122,7 +122,7 @@ fn a_device_becomes_a_database_and_stays_one() {
     let uuid = pager.uuid();
     let second = Pager::open(path, &open).unwrap();
     assert_eq!(second.begin_read().unwrap().txn(), extent.birth);
-    // Somebody has it open: not even who asks for it may wipe it.
+    // A device in use may not be wiped even on request.
     let wipe = Options {
         mode: OpenMode::Create,
         overwrite_device: true,
@@ -138,7 +138,7 @@ fn a_device_becomes_a_database_and_stays_one() {
     assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
     drop((pager, second));
 
-    // Both ways of reading, in another life of the device.
+    // Read both ways, after attaching the device again.
     for map in [true, false] {
         let pager = Pager::open(
             path,
@@ -180,7 +180,7 @@ fn a_device_becomes_a_database_and_stays_one() {
 fn what_a_device_holds_is_not_written_over() {
     let folder = Folder::new("holds");
     let backing = backing(&folder, 4 * MIB);
-    // A signature at the end, where some have theirs.
+    // A signature at the end, where some formats keep theirs.
     let file = OpenOptions::new().write(true).open(&backing).unwrap();
     file.write_all_at(b"somebody's", 4 * MIB - 512).unwrap();
     let before = std::fs::read(&backing).unwrap();
@@ -199,7 +199,7 @@ fn what_a_device_holds_is_not_written_over() {
         overwrite_device: true,
         ..create
     };
-    // As a mounted file system has it.
+    // Claimed as by a mounted file system.
     let claim = OpenOptions::new()
         .read(true)
         .custom_flags(0o200)
@@ -238,7 +238,7 @@ fn a_full_device_is_an_ordinary_error() {
         free(&pager, &extents.remove(0));
         extents.push(fill(&pager, MIB, round + 100).unwrap());
     }
-    // Cutting and punching leave the device as it is.
+    // Truncating and punching leave the device unchanged.
     for extent in extents.drain(1..) {
         free(&pager, &extent);
     }
@@ -258,7 +258,7 @@ fn a_full_device_is_an_ordinary_error() {
     drop(reader);
     drop(pager);
 
-    // Too small for anything.
+    // Too small for a database.
     drop(device);
     let Some(device) = Loop::attach(&self::backing(&folder, 8192)) else {
         return;
@@ -282,13 +282,13 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
     assert_eq!(beside.begin_read().unwrap().app(), b"one");
     let found = Pager::open(&path, &Options::default()).err().unwrap();
     assert!(matches!(found, Error::OpenElsewhere { .. }), "{found}");
-    // Another database cannot use it at the same time.
+    // Another database cannot use the lock file at the same time.
     let other = Pager::open(folder.0.join("other.tdl"), &here)
         .err()
         .unwrap();
     assert!(matches!(other, Error::LockFile { .. }), "{other}");
     assert!(!folder.0.join("other.tdl").exists(), "nor is it made");
-    // A copy in its place is the same database, and another file.
+    // A copy in its place is the same database but another file.
     let away = folder.0.join("away.tdl");
     fs::rename(&path, &away).unwrap();
     fs::copy(&away, &path).unwrap();
@@ -305,7 +305,7 @@ fn a_lock_file_elsewhere_is_the_same_for_all() {
     assert_eq!(pager.begin_read().unwrap().app(), b"one");
 }
 
-/// Whether a page of the file is in memory; `None` where the system does not say.
+/// Whether a page of the file is in memory; `None` if the system does not report it.
 fn in_memory(file: &std::fs::File, at: u64) -> Option<bool> {
     use rustix::io::{Errno, ReadWriteFlags, preadv2};
     let mut bytes = [0; 512];
@@ -343,7 +343,7 @@ fn warming_up_reads_the_file_ahead() {
     }
 }
 
-/// Bytes that this process keeps in memory, as the system says.
+/// Bytes that this process has locked in memory, as reported by the system.
 fn kept_in_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
@@ -376,10 +376,10 @@ fn a_file_is_kept_in_memory_as_far_as_it_is_asked_for() {
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     let gone = (0..32).filter(|i| in_memory(&file, i * (128 << 10)) == Some(false));
     assert_eq!(gone.count(), 0);
-    // It is written, and grows, as otherwise.
+    // Locked files are written and grow as usual.
     fill(&pager, MIB, 2).unwrap();
     assert_eq!(kept_in_memory(), Some(whole));
-    // What another handle has written counts.
+    // Growth by another handle counts.
     let before = pager.lock_in_memory(u64::MAX).unwrap();
     let other = Pager::open(&path, &Options::default()).unwrap();
     fill(&other, 16 * MIB, 3).unwrap();
@@ -390,7 +390,7 @@ fn a_file_is_kept_in_memory_as_far_as_it_is_asked_for() {
     pager.lock_in_memory(MIB).unwrap();
     drop(pager);
     assert_eq!(kept_in_memory(), Some(0));
-    // Without a map there is nothing to keep.
+    // Without a map nothing can be locked.
     let options = Options {
         map: false,
         ..Options::default()

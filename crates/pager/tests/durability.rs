@@ -1,5 +1,5 @@
-//! What each kind of commit promises, without crashes: tickets, lazy commits across reopening, automatic syncs,
-//! failed barriers. (The log: tests/redo.rs. Crashes: tests/crash.rs and tests/lazy.rs.)
+//! Promises of each kind of commit, without crashes: tickets, lazy commits across reopening, automatic syncs, failed
+//! barriers. (Redo log: tests/redo.rs. Crashes: tests/crash.rs and tests/lazy.rs.)
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -41,7 +41,7 @@ fn tickets_of_many_commits_share_one_flush() {
     let tickets: Vec<_> = (2..12)
         .map(|id| commit(&pager, id, Durability::Durable))
         .collect();
-    // Not shown before it is durable, and the next writer builds on it all the same.
+    // Invisible until it is durable, although the next writer builds on it.
     assert_eq!(id_of(pager.begin_read().unwrap().app()), 1);
     assert_eq!(id_of(pager.begin_write().unwrap().app()), 11);
     assert!(tickets.iter().all(|ticket| !ticket.is_durable()));
@@ -60,7 +60,7 @@ fn tickets_of_many_commits_share_one_flush() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// Where the time of commits goes is known by phase: as many times as there were commits, records or flushes that had the phase.
+/// Each phase of a commit has a histogram, with as many entries as commits, records or flushes had the phase.
 #[test]
 fn every_phase_of_a_commit_has_its_histogram() {
     tidalite_testkit::watch();
@@ -84,7 +84,7 @@ fn every_phase_of_a_commit_has_its_histogram() {
     ] {
         assert_eq!(count(phase), expected, "{phase:?}");
     }
-    // A commit may come back to these.
+    // A commit may repeat these phases.
     assert!(count(Phase::Seal) >= metrics.commits && count(Phase::Write) > 0);
     assert!(count(Phase::SyncData) > 0);
     assert!(count(Phase::MetaWrite) >= metrics.records && count(Phase::Publish) > 0);
@@ -100,7 +100,7 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
     let pager = open(&Arc::new(SimDisk::new()), &options());
     commit(&pager, 1, Durability::Durable).wait().unwrap();
     for id in 2..30 {
-        // A `None` commit on top of those that wait has no record of its own.
+        // A `None` commit on top of waiting ones has no record of its own.
         let last = if id % 3 == 0 {
             Durability::None
         } else {
@@ -114,8 +114,8 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
     }
 }
 
-/// After a failed sync the cache shows blocks of the log that no later sync brings to the medium. The commit in them was not acknowledged; it may
-/// be found, and then all of it is written anew before anybody builds on it.
+/// After a failed sync the cache shows blocks of the redo log that no later sync writes to the medium. The commit in
+/// them was not acknowledged; it may be found, and is then rewritten completely before any commit builds on it.
 #[test]
 fn what_is_found_of_a_commit_whose_barrier_failed_is_written_anew() {
     tidalite_testkit::watch();
@@ -139,7 +139,7 @@ fn what_is_found_of_a_commit_whose_barrier_failed_is_written_anew() {
         let pager = open();
         assert_eq!(id_of(pager.begin_read().unwrap().app()), 30);
         drop(pager);
-        // Whatever the power cut takes of what was written before the failed sync.
+        // For any loss of the writes before the failed sync.
         let replay = Replay::at_end(&disk.recording());
         for seed in 0..40 {
             let image = replay.power_cut(&mut Rng::new(seed));
@@ -154,8 +154,8 @@ fn what_is_found_of_a_commit_whose_barrier_failed_is_written_anew() {
     }
 }
 
-/// The system tells a lost write to one of the syncs under way: that of a writer who makes the file longer failed, and that of the flush
-/// beside it ended well.
+/// The system reports a lost write to one of the concurrent syncs: here the sync of a writer that grows the file
+/// failed, and the sync of the concurrent flush succeeded.
 #[test]
 fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
     tidalite_testkit::watch();
@@ -187,14 +187,14 @@ fn a_flush_beside_a_sync_that_failed_acknowledges_nothing() {
         assert!(matches!(waited, Err(Error::Poisoned { .. })), "{waited:?}");
         tap.set_hook(None);
         drop((ticket, pager, tap));
-        // Its data is on the medium by good luck or not: both are states that were committed.
+        // Whether its data reached the medium is a matter of luck: both states were committed.
         let pager = open(&Arc::new(SimDisk::from_image(disk.image())), &options());
         assert!(id_of(pager.begin_read().unwrap().app()) <= 2);
     }
 }
 
-/// A pin is taken away by a commit that waits for its sync; a lazy commit on top is shown, so another handle may write. The
-/// durable record still has the pin, and a power cut brings it back.
+/// A commit that waits for its sync removes a pin; a lazy commit on top is published, so another handle may write. The
+/// durable record still has the pin, and a power cut restores it.
 #[test]
 fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     tidalite_testkit::watch();
@@ -223,7 +223,7 @@ fn another_handle_keeps_what_a_pin_of_the_durable_record_holds() {
     for id in 121..200 {
         drop(commit(&second, id, Durability::Lazy));
     }
-    // All of it reached the medium, and the lock area is lost.
+    // Everything reached the medium, and the lock area is lost.
     let image = Arc::new(SimDisk::from_image(disk.image()));
     let pager = Pager::open_storage(image, &options()).unwrap();
     let pinned = pager.begin_read_at("old").unwrap().expect("still pinned");
@@ -266,7 +266,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("a.tdl");
-    // What is committed is in the record.
+    // The committed content is in the record.
     let options = Options {
         verifier: Some(Verifier::new(|_| Ok(()))),
         ..Options::default()
@@ -292,7 +292,7 @@ fn a_lazy_commit_outlives_its_handle_and_none_does_not() {
     assert_eq!(pager.begin_read().unwrap().app(), [3]);
     page(&pager, 5, Durability::None);
     pager.close().unwrap();
-    // Without the lock area, as after a crash of the system, only what was synced is there.
+    // Without the lock area, as after a system crash, only synced commits remain.
     std::fs::remove_file(folder.join("a.tdl-lock")).unwrap();
     let pager = open();
     assert_eq!(pager.begin_read().unwrap().app(), [5]);
@@ -338,8 +338,8 @@ fn lazy_commits_become_durable_by_bytes_by_time_and_in_the_background() {
     assert!(pager.metrics().records > 0);
 }
 
-/// Much waits for the next record, or a commit was too large for the log, while others go on during the flush that makes that record:
-/// the flushes after it append to the log again.
+/// Many commits wait for the next record, or a commit was too large for the redo log, while others continue during the
+/// flush that writes that record: the flushes after it append to the log again.
 #[test]
 fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
     tidalite_testkit::watch();
@@ -357,7 +357,7 @@ fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
         }
         let appends = pager.metrics().appends;
         assert!(appends > 0, "there is a log");
-        // A commit inside each sync that is not one of a transaction. Its ticket would wait if it were dropped there.
+        // A commit inside each sync that does not belong to a transaction. Dropping its ticket there would wait.
         let id = Arc::new(AtomicU64::new(4));
         let tickets: Arc<Mutex<Vec<Ticket>>> = Arc::default();
         let (beside, next, kept) = (pager.clone(), id.clone(), tickets.clone());
@@ -401,7 +401,7 @@ fn the_log_goes_on_after_a_record_that_others_did_not_wait_for() {
     }
 }
 
-/// A block of the log is there once for these commits, and damage of it undoes them. A pin is promised to stay.
+/// The log holds one copy of a block of these commits, and damage to it undoes them. A pin must not be undone.
 #[test]
 fn a_commit_with_a_pin_does_not_go_to_the_log() {
     tidalite_testkit::watch();
@@ -420,7 +420,7 @@ fn a_commit_with_a_pin_does_not_go_to_the_log() {
     assert!(after.records > before.records);
 }
 
-/// What a lazy commit shows is held until a newer one is shown, and no longer.
+/// The pages of a lazy commit are retained until a newer commit is published, and no longer.
 #[test]
 fn pages_of_a_lazy_commit_come_back_after_durable_ones() {
     tidalite_testkit::watch();

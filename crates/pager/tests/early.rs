@@ -1,5 +1,6 @@
-//! Large transactions whose leaves are written while they are open, against a model: pages are changed again afterwards, freed, held by a savepoint and by
-//! a reader of uncommitted state, and some transactions are given up.
+//! Large transactions whose leaves are written while they are open, against a model: pages are changed again
+//! afterwards, freed, or retained by a savepoint or a reader of uncommitted state, and some transactions are rolled
+//! back.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,9 +17,9 @@ use tidalite_pager::{
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, Op, SimDisk};
 
-/// More than what makes a transaction a large one.
+/// More than the threshold of a large transaction.
 const PAGES: u64 = 2600;
-/// Where the number of a page and what was last written to it are.
+/// Offsets of a page's number and of its last version.
 const NUMBER_AT: usize = 100;
 const VERSION_AT: usize = 4000;
 
@@ -52,7 +53,7 @@ fn seal(txn: &mut WriteTxn, model: &mut Model) {
     }
 }
 
-/// All pages, in an order of its own, some of them twice.
+/// Changes all pages in random order, some of them twice.
 fn change_all(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng, version: u64, again: u64) {
     let start = rng.below(PAGES);
     for step in 0..PAGES {
@@ -63,10 +64,10 @@ fn change_all(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng, version: u64
     }
 }
 
-/// Pages are written by a thread beside the transaction, late.
+/// A storage for which a thread writes pages in the background, late.
 struct Beside {
     memory: Arc<dyn Storage>,
-    /// The thread's writes fail.
+    /// The writes of the thread fail.
     fails: AtomicBool,
 }
 
@@ -92,7 +93,7 @@ fn beside_of(memory: Arc<dyn Storage>) -> Arc<Beside> {
     Arc::new(Beside { memory, fails })
 }
 
-/// In memory; `beside`: as a file, where a thread writes.
+/// In memory; `beside`: like a file, for which a thread writes.
 fn storage(beside: bool) -> Arc<dyn Storage> {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let lent = if beside { beside_of(memory) } else { memory };
@@ -113,7 +114,7 @@ fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
         let version = round * 100;
         let mut txn = pager.begin_write().unwrap();
         let mut next = model.clone();
-        // Few come back mostly; now and then so many that it ends.
+        // Usually few pages are changed again; sometimes so many that early writing ends.
         let again = [0, 40, 40, 3][rng.below(4) as usize];
         change_all(&mut txn, &mut next, &mut rng, version, again);
         let kind = rng.below(4);
@@ -159,7 +160,7 @@ fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
         model = next;
         look(&pager.begin_read().unwrap(), &model);
     }
-    // A durable one last, whatever the others were.
+    // A durable commit last, whatever the others were.
     let mut txn = pager.begin_write().unwrap();
     change(&mut txn, &mut model, 0, 9999);
     seal(&mut txn, &mut model);
@@ -190,7 +191,7 @@ fn pages_that_were_written_early_may_be_changed_all_the_same() {
     );
 }
 
-/// Pages that were added whole and are changed before they are written are written early like any others.
+/// Pages that were added whole and changed before they are written are written early like any others.
 #[test]
 fn whole_pages_that_are_changed_do_not_stay_in_memory() {
     tidalite_testkit::watch();
@@ -225,7 +226,8 @@ fn whole_pages_that_are_changed_do_not_stay_in_memory() {
     look(&pager.begin_read().unwrap(), &model);
 }
 
-/// Pages that were handed over are given up, and an extent takes their places: what the thread has in hand must not lie over it.
+/// Pages handed to the thread are freed, and an extent takes their places: pending writes of the thread must not
+/// overwrite it.
 #[test]
 fn what_is_given_up_is_not_written_over_what_comes_next() {
     tidalite_testkit::watch();
@@ -263,7 +265,8 @@ fn what_is_given_up_is_not_written_over_what_comes_next() {
     }
 }
 
-/// The thread cannot write: the commit tells, and nothing has happened. Gone back to a savepoint, the transaction writes what it has by itself.
+/// The thread cannot write: the commit returns the error and has no effect. After a rollback to a savepoint, the
+/// transaction writes its pages itself.
 #[test]
 fn what_the_thread_could_not_write_is_not_taken_for_written() {
     tidalite_testkit::watch();

@@ -18,7 +18,7 @@ fn pager(dirty_pages: usize) -> Pager {
     Pager::open_storage(Monitor::new(Arc::new(SimDisk::new())), &options).unwrap()
 }
 
-/// One transaction with savepoints and readers, seeded. Returns the content that was committed, or `before`.
+/// One random transaction with savepoints and readers. Returns the committed content, or `before`.
 fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Content {
     let mut txn = pager.begin_write().unwrap();
     let (mut root, mut content) = (root_of(txn.app()), before.clone());
@@ -39,7 +39,7 @@ fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Conte
             }
             3 if !savepoints.is_empty() => {
                 drop(savepoints.swap_remove(rng.index(savepoints.len())));
-                // What is left must be in order, or going back to one undoes another.
+                // The remaining ones must stay in order, because a rollback to one invalidates later ones.
                 savepoints.clear();
             }
             4 => readers.push((txn.reader().unwrap(), root, content.clone())),
@@ -64,7 +64,7 @@ fn transaction(pager: &Pager, rng: &mut Rng, id: u64, before: &Content) -> Conte
         assert!(readers.iter().all(|(reader, ..)| reader.has_ended()));
         return before.clone();
     }
-    // After one that is not durable pages are changed in place.
+    // After a non-durable commit pages are changed in place.
     let kinds = [
         Durability::Durable,
         Durability::Lazy,
@@ -150,12 +150,12 @@ fn a_savepoint_is_of_one_transaction_and_one_branch() {
     txn.rollback_to(&outer).unwrap();
     let undone = txn.rollback_to(&inner);
     assert!(matches!(undone, Err(Error::NoSavepoint)));
-    // Nobody holds it any more: it is changed in place again.
+    // The savepoint was dropped: the page is changed in place again.
     let page = txn.new_page(Kind::KvLeaf, 1).unwrap();
     drop(txn.savepoint().unwrap());
     assert!(txn.may_change(&page));
     assert_eq!(txn.shadow(&page).unwrap(), page);
-    // User data goes back as well.
+    // A rollback also restores user data.
     txn.set_user_data(b"a").unwrap();
     let savepoint = txn.savepoint().unwrap();
     txn.set_user_data(b"b").unwrap();
@@ -189,7 +189,7 @@ fn going_back_mends_a_transaction_that_failed() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// What a transaction builds on is held by its readers, whatever is committed after it has ended.
+/// The base of a transaction is retained for its readers, whatever is committed after it has ended.
 #[test]
 fn what_a_transaction_builds_on_stays_as_long_as_its_readers() {
     tidalite_testkit::watch();

@@ -1,4 +1,4 @@
-//! Every way in which a file cannot be opened has its own clear error.
+//! Each reason for which a file cannot be opened has its own clear error.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use tidalite_testkit::image::{
     COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks,
 };
 
-/// A directory of its own for one test.
+/// A separate directory for one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -57,7 +57,7 @@ fn kind_of<T>(result: Result<T, Error>) -> Option<ErrorKind> {
     }
 }
 
-/// A new file is written under another name first. What has that name, a link even, is left alone.
+/// A new file is first written under another name. An existing file or link of that name is left unchanged.
 #[test]
 fn a_new_file_is_not_written_through_a_link() {
     tidalite_testkit::watch();
@@ -212,7 +212,7 @@ fn a_truncated_file_is_reported_at_open() {
     txn.commit(&[1], Durability::Durable).unwrap();
     assert_eq!(pager.begin_read().unwrap().page(&ptr).unwrap()[40], 1);
     drop(pager);
-    // The page is the first after the head; what the file grew ahead by is not missed.
+    // The page is the first after the head; space that the file grew in advance may be missing.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(28 << 10).unwrap();
     drop(open(&path).unwrap());
@@ -268,7 +268,7 @@ fn user_data_stays_until_it_is_set_anew() {
     txn.set_user_data(&full).unwrap();
     txn.commit(&[1], Durability::Durable).unwrap();
     let before = pager.begin_read().unwrap();
-    // Not set: it stays. Set and rolled back: it stays.
+    // User data that is not set, or set and rolled back, stays.
     let txn = pager.begin_write().unwrap();
     assert_eq!(txn.user_data(), full);
     txn.commit(&[2], Durability::Durable).unwrap();
@@ -279,7 +279,7 @@ fn user_data_stays_until_it_is_set_anew() {
     drop(pager);
     let pager = open(&folder.file()).unwrap();
     assert_eq!(pager.begin_read().unwrap().user_data(), full);
-    // Nothing but the user data changes: a commit of its own.
+    // A change of the user data alone is a commit.
     let old = pager.begin_read().unwrap();
     let mut txn = pager.begin_write().unwrap();
     txn.set_user_data(b"log 17").unwrap();
@@ -340,7 +340,7 @@ fn closing_gives_back_what_the_file_grew_ahead_by() {
         drop(pager);
         let len = fs::metadata(&path).unwrap().len();
         let needed = (24 << 10) + (round + 1) * 8_192_000;
-        // What stays is the reserve for freeing, and less than a step.
+        // The rest is the reserve for freeing, and less than one growth step.
         assert!(
             (needed + (1 << 20)..needed + (2 << 20)).contains(&len),
             "{len} bytes, {open_pages} pages while open"

@@ -1,4 +1,4 @@
-//! What the logger hears, and what a check says of a file that a power cut left.
+//! Events received by the logger, and checks of a file after a power cut.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -58,7 +58,7 @@ fn the_logger_hears_of_what_is_out_of_the_ordinary() {
         Event::SlowCommit { .. }
     )));
 
-    // A reader that holds 4 MiB while the file grows.
+    // A reader that retains 4 MiB while the file grows.
     let reader = pager.begin_read().expect("a snapshot");
     let mut txn = pager.begin_write().expect("a writer");
     txn.free_extent(&extent);
@@ -77,7 +77,7 @@ fn the_logger_hears_of_what_is_out_of_the_ordinary() {
     }
     assert!(has(&heard, |event| matches!(event, Event::Cut { .. })));
 
-    // Its process dies with a lazy commit, and half of a meta block is rubbish.
+    // Its process dies with a lazy commit, and half of a meta block is garbage.
     let txn = pager.begin_write().expect("a writer");
     txn.commit(b"lazy", Durability::Lazy).expect("a commit");
     memory.kill_all();
@@ -109,7 +109,7 @@ fn a_torn_record_that_does_not_count_is_no_damage() {
     let check = || {
         let pager = Pager::open_storage(storage(), &read_only).expect("the database");
         let mut check = pager.begin_check().expect("a check");
-        // The one extent.
+        // The only extent.
         check.claim(6 * 4096, 3, "an extent");
         check.finish()
     };
@@ -121,7 +121,7 @@ fn a_torn_record_that_does_not_count_is_no_damage() {
     let report = check();
     assert!(report.is_clean(), "{:?}", report.problems);
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
-    // Of the pair that counts, it is.
+    // In the pair of the newest record it is a problem.
     disk.flip_bit(4096 + 4096 * newest + 2000, 1);
     assert!(!check().is_clean());
 }

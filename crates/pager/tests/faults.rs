@@ -1,7 +1,7 @@
-//! A disk that fails at every single call, once and from then on: full, with errors, with short writes, with syncs that fail. All
-//! kinds of commits, tickets, pins, readers, compaction and images are in the mix. A transaction is rolled back or the file poisoned,
-//! never half of either, and what is found later is exactly what was acknowledged, or a later commit with a record. And bit flips,
-//! which are healed or reported.
+//! A disk that fails at every single call, once or from then on: full, with errors, short writes, or failing syncs. The
+//! mix contains all kinds of commits, tickets, pins, readers, compaction and images. A transaction is rolled back or
+//! the file is poisoned, never half of either, and the state found later is exactly the acknowledged one, or a later
+//! commit with a record. Also bit flips, which are healed or reported.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "toy/days.rs"]
@@ -30,7 +30,7 @@ fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
     Pager::open_storage(monitor, &options())
 }
 
-/// A disk with some commits, their content, and the number of the last.
+/// A disk with some commits, their content, and the number of the last one.
 fn prepared(seed: u64, commits: u64) -> (Vec<u8>, Content) {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk).unwrap();
@@ -39,12 +39,12 @@ fn prepared(seed: u64, commits: u64) -> (Vec<u8>, Content) {
     for id in 1..=commits {
         commit(&pager, &mut rng, id, Durability::Durable, &mut content).unwrap();
     }
-    // Nothing is in the log: what is damaged is not made anew from there.
+    // The redo log is empty, so that damage is not repaired from it.
     pager.close().unwrap();
     (disk.image(), content)
 }
 
-/// `content` is changed only when the commit succeeds.
+/// `content` changes only if the commit succeeds.
 fn commit(
     pager: &Pager,
     rng: &mut Rng,
@@ -71,7 +71,7 @@ fn content_of(pager: &Pager) -> Content {
 /// Full after a few commits.
 const LOG_BYTES: u64 = 16 << 10;
 
-/// Small commits, which the log takes, until it is full several times.
+/// Small commits for the redo log, until it was full several times.
 const LOGGED: Day = Day {
     before: &[
         Commit(Durable),
@@ -121,7 +121,7 @@ const LOGGED: Day = Day {
     seed: 41,
 };
 
-/// What is in the log is settled when the file is opened.
+/// The log is settled when the file is opened.
 const SETTLED: Day = Day {
     by_power_cut: true,
     steps: &[
@@ -147,7 +147,7 @@ const SETTLED: Day = Day {
     ..LOGGED
 };
 
-/// Everything else, with the flushes of lazy commits that a flusher makes.
+/// Everything else, with background flushes of lazy commits.
 const MIXED: Day = Day {
     before: &[
         Commit(Durable),
@@ -202,7 +202,7 @@ const MIXED: Day = Day {
     seed: 35,
 };
 
-/// Lazy commits that a thread makes durable, between and beside commits.
+/// Lazy commits that a thread makes durable between and during commits.
 const FLUSHED: Day = Day {
     before: &[Commit(Durable), Small(Lazy)],
     steps: &[
@@ -240,7 +240,7 @@ fn at_every_call_of_all(kind: FaultKind) -> Tally {
     tally
 }
 
-/// A new file, at every call: an error, and nothing else.
+/// Creation of a new file with each call failing returns an error, without any other effect.
 #[test]
 fn a_file_that_cannot_be_made() {
     for kind in [
@@ -318,13 +318,14 @@ fn a_thread_flushes_while_calls_fail() {
     }
 }
 
-/// Space that cannot be given back is kept: no commit fails for that.
+/// Space that cannot be returned is kept: no commit fails because of that.
 #[test]
 fn a_file_that_cannot_be_cut() {
     let mut tally = Tally::default();
     for forever in [false, true] {
         let calls = at_every_call(&MIXED, FaultKind::CutFails, forever, &mut tally);
-        // As many cuts as the day has. Commits that compact do not write the clock anew, so fewer of them change where the file ends.
+        // As many truncations as the day has. Compacting commits do not rewrite the clock, so fewer of them change the
+        // end of the file.
         assert!(calls >= 5, "only {calls} calls to fail");
     }
     assert_eq!(tally.rolled_back + tally.poisoned + tally.not_opened, 0);
@@ -400,7 +401,7 @@ fn each_bit_flip_is_healed_or_reported() {
         }
         let clean = found.is_ok_and(|problems| problems.is_empty());
         if at < 24 << 10 {
-            // A record that does not count is none: who only reads is told, who writes heals it.
+            // Damage to an obsolete record is harmless: a reader reports it, a writer heals it.
             let told = !clean || noted;
             assert_eq!(told, read_only, "flip at byte {at} of the head");
         } else if covered[at] {

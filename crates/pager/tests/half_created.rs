@@ -1,5 +1,6 @@
-//! A process was killed while it created a database: the file is whole and has its name, but nobody has synced the directory, and the temporary
-//! name may be there still. Whoever opens it for writing finishes that before anything is acknowledged.
+//! A process was killed while it created a database: the file is complete and has its name, but the directory was not
+//! synced, and the temporary name may still exist. The next open for writing completes this before any commit is
+//! acknowledged.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,8 +13,8 @@ use tidalite_pager::{Durability, OpenMode, Options, Pager};
 
 const FILE: &str = "TIDALITE_HALF_CREATED_FILE";
 
-/// One test starts processes: until such a child runs its program it holds the locks of all open files, also of those that the other test
-/// has closed meanwhile, which then looks as if somebody had them open.
+/// One test starts processes. Until such a child executes its program it holds the locks of all open files, including
+/// files that the other test has closed since, which then seem to be in use.
 static ALONE: Mutex<()> = Mutex::new(());
 
 struct Folder(PathBuf);
@@ -57,7 +58,7 @@ fn names(path: &Path) -> u64 {
     fs::metadata(path).unwrap().nlink()
 }
 
-/// What a process leaves that is killed before it has removed the temporary name.
+/// The state after a process was killed before it removed the temporary name.
 #[test]
 fn the_temporary_name_of_a_file_goes_when_it_is_opened_for_writing() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +66,7 @@ fn the_temporary_name_of_a_file_goes_when_it_is_opened_for_writing() {
     let folder = Folder::new("half-created");
     let path = folder.at("plant.tdl");
     let others = [
-        // Of another file, no number, of a file with another name, with something behind it.
+        // Name of another file, not a number, prefix of another name, with a suffix.
         "plant.tdl.new-77",
         "plant.tdl.new-7x",
         "plan.tdl.new-7",
@@ -100,7 +101,7 @@ fn the_temporary_name_of_a_file_goes_when_it_is_opened_for_writing() {
     }
 }
 
-/// Not a test: what the process under strace does.
+/// Not a test: the role of the process under strace.
 #[test]
 fn opens_and_commits() {
     if let Ok(path) = std::env::var(FILE) {
@@ -111,8 +112,8 @@ fn opens_and_commits() {
     }
 }
 
-/// How often a process that opens the file and commits syncs the directory, and whether it does so before it syncs the file; `None` without
-/// a strace that may trace.
+/// Number of directory syncs of a process that opens the file and commits, and whether it does them before syncing the
+/// file; `None` if strace is missing or may not trace.
 fn directory_syncs(folder: &Folder, path: &Path) -> Option<(usize, bool)> {
     let log = folder.at("log");
     let done = Command::new("strace")
@@ -149,13 +150,13 @@ fn the_directory_is_synced_where_a_killed_process_may_not_have_done_it() {
     let folder = Folder::new("half-created-directory");
     let path = folder.at("plant.tdl");
     drop(open(&path, false));
-    // Nothing is committed yet: it may have been killed right before the sync.
+    // Nothing is committed yet: the creator may have been killed right before the sync.
     let Some(found) = directory_syncs(&folder, &path) else {
         println!("skipped: no strace that may trace");
         return;
     };
     assert_eq!(found, (1, true), "a new file");
-    // Somebody has committed, after such an opening.
+    // A process has committed after such an open.
     assert_eq!(directory_syncs(&folder, &path), Some((0, false)));
     // Restored, and killed before the sync: there are commits, and a second name.
     fs::hard_link(&path, folder.at("plant.tdl.new-7")).unwrap();

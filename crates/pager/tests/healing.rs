@@ -1,5 +1,5 @@
-//! A failed sync while damaged blocks are healed: what other processes had not synced may have gone with it, so nothing that stands on
-//! it may be acknowledged.
+//! A sync that fails while damaged blocks are healed: unsynced writes of other processes may be lost with it, so no
+//! commit that builds on them may be acknowledged.
 
 use std::sync::Arc;
 use tidalite_pager::{
@@ -9,7 +9,7 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
 
 const PAGES: u64 = 6;
-/// A block of the pair that does not hold the newest record, and one of the superblocks.
+/// The blocks of the pair without the newest record, and one of the superblocks.
 const BLOCKS: [usize; 5] = [4096, 8192, 16384, 20480, 0];
 
 fn open(disk: &Arc<SimDisk>, memory: &LockMemory) -> Result<Pager, Error> {
@@ -31,7 +31,7 @@ fn commit(pager: &Pager, fill: u8, durability: Durability) {
     txn.commit(&app, durability).expect("committed");
 }
 
-/// What is found, when it is whole.
+/// The content found, if it is complete.
 fn content(pager: &Pager) -> Result<u8, String> {
     let snapshot = pager.begin_read().map_err(|error| error.to_string())?;
     let Some((at, fill)) = snapshot.app().split_first_chunk::<8>() else {
@@ -45,8 +45,8 @@ fn content(pager: &Pager) -> Result<u8, String> {
     }
 }
 
-/// A lazy commit, its process killed, a damaged block, a failed sync while that is healed, and another opening in the same run of the
-/// system, whose durable commit a power cut must not undo.
+/// A lazy commit, its process killed, a damaged block, a failed sync during healing, and another open in the same run
+/// of the system, whose durable commit a power cut must not undo.
 fn run(damaged: usize) -> Result<u8, String> {
     let disk = Arc::new(SimDisk::new());
     let memory = LockMemory::new();
@@ -59,7 +59,8 @@ fn run(damaged: usize) -> Result<u8, String> {
     let area = memory.image();
     drop(pager);
     disk.set_fault(None);
-    // Between the synced record and the unsynced pages of the lazy commit: as an operation, so that the medium has it.
+    // Between the synced record and the unsynced pages of the lazy commit; as an operation, so that it reaches the
+    // medium.
     let mut block = disk.image()[damaged..damaged + 4096].to_vec();
     block[40] ^= 1;
     disk.write_at(damaged as u64, &block).expect("written");

@@ -1,5 +1,4 @@
-//! Files that are damaged on purpose, with all checksums made right again: no panic, no hang; what cannot be
-//! true is a typed error.
+//! Files damaged on purpose, with all checksums corrected: no panic, no hang; impossible values are typed errors.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -31,7 +30,7 @@ fn prepared() -> Vec<u8> {
         let root = apply(&mut txn, &old, &changes(&mut rng, id)).unwrap();
         txn.commit(&app(&root, id), Durability::Durable).unwrap();
     }
-    // One that touches most slots: the structure is rewritten.
+    // A commit that touches most slots rewrites the structure.
     let mut txn = pager.begin_write().unwrap();
     let old = root_of(txn.app());
     let many: Vec<_> = (0..toy::SLOTS).map(|slot| (slot, 61)).collect();
@@ -41,7 +40,7 @@ fn prepared() -> Vec<u8> {
     storage.image()
 }
 
-/// Seals what lies at `at` again.
+/// Seals the block at `at` again.
 fn reseal(image: &mut [u8], at: usize, len: usize) -> Ptr {
     let header = Header::decode(&image[at..]);
     seal_block(&mut image[at..at + len], &header)
@@ -69,7 +68,7 @@ fn spoil(rng: &mut Rng, bytes: &mut [u8], from: usize) {
     }
 }
 
-/// Spoils one thing in the newest record or the free-space structure, and makes the checksums right.
+/// Damages one field of the newest record or the free-space structure, and corrects the checksums.
 fn damage(rng: &mut Rng, image: &mut [u8]) {
     let birth = |image: &[u8], block: usize| Header::decode(&image[block * BLOCK..]).birth;
     let pair = if birth(image, 1) > birth(image, 2) {
@@ -80,7 +79,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
     let mut meta = image[pair * BLOCK..(pair + 1) * BLOCK].to_vec();
     let root = Ptr::decode(&meta, FREE_ROOT_AT);
     let page = toy::PAGE;
-    // The way down, and the pointers on it.
+    // The path from the root, with the offsets of its pointers.
     let mut way = vec![(root, 0, FREE_ROOT_AT)];
     let depth = rng.below(4);
     if depth > 0 && !root.is_null() {
@@ -117,7 +116,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
             sealed.encode(target, at);
         }
     } else {
-        // Not the identity, or it is another file's record.
+        // The identity stays, otherwise it would be the record of another file.
         let from = *rng.pick(&[48, 64, 72, 104, 2048]);
         let to = (from + 64).min(BLOCK);
         spoil(rng, &mut meta[..to], from);
@@ -140,7 +139,7 @@ fn damage(rng: &mut Rng, image: &mut [u8]) {
     }
 }
 
-/// Everything that a user would do; only typed errors may come.
+/// All operations of a user; only typed errors may result.
 fn use_it(image: Vec<u8>, rng: &mut Rng) -> Result<(), Error> {
     let options = Options {
         page_size: toy::PAGE,
@@ -186,7 +185,8 @@ fn a_hostile_file_never_brings_a_panic() {
     assert!(refused > 300 && used > 300, "{refused} {used}");
 }
 
-/// Whoever writes the lock file may say anything, under right checksums: what is opened is a typed error at worst, and the durable commit stays.
+/// A writer of the lock file may forge any record with valid checksums: the worst result of an open is a typed error,
+/// and the durable commit stays.
 #[test]
 fn a_hostile_weak_record_does_no_harm_to_the_durable_commit() {
     const WEAK_AT: usize = 4096;
@@ -215,7 +215,7 @@ fn a_hostile_weak_record_does_no_harm_to_the_durable_commit() {
         let mut area = area.clone();
         let record = &mut area[WEAK_AT..WEAK_AT + WEAK_BYTES];
         for _ in 0..=rng.below(2) {
-            // Pointers and counts, the app area and the changes; not the standing.
+            // Pointers and counts, the app area and the changes; not the base record.
             let at = *rng.pick(&[56, 384, 1920, 2048]) + 8 * rng.index(20);
             let value = match rng.below(4) {
                 0 => rng.u64(),

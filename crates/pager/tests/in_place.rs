@@ -1,4 +1,5 @@
-//! Pages that a transaction changes where they will lie, while a thread writes pages beside it: what is late must not lie over them.
+//! Pages changed in place by a transaction while a thread writes pages in the background: late writes must not
+//! overwrite them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,20 +14,20 @@ use tidalite_pager::{
     Durability, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr, Storage, WriteTxn,
 };
 
-/// More than what makes a transaction a large one.
+/// More than the threshold of a large transaction.
 const PAGES: u64 = 2600;
-/// As many as a transaction changes in place at most, and more.
+/// More than the maximum number of pages that a transaction changes in place.
 const CHANGED: usize = 100;
-/// Where a page has its content.
+/// Offset of a page's content.
 const WORD_AT: usize = 100;
 
-/// Lends every page, and has its leaves written late.
+/// Lends every page for changes in place, and delays the writes of leaves.
 #[derive(Default)]
 struct Lent {
     memory: MemoryStorage,
-    /// Pages whose change in place was begun.
+    /// Pages whose change in place has begun.
     begun: Arc<Mutex<BTreeSet<u64>>>,
-    /// One of them was written by the thread afterwards.
+    /// The thread has written one of them afterwards.
     hit: AtomicBool,
 }
 
@@ -96,7 +97,7 @@ fn new_page(txn: &mut WriteTxn, word: u64) -> Ptr {
     ptr
 }
 
-/// Changes pages of commits before, seals them, and commits.
+/// Changes pages of earlier commits, seals them, and commits.
 fn change(mut txn: WriteTxn, pages: &mut [Ptr], word: u64, durability: Durability) {
     for ptr in pages {
         *ptr = txn.shadow(ptr).unwrap();
@@ -115,7 +116,7 @@ fn look(pager: &Pager, pages: &[Ptr], word: u64) {
     }
 }
 
-/// Leaves of a large transaction are handed over and given up; copies of older pages take their places.
+/// Leaves of a large transaction are handed over and freed; copies of older pages take their places.
 #[test]
 fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     tidalite_testkit::watch();
@@ -127,7 +128,7 @@ fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
     let options = Options {
         log_bytes: 0,
         reserve_bytes: 0,
-        // Little more than what is in use at a time.
+        // Little more than is in use at a time.
         file_bytes_max: (PAGES + 3 * CHANGED as u64) * 4096,
         ..Options::default()
     };

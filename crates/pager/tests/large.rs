@@ -1,4 +1,4 @@
-//! The second file: commits cover both disks, whichever of them loses what at a power cut.
+//! The second file: commits cover both disks, whichever of them loses writes at a power cut.
 //!
 //! More: `TIDALITE_LARGE_SEEDS=100 cargo test -p tidalite-pager --test large -- --nocapture`.
 
@@ -17,7 +17,7 @@ const SLOTS: usize = 12;
 const SEEDS: u64 = 10;
 const COMMITS: u64 = 30;
 
-/// What happened on either disk, in order.
+/// Event on either disk, in order.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Op(usize),
@@ -27,7 +27,7 @@ enum Event {
 
 type Clock = Arc<Mutex<Vec<Event>>>;
 
-/// A simulated disk that tells when it was called.
+/// A simulated disk that records the time of its calls.
 struct Clocked {
     disk: SimDisk,
     side: usize,
@@ -91,7 +91,7 @@ fn options() -> Options {
     }
 }
 
-/// One value: where it is, and from which seed its bytes come. No pages: none.
+/// One value: its place, and the seed of its bytes. Zero pages: no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     addr: u64,
@@ -147,7 +147,7 @@ impl Content {
         Self { id, slots }
     }
 
-    /// Everything that it names is there.
+    /// All values that it names are present.
     fn verify(&self, reader: &impl PageRead) -> Result<(), String> {
         for slot in self.slots.iter().filter(|slot| slot.pages > 0) {
             let bytes = reader.bytes(slot.addr, slot.pages as usize * 512);
@@ -168,7 +168,7 @@ fn problems(pager: &Pager) -> Vec<String> {
     check.finish().problems
 }
 
-/// One commit: some values go, some come.
+/// One commit that removes some values and adds some.
 fn commit(pager: &Pager, rng: &mut Rng, durability: Durability) -> Result<Content, String> {
     let text = |error: tidalite_pager::Error| error.to_string();
     let mut txn = pager.begin_write().map_err(text)?;
@@ -255,7 +255,7 @@ fn record(seed: u64) -> Result<Run, String> {
             return Err(format!("check after {}: {found:?}", history.len() - 1));
         }
         if rng.one_in(8) {
-            // Closed, nothing lazy left behind.
+            // Closed, without lazy commits left.
             readers.clear();
             pager.sync().map_err(|error| error.to_string())?;
             let id = history.len() as u64 - 1;
@@ -272,7 +272,7 @@ fn record(seed: u64) -> Result<Run, String> {
     })
 }
 
-/// Power cuts after every operation of either disk. How many states were looked at.
+/// Power cuts after every operation of either disk. Returns the number of states examined.
 fn examine(seed: u64) -> Result<u64, String> {
     let run = record(seed)?;
     let recordings = run.disks.clone().map(|disk| disk.disk.recording());

@@ -1,4 +1,4 @@
-//! Lazy commits, tickets and group commit under power cuts and kills, and the proof that the harness bites.
+//! Lazy commits, tickets and group commit under power cuts and kills, and the proof that the harness finds bugs.
 //!
 //! One seed again: `TIDALITE_CRASH_SEED=17 cargo test -p tidalite-pager --test lazy crash`.
 

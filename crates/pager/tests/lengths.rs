@@ -1,4 +1,4 @@
-//! Two handles on one file: what one cuts off its end the other does not count on.
+//! Two handles on one file: neither relies on space that the other has truncated.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;

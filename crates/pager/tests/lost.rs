@@ -1,5 +1,5 @@
-//! Durable commits that are missing, because more of the file is damaged than its copies make up for: whoever opens the file is told, and
-//! nobody writes over the evidence unasked.
+//! Missing durable commits, when the damage exceeds the redundancy of the file: each open reports them, and the
+//! evidence is not overwritten without consent.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -60,7 +60,7 @@ fn newest(pager: &Pager) -> u64 {
     id_of(pager.begin_read().unwrap().app())
 }
 
-/// Everything in the newest commit is as that commit left it.
+/// Whether the newest commit is complete and unchanged.
 fn is_whole(pager: &Pager) -> bool {
     let reader = pager.begin_read().unwrap();
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).is_ok()
@@ -70,7 +70,7 @@ fn word(image: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(image[at..at + 8].try_into().unwrap())
 }
 
-/// The flushes in the log of the newest record: where their blocks are, all copies; docs/format.md section 3.
+/// The flushes in the redo log of the newest record: blocks of each, all copies; docs/format.md section 3.
 fn flushes_of(image: &[u8]) -> Vec<Vec<usize>> {
     let newest = PAIRS.iter().map(|pair| pair[0] * BLOCK);
     let newest = newest.max_by_key(|at| word(image, at + 48)).unwrap();
@@ -99,7 +99,7 @@ fn refused(opened: Result<Pager, Error>) -> LostCommits {
     }
 }
 
-/// What every handle has to do with a file that lacks commits: `found` is shown, `cause` and `known` are told.
+/// Required behaviour of every handle of a file that lacks commits: it shows `found`, and reports `cause` and `known`.
 fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     let disk = disk_of(image);
     let lost = refused(open(&disk, &options(256 << 10)));
@@ -107,7 +107,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert_eq!(lost.newest.0, known, "{lost}");
     assert!(disk.image() == image, "who was refused has written");
 
-    // Those who read see what is there, are told, and so are others who open the file beside them.
+    // Readers see the remaining state and the report, as do others that open the file beside them.
     let memory = LockMemory::new();
     let beside = |options: &Options| Pager::open_storage_with(disk.clone(), &memory, options);
     let (one, two) = (beside(&reading()).unwrap(), beside(&reading()).unwrap());
@@ -118,7 +118,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
         );
         let problems = problems(reader).unwrap();
         assert!(problems.contains(&lost.to_string()), "{problems:?}");
-        // Where the record is stale, later commits may have written over pages that it needs.
+        // If the record is stale, later commits may have overwritten pages that it needs.
         let sound = is_whole(reader) && problems.len() == 1;
         assert!(sound || cause == LossCause::Record, "{problems:?}");
     }
@@ -126,7 +126,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert!(disk.image() == image, "a reader has written");
     drop((one, two));
 
-    // Whoever accepts the loss goes on, and is told as well; the commit after that ends it.
+    // A handle that accepts the loss continues and reports it; the next commit ends it.
     let events = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&events);
     let logger = Logger::new(move |event| told.lock().unwrap().push(event.clone()));
@@ -151,7 +151,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
     assert_eq!((newest(&pager), pager.recovery().lost), (1039, None));
 }
 
-/// Each flush of the log damaged in turn: one block of it, in all its copies.
+/// Damages each flush of the log in turn: one block, in all its copies.
 #[test]
 fn a_hole_in_the_log_stops_writers_and_is_told() {
     tidalite_testkit::watch();
@@ -176,22 +176,22 @@ fn a_hole_in_the_log_stops_writers_and_is_told() {
             if number + 1 < flushes.len() {
                 is_told(&damaged, found, known, LossCause::Log);
             } else {
-                // It looks like a flush that a power cut interrupted, so it may never have been acknowledged.
+                // It looks like a flush interrupted by a power cut, so it may never have been acknowledged.
                 assert_eq!((found, reader.recovery().lost), (38, None));
             }
         }
     }
 }
 
-/// The disk has dropped the writes of both copies of the newest record: what it holds there is the record of two commits earlier. The
-/// blocks of the log stand on the dropped one.
+/// The disk dropped the writes of both copies of the newest record, so it holds the record of two commits earlier
+/// there. The blocks of the redo log build on the dropped one.
 #[test]
 fn a_log_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
     for before in 20..26 {
         let disk = Arc::new(SimDisk::new());
         let pager = open(&disk, &options(256 << 10)).unwrap();
-        // The log is there, and the records after it name it.
+        // The log exists, and the records after it name it.
         (1..before).for_each(|id| commit(&pager, id, Durability::Durable));
         pager.checkpoint().unwrap();
         let old = disk.image();
@@ -220,8 +220,8 @@ fn a_log_shows_that_the_newest_record_is_stale() {
     }
 }
 
-/// The same without a log: then nothing shows it until a page that the older record points to is written over. Content is never wrong:
-/// either it is that of the older record, or a read gives an error.
+/// Without a log the loss shows only when a page of the older record has been overwritten. Content is never wrong: a
+/// read returns the older record's content or an error.
 #[test]
 fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
@@ -234,7 +234,7 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
         (1..commits).for_each(|id| commit(&pager, id, Durability::Durable));
         let old = disk.image();
         commit(&pager, commits, Durability::Durable);
-        // These may take the pages that the newest record does not need any more.
+        // These may take pages that the newest record does not need any more.
         let lazy = rng.below(4);
         (0..lazy).for_each(|id| commit(&pager, 1000 + id, Durability::Lazy));
         let mut image = disk.image();
@@ -263,10 +263,10 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     assert!(told > 10 && silent > 10, "{told} told, {silent} silent");
 }
 
-/// A disk on which something happens before a read.
+/// A disk that runs a callback before a read.
 struct Reads {
     disk: Arc<SimDisk>,
-    /// Reads that pass before it happens.
+    /// Number of reads before the callback.
     left: Mutex<u64>,
     hook: Mutex<Option<Hook>>,
 }
@@ -285,8 +285,8 @@ impl Storage for Reads {
     forward_storage!(disk: write_at, sync, sync_all, len, grow);
 }
 
-/// A handle joins another one that begins to write just then, at any read of the opening one: the pages of the record that it has found are
-/// written over by commits that are all there. It must not be refused for commits that nobody has lost.
+/// A handle opens the file while another begins to write, at any read of the open: commits, none of which is lost,
+/// overwrite the pages of the record it has found. The open must not be refused because of lost commits.
 #[test]
 fn commits_beside_an_opening_handle_are_no_loss() {
     tidalite_testkit::watch();

@@ -1,5 +1,6 @@
-//! The data file is replaced, renamed or deleted while another process, a real one, has it open and commits. This program starts itself: what the
-//! child does is named by an environment variable, and what it has to say stands on lines that begin with `child: `.
+//! The data file is replaced, renamed or deleted while another, real process has it open and commits. This program
+//! starts itself: an environment variable names the role of the child, and the child's messages are lines that begin
+//! with `child: `.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,11 +20,11 @@ use toy::{app, apply, changes, id_of, options, problems, read, root_of};
 
 const ROLE: &str = "TIDALITE_MOVED_ROLE";
 const FILE: &str = "TIDALITE_MOVED_FILE";
-/// Commits in the file before anything happens to it.
+/// Commits in the file beforehand.
 const BEFORE: u64 = 5;
-/// A child that is not refused gives up.
+/// Time after which a child that is not refused gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A file that was renamed, and lives on under another name, is noticed within this time: 20 ms, and two ticks of a coarse clock.
+/// Maximum time until a file that was renamed, and still exists, is noticed: 20 ms, and two ticks of a coarse clock.
 const NOTICED_NS: u64 = 40_000_000;
 
 struct Folder(PathBuf);
@@ -55,7 +56,7 @@ fn open(path: &Path) -> Result<Pager, Error> {
     Pager::open(path, &options())
 }
 
-/// Nanoseconds by a clock that all processes share.
+/// Nanoseconds of a clock shared by all processes.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
@@ -71,14 +72,14 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(id)
 }
 
-/// The number of the newest commit, all of which can be read.
+/// The number of the newest commit, all of which is readable.
 fn look(pager: &Pager) -> u64 {
     let reader = pager.begin_read().unwrap();
     read(&reader, &root_of(reader.app()), &mut |_, _| {}).unwrap();
     id_of(reader.app())
 }
 
-/// A database with a few commits, closed.
+/// Creates and closes a database with a few commits.
 fn create(path: &Path) {
     let pager = open(path).unwrap();
     for _ in 0..BEFORE {
@@ -103,7 +104,7 @@ fn is_moved<T>(done: Result<T, Error>) -> bool {
     matches!(done, Err(Error::FileMoved { .. }))
 }
 
-/// Commits until that is refused; returns when each commit was acknowledged.
+/// Commits until refused; returns the times of acknowledgement.
 fn commit_until_refused(pager: &Pager, durability: Durability, done: &AtomicU64) -> Vec<u64> {
     let mut acknowledged = Vec::new();
     let begun = Instant::now();
@@ -125,7 +126,7 @@ fn commit_until_refused(pager: &Pager, durability: Durability, done: &AtomicU64)
     }
 }
 
-/// Not a test: what the children do.
+/// Not a test: the roles of the children.
 #[test]
 fn role_of_a_child() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -153,7 +154,7 @@ fn role_of_a_child() {
             .flat_map(|thread| thread.join().unwrap());
         all.collect()
     });
-    // Reading goes on, and nothing that would make anything durable says that it did.
+    // Reads still work, and no operation falsely reports durability.
     assert_eq!(id_of(held.app()), before);
     look(&pager);
     assert!(is_moved(pager.begin_write()));
@@ -226,13 +227,13 @@ enum Way {
     Delete,
     /// Another database takes its name.
     OtherOver,
-    /// It gets another name, and a copy its own.
+    /// It is renamed, and a copy takes its name.
     Away,
 }
 
 const WAYS: [Way; 4] = [Way::CopyOver, Way::Delete, Way::OtherOver, Way::Away];
 
-/// A process commits, the file is moved, and the process is refused; then others open what is there.
+/// A process commits, the file is moved, and the process is refused; then others open the file at the path.
 fn move_it(way: Way, role: &str, acknowledged_max: u64) {
     tidalite_testkit::watch();
     let folder = Folder::new(&format!("moved-{way:?}-{}", role.replace(' ', "-")));
@@ -267,7 +268,8 @@ fn move_it(way: Way, role: &str, acknowledged_max: u64) {
         after <= acknowledged_max,
         "{way:?}, {role}: {after} acknowledged"
     );
-    // Nobody works with another file beside this one, be it to read, and none is made in its place.
+    // While the process runs, no other handle may open another file at this path, even for reading, and none is
+    // created.
     let to_read = Options {
         read_only: true,
         mode: OpenMode::Open,
@@ -285,7 +287,7 @@ fn move_it(way: Way, role: &str, acknowledged_max: u64) {
     }
     assert_eq!(path.exists(), way != Way::Delete);
     child.ends_well();
-    // What it left in the lock file belongs to the other file.
+    // The records left in the lock file belong to the other file.
     let pager = open(&path).unwrap();
     if way == Way::Delete {
         assert_eq!(pager.begin_read().unwrap().app(), b"");
@@ -317,7 +319,7 @@ fn at_most_one_lazy_commit_is_acknowledged_after_the_file_was_moved() {
     }
 }
 
-/// Threads share flushes. Each may be slow to see that its commit was acknowledged before.
+/// Threads share flushes. Each may be slow to see that its commit was acknowledged earlier.
 #[test]
 fn no_flush_acknowledges_what_others_wait_for_after_the_file_was_moved() {
     for way in WAYS {
@@ -325,7 +327,7 @@ fn no_flush_acknowledges_what_others_wait_for_after_the_file_was_moved() {
     }
 }
 
-/// A process that is killed leaves lazy commits in the lock file, for the file that it had open and for no copy of that.
+/// A killed process leaves lazy commits in the lock file. They belong to the file that it had open, not to a copy.
 #[test]
 fn lazy_commits_of_the_file_before_are_not_those_of_the_one_restored_over_it() {
     tidalite_testkit::watch();
@@ -345,7 +347,7 @@ fn lazy_commits_of_the_file_before_are_not_those_of_the_one_restored_over_it() {
     assert_eq!(problems(&pager).unwrap(), Vec::<String>::new());
 }
 
-/// Names that lead to the same file as before.
+/// Names that lead to the unmoved file.
 #[test]
 fn links_and_renamed_folders_do_not_move_a_file() {
     tidalite_testkit::watch();
@@ -366,7 +368,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     goes_on();
     fs::remove_file(&second).unwrap();
     goes_on();
-    // The lock file goes along with it.
+    // The lock file moves along with it.
     fs::rename(&data, folder.at("renamed")).unwrap();
     goes_on();
     let renamed = folder.at("renamed").join("plant.tdl");
@@ -376,7 +378,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     let newest = goes_on();
     assert_eq!(look(&other), newest);
     drop(other);
-    // Another file where it was.
+    // Another file at the old path.
     fs::create_dir(&data).unwrap();
     fs::write(&path, b"another").unwrap();
     match commit(&pager, Durability::Durable) {
@@ -386,7 +388,7 @@ fn links_and_renamed_folders_do_not_move_a_file() {
     assert_eq!(look(&pager), newest, "reading goes on");
 }
 
-/// A copy of the lock file's bytes for another file says nothing of that.
+/// A copy of the lock file's bytes does not apply to another file.
 #[test]
 fn the_lock_file_names_the_inode_of_the_data_file() {
     tidalite_testkit::watch();

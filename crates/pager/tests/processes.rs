@@ -1,7 +1,7 @@
-//! Several processes on one file, real ones: this program starts itself. What a child does is named by an
-//! environment variable; what it has to say stands on lines that begin with `child: `.
+//! Several real processes on one file: this program starts itself. An environment variable names the role of a child;
+//! the child's messages are lines that begin with `child: `.
 //!
-//! The content after commit n follows from n alone, so any process can judge what any other one shows.
+//! The content after commit n follows from n alone, so any process can verify the state shown by any other.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -59,7 +59,8 @@ fn open_to_read(path: &Path) -> Result<Pager, Error> {
     Pager::open(path, &options)
 }
 
-/// Opens a file that this process has closed. A child that another test begins just now may hold it for a moment, until it runs its program.
+/// Opens a file that this process has closed. A child that another test starts at this moment may hold it until it
+/// executes its program.
 fn soon(open: impl Fn() -> Result<Pager, Error>) -> Pager {
     let begun = Instant::now();
     loop {
@@ -74,7 +75,7 @@ fn soon(open: impl Fn() -> Result<Pager, Error>) -> Pager {
     }
 }
 
-/// The contents by commit, worked out as far as asked for.
+/// The contents by commit, computed on demand.
 struct Model(Vec<Content>);
 
 impl Model {
@@ -105,7 +106,7 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(id)
 }
 
-/// The number of the newest commit, after its content was compared.
+/// The number of the newest commit, after comparing its content.
 fn look(pager: &Pager, model: &mut Model) -> u64 {
     let reader = pager.begin_read().unwrap();
     let id = id_of(reader.app());
@@ -131,7 +132,7 @@ fn order() -> String {
     line.trim().to_owned()
 }
 
-/// Not a test: what the children do.
+/// Not a test: the roles of the children.
 #[test]
 fn role_of_a_child() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -289,7 +290,7 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Everything told before its end; it ended well.
+    /// All messages of a child, which must end successfully.
     fn all(mut self) -> Vec<u64> {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
@@ -372,7 +373,7 @@ fn a_reader_keeps_its_snapshot_whoever_writes() {
     let mut other = Some(open(&path).unwrap());
     let mut model = Model::new();
     for round in 0..80 {
-        // Two handles of this process in turn, and then ever new ones.
+        // Two handles of this process in turn, and then new ones.
         let writer = if round % 2 == 0 {
             &pager
         } else {
@@ -399,7 +400,7 @@ fn a_reader_keeps_its_snapshot_whoever_writes() {
 fn a_killed_reader_holds_nothing() {
     let folder = Folder::new("killed-reader");
     let path = folder.file();
-    // Each commit has a record: what it frees is held for the reader, not for one of these.
+    // Each commit has a record, so its freed pages are retained for the reader, not for one of the commits.
     let options = Options {
         log_bytes: 0,
         ..options()
@@ -449,7 +450,7 @@ fn readers_killed_at_random_leave_no_slot_behind() {
         }
         assert_eq!(pager.readers().unwrap(), [], "round {round}");
     }
-    // The dead have left their slots to those who came after them.
+    // The slots of dead processes were reused.
     let image = fs::read(folder.lock()).unwrap();
     let used = u64::from_ne_bytes(image[392..400].try_into().unwrap());
     assert!(used < 32, "{used} slots were used");
@@ -479,7 +480,7 @@ fn a_reader_in_another_pid_namespace_counts() {
     assert_eq!(holder.told(), "holds 5");
     let readers = pager.readers().unwrap();
     assert_eq!(readers.len(), 1);
-    // There it has a small number, which here belongs to somebody else.
+    // In its namespace it has a small number, which belongs to another process here.
     assert!(readers[0].process < 10, "{readers:?}");
     for _ in 0..40 {
         commit(&pager, Durability::Durable).unwrap();
@@ -518,7 +519,7 @@ fn a_killed_writer_keeps_nobody_waiting_and_loses_nothing() {
         let id = commit(&pager, Durability::Durable).unwrap();
         let waited = begun.elapsed();
         assert!(waited < Duration::from_secs(3), "{waited:?}");
-        // The writer may have died between its last sync and its word.
+        // The writer may have died between its last sync and its message.
         assert!(id == found + 1 || id == found + 2, "{id} after {found}");
         assert_eq!(look(&pager, &mut model), id);
     }
@@ -674,7 +675,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     let path = folder.file();
     let pager = open(&path).unwrap();
     commit(&pager, Durability::Durable).unwrap();
-    // Deleted while in use: who comes next would work with another one.
+    // Deleted while in use: the next handle would use another one.
     fs::rename(folder.lock(), folder.0.join("away")).unwrap();
     assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
     assert!(matches!(
@@ -685,7 +686,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     fs::rename(folder.0.join("away"), folder.lock()).unwrap();
     let second = open(&path).unwrap();
     assert_eq!(look(&second, &mut Model::new()), 2);
-    // Deleted when nobody has it open, or filled with something else: made anew.
+    // Deleted while not in use, or overwritten: created anew.
     drop((pager, second));
     fs::remove_file(folder.lock()).unwrap();
     assert_eq!(
@@ -710,7 +711,7 @@ fn a_lock_file_that_disappears_or_is_of_no_use() {
     assert_eq!(look(&reader, &mut Model::new()), 5);
     let also = open_to_read(&path).unwrap();
     fs::remove_dir(folder.lock()).unwrap();
-    // Whoever could write would not know of these readers.
+    // A writer would not see these readers.
     assert!(matches!(open(&path), Err(Error::OpenElsewhere { .. })));
     drop((reader, also));
     soon(|| open(&path));
@@ -752,7 +753,7 @@ fn a_failed_sync_stops_all_until_all_have_closed() {
     assert_eq!(commit(&open(), Durability::Durable).unwrap(), 3);
 }
 
-/// The same where another process has failed, whose waits for the disk the system refuses.
+/// A failed sync in another process, whose syncs fail by injection, stops all handles.
 #[test]
 fn a_failed_sync_of_another_process_stops_all() {
     let strace = "strace -f -qq -o /dev/null -e inject=fdatasync,pwritev2:error=EIO";
@@ -788,7 +789,7 @@ fn a_failed_sync_of_another_process_stops_all() {
     );
 }
 
-/// Who is asked about a reader of another process is told its number, and how much it holds.
+/// The callback about a reader of another process gets its process number, and how much it retains.
 #[test]
 fn a_laggard_of_another_process_is_named() {
     use std::sync::{Arc, Mutex};

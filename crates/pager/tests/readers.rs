@@ -1,4 +1,4 @@
-//! The kinds of readers: those that keep their snapshot, those that may lose it, and what the writer is asked.
+//! Kinds of readers: those that keep their snapshot, those that may be evicted, and the callbacks of the writer.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ fn open(options: &Options) -> Pager {
     Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), options).unwrap()
 }
 
-/// Writes every slot anew.
+/// Rewrites every slot.
 fn churn(pager: &Pager) -> Result<u64, Error> {
     let mut txn = pager.begin_write()?;
     let id = id_of(txn.app()) + 1;
@@ -106,7 +106,7 @@ fn renewing_goes_on_to_the_newest_commit() {
 #[test]
 fn a_laggard_is_waited_for_ousted_or_endured() {
     tidalite_testkit::watch();
-    // Waited for: the third time, it ends.
+    // Waiting: at the third call the reader ends.
     let held: Arc<Mutex<Option<Snapshot>>> = Arc::default();
     let (asked_times, theirs) = (Arc::new(AtomicU32::new(0)), Arc::clone(&held));
     let times = Arc::clone(&asked_times);
@@ -127,7 +127,7 @@ fn a_laggard_is_waited_for_ousted_or_endured() {
     assert_eq!(asked_times.load(Ordering::Relaxed), 3);
     assert!(held.lock().unwrap().is_none());
 
-    // Ousted, if it agreed to that; endured otherwise.
+    // Evicted if it is evictable, tolerated otherwise.
     let pager = open(&asked(|_| LaggardAction::Evict));
     churn(&pager).unwrap();
     let evictable = pager.begin_read_evictable().unwrap();
@@ -144,13 +144,13 @@ fn a_laggard_is_waited_for_ousted_or_endured() {
     }
     look(&fixed).unwrap();
     assert!(pager.stat().unwrap().file_bytes <= size + (400 << 10));
-    // That one holds more, and keeps what it holds; another one behind it goes.
+    // The fixed reader retains more and is not evicted; the next one, which is evictable, is.
     let evictable = pager.begin_read_evictable().unwrap();
     let size = pager.stat().unwrap().file_bytes;
     let mut more = Vec::new();
     while pager.stat().unwrap().file_bytes <= size + (400 << 10) && look(&evictable).is_ok() {
         churn(&pager).unwrap();
-        // What is fixed once more makes the file grow.
+        // One more fixed reader makes the file grow.
         more.push(pager.begin_read().unwrap());
     }
     assert!(evicted(look(&evictable)));
@@ -170,7 +170,7 @@ fn the_age_of_a_reader_that_may_lose_its_snapshot_is_bounded() {
         pager.begin_read().unwrap(),
         pager.begin_read_evictable().unwrap(),
     );
-    // It loses its snapshot when the file would grow and it alone holds something.
+    // It is evicted when the file would grow and it is the only one that retains pages.
     let begun = Instant::now();
     drop(fixed);
     let fixed = loop {
@@ -226,7 +226,7 @@ fn parked_snapshots_come_back_or_say_that_they_are_gone() {
     assert_eq!(look(&reader).unwrap(), 1);
 }
 
-/// A disk of so many bytes.
+/// A disk of limited size.
 #[derive(Default)]
 struct Small {
     memory: MemoryStorage,
@@ -310,7 +310,8 @@ fn waiting_writers_are_told_for_whom() {
     assert_eq!(a.writer(), None);
 }
 
-/// What a snapshot showed begins another one as long as it is the newest commit of this handle and of all others, and of no other file.
+/// A shown state begins another snapshot while it is the newest commit of this handle and of all others, and only on
+/// this file.
 #[test]
 fn what_was_shown_is_begun_again_while_it_is_the_newest() {
     tidalite_testkit::watch();
@@ -354,7 +355,7 @@ fn what_was_shown_is_begun_again_while_it_is_the_newest() {
         one.readers().unwrap().is_empty(),
         "nothing is left of what was in vain"
     );
-    // The state of a pin is not the newest one, also where nothing was committed since: it knows of no pins.
+    // The state of a pin is not the newest one, even if nothing was committed since: it does not contain the pin.
     let mut txn = one.begin_write().unwrap();
     txn.pin("now").unwrap();
     let (data, id) = (txn.app().to_vec(), id_of(txn.app()));
@@ -365,7 +366,7 @@ fn what_was_shown_is_begun_again_while_it_is_the_newest() {
     assert_eq!(one.pins().unwrap().len(), 1);
     drop(pinned);
     drop((one, other));
-    // It keeps no file open.
+    // It does not keep the file open.
     let alone = Options {
         exclusive: true,
         ..options()
@@ -374,8 +375,8 @@ fn what_was_shown_is_begun_again_while_it_is_the_newest() {
     assert!(alone.begin_read_as(&shown).unwrap().is_none());
 }
 
-/// A reader begins, reads and ends while another handle holds the turn, with pages that it has changed and not committed, and a third
-/// one asks for it.
+/// A reader begins, reads and ends while another handle holds the writer lock with uncommitted pages, and a third one
+/// waits for the lock.
 #[test]
 fn readers_wait_for_no_writer() {
     tidalite_testkit::watch();
@@ -413,8 +414,8 @@ fn readers_wait_for_no_writer() {
     assert_eq!(look(&reading.begin_read().unwrap()).unwrap(), before + 2);
 }
 
-/// Readers of both kinds begin and end in threads of two handles while both write and oust: what an evictable reader
-/// was given was true, and the other kind is never disturbed.
+/// Readers of both kinds begin and end in threads of two handles while both write and evict: data returned to an
+/// evictable reader is correct, and the other kind is never disturbed.
 #[test]
 fn readers_and_writers_of_two_handles_in_a_crowd() {
     tidalite_testkit::watch();
@@ -462,7 +463,7 @@ fn readers_and_writers_of_two_handles_in_a_crowd() {
     assert!(problems(&handles[0]).unwrap().is_empty());
 }
 
-/// Handles that had many snapshots once leave their places in the reader table to others.
+/// Handles that once had many snapshots leave their reader slots to others.
 #[test]
 fn idle_handles_leave_room_for_the_snapshots_of_others() {
     tidalite_testkit::watch();
@@ -479,7 +480,7 @@ fn idle_handles_leave_room_for_the_snapshots_of_others() {
     assert_eq!(other.readers().unwrap().len(), held.len());
 }
 
-/// Threads that read do not wait for each other's cache lines: of the words that all share, a read writes none once its thread has a slot.
+/// Reading threads do not contend for cache lines: once its thread has a slot, a read writes no shared word.
 #[test]
 fn a_read_writes_no_word_that_is_shared() {
     tidalite_testkit::watch();

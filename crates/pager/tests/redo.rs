@@ -1,4 +1,4 @@
-//! The log of small commits: when it is used, what it costs, what it keeps, and what damage to it does. (Crashes: tests/crash.rs and
+//! The redo log of small commits: its use, its cost, its promises, and damage to it. (Crashes: tests/crash.rs and
 //! tests/lazy.rs.)
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -42,7 +42,7 @@ fn filled(below: u64, durability: Durability) -> (Arc<SimDisk>, Pager) {
     (disk, pager)
 }
 
-/// The number of the newest commit; everything in it is read, and the file is sound.
+/// The number of the newest commit, after reading its content and checking the file.
 fn newest(pager: &Pager) -> u64 {
     let reader = pager.begin_read().unwrap();
     let id = id_of(reader.app());
@@ -52,14 +52,14 @@ fn newest(pager: &Pager) -> u64 {
     id
 }
 
-/// As after a power cut at which everything was on the medium: nothing but the file is left.
+/// The disk after a power cut when everything was on the medium: only the file is left.
 fn after_power_cut(disk: &SimDisk) -> Arc<SimDisk> {
     Arc::new(SimDisk::from_image(disk.image()))
 }
 
-/// Where the log is: its byte, and how many blocks it holds that begin with a checksum.
+/// Byte offset of the log, and the number of its blocks that begin with a checksum.
 fn log_of(image: &[u8]) -> (usize, usize) {
-    // docs/format.md section 3: the record with the higher sequence number, and in it the place of the log.
+    // docs/format.md section 3: the record with the higher sequence number contains the place of the log.
     let word = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
     let newest = [4096, 8192]
         .into_iter()
@@ -80,7 +80,7 @@ fn a_commit_with_one_barrier_is_one_sync() {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk);
     commit(&pager, 1, Durability::Durable);
-    // The first makes the log, in a record.
+    // The first commit creates the log, in a record.
     commit(&pager, 2, Durability::OneFlush);
     for id in 3..40 {
         let (before, durability) = (pager.metrics(), [Durability::OneFlush, Durability::Durable]);
@@ -96,7 +96,7 @@ fn a_commit_with_one_barrier_is_one_sync() {
             0
         );
     }
-    // Behind a lazy commit, which is not in the log, comes a record.
+    // A lazy commit is not in the log, so a record follows it.
     commit(&pager, 40, Durability::Lazy);
     let before = pager.metrics();
     commit(&pager, 41, Durability::OneFlush);
@@ -113,7 +113,7 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
         (9..15).contains(&metrics.records) && metrics.appends > 40,
         "{metrics:?}"
     );
-    // And none where the options say so.
+    // The options disable the log.
     let without = Options {
         log_bytes: 0,
         ..options()
@@ -133,10 +133,10 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
 fn what_has_much_in_extents_makes_a_record_without_being_tried() {
     tidalite_testkit::watch();
     let (_, pager) = filled(20, Durability::Durable);
-    // Zeros would be short in the log; what is in extents is not looked at for that.
+    // Zeros would compress well in the log, but the decision counts bytes in extents uncompressed.
     let sizes = [(60 << 10, true), (80 << 10, false), (60 << 10, true)];
     for (id, (bytes, is_logged)) in (20..).step_by(2).zip(sizes) {
-        // A record makes the log begin anew.
+        // A record restarts the log.
         commit(&pager, id, Durability::OneFlush);
         let before = pager.metrics();
         let mut txn = pager.begin_write().unwrap();
@@ -178,7 +178,7 @@ fn log_bytes(pager: &Pager) -> u64 {
     pager.stat().unwrap().log_pages * toy::PAGE as u64
 }
 
-/// A file that may have a certain length only keeps most of it for what the program stores.
+/// A file of limited length keeps most of it for the data of the program.
 #[test]
 fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
     tidalite_testkit::watch();
@@ -194,7 +194,7 @@ fn the_log_of_a_bounded_file_is_an_eighth_of_it() {
     assert_eq!(newest(&pager), 599);
 }
 
-/// A log that is too small for its file is given up for a longer one; where there is no room for that, there is one as long as before again.
+/// A log that is too small for its file is replaced by a longer one; if that does not fit, by one of the same length.
 #[test]
 fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     tidalite_testkit::watch();
@@ -224,12 +224,12 @@ fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
     }
 }
 
-/// Without the lock file nothing tells of the newest commits but the log.
+/// Without the lock file the newest commits are only in the log.
 #[test]
 fn opening_after_a_power_cut_makes_a_record_of_what_the_log_holds() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // Every commit notes its time, in a block of its own.
+    // Every commit records its time in a separate block.
     let noting = Options {
         clock_step: Duration::from_nanos(1),
         ..options()
@@ -246,7 +246,7 @@ fn opening_after_a_power_cut_makes_a_record_of_what_the_log_holds() {
         (newest(&again), again.txn_at(i64::MAX).unwrap()),
         (49, seen)
     );
-    // Step by step back, both know the same times.
+    // Going back step by step, both report the same times.
     let mut time = seen.unwrap().1;
     for _ in 0..40 {
         let (before, after) = (pager.txn_at(time - 1), again.txn_at(time - 1));
@@ -290,7 +290,7 @@ fn who_only_reads_lays_the_log_over_the_file_and_writes_nothing() {
     let (one, two) = (open(&reads), open(&reads));
     assert_eq!([newest(&one), newest(&two)], [49, 49]);
     assert!(disk.image() == before, "something was written");
-    // Who writes beside them settles the log first, and what they hold stays what it was.
+    // A writer beside readers settles the log first, and the readers' snapshots do not change.
     let held = one.begin_read().unwrap();
     let writer = open(&options());
     assert_eq!(newest(&writer), 49);
@@ -303,8 +303,8 @@ fn who_only_reads_lays_the_log_over_the_file_and_writes_nothing() {
     read(&held, &root_of(held.app()), &mut |_, _| {}).unwrap();
 }
 
-/// Each block of the log damaged in turn: a `Durable` commit has two of each; from a `OneFlush` commit on which others follow
-/// opening goes back, and says so.
+/// Each block of the log damaged in turn: a `Durable` commit has two copies of each. After damage to a `OneFlush`
+/// commit with successors, opening goes back to the commit before it and reports the loss.
 #[test]
 fn one_damaged_block_undoes_no_durable_commit() {
     tidalite_testkit::watch();
@@ -330,7 +330,7 @@ fn one_damaged_block_undoes_no_durable_commit() {
             } else if found < 38 {
                 assert_eq!(told, Some(txn), "block {block}");
             } else {
-                // The last flush: it may as well not have ended.
+                // A damaged last flush looks like an unfinished one.
                 assert_eq!(told, None, "block {block} of {blocks}, {found}");
             }
             commit(&pager, 100, Durability::Durable);
@@ -339,7 +339,7 @@ fn one_damaged_block_undoes_no_durable_commit() {
     }
 }
 
-/// A base that is damaged makes a page that is damaged, which whoever reads it is told; the rest is there.
+/// A damaged base of a logged page makes that page damaged; reading it returns an error, and the rest is intact.
 #[test]
 fn a_damaged_base_is_told_of_where_it_is_read() {
     let (disk, pager) = filled(30, Durability::Durable);
@@ -355,7 +355,7 @@ fn a_damaged_base_is_told_of_where_it_is_read() {
     assert!(read(&reader, &root_of(reader.app()), &mut |_, _| {}).is_err());
 }
 
-/// Two handles that take turns, as two processes would: each sees what the other has in the log, killed or not.
+/// Two handles that take turns, as two processes would: each sees the other's commits in the log, killed or not.
 #[test]
 fn handles_take_turns_over_one_log() {
     tidalite_testkit::watch();
@@ -397,7 +397,7 @@ fn a_file_that_is_made_shorter_gives_its_log_up() {
     assert_eq!(newest(&pager), 32);
 }
 
-/// Made when the file was long, the log lies at its end, and moves when what is before it becomes free.
+/// A log created when the file was long lies at its end, and moves when the space before it becomes free.
 #[test]
 fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
     tidalite_testkit::watch();
@@ -426,7 +426,7 @@ fn a_log_at_the_end_of_a_file_does_not_keep_it_long() {
     assert_eq!(newest(&open(&after_power_cut(&disk))), 39);
 }
 
-/// What is salvaged is what opening would show, as long as the log is sound.
+/// Salvage begins with the state that opening would show, as long as the log is sound.
 #[test]
 fn salvage_begins_with_the_newest_commit_in_the_log() {
     let (disk, _pager) = filled(50, Durability::Durable);
@@ -443,7 +443,7 @@ fn salvage_begins_with_the_newest_commit_in_the_log() {
     }
 }
 
-/// A backup has a record of its own, and nothing of the log.
+/// A backup has its own record, and no log.
 #[test]
 fn a_backup_holds_what_was_only_in_the_log() {
     tidalite_testkit::watch();

@@ -1,4 +1,5 @@
-//! The second file in the hands of several: who writes without it, or with another one, is refused; and its errors.
+//! Several handles and the second file: a writer without it, or with another one, is refused; errors of the second
+//! file.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -18,7 +19,7 @@ fn open(first: &Arc<SimDisk>, second: Option<&Arc<SimDisk>>, memory: &LockMemory
     Pager::open_storages(first.clone(), second, memory, &options).unwrap()
 }
 
-/// Commits a value in the second file; its address.
+/// Commits a value in the second file; returns its address.
 fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     let mut txn = pager.begin_write()?;
     let extent = txn.alloc_value(2, 1024)?;
@@ -27,7 +28,7 @@ fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
     Ok(extent.addr)
 }
 
-/// What it commits would name values of the second file that it cannot sync.
+/// Its commits would name values of the second file that it cannot sync.
 #[test]
 fn who_has_the_file_open_without_the_second_one_does_not_write_when_there_is_one() {
     tidalite_testkit::watch();
@@ -42,7 +43,7 @@ fn who_has_the_file_open_without_the_second_one_does_not_write_when_there_is_one
     put(&with, Durability::Durable).unwrap();
 }
 
-/// Two that open a database without a second file name one each; the first one to commit decides.
+/// Two handles that open a database without a second file name one each; the first to commit decides.
 #[test]
 fn values_go_to_the_second_file_that_the_database_names() {
     tidalite_testkit::watch();

@@ -1,4 +1,4 @@
-//! Small transactions, by counters: what a commit takes, writes and keeps.
+//! Small transactions, by counters: pages taken, written and retained by a commit.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ fn open(options: Options) -> (Arc<SimDisk>, Pager) {
     (disk, pager)
 }
 
-/// A transaction that takes so many pages and gives none back.
+/// A transaction that takes this many pages and returns none.
 fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
     let mut txn = pager.begin_write().unwrap();
     if frees_space {
@@ -35,8 +35,8 @@ fn take(pager: &Pager, pages: u64, id: u64, frees_space: bool) {
     txn.commit(&id.to_le_bytes(), Durability::Lazy).unwrap();
 }
 
-/// Transactions that remove something may take more than they free as long as the file can grow. (The reserve is a share of
-/// what is in use: it became larger than what was free, and the commit was refused.)
+/// Transactions that remove something may take more than they free as long as the file can grow. (The reserve is a
+/// share of the space in use: it became larger than the free space, and the commit was refused.)
 #[test]
 fn removing_is_not_refused_while_the_file_can_grow() {
     tidalite_testkit::watch();
@@ -46,7 +46,7 @@ fn removing_is_not_refused_while_the_file_can_grow() {
     }
 }
 
-/// A chain of pages, each with its number: the root is the newest.
+/// Commits version `id` of one slot; returns the number of pages written.
 fn push(pager: &Pager, id: u64, durability: Durability) -> u64 {
     let mut txn = pager.begin_write().unwrap();
     let old = toy::root_of(txn.app());
@@ -60,8 +60,8 @@ fn content(snapshot: &Snapshot) -> toy::Content {
     toy::read(snapshot, &toy::root_of(snapshot.app()), &mut |_, _| ()).unwrap()
 }
 
-/// None of the commits writes a page, whoever reads them reads what they were, and the commit after them writes what
-/// is left of them, once.
+/// None of the commits writes a page, readers see the page content of their own commit, and the next commit writes the
+/// remaining pages, once.
 #[test]
 fn commits_that_promise_nothing_are_written_once_and_late() {
     tidalite_testkit::watch();
@@ -101,7 +101,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
     assert_eq!(content(&again), last);
 }
 
-/// Memory is bounded: beyond the bound a commit writes, and what is written leaves the memory.
+/// Memory is bounded: beyond the bound a commit writes pages, which then leave the memory.
 #[test]
 fn what_is_kept_in_memory_is_bounded() {
     tidalite_testkit::watch();

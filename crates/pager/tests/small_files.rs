@@ -1,4 +1,4 @@
-//! Small files are small: their length, the steps in which they grow, the reserve for freeing, and the empty log after closing.
+//! Small files: their length, growth steps, the reserve for freeing, and the empty redo log after closing.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,7 +17,7 @@ fn open(disk: &Arc<SimDisk>, page_size: usize) -> Pager {
     Pager::open_storage(storage, &options).unwrap()
 }
 
-/// Replaces pages by copies with this number in them; where there are none yet, or fewer, they are new.
+/// Replaces pages by copies that contain this number; missing pages are created.
 fn write(pager: &Pager, pages: &mut Vec<Ptr>, many: usize, number: u64) {
     let mut txn = pager.begin_write().unwrap();
     txn.free_space();
@@ -37,7 +37,7 @@ fn write(pager: &Pager, pages: &mut Vec<Ptr>, many: usize, number: u64) {
         .unwrap();
 }
 
-/// The data file alone, as after a copy of it to another machine.
+/// The data file alone, as copied to another machine.
 fn data_file_alone(disk: &SimDisk) -> Arc<SimDisk> {
     Arc::new(SimDisk::from_image(disk.image()))
 }
@@ -72,7 +72,7 @@ fn a_closed_file_has_an_empty_log_and_gives_its_pages_back() {
     }
 }
 
-/// A handle that was killed leaves the log as it is: the assertion above would see it.
+/// A killed handle leaves the log as it is, which shows that the assertion above is effective.
 #[test]
 fn a_file_that_was_not_closed_has_commits_in_the_log() {
     tidalite_testkit::watch();
@@ -85,7 +85,7 @@ fn a_file_that_was_not_closed_has_commits_in_the_log() {
     assert!(open(&alone, 4096).recovery().replayed > 0);
 }
 
-/// Growing means a sync of the length: as often as the length doubles, not with each commit.
+/// Each growth costs a sync of the length: once per doubling, not per commit.
 #[test]
 fn the_steps_of_a_small_file_double() {
     tidalite_testkit::watch();
@@ -111,8 +111,8 @@ fn the_steps_of_a_small_file_double() {
     }
 }
 
-/// On a disk without a free byte every page of a small file can be copied, one transaction after the other: whatever is removed, no more
-/// is needed.
+/// On a disk without a free byte every page of a small file can be copied, one transaction after the other: no removal
+/// needs more.
 #[test]
 fn the_reserve_of_a_small_file_is_a_copy_of_it() {
     tidalite_testkit::watch();

@@ -1,4 +1,4 @@
-//! The file gets shorter and gets holes, keeps to its bounds, and frees space at zero bytes free.
+//! The file is shortened and punched, keeps to its bounds, and frees space on a full disk.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -16,13 +16,13 @@ const MIB: u64 = 1 << 20;
 fn options() -> Options {
     Options {
         shrink_bytes: 2 * MIB,
-        // Only what a test asks for is in the file. (What the log has to do with a file's end: tests/redo.rs.)
+        // The file contains only the pages of the test. (Redo log at the end of a file: tests/redo.rs.)
         log_bytes: 0,
         ..Options::default()
     }
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -91,7 +91,7 @@ fn the_tail_is_cut_when_no_snapshot_ends_there() {
     drop(reader);
     idle(&pager, 6);
     assert!(len() < 5 * MIB, "{} bytes", len());
-    // And it grows again.
+    // The file grows again.
     let extent = fill(&pager, 4 * MIB);
     let mut check = pager.begin_check().unwrap();
     check.claim(extent.addr, extent.pages, "the extent");
@@ -127,7 +127,7 @@ fn long_free_stretches_become_holes_and_small_commits_go_elsewhere() {
         return;
     }
     assert!(len > 20 * MIB, "what lies behind stays where it is");
-    // Small commits use what is written.
+    // Small commits use pages that were written before.
     for i in 0..20u8 {
         let mut txn = pager.begin_write().unwrap();
         let page = txn.new_page(tidalite_pager::Kind::KvLeaf, 1).unwrap();
@@ -150,12 +150,12 @@ fn long_free_stretches_become_holes_and_small_commits_go_elsewhere() {
             .all(|&byte| byte == 1)
     );
     drop(snapshot);
-    // What was punched can be used like any other space.
+    // Punched space can be used like any other.
     let again = fill(&pager, 12 * MIB);
     assert!(again.addr < last.addr, "in the hole");
 }
 
-/// A storage that notes how it is made longer.
+/// A storage that records its growth.
 #[derive(Default)]
 struct Growing {
     memory: MemoryStorage,
@@ -190,7 +190,8 @@ fn small_commit(pager: &Pager, pages: u64) {
         .expect("committed");
 }
 
-/// Small commits make the file longer by the step, written with zeros; a bulk write reserves; a least length is there at once.
+/// Small commits grow the file by the step, written with zeros; a bulk write reserves; a minimum length is reached at
+/// once.
 #[test]
 fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
     tidalite_testkit::watch();
@@ -206,7 +207,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
         growth_bytes_max: STEP,
         ..options()
     });
-    // A shorter file grows by its own length, or by what the first commit needs.
+    // A shorter file grows by its own length, or by the need of the first commit.
     while storage.len().expect("its length") < STEP {
         small_commit(&pager, 3);
     }
@@ -238,7 +239,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
         step > 7 * STEP && step < 16 * STEP,
         "{step} bytes for 8 MiB"
     );
-    // At least so long.
+    // Minimum length.
     let (pager, storage) = open(Options {
         file_bytes_min: 3 * MIB,
         ..options()
@@ -271,12 +272,12 @@ fn a_bound_of_the_file_is_a_typed_error_and_the_database_goes_on() {
     fill(&pager, 2 * MIB);
 }
 
-/// At zero bytes free an ordinary transaction is refused, one that frees space is not, and then there is space.
+/// On a full disk an ordinary transaction is refused, one that frees space is not, and afterwards there is space.
 #[test]
 fn what_is_reserved_frees_space_on_a_full_disk() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // No free stretch is given back to the file system: a full disk would have no room for it again.
+    // No free range is punched: a full disk would have no room for it again.
     let options = Options {
         shrink_bytes: 16 * MIB,
         ..options()
@@ -290,7 +291,7 @@ fn what_is_reserved_frees_space_on_a_full_disk() {
         forever: true,
         kind: FaultKind::NoSpace,
     }));
-    // Until nothing goes any more, a page at a time.
+    // Page by page until refused.
     let refused = loop {
         let mut txn = pager.begin_write().unwrap();
         match txn.alloc_extent(16) {
@@ -305,14 +306,14 @@ fn what_is_reserved_frees_space_on_a_full_disk() {
         }
     };
     assert!(matches!(refused, Error::DiskFull { .. }), "{refused}");
-    // Taking without giving is refused also for who says that it frees.
+    // A transaction that takes pages without freeing any is refused even if it claims to free space.
     let mut txn = pager.begin_write().unwrap();
     txn.free_space();
     let taken = txn.alloc_extent(40).unwrap();
     txn.write_extent(taken.addr, &[8; 4096]).unwrap();
     let refused = txn.commit(b"cheat", Durability::Durable);
     assert!(matches!(refused, Err(Error::DiskFull { .. })));
-    // A page or two more than are freed are granted, until an eighth of the reserve, less than 256 pages, is gone.
+    // A page or two more than are freed are granted, until an eighth of the reserve, less than 256 pages, is used.
     let mut lost = 0;
     let refused = loop {
         let mut txn = pager.begin_write().unwrap();
@@ -326,7 +327,7 @@ fn what_is_reserved_frees_space_on_a_full_disk() {
     };
     assert!(matches!(refused, Error::DiskFull { .. }), "{refused}");
     assert!((2..16 + 256 / 8).contains(&lost), "{lost} pages");
-    // Copying some pages to let others go, at once and often.
+    // Copying some pages to free others, at once and often.
     let mut rounds = 0;
     while let Some(extent) = extents.pop() {
         let mut txn = pager.begin_write().unwrap();
@@ -346,13 +347,13 @@ fn what_is_reserved_frees_space_on_a_full_disk() {
     );
 }
 
-/// The reserve is not given back to the file system: on a full disk a hole has no room for what is written there, and nobody could delete
-/// anything any more.
+/// The reserve is not punched: on a full disk a hole has no room for new data, and deleting anything would be
+/// impossible.
 #[test]
 fn holes_leave_the_reserve_written() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
-    // Much less than the reserve may stay free, and little is grown ahead.
+    // Much less than the reserve may stay free, and the file grows little in advance.
     let options = Options {
         shrink_bytes: 64 << 10,
         growth_bytes_min: 64 << 10,
@@ -388,12 +389,13 @@ fn holes_leave_the_reserve_written() {
     txn.commit(b"deleted", Durability::Durable).unwrap();
 }
 
-/// A disk on which the process dies, and the power goes with all on the medium, right after every cut: what is left opens.
+/// A disk on which the process dies and the power fails, with everything on the medium, right after every truncation:
+/// the remaining file must open.
 struct Cuts {
     disk: SimDisk,
     memory: LockMemory,
     options: Options,
-    /// Cuts, and what did not open.
+    /// Number of truncations, and the states that did not open.
     seen: Mutex<(u64, Vec<String>)>,
 }
 
@@ -412,7 +414,7 @@ impl Storage for Cuts {
         ];
         for (what, image, memory) in crashes {
             let disk = Arc::new(SimDisk::from_image(image));
-            // Who is to be rid of the newest commit opens the record before it.
+            // A user who wants to discard the newest commit opens the record before it.
             let older = Options {
                 older_record: true,
                 read_only: true,
@@ -434,8 +436,8 @@ impl Storage for Cuts {
     }
 }
 
-/// A record may count free pages at the end, which the structure of free space describes. New bitmaps describe fewer, and
-/// then the file may be cut; but not before no older record that opening may find asks for more.
+/// A record may count free pages at the end, which the free-space structure describes. New bitmaps describe fewer, and
+/// then the file may be truncated; but not before every older record that opening may find needs no more.
 #[test]
 fn a_file_is_never_cut_below_a_record_that_may_be_found() {
     tidalite_testkit::watch();
@@ -466,7 +468,7 @@ fn a_file_is_never_cut_below_a_record_that_may_be_found() {
         let mut extents: Vec<Extent> = Vec::new();
         for step in 0..300u64 {
             let mut txn = pager.begin_write().unwrap();
-            // Fuller and emptier by turns.
+            // Alternately fuller and emptier.
             let emptier = step / 25 % 2 == 1;
             for _ in 0..rng.below(24) {
                 if rng.one_in(3) == emptier || extents.is_empty() {
@@ -489,7 +491,7 @@ fn a_file_is_never_cut_below_a_record_that_may_be_found() {
                 if rng.one_in(2) {
                     drop(pager);
                 } else {
-                    // The newest record is that of a lazy commit then.
+                    // The newest record then belongs to a lazy commit.
                     pager.close_without_sync();
                 }
                 pager = open();

@@ -1,4 +1,5 @@
-//! Many threads that commit together: the thread that leads their flushes, its end, and what becomes of all when a flush fails.
+//! Many threads that commit together: the thread that leads their flushes, its end, and the effect of a failed flush on
+//! all.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +16,7 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
 use toy::{app, apply, id_of, options, problems, root_of};
 
-/// Threads of this process are counted: one test after the other.
+/// The threads of this process are counted, so one test runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -25,10 +26,10 @@ fn alone() -> MutexGuard<'static, ()> {
 
 const THREADS: u64 = 8;
 const BARRIER: Duration = Duration::from_micros(500);
-/// What nobody waits for on any machine.
+/// Longer than any expected wait on any machine.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A database on a medium that needs a while for each barrier, so that others come meanwhile.
+/// A database on a medium with slow barriers, so that other commits arrive during one.
 fn slow() -> (Pager, Arc<Tap>, Arc<SimDisk>, LockMemory) {
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());
@@ -37,12 +38,12 @@ fn slow() -> (Pager, Arc<Tap>, Arc<SimDisk>, LockMemory) {
     (pager, tap, disk, memory)
 }
 
-/// Whether this is the thread that leads.
+/// Whether this is the leading thread.
 fn is_leader() -> bool {
     thread::current().name() == Some("tidalite-leader")
 }
 
-/// One commit, whose number is one more than that of the commit before; returned when it is durable.
+/// One commit, numbered one above the previous commit; returned when it is durable.
 fn commit(pager: &Pager, durability: Durability) -> Result<u64> {
     let mut txn = pager.begin_write()?;
     let (old, id) = (root_of(txn.app()), id_of(txn.app()) + 1);
@@ -52,7 +53,8 @@ fn commit(pager: &Pager, durability: Durability) -> Result<u64> {
     Ok(id)
 }
 
-/// As many threads, each until it has made so many commits or met an error. Returns the newest number that was acknowledged, and the errors.
+/// Threads that each make this many commits or stop at an error. Returns the newest acknowledged number, and the
+/// errors.
 fn together(pager: &Pager, commits: u64, kinds: &[Durability]) -> (u64, Vec<Error>) {
     let newest = AtomicU64::new(0);
     let run = |thread: u64| -> Result<()> {
@@ -73,7 +75,7 @@ fn together(pager: &Pager, commits: u64, kinds: &[Durability]) -> (u64, Vec<Erro
     (newest.into_inner(), errors)
 }
 
-/// Files in this folder that the program has open.
+/// Number of files in this folder that the program has open.
 fn open_in(folder: &Path) -> usize {
     let held = fs::read_dir("/proc/self/fd").unwrap();
     let links = held.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
@@ -89,8 +91,8 @@ fn leaders() -> usize {
         .count()
 }
 
-/// Commits of all kinds share flushes that the thread leads; all are there, and none without having been acknowledged in its turn. One thread
-/// alone leads its own; and the thread ends with the handle.
+/// Commits of all kinds share flushes that the thread leads; all are present, and each was acknowledged in order. A
+/// single committing thread leads its own flushes; the leading thread ends with the handle.
 #[test]
 fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
     let _alone = alone();
@@ -116,7 +118,7 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
         assert_eq!(id_of(pager.begin_read().unwrap().app()), newest);
         assert_eq!(newest, 20 + 40 * THREADS);
         assert_eq!(problems(&pager).unwrap(), [""; 0]);
-        // It is off duty: one thread leads its own again, without it.
+        // The leading thread is off duty: a single committing thread leads its own flushes again.
         commit(&pager, kinds[0]).unwrap();
         let off = pager.metrics().flushes_standing;
         for _ in 0..5 {
@@ -132,8 +134,8 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
     }
 }
 
-/// A barrier fails while the thread leads: every waiting thread gets an error, nobody sleeps on, and what was acknowledged is there after a power
-/// cut.
+/// A barrier fails while the thread leads: every waiting thread gets an error, none sleeps on, and the acknowledged
+/// commits survive a power cut.
 #[test]
 fn a_flush_that_fails_under_the_thread_wakes_all() {
     let _alone = alone();
@@ -156,7 +158,7 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
             thread::sleep(BARRIER);
         })));
         let (newest, errors) = together(&pager, 10_000, &[kind]);
-        // Nobody flushes after the one that failed.
+        // No flush follows the failed one.
         under_it += u64::from(by_it.load(Ordering::Relaxed));
         assert_eq!(errors.len() as u64, THREADS, "each meets it");
         assert!(
@@ -173,8 +175,8 @@ fn a_flush_that_fails_under_the_thread_wakes_all() {
     assert!(under_it > 6, "{under_it}");
 }
 
-/// A storage of the program's own that panics inside a flush, in the thread that leads or in one that commits: whoever waits gets an error, and what
-/// was acknowledged is there.
+/// A storage of the program panics inside a flush, in the leading thread or in a committing one: every waiter gets an
+/// error, and the acknowledged commits are present.
 #[test]
 fn a_panic_inside_a_flush_wakes_all() {
     let _alone = alone();
@@ -190,7 +192,7 @@ fn a_panic_inside_a_flush_wakes_all() {
             left -= u32::from(is_leader() == in_leader && left > 0);
             assert!(left > 0, "the storage panics, as it should here");
         })));
-        // Where the thread leads nobody else does: the others meet the panic one by one.
+        // If the thread leads no other does: the others meet the panic one by one.
         let threads = if in_leader { THREADS } else { 1 };
         let newest = AtomicU64::new(0);
         let ended: Vec<_> = thread::scope(|scope| {
@@ -223,7 +225,7 @@ fn a_panic_inside_a_flush_wakes_all() {
     }
 }
 
-/// A logger of the program's own that panics when it hears of a flush that failed: nobody sleeps on either.
+/// A logger of the program that panics at the report of a failed flush: no thread sleeps on.
 #[test]
 fn a_logger_that_panics_inside_a_flush_leaves_nobody_asleep() {
     let _alone = alone();
@@ -251,14 +253,14 @@ fn a_logger_that_panics_inside_a_flush_leaves_nobody_asleep() {
         let run = || while commit(&pager, Durability::OneFlush).is_ok() {};
         let begun: Vec<_> = (0..THREADS).map(|_| scope.spawn(run)).collect();
         let panicked = begun.into_iter().map(|thread| thread.join().is_err());
-        // Whoever led the flush heard of it, and that may have been the library's thread.
+        // The leader of the flush received the event; that may have been the library's thread.
         assert!(panicked.filter(|panicked| *panicked).count() <= 1);
     });
     let again = commit(&pager, Durability::OneFlush);
     assert!(matches!(again, Err(Error::Poisoned { .. })), "{again:?}");
 }
 
-/// Ends the threads, also when an assertion fails.
+/// Ends the threads even if an assertion fails.
 struct Stop<'a>(&'a AtomicU64);
 
 impl Drop for Stop<'_> {
@@ -267,7 +269,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Who waits with an end to its patience leaves, also where the thread leads; who wants a record gets one.
+/// A waiter with limited patience leaves even while the thread leads; a waiter for a record gets one.
 #[test]
 fn others_than_committers_wait_beside_the_thread() {
     let _alone = alone();
@@ -302,7 +304,8 @@ fn others_than_committers_wait_beside_the_thread() {
     assert_eq!(problems(&pager).unwrap(), [""; 0]);
 }
 
-/// A handle on a file that is closed as soon as all have committed can be opened and closed again at once: the thread holds nothing of it.
+/// A handle on a file that is closed as soon as all have committed can be closed and opened again at once: the thread
+/// retains no part of it.
 #[test]
 fn the_thread_holds_no_handle_that_its_users_have_let_go() {
     let _alone = alone();

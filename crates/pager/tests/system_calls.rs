@@ -1,5 +1,5 @@
-//! What reaches the operating system: writes that it cuts short go on where they stopped, and every promise of durability is a call that
-//! keeps it. Each test runs a second process of this program.
+//! System calls: short writes continue where they stopped, and every promise of durability is a call that keeps it.
+//! Each test runs a second process of this program.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "a test says what it skips")]
@@ -16,7 +16,7 @@ use tidalite_pager::{Durability, FileStorage, Kind, Options, PageWrite, Pager, S
 const ROLE: &str = "TIDALITE_TEST_SYSTEM_CALLS_ROLE";
 const FOLDER: &str = "TIDALITE_TEST_SYSTEM_CALLS_FOLDER";
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -34,7 +34,7 @@ impl Drop for Folder {
     }
 }
 
-/// Runs this program in a role, started by another one.
+/// Runs this program in a role, started by another program.
 fn run(by: &[&str], role: &str, folder: &Path) -> Output {
     let own = std::env::current_exe().unwrap();
     let mut words = by.iter().map(OsStr::new).chain([own.as_os_str()]);
@@ -75,7 +75,7 @@ fn role_of_a_child() {
     }
 }
 
-/// Bytes that are written in the tests of short writes.
+/// Bytes written in the tests of short writes.
 const BYTES: usize = 3 << 20;
 
 fn pattern() -> Vec<u8> {
@@ -84,12 +84,12 @@ fn pattern() -> Vec<u8> {
         .collect()
 }
 
-/// The system writes up to the limit of a file's length and says how much that was. The rest is then an error, and not bytes that land
-/// anywhere else.
+/// The system writes up to the limit of a file's length and returns the number of bytes. The rest is an error, and is
+/// not written anywhere else.
 #[test]
 fn writes_that_are_cut_short_go_on_where_they_stopped() {
     let folder = Folder::new("short");
-    // Half a MiB or one, as the shell counts. Without the trap the signal would end the process.
+    // Half a MiB or one MiB, depending on the unit of the shell. Without the trap the signal would end the process.
     let shell = r#"trap "" XFSZ; ulimit -f 1024 || exit 77; exec "$0" "$@""#;
     let output = run(&["sh", "-c", shell], "short writes", &folder.0);
     if output.status.code() == Some(77) {
@@ -101,7 +101,7 @@ fn writes_that_are_cut_short_go_on_where_they_stopped() {
 
 fn write_beyond_the_limit(folder: &Path) {
     let bytes = pattern();
-    // Of lengths by which the limit, a power of two, cannot be divided.
+    // Of lengths that do not divide the limit, a power of two.
     let pieces: Vec<&[u8]> = bytes.chunks(300_007).collect();
     type Write<'a> = &'a dyn Fn(&FileStorage) -> std::io::Result<()>;
     let whole = |storage: &FileStorage| storage.write_at(0, &bytes);
@@ -130,7 +130,7 @@ fn write_beyond_the_limit(folder: &Path) {
     }
 }
 
-/// A commit of two barriers and one of the log, in a file that is made anew.
+/// A commit of two barriers and one of the log, in a new file.
 fn commit_in_every_way(folder: &Path) {
     let pager = Pager::open(folder.join("a.tdl"), &Options::default()).unwrap();
     let commit = |durability, pages: usize| {
@@ -146,20 +146,20 @@ fn commit_in_every_way(folder: &Path) {
     };
     commit(Durability::Durable, 1);
     commit(Durability::OneFlush, 1);
-    // The log is there from the second one on.
+    // The log exists from the second one on.
     commit(Durability::OneFlush, 2);
-    // More than the file is long: it grows.
+    // More than the length of the file: it grows.
     commit(Durability::Durable, 4000);
 }
 
-/// The calls of a process, by strace; `None` where that may not trace.
+/// System calls of a process, by strace; `None` if strace may not trace.
 fn calls(role: &str, folder: &Path) -> Option<Vec<String>> {
     let (output, calls) = injected(&[], role, folder)?;
     expect_success(&output);
     Some(calls)
 }
 
-/// The same of a process that meets errors and signals, as strace injects them.
+/// System calls of a process with errors and signals injected by strace.
 fn injected(what: &[&str], role: &str, folder: &Path) -> Option<(Output, Vec<String>)> {
     let log = folder.join("calls");
     let watched = "trace=openat,linkat,renameat2,fsync,fdatasync,pwrite64,pwritev,pwritev2";
@@ -197,8 +197,8 @@ fn count(calls: &[String], call: &str, what: &str) -> usize {
     calls.iter().filter(is_one).count()
 }
 
-/// Making a file syncs it before it has its name and its folder after, a commit of two barriers makes two syncs, one of the log a
-/// write that is one, and growth is synced with the file's length.
+/// Creation syncs a file before it has its name and its folder afterwards, a commit of two barriers makes two syncs, a
+/// logged commit one synchronous write, and growth is synced with the file's length.
 #[test]
 fn every_barrier_is_a_call_of_the_system() {
     let folder = Folder::new("barriers");
@@ -225,8 +225,8 @@ fn every_barrier_is_a_call_of_the_system() {
     assert!(count(grown, "fsync", "a.tdl>") > 0, "its length: {grown:?}");
 }
 
-/// Where the file system has no hard links a restored file has one name at once. Its folder is synced all the same: by who restores it, and when that
-/// one is killed just before, by who opens it next.
+/// Without hard links a restored file gets its only name at once. Its folder is still synced: by the restoring process
+/// or, if that is killed just before, by the next open.
 #[test]
 fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     const NO_LINKS: &str = "inject=linkat:error=EPERM";
@@ -264,7 +264,7 @@ fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     };
     assert_eq!(left(), ["b.tdl"], "nothing else is left");
 
-    // The thread that does it is killed there.
+    // The thread that syncs is killed there.
     fs::remove_file(&restored).unwrap();
     let thread = calls[synced].split(' ').next().unwrap();
     let of_thread = |call: &&String| call.starts_with(thread) && call.contains("fsync(");
@@ -279,7 +279,7 @@ fn the_folder_of_a_restored_file_is_synced_without_hard_links() {
     expect_success(&output);
     assert!(calls.iter().any(is_sync), "the folder: {calls:#?}");
     assert_eq!(left(), ["b.tdl"], "nothing else is left");
-    // After that there is nothing to be done.
+    // Afterwards nothing remains to be synced.
     let (output, calls) = injected(&[], "open", &folder.0).unwrap();
     expect_success(&output);
     assert!(!calls.iter().any(is_sync), "{calls:#?}");

@@ -1,5 +1,5 @@
-//! A process dies inside a step that it has begun, another one goes on from there, and then the power goes: growth that was not
-//! synced, a record of which one copy is in flight, a log whose commits a record has taken over.
+//! A process dies inside a step, another one continues, and then the power fails: unsynced growth, a record with one
+//! copy in flight, a redo log whose commits are taken over by a record.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,14 +13,14 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Op, Replay, SimDisk, Tap, forward_storage};
 use toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
 
-/// Power cuts that are looked at in each state.
+/// Power cuts examined in each state.
 const SEEDS: u64 = 24;
-/// Commits that scatter free space.
+/// Number of commits that scatter free space.
 const SCATTERED: u64 = 100;
 /// The copies of both meta pairs.
 const META_BLOCKS: [u64; 4] = [4096, 8192, 16_384, 20_480];
 
-/// Opens what a dead process left; the lock area says nothing about it.
+/// Opens the file of a dead process, with an empty lock area.
 fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
     let storage = Arc::clone(disk) as Arc<dyn Storage>;
     Pager::open_storage_with(storage, &LockMemory::new(), &options())
@@ -47,14 +47,14 @@ fn commit(pager: &Pager, slots: Range<usize>, version: u64) -> Result<(), Error>
     Ok(())
 }
 
-/// The number of the commit that is found, and its content.
+/// The number and content of the commit that is found.
 fn found(pager: &Pager) -> Result<(u64, Content), Error> {
     let snapshot = pager.begin_read()?;
     let content = read(&snapshot, &root_of(snapshot.app()), &mut |_, _| ())?;
     Ok((id_of(snapshot.app()), content))
 }
 
-/// The same of an image of the disk.
+/// The commit found in an image of the disk.
 fn found_in(image: Vec<u8>) -> Result<(u64, Content), Error> {
     found(&open(&Arc::new(SimDisk::from_image(image)))?)
 }
@@ -67,8 +67,8 @@ fn die_at(disk: &SimDisk, call: u64) {
     }));
 }
 
-/// A process that grew the file is killed at each of its calls. The next process uses the space that it finds, and what it acknowledges
-/// must not lie behind a length that a power cut takes back.
+/// A process that grew the file is killed at each of its calls. The next process uses the space that it finds, and its
+/// acknowledged commits must not lie behind a length that a power cut reverts.
 #[test]
 fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
     tidalite_testkit::watch();
@@ -80,7 +80,7 @@ fn growth_of_a_killed_process_is_synced_before_a_commit_needs_it() {
         }
         let image = disk.image();
         longer += u64::from(image.len() > killed_while_growing(0).0.image().len());
-        // Commits of several sizes: some need what the file has grown by, and no more than that.
+        // Commits of several sizes: some need exactly the pages by which the file has grown.
         for slots in [10, 20, 30, 40, 60, 80, 100, SLOTS] {
             let (disk, _) = killed_while_growing(call);
             let pager = open(&disk).unwrap();
@@ -114,8 +114,8 @@ fn killed_while_growing(call: u64) -> (Arc<SimDisk>, Result<(), Error>) {
     (disk, done)
 }
 
-/// A sync that fails leaves a record in the system's cache that no later sync brings to the medium. Whoever makes that record
-/// durable writes both copies anew: damage of one block must not undo what `sync` has acknowledged.
+/// After a failed sync the system's cache holds a record that no later sync writes to the medium. A process that makes
+/// that record durable rewrites both copies: damage to one block must not undo commits acknowledged by `sync`.
 #[test]
 fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
     tidalite_testkit::watch();
@@ -139,11 +139,12 @@ fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
             if call >= calls {
                 break;
             }
-            // It is no sync.
+            // Not a sync.
             continue;
         }
         let pager = open(&disk).unwrap();
-        // Pages of the second commit may be gone with the failed sync: then the record that names them was not written either.
+        // Pages of the second commit may be lost with the failed sync: then the record that names them was not written
+        // either.
         let Ok(expected) = found(&pager) else {
             continue;
         };
@@ -167,13 +168,13 @@ fn sync_brings_both_copies_of_a_found_record_to_the_medium() {
     assert!(newer > 0, "a record was found whose sync had failed");
 }
 
-/// A process is killed at each call of writing the newest record anew, so one copy may be in flight; the next one does the same and
-/// loses power at each of its operations. It must have begun with the copy that may be in flight.
+/// A process is killed at each call of rewriting the newest record, so one copy may be in flight; the next process
+/// rewrites it too and loses power at each of its operations. It must have begun with the copy that may be in flight.
 #[test]
 fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
     tidalite_testkit::watch();
     let mut deaths = 0;
-    // The copy that is written first differs from one round to the next.
+    // The first copy written differs from one round to the next.
     for rounds in 0..4 {
         for call in 0.. {
             let disk = Arc::new(SimDisk::new());
@@ -221,8 +222,8 @@ fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
     assert!(deaths >= 4 * 2, "killed {deaths} times");
 }
 
-/// A commit waits for the log while a record takes it over, and another one comes during that flush: the log that begins with the
-/// record has only what the record does not have.
+/// A commit waits for the log while a record takes it over, and another commit arrives during that flush: the log that
+/// begins with the record contains only commits that the record lacks.
 #[test]
 fn a_new_log_leaves_out_what_its_record_has() {
     tidalite_testkit::watch();
@@ -241,7 +242,7 @@ fn a_new_log_leaves_out_what_its_record_has() {
         version
     };
     commit(&pager, 0..SLOTS, next()).unwrap();
-    // A log is made for the second of these.
+    // The second of these creates the log.
     for _ in 0..6 {
         let ticket = change(&pager, 0..1, next(), Durability::OneFlush).unwrap();
         ticket.wait().unwrap();
@@ -273,8 +274,8 @@ fn a_new_log_leaves_out_what_its_record_has() {
     assert!(pager.metrics().appends > appends);
 }
 
-/// Its data was reached by the last barrier of the flush before, so its own flush begins with the record. The length that it needs was
-/// not: the first barrier is for that.
+/// The last barrier of the flush before covered its data, so its own flush begins with the record. That barrier did not
+/// cover the length it needs, so its first barrier must.
 #[test]
 fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     tidalite_testkit::watch();
@@ -283,7 +284,7 @@ fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     let tap = Tap::new(storage, &disk, &memory, Vec::new());
     let options = Options {
         log_bytes: 0,
-        // Nothing is cut, so the flush of the first commit has no length to sync.
+        // Nothing is truncated, so the flush of the first commit has no length to sync.
         shrink_bytes: 1 << 20,
         ..options()
     };
@@ -298,7 +299,7 @@ fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     tap.set_hook(Some(Box::new(move || {
         let mut kept = kept.lock().unwrap();
         if kept.is_none() {
-            // What is grown after a lazy commit is not synced at once.
+            // Growth after a lazy commit is not synced at once.
             drop(change(&beside, 0..1, 3, Durability::Lazy).unwrap());
             *kept = change(&beside, 0..SLOTS, 4, Durability::Durable).ok();
         }
@@ -318,7 +319,7 @@ fn growth_of_a_commit_whose_data_is_synced_is_synced_too() {
     is_kept(&pager, &disk, 4);
 }
 
-/// All that was found in the lock area is made durable, the length of the file too.
+/// Everything found in the lock area is made durable, including the length of the file.
 #[test]
 fn growth_of_a_lazy_commit_that_was_found_is_synced() {
     tidalite_testkit::watch();
@@ -342,7 +343,7 @@ fn growth_of_a_lazy_commit_that_was_found_is_synced() {
     is_kept(&pager, &disk, 3);
 }
 
-/// Small commits that follow such growth are durable, too, by whatever way.
+/// Small commits that follow such growth are durable too, by each method.
 #[test]
 fn commits_after_growth_that_is_not_synced_are_durable() {
     tidalite_testkit::watch();
@@ -366,7 +367,7 @@ fn commits_after_growth_that_is_not_synced_are_durable() {
     }
 }
 
-/// A power cut leaves this version whole.
+/// A power cut keeps this version intact.
 fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
     let expected = found(pager).unwrap();
     assert_eq!(expected.0, version);
@@ -381,13 +382,13 @@ fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
     }
 }
 
-/// A lock file of another instant names lazy commits on the record before the newest one. They count only where they also name the newest
-/// record, by its checksum: it may be of another history, in which they never were.
+/// A lock file of another instant names lazy commits on the record before the newest one. They count only if they also
+/// name the newest record, by its checksum: it may belong to another history without these commits.
 #[test]
 fn weak_records_of_another_history_of_the_file_do_not_count() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
-    // Free pages stay as they are.
+    // Free pages are not returned to the file system.
     let options = Options {
         shrink_bytes: 1 << 20,
         ..options()
@@ -402,13 +403,13 @@ fn weak_records_of_another_history_of_the_file_do_not_count() {
     }
     let lock_file = memory.image();
     assert_eq!(found(&pager).unwrap().0, 3);
-    // The pages of the lazy commits are in the file; without the lock file they are not found.
+    // The pages of the lazy commits are in the file; without the lock file these commits are not found.
     let other = Arc::new(SimDisk::from_image(disk.image()));
     drop(pager);
     let pager = open_beside(&other, &LockMemory::new());
     let txn = pager.begin_write().unwrap();
     let root = root_of(txn.app());
-    // Without a page of its own.
+    // It writes no page.
     txn.commit(&app(&root, 4), Durability::Durable).unwrap();
     let expected = found(&pager).unwrap();
     assert_eq!(expected.0, 4);
@@ -417,8 +418,8 @@ fn weak_records_of_another_history_of_the_file_do_not_count() {
     assert_eq!(found(&pager).unwrap(), expected);
 }
 
-/// Commits while a backup looks for the pages that it copies, and while its stream is written, must not reach into the version that it
-/// began with.
+/// Commits while a backup determines the pages to copy, and while its stream is written, must not affect the version
+/// with which it began.
 #[test]
 fn a_backup_of_the_newest_version_is_of_one_version() {
     tidalite_testkit::watch();
@@ -437,7 +438,7 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
                 .backup(Some("base"), None, &mut full, &mut |_, _, _| Ok(()))
                 .unwrap();
         }
-        // Free space becomes so scattered that a record no longer describes it by itself: a backup reads pages about it.
+        // Free space is scattered until a record cannot describe it alone: a backup reads pages of the structure.
         for version in 2..SCATTERED {
             let from = version as usize * 53 % (SLOTS - 20);
             commit(&pager, from..from + 20, version).unwrap();
@@ -445,7 +446,7 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
         let expected = found(&pager).unwrap();
         let busy = pager.clone();
         *reads.hook.lock().unwrap() = Some(Box::new(move || {
-            // Not where the read is that of a commit.
+            // Unless the read belongs to a commit.
             let is_free = busy.try_begin_write().unwrap().is_some();
             for version in SCATTERED..SCATTERED + 3 {
                 assert!(is_free, "the backup reads before it writes");
@@ -479,7 +480,7 @@ fn a_backup_of_the_newest_version_is_of_one_version() {
     }
 }
 
-/// A stream in front of whose every part some commits rewrite everything.
+/// A stream before whose every part some commits rewrite everything.
 struct CommitsWhileWritten<'a> {
     pager: &'a Pager,
     version: u64,
@@ -501,7 +502,7 @@ impl Write for CommitsWhileWritten<'_> {
     }
 }
 
-/// A disk on which something happens before a read.
+/// A disk that runs a callback before a read.
 #[derive(Default)]
 struct Reads {
     disk: SimDisk,

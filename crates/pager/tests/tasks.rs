@@ -17,7 +17,7 @@ impl Wake for Unpark {
     }
 }
 
-/// A runtime of one thread: all of these to their end.
+/// A single-threaded runtime that completes all of these.
 fn block_on(tickets: Vec<Ticket>) -> Vec<Result<u64, Error>> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -70,7 +70,7 @@ fn tickets_are_futures_that_share_a_flush() {
         31u64.to_le_bytes()
     );
 
-    // One that cannot become durable says so.
+    // A commit that cannot become durable returns an error.
     let ticket = commit(&pager, 99, Durability::Lazy);
     disk.set_fault(Some(Fault {
         at_call: 0,
@@ -107,7 +107,7 @@ fn commits_without_end_let_another_handle_write() {
             });
         }
         ready.wait();
-        // As another process: a handle of its own, with locks of its own.
+        // Like another process: a separate handle with its own locks.
         let other = Pager::open(&path, &Options::default()).expect("the file");
         let mut turns = Vec::new();
         for number in 0..20u64 {

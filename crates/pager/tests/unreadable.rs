@@ -1,5 +1,6 @@
-//! What the medium does not give, for a while or for ever: meta blocks, of which an older state is never taken for the newest; and
-//! every read of a process in turn. What cannot be read is a typed error, and nothing is lost.
+//! Read errors of the medium, temporary or permanent: an older state is never mistaken for the newest when meta blocks
+//! are unreadable; and every read of a process fails in turn. An unreadable block is a typed error, and nothing is
+//! lost.
 
 #[path = "toy/days.rs"]
 mod days;
@@ -19,10 +20,10 @@ use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
 use tidalite_pager::{Durability, Error, MemoryStorage, Options, Pager, Storage};
 use tidalite_testkit::FaultKind;
 
-/// Where the four meta blocks begin, by pair and copy.
+/// Addresses of the four meta blocks, by pair and copy.
 const BLOCKS: [u64; 4] = [4096, 16384, 8192, 20480];
 
-/// A file of which some blocks cannot be read.
+/// A file with some unreadable blocks.
 struct Unreadable {
     inner: Arc<MemoryStorage>,
     blocks: Vec<u64>,
@@ -73,7 +74,7 @@ fn blocks_that_cannot_be_read_hide_no_commit() {
                 }
                 Err(error) => panic!("{set:04b} after {commits}: {error}"),
             }
-            // The medium has recovered, and nothing was lost meanwhile.
+            // The medium has recovered, and nothing was lost in the meantime.
             let pager =
                 Pager::open_storage(Arc::clone(&file) as Arc<dyn Storage>, &options).unwrap();
             assert_eq!(pager.begin_read().unwrap().app(), [commits], "{set:04b}");
@@ -116,7 +117,7 @@ const CUT: Day = Day {
     seed: 35,
 };
 
-/// The same after a kill: a weak record is found.
+/// Commits after a kill: a weak record is found.
 const KILLED: Day = Day {
     by_power_cut: false,
     ..CUT

@@ -1,5 +1,5 @@
-//! A state that only the lock file names is verified before it is believed, with all that it leads to: versions that pins hold, the table of
-//! pins, the clock, and the lists of free space.
+//! A state that only the lock file names is verified before use, with all that it reaches: pinned versions, the table
+//! of pins, the clock, and the lists of free space.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,14 +13,14 @@ use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Replay, SimDisk};
 use toy::{SLOTS, app, apply, id_of, problems, read, root_of};
 
-/// What a medium writes whole.
+/// Unit that a medium writes atomically.
 const SECTOR: usize = 512;
 /// Commits: durable ones, lazy ones on top, and more lazy ones after a pin.
 const DURABLE: u64 = 60;
 const PINNED: u64 = 110;
 const NEWEST: u64 = 160;
 
-/// A commit to some slots, here and there; with `pin`, of the version that it makes or builds on.
+/// A commit to eight scattered slots; `pin` pins it.
 fn commit(pager: &Pager, id: u64, durability: Durability, pin: bool) -> Ticket {
     let mut txn = pager.begin_write().unwrap();
     let root = root_of(txn.app());
@@ -34,7 +34,7 @@ fn commit(pager: &Pager, id: u64, durability: Durability, pin: bool) -> Ticket {
     txn.commit_ticket(&app(&root, id), durability).unwrap()
 }
 
-/// Any sector that was written since the newest durable commit may have been lost, while the lock file is as it was.
+/// Any sector written since the newest durable commit may have been lost, while the lock file is unchanged.
 #[test]
 fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     tidalite_testkit::watch();
@@ -58,7 +58,7 @@ fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     for id in DURABLE + 1..PINNED {
         drop(commit(&pager, id, Durability::Lazy, false));
     }
-    // Commits with pins are durable ones. Nobody waits for it, so no record is made of it.
+    // Commits with pins are durable. This one is not waited for, so it gets no record.
     let mut txn = pager.begin_write().unwrap();
     txn.unpin("held").unwrap();
     txn.pin("again").unwrap();
@@ -78,7 +78,7 @@ fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
             old[..there.len()].copy_from_slice(there);
         }
         if at >= before.len() {
-            // All of it was written since, if only zeros.
+            // All of it was written since, if only with zeros.
             old.fill(0xa5);
         }
         if old == after[at..end] {
@@ -112,7 +112,7 @@ fn a_lost_sector_of_anything_that_the_lock_file_leads_to_is_noticed() {
     assert!(dropped > 100 && unused > 0);
 }
 
-/// A record may be made so that walking over what it leads to never ends.
+/// A forged record may lead to an endless traversal.
 #[test]
 fn reads_of_an_unrecorded_state_are_bounded() {
     const READS_MAX: u64 = 1 << 20;
@@ -147,7 +147,8 @@ fn reads_of_an_unrecorded_state_are_bounded() {
     assert!(bytes < 32 * len, "{bytes} bytes read of {len}");
 }
 
-/// Commits in the log are made anew from it. That their pages are lost, which the lock file names too, is nothing to tell.
+/// Commits in the redo log are replayed from it. The loss of their pages, which the lock file names too, is not
+/// reported.
 #[test]
 fn commits_in_the_log_need_no_word_of_the_lock_file() {
     tidalite_testkit::watch();

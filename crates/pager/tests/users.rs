@@ -1,5 +1,5 @@
-//! Who may what: a second user beside the one who writes. This program starts itself as that user, from a place where everybody can get at it; so these tests need the
-//! superuser, and say that they are skipped where somebody else runs them.
+//! Permissions: a second user beside the writer. This program starts itself as that user, from a folder accessible to
+//! all; these tests need the superuser, and report that they are skipped otherwise.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use tidalite_pager::{Durability, Error, OpenMode, Options, Pager};
 
 const FILE: &str = "TIDALITE_USERS_FILE";
 const ROLE: &str = "TIDALITE_USERS_ROLE";
-/// Users and groups that need not be known to the system.
+/// Users and groups that the system need not know.
 const SOMEBODY: u32 = 65_533;
 const READERS: u32 = 65_532;
 const OTHERS: u32 = 65_531;
@@ -22,10 +22,10 @@ fn is_superuser() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// A child that is being made has for a moment what this process has open: one test after the other.
+/// A child that is being started briefly holds the open files of this process, so one test runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A folder that everybody can look into, and this program in it.
+/// A folder readable by everyone, and this program in it.
 struct Place(PathBuf);
 
 impl Place {
@@ -48,7 +48,7 @@ impl Place {
         self.0.join("plant.tdl-lock")
     }
 
-    /// What somebody of this group is told.
+    /// The output of a process of another user in this group.
     fn as_somebody(&self, group: u32, role: &str) -> String {
         let mut command = Command::new(self.0.join("program"));
         command
@@ -88,7 +88,7 @@ fn open(path: &Path, read_only: bool) -> Result<Pager, Error> {
     Pager::open(path, &options)
 }
 
-/// No test by itself: what the other user does.
+/// Not a test: the role of the other user.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -111,7 +111,8 @@ fn child() {
     }
 }
 
-/// Who is in the group that may read the database reads beside the one who writes. Who is not learns which file refuses him.
+/// A member of the group that may read the database reads beside the writer. The error for other users names the file
+/// that refuses access.
 #[test]
 fn readers_of_the_group_read_beside_the_writer() {
     if !is_superuser() {
@@ -124,7 +125,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     drop(open(&place.file(), false).unwrap());
     chown(place.file(), None, Some(READERS)).unwrap();
     set_mode(&place.file(), 0o640);
-    // The next one is made for those whom the data file is for.
+    // The next lock file has the permissions of the data file.
     fs::remove_file(place.lock()).unwrap();
     let writer = open(&place.file(), false).unwrap();
     assert_eq!(mode_of(&place.lock()), 0o660);
@@ -135,7 +136,7 @@ fn readers_of_the_group_read_beside_the_writer() {
     let held = writer.begin_write().unwrap();
     assert_eq!(place.as_somebody(READERS, "read"), "reads one");
     drop(held);
-    // That everybody may read the data lets nobody into the lock file.
+    // World-readable data does not open the lock file to everyone.
     set_mode(&place.file(), 0o644);
     let lock = fs::canonicalize(place.lock()).unwrap();
     let lock = lock.display();
@@ -144,17 +145,17 @@ fn readers_of_the_group_read_beside_the_writer() {
     set_mode(&place.file(), 0o646);
     let refused = format!("cannot open {lock} PermissionDenied");
     assert_eq!(place.as_somebody(OTHERS, "write"), refused);
-    // Whoever wants everybody in says so, and it stays.
+    // A mode set by hand admits everyone, and stays.
     set_mode(&place.lock(), 0o666);
     assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
     drop(writer);
     assert_eq!(mode_of(&place.lock()), 0o666);
-    // Nobody writes: nothing is needed but to read the data.
+    // Without a writer, reading requires only access to the data file.
     set_mode(&place.lock(), 0o600);
     assert_eq!(place.as_somebody(OTHERS, "read"), "reads one");
 }
 
-/// The superuser who looks at a database of somebody else does not shut the owner out.
+/// A superuser who inspects a database of another user does not lock its owner out.
 #[test]
 fn a_lock_file_belongs_to_whom_the_database_belongs() {
     if !is_superuser() {

@@ -1,5 +1,5 @@
-//! Who makes what durable, and who waits for whom: syncs of what others have committed, tickets with an end to their patience, the
-//! background flusher, and the turn after a failed sync.
+//! Durability and waiting across transactions: syncs of commits of others, tickets with timeouts, the background
+//! flusher, and the writer lock after a failed sync.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -37,7 +37,7 @@ fn fail(disk: &SimDisk, at_call: u64, kind: FaultKind) {
     }));
 }
 
-/// Whatever a power cut takes now, this commit or a later one is found.
+/// For any power cut now, this commit or a later one is found.
 fn expect_kept(disk: &SimDisk, id: u64) {
     let replay = Replay::at_end(&disk.recording());
     for seed in 0..40 {
@@ -50,8 +50,8 @@ fn expect_kept(disk: &SimDisk, id: u64) {
     }
 }
 
-/// A process is killed somewhere in the flush of its lazy commit. Who opens the file next finds the record of that commit, perhaps in the
-/// system's cache alone, and is asked to make everything durable without having anything to write.
+/// A process is killed during the flush of its lazy commit. The next open finds the record of that commit, perhaps only
+/// in the system's cache, and must make everything durable without own writes.
 #[test]
 fn a_sync_makes_sure_of_the_record_that_was_found() {
     tidalite_testkit::watch();
@@ -83,7 +83,7 @@ fn a_sync_makes_sure_of_the_record_that_was_found() {
     assert!(found[1] > 0 && found[2] > 0, "{found:?}");
 }
 
-/// To close a file that was only read writes nothing.
+/// Closing a file that was only read writes nothing.
 #[test]
 fn closing_what_was_only_read_writes_nothing() {
     tidalite_testkit::watch();
@@ -116,7 +116,7 @@ fn a_sync_covers_what_other_handles_have_committed() {
     drop(commit(&a, 3, Durability::Lazy));
     b.sync().unwrap();
     expect_kept(&disk, 3);
-    // What another one has seen to costs nothing.
+    // Commits that another handle has made durable cost nothing.
     commit(&a, 4, Durability::Durable).wait().unwrap();
     a.checkpoint().unwrap();
     let calls = disk.calls();
@@ -125,7 +125,7 @@ fn a_sync_covers_what_other_handles_have_committed() {
     assert_eq!(disk.calls(), calls);
 }
 
-/// Of another handle, or of this one where the commit has no record yet.
+/// The writer belongs to another handle, or to this one if the commit has no record yet.
 #[test]
 fn patience_with_a_ticket_ends_while_somebody_writes() {
     tidalite_testkit::watch();
@@ -149,8 +149,8 @@ fn patience_with_a_ticket_ends_while_somebody_writes() {
     }
 }
 
-/// A commit waits for its flush when a sync of another transaction fails: the turn among the handles must not stay for what will never be
-/// shown.
+/// A commit waits for its flush when a sync of another transaction fails: the shared writer lock must not be retained
+/// for a commit that will never be published.
 #[test]
 fn after_a_failed_sync_nobody_waits_for_the_turn() {
     tidalite_testkit::watch();
@@ -168,7 +168,7 @@ fn after_a_failed_sync_nobody_waits_for_the_turn() {
             let begun = b.begin_write_within(Duration::from_secs(20)).err();
             tell.send(begun).unwrap();
         });
-        // It waits for the turn by then.
+        // It waits for the writer lock by then.
         assert!(told.recv_timeout(Duration::from_millis(100)).is_err());
         fail(&disk, 0, FaultKind::SyncFails);
         let refused = (0..200).find_map(|_| txn.alloc_extent(8).err());
@@ -181,7 +181,7 @@ fn after_a_failed_sync_nobody_waits_for_the_turn() {
     });
 }
 
-/// Commits and goes on.
+/// Commits and continues.
 fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<WriteTxn, Error> {
     let slot = (id * 7 % toy::SLOTS as u64) as usize;
     let root = root_of(txn.app());
@@ -191,7 +191,7 @@ fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<Writ
     Ok(next)
 }
 
-/// One who waits in this handle and one in another, both from before the first checkpoint on, come behind the last.
+/// A waiter in this handle and one in another, both from before the first checkpoint on, get the lock after the last.
 #[test]
 fn checkpoints_keep_the_turn() {
     tidalite_testkit::watch();
@@ -217,7 +217,7 @@ fn checkpoints_keep_the_turn() {
                 });
             }
             for id in 2..10 {
-                // Longer than those who wait are passed by.
+                // Longer than waiters may be overtaken.
                 let between = told.recv_timeout(Duration::from_millis(15));
                 assert!(between.is_err(), "{between:?} before {id}, {durability:?}");
                 txn = checkpoint(txn, id, durability).unwrap();
@@ -237,7 +237,7 @@ fn checkpoints_keep_the_turn() {
     }
 }
 
-/// The flusher waits for the turn all the while.
+/// The flusher waits for the writer lock all the time.
 #[test]
 fn lazy_checkpoints_become_durable_without_the_flusher() {
     tidalite_testkit::watch();
@@ -265,8 +265,8 @@ fn lazy_checkpoints_become_durable_without_the_flusher() {
     }
 }
 
-/// Who waits for a commit before a chain of checkpoints, or for one of them, from before its first one on or later, needs neither the turn
-/// nor the end of the chain; the same thread may wait for it, too.
+/// A thread that waits for a commit before a chain of checkpoints, or for one of them, starting before or during the
+/// chain, needs neither the writer lock nor the end of the chain; the writing thread may wait for it, too.
 #[test]
 fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
     tidalite_testkit::watch();
@@ -276,7 +276,7 @@ fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
         let b = open(&disk, &memory, &options());
         commit(&a, 1, Durability::Durable).wait().unwrap();
         let early = commit(&a, 2, before);
-        // By who is said to have begun it.
+        // Results of the waiting threads.
         let (tell, told) = channel();
         let mut txn = a.begin_write().unwrap();
         thread::scope(|scope| {
@@ -288,7 +288,7 @@ fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
             waits();
             thread::sleep(Duration::from_millis(5));
             if before == Durability::None {
-                // It has no record: it is waited for until one of the checkpoints has.
+                // It has no record: the wait lasts until one of the checkpoints has.
                 assert!(told.try_recv().is_err() && !early.is_durable());
                 assert!(!early.wait_for(Duration::from_millis(5)).unwrap());
             }
@@ -309,7 +309,8 @@ fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
     }
 }
 
-/// The turn that is held over for a flush goes to others when that has ended, in whatever order it and a transaction end.
+/// The writer lock retained for a flush is released when the flush has ended, in whatever order it and a transaction
+/// end.
 #[test]
 fn the_turn_goes_on_when_a_flush_and_a_transaction_end_at_once() {
     tidalite_testkit::watch();
@@ -323,7 +324,7 @@ fn the_turn_goes_on_when_a_flush_and_a_transaction_end_at_once() {
         let first = commit(&a, id, Durability::Durable);
         thread::scope(|scope| {
             scope.spawn(|| first.wait().unwrap());
-            // Is ended while the other one flushes.
+            // Ends while the other one flushes.
             drop(a.begin_write().unwrap());
             let second = commit(&a, id + 1, Durability::Lazy);
             scope.spawn(move || second.wait().unwrap());
@@ -334,7 +335,8 @@ fn the_turn_goes_on_when_a_flush_and_a_transaction_end_at_once() {
     }
 }
 
-/// Whatever fails in a checkpoint, nobody waits for the turn afterwards, and the file holds the commit or the one before.
+/// Whatever fails in a checkpoint, no thread waits for the writer lock afterwards, and the file holds the commit or the
+/// one before.
 #[test]
 fn a_checkpoint_that_fails_gives_the_turn_on() {
     tidalite_testkit::watch();
@@ -377,7 +379,7 @@ fn the_flusher_outlives_an_error_that_passes() {
     let b = open(&disk, &memory, &flushing);
     commit(&a, 1, Durability::Durable).wait().unwrap();
     let ticket = commit(&b, 2, Durability::Lazy);
-    // So that the flusher has to read the head of the file, which it cannot.
+    // Makes the flusher read the head of the file, which fails.
     drop(commit(&a, 3, Durability::Lazy));
     drop(b.begin_read().unwrap());
     disk.kill();
@@ -399,7 +401,7 @@ fn the_flusher_ends_when_the_file_is_closed() {
         let names = tasks.filter_map(|task| name(task.ok()?).ok());
         names.filter(|name| name.trim() == "tidalite-flush").count()
     };
-    // Others of this program have flushers that look more often.
+    // Other flushers of this program check more often.
     let pause = Duration::from_secs(1000);
     let flushing = Options {
         background_flush: Some(pause),

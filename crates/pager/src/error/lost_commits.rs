@@ -1,33 +1,34 @@
-//! Which durable commits a damaged file has lost.
+//! Durable commits that a damaged file has lost.
 
 use std::fmt;
 use tidalite_base::TxnId;
 
-/// Durable commits that cannot be found any more, because more of the file is damaged than its copies make up for.
+/// Durable commits that cannot be found any more because the damage exceeds the redundancy of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostCommits {
-    /// The newest commit that was found. What is shown is its state.
+    /// The newest commit that was found. Its state is shown.
     pub found: TxnId,
-    /// The newest commit that the file has a trace of.
+    /// The newest commit of which the file holds a trace.
     pub newest: TxnId,
-    /// Which part of the file is damaged.
+    /// The damaged part of the file.
     pub cause: LossCause,
 }
 
-/// The part of the file whose damage made commits disappear.
+/// The part of the file whose damage lost the commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// A block of the log, in all its copies. (A block of [`OneFlush`](crate::Durability::OneFlush) commits has one copy.)
+    /// A block of the redo log, in all its copies. (A block of [`OneFlush`](crate::Durability::OneFlush) commits has
+    /// one copy.)
     Log,
     /// Both copies of the newest durable record.
     Record,
 }
 
 impl LostCommits {
-    /// Number of transactions between the newest commit found and the newest one known. Numbers of commits that were never durable are
-    /// among them.
+    /// Number of transactions between the newest commit found and the newest one known, including commits that were
+    /// never durable.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.newest.0.saturating_sub(self.found.0)

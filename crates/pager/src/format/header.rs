@@ -1,4 +1,4 @@
-//! The 32 bytes that begin every page and every block inside an extent.
+//! The 32-byte header of every page and of every block inside an extent.
 //!
 //! ```text
 //! 0          8      9       10        16        24        32
@@ -6,16 +6,16 @@
 //! |   u64    |  u8  |  u8   | 48 bits |   u64   | txn u64 |
 //! ```
 //!
-//! `checksum` is XXH3-64 of everything after it, to the end of the page or block; the pointer that
-//! leads here holds the same value. The rest lets `salvage` recognise what lies under a lost branch:
-//! what it is, whose it is, where it belongs, when it was written.
+//! `checksum` is XXH3-64 of everything after it, to the end of the page or block; the pointer to it holds the same
+//! value. The other fields let `salvage` identify pages below a lost branch: their kind, owner, address and time of
+//! writing.
 
 use super::kind::Kind;
 use super::ptr::Ptr;
 use crate::error::Result;
 use tidalite_base::{Corrupt, TxnId, checksum, get_u64, put_u64};
 
-/// Bytes of the header.
+/// Length of the header.
 pub const HEADER_BYTES: usize = 32;
 
 const CHECKSUM_AT: usize = 0;
@@ -28,15 +28,15 @@ const _: () = assert!(BIRTH_AT + 8 == HEADER_BYTES);
 /// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the page or block is.
+    /// Kind of the page or block.
     pub kind: Kind,
-    /// Free for the kind's own use.
+    /// Flags defined by each kind.
     pub flags: u8,
-    /// Table or series id; 48 bits.
+    /// Table or series id, 48 bits.
     pub owner: u64,
-    /// Where it belongs, a byte offset.
+    /// Its own byte offset in the file.
     pub address: u64,
-    /// When it was written.
+    /// The transaction that wrote it.
     pub birth: TxnId,
 }
 
@@ -44,7 +44,7 @@ impl Header {
     /// Writes the header without its checksum.
     ///
     /// # Panics
-    /// When `bytes` is shorter than a header.
+    /// If `bytes` is shorter than a header.
     pub fn encode(&self, bytes: &mut [u8]) {
         debug_assert!(self.owner < 1 << 48, "owner ids have 48 bits");
         let word = u64::from(self.kind as u8) | u64::from(self.flags) << 8 | self.owner << 16;
@@ -53,10 +53,10 @@ impl Header {
         put_u64(bytes, BIRTH_AT, self.birth.0);
     }
 
-    /// Reads a header; the checksum is not looked at.
+    /// Reads a header without verifying its checksum.
     ///
     /// # Panics
-    /// When `bytes` is shorter than a header.
+    /// If `bytes` is shorter than a header.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
         let word = get_u64(bytes, KIND_AT);
@@ -73,7 +73,7 @@ impl Header {
 /// Completes a page or block: writes the header and the checksum, and returns the pointer to it.
 ///
 /// # Panics
-/// When `bytes` is shorter than a header or longer than a pointer's length field can say.
+/// If `bytes` is shorter than a header or longer than the length field of a pointer allows.
 #[must_use]
 pub fn seal_block(bytes: &mut [u8], header: &Header) -> Ptr {
     header.encode(bytes);
@@ -89,10 +89,10 @@ pub fn seal_block(bytes: &mut [u8], header: &Header) -> Ptr {
     }
 }
 
-/// Checks that `bytes` are what `ptr` says: checksum (in pointer and header alike), kind, address and birth.
+/// Verifies `bytes` against `ptr`: checksum (in pointer and header alike), kind, address and birth.
 ///
 /// # Errors
-/// `Error::Corrupt` that names the first difference.
+/// `Error::Corrupt` with the first difference.
 pub fn verify_block(bytes: &[u8], ptr: &Ptr) -> Result<()> {
     let damaged = |found: String, expected: String| {
         Corrupt::new(format!("{:?}", ptr.kind), ptr.addr, found, expected)

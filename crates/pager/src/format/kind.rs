@@ -1,10 +1,10 @@
-//! What a page or block is.
+//! Kinds of pages and blocks.
 
-/// What a page or block is. The numbers are part of the format.
+/// Kind of a page or block. The numbers are part of the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Nothing: the null pointer, or an unknown number.
+    /// No kind: the null pointer, or an unknown number.
     #[default]
     None = 0,
     /// Superblock.
@@ -23,11 +23,11 @@ pub enum Kind {
     FreeDirectory = 7,
     /// Bitmap of one zone.
     FreeBitmap = 8,
-    /// List of dead ranges that a snapshot may still see.
+    /// List of dead ranges that a snapshot may still read.
     FreePending = 9,
-    /// The front's tail page.
+    /// Tail page of the delta.
     Tail = 10,
-    /// Block of rows in a run of the front.
+    /// Block of rows in a run of the delta.
     RunBlock = 11,
     /// Header and directory of a series leaf.
     SeriesLeaf = 12,
@@ -35,19 +35,19 @@ pub enum Kind {
     SeriesNode = 13,
     /// Column statistics of a series tree node.
     SeriesStats = 14,
-    /// The front's record: its runs, merges and watermarks.
+    /// Record of the delta: its runs, compactions and watermarks.
     FrontRecord = 15,
     /// Directory of the lists of dead ranges.
     FreeDead = 16,
     /// Table of named pins.
     Pins = 17,
-    /// Which transaction was committed when.
+    /// Commit times of transactions.
     Clock = 18,
     /// Free space of the second file: its root, or a directory.
     LargeSpace = 19,
     /// Header and directory of a series leaf in cold form.
     SeriesCold = 20,
-    /// Block of the log of small commits.
+    /// Block of the redo log of small commits.
     Redo = 21,
 }
 

@@ -1,4 +1,4 @@
-//! Where things are in the file.
+//! Layout of the file.
 //!
 //! ```text
 //! 0            4 KiB         8 KiB         12 KiB        16 KiB        20 KiB        24 KiB
@@ -6,9 +6,9 @@
 //! |   copy A   |   copy a    |   copy a    |   copy B    |   copy b    |   copy b    |     |
 //! ```
 //!
-//! The copies are interleaved, so that one bad stretch of up to 8 KiB cannot hit both. Pages begin at the
-//! first multiple of the page size at or after 24 KiB; the bytes before are not used. Pages are numbered
-//! from the file's beginning: page n is at byte n x page size.
+//! The copies are interleaved, so that one damaged range of up to 8 KiB cannot hit both. Pages begin at the first
+//! multiple of the page size at or after 24 KiB; the bytes before it are unused. Pages are numbered from the beginning
+//! of the file: page n is at byte n x page size.
 
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 
@@ -16,21 +16,21 @@ use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 pub(crate) const BLOCK_BYTES: usize = 4096;
 /// Bytes before the first page.
 pub(crate) const HEAD_BYTES: u64 = 6 * BLOCK_BYTES as u64;
-/// Where the second copies begin, relative to the first ones.
+/// Offset of the second copies from the first ones.
 const SECOND_COPIES_AT: u64 = 3 * BLOCK_BYTES as u64;
-/// Bytes of a bitmap page that are not bitmap: the header and room to grow.
+/// Bytes of a bitmap page before the bitmap: the header and spare room.
 pub(crate) const BITMAP_AT: usize = 64;
 
-/// Addresses from here on lie in the second file, the first of them at its byte 0.
+/// Addresses from here on lie in the second file; this one is its byte 0.
 pub(crate) const LARGE_AT: u64 = tidalite_base::limits::SECOND_FILE_AT;
 
-/// Whether an address lies in the second file, where large values are.
+/// Whether an address lies in the second file, which holds large values.
 #[must_use]
 pub const fn in_second_file(addr: u64) -> bool {
     addr >= LARGE_AT
 }
 
-/// Whether a page number is one of the second file, whatever the page size: no first file is so long.
+/// Whether a page number belongs to the second file, for any page size: no first file is that long.
 pub(crate) const fn is_large_page(page: u64) -> bool {
     page >= LARGE_AT / PAGE_SIZE_MAX as u64
 }
@@ -43,12 +43,12 @@ pub(crate) const fn meta_at(pair: usize, copy: usize) -> u64 {
     (1 + pair as u64) * BLOCK_BYTES as u64 + copy as u64 * SECOND_COPIES_AT
 }
 
-/// The first page that is not part of the head.
+/// The first page after the head.
 pub(crate) const fn first_page(page_size: usize) -> u64 {
     HEAD_BYTES.div_ceil(page_size as u64)
 }
 
-/// Pages of one zone: as many as one bitmap page has bits.
+/// Pages of one zone: the number of bits of a bitmap page.
 pub(crate) const fn zone_pages(page_size: usize) -> u64 {
     (page_size - BITMAP_AT) as u64 * 8
 }
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn the_second_file_begins_at_its_limit_and_not_one_before() {
         assert!(!in_second_file(LARGE_AT - 1) && in_second_file(LARGE_AT));
-        // Page numbers are told apart whatever the page size.
+        // Page numbers of the two files differ for any page size.
         let first = LARGE_AT / PAGE_SIZE_MAX as u64;
         assert!(!is_large_page(first - 1) && is_large_page(first));
         assert!(is_large_page(LARGE_AT / PAGE_SIZE_MIN as u64));

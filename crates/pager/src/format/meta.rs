@@ -1,22 +1,22 @@
-//! The meta record: one durable commit. Written to both 4 KiB blocks of a pair.
+//! The meta record of one durable commit, written to both 4 KiB blocks of a pair.
 //!
 //! ```text
 //! 0        32     48         56       64      72          104   106       108        110       112   116    118
 //! | header | uuid | sequence | commit | pages | free root | app | changes | pendings | confir-  | 0   | user | 0 |
 //! | 32 B   | 16 B | u64      | ns i64 | u64   | Ptr 32 B  | len | u16     | u16      | mations  |     | len  |   |
-//! 120              152    184     216                248   256         384        2048                                    4096
-//! | dead directory | pins | clock | durable record   | next| user data | app area | changes 16 B, pending ranges 32 B, 0.. |
-//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B   | u64 | 128 B     | 1536 B,0 |                                        |
+//! 120              152    184     216              248    256         384        2048                           4096
+//! | dead directory | pins | clock | durable record | next | user data | app area | changes 16 B,                 |
+//! | Ptr 32 B       | Ptr  | Ptr   | u64, u64, 16 B | u64  | 128 B     | 1536 B,0 | pending ranges 32 B, 0..      |
 //! ```
 //!
-//! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair
-//! s mod 2. `pages` is the file's length in pages. A change is `(page u64, count << 1 | used)`: the state
-//! of a range where it differs from the free-space structure under `free root`; they do not overlap.
-//! A pending range is `(page, count, birth, freed)`: used for whoever stands on a transaction t with
-//! birth <= t < freed, free for everyone else. `confirmations` u16 is 0 in a record as committed, see
-//! `Confirmation`. The durable record (sequence number, checksum, boot id; the checksum of the next one) is that on
-//! which a weak record in the lock file stands; zero in the data file. The pointer to the free space of the second file (32 B) is at 1920,
-//! behind the app area; then, at 1952, `(page, pages, birth)` of the log, or zeros; zeros follow to 2048.
+//! The header's birth is the transaction. `sequence` counts durable commits; record s goes to pair s mod 2. `pages` is
+//! the length of the file in pages. A change is `(page u64, count << 1 | used)`: the state of a range where it differs
+//! from the free-space structure under `free root`; changes do not overlap. A pending range is `(page, count, birth,
+//! freed)`: in use for a snapshot of transaction t with birth <= t < freed, and free otherwise. `confirmations` u16 is
+//! 0 in a record as committed, see `Confirmation`. The durable record (sequence number, checksum, boot id; checksum of
+//! the next record) is the base of a weak record in the lock file; zero in the data file. The pointer to the free space
+//! of the second file (32 B) is at 1920, behind the app area; then, at 1952, `(page, pages, birth)` of the redo log, or
+//! zeros; zeros follow to 2048.
 
 use super::header::{HEADER_BYTES, Header, seal_block};
 use super::kind::Kind;
@@ -29,7 +29,7 @@ use crate::system::uuid::uuid_text;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u16, get_u64, put_i64, put_u16, put_u64};
 
-/// Bytes of the app area: what the layers above keep in every meta record.
+/// Bytes of the app area, in which the layers above store their data in every meta record.
 pub const APP_BYTES_MAX: usize = 1536;
 /// Bytes of the user data in every meta record.
 pub const USER_BYTES_MAX: usize = 128;
@@ -58,12 +58,12 @@ const REDO_AT: usize = LARGE_PTR_AT + PTR_BYTES;
 const LIST_AT: usize = 2048;
 const _: () = assert!(USER_AT == 256 && LARGE_PTR_AT == 1920 && REDO_AT + 24 <= LIST_AT);
 
-/// Transactions and durable commits of a file stay below: at a million a second for 100,000 years.
+/// Upper bound of transactions and durable commits of a file: a million a second for 100,000 years.
 pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 const CHANGE_BYTES: usize = 16;
 pub(crate) const PENDING_BYTES: usize = 32;
-/// Bytes for changes and pending ranges.
+/// Bytes for changes and pending ranges together.
 const LIST_BYTES: usize = BLOCK_BYTES - LIST_AT;
 
 /// A range whose state differs from the free-space structure.
@@ -74,7 +74,7 @@ pub(crate) struct Change {
     pub(crate) used: bool,
 }
 
-/// A range that is dead but may still be seen.
+/// A range that was freed but may still be read by a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dead {
     pub(crate) page: u64,
@@ -101,17 +101,17 @@ impl Dead {
     }
 }
 
-/// The durable record on which a weak one stands. Zero in the data file.
+/// The durable record on which a weak record builds. Zero in the data file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) sequence: u64,
     pub(crate) checksum: u64,
-    /// Of the next durable record, which was being written meanwhile; 0 for none.
+    /// Checksum of the next durable record, which was being written at that time; 0 if none.
     pub(crate) next_checksum: u64,
     pub(crate) boot_id: [u8; 16],
 }
 
-/// True when this many changes and pending ranges fit a meta record.
+/// True if this many changes and pending ranges fit in a meta record.
 pub(crate) fn fit(changes: usize, pendings: usize) -> bool {
     changes * CHANGE_BYTES + pendings * PENDING_BYTES <= LIST_BYTES
 }
@@ -124,30 +124,30 @@ pub(crate) struct Meta {
     pub(crate) time_ns: i64,
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
-    /// Lists of dead ranges that are held beyond the pending ones.
+    /// Lists of dead ranges in addition to the pending ones.
     pub(crate) dead_directory: Ptr,
     /// Named pins.
     pub(crate) pins: Ptr,
-    /// Which transaction was committed when.
+    /// Commit times of transactions.
     pub(crate) clock: Ptr,
-    /// The free space of the second file; null without one.
+    /// The free space of the second file; null if there is none.
     pub(crate) large: Ptr,
-    /// Where the log is that stands on this record.
+    /// Place of the redo log that builds on this record.
     pub(crate) redo: Option<Redo>,
     pub(crate) standing: Standing,
     pub(crate) user: Arc<[u8]>,
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
     pub(crate) pendings: Vec<Dead>,
-    /// How often this copy was rewritten by writers that came to stand on it, modulo 2^16.
+    /// Number of times, modulo 2^16, that this copy was rewritten by writers that took over the record.
     pub(crate) confirmations: u16,
 }
 
-/// The transaction of the record of a new file.
+/// Transaction of the record of a new file.
 pub(crate) const FIRST_TXN: u64 = 1;
 
 impl Meta {
-    /// The record of a file with nothing in it.
+    /// The record of an empty file.
     pub(crate) fn first(uuid: [u8; 16], pages: u64, time_ns: i64) -> Self {
         Self {
             uuid,
@@ -170,7 +170,7 @@ impl Meta {
         }
     }
 
-    /// Whether both are copies of one record, however often rewritten.
+    /// Whether both are copies of one record, regardless of rewrites.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         *self
             == Self {
@@ -179,19 +179,19 @@ impl Meta {
             }
     }
 
-    /// The pair that a record of this sequence number goes to.
+    /// The pair to which a record of this sequence number is written.
     pub(crate) fn pair(&self) -> usize {
         (self.sequence % 2) as usize
     }
 
-    /// The block as it stands at `address`.
+    /// The block for address `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
         let mut block = vec![0u8; BLOCK_BYTES];
         self.encode_standing(&mut block, address, self.sequence, &self.standing);
         block
     }
 
-    /// As `encode`, of this record with another sequence number and another standing, into a block of zeros.
+    /// Like `encode`, with another sequence number and another base, into a block of zeros.
     pub(crate) fn encode_standing(
         &self,
         block: &mut [u8],
@@ -328,7 +328,7 @@ impl Meta {
     }
 }
 
-/// The pages of the file in which the log is.
+/// The pages of the redo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Redo {
     pub(crate) page: u64,
@@ -336,7 +336,7 @@ pub(crate) struct Redo {
     pub(crate) birth: u64,
 }
 
-/// What a weak record says of the durable one it stands on: the checksum of copy a as it was committed.
+/// Identification of a durable record in a weak record that builds on it: the checksum of copy a as committed.
 pub(crate) fn checksum_of(record: &Meta) -> u64 {
     let committed = Meta {
         confirmations: 0,
@@ -407,14 +407,14 @@ mod tests {
         }
     }
 
-    /// Everything at its largest: no field lies over another.
+    /// All fields at their maximum length: none overlaps another.
     #[test]
     fn a_full_record_comes_back() {
         let meta = full();
         let block = meta.encode(4096);
         assert_eq!(block.len(), BLOCK_BYTES);
         assert_eq!(Meta::decode(&block, 4096, &meta.uuid).unwrap(), meta);
-        // Where docs/format.md says.
+        // Offsets of docs/format.md.
         assert_eq!(get_u64(&block, 120), 2 << 20);
         assert_eq!(get_u64(&block, 152), 3 << 20);
         assert_eq!(get_u64(&block, 184), 4 << 20);

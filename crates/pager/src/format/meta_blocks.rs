@@ -1,4 +1,4 @@
-//! The four blocks that hold meta records, and how a record is rewritten in them.
+//! The four blocks of meta records, and the protocol for rewriting a record in them.
 
 use super::layout::meta_at;
 use super::meta::Meta;
@@ -6,22 +6,22 @@ use super::superblock::read_block;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 
-/// How a writer rewrites the record it stands on, so that whatever processes were killed or syncs failed before,
-/// at every moment one copy of an acknowledged record is on the medium.
+/// Protocol by which a writer rewrites the record it takes over, so that after any kills of processes and failed syncs
+/// one copy of an acknowledged record is on the medium at every moment.
 ///
-/// Round c writes copy `c & 1` first, with the number c, and the other one after a sync. So of two copies with
-/// different numbers the higher one may be in flight and is written again first; of two with the same number c
-/// the second of round c, copy `1 - (c & 1)`, may be, and is the first of round c + 1.
+/// Round c first writes copy `c & 1` with the number c, and the other copy after a sync. So of two copies with
+/// different numbers the higher one may be in flight, and is written again first. Of two copies with the same number c,
+/// the second copy of round c, `1 - (c & 1)`, may be in flight, and is the first of round c + 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Confirmation {
-    /// The number both copies get.
+    /// The number that both copies get.
     pub(crate) number: u16,
     /// The copy that is written first.
     pub(crate) first: usize,
 }
 
 impl Confirmation {
-    /// After copies with these numbers were found.
+    /// The round that follows copies with these numbers.
     pub(crate) fn after([a, b]: [u16; 2]) -> Self {
         if a == b {
             let number = a.wrapping_add(1);
@@ -35,7 +35,8 @@ impl Confirmation {
         Self { number, first }
     }
 
-    /// The number for a damaged copy that is rewritten beside a sound one: the next one whose round begins with it.
+    /// The number for a damaged copy that is rewritten beside a sound one: the next number whose round begins with this
+    /// copy.
     pub(crate) fn of_healed(copy: usize, sound: u16) -> u16 {
         let next = sound.wrapping_add(1);
         if usize::from(next & 1) == copy {
@@ -46,10 +47,10 @@ impl Confirmation {
     }
 }
 
-/// What the four meta blocks hold.
+/// Content of the four meta blocks.
 #[derive(Debug)]
 pub(crate) struct MetaBlocks {
-    /// By pair and copy.
+    /// Indexed by pair and copy.
     pub(crate) copies: [[Result<Meta>; 2]; 2],
 }
 
@@ -64,7 +65,7 @@ impl MetaBlocks {
         Self { copies }
     }
 
-    /// The numbers of confirmation of the two copies of a record; of a copy that is damaged, that of the other.
+    /// Confirmation numbers of the two copies of a record; a damaged copy counts with the number of the other.
     pub(crate) fn confirmations(&self, record: &Meta) -> [u16; 2] {
         self.copies[record.pair()]
             .each_ref()
@@ -74,17 +75,17 @@ impl MetaBlocks {
             })
     }
 
-    /// The record of a pair: what opening goes by and what healing writes, so both ask here.
+    /// The valid record of a pair, used both for opening and for healing.
     pub(crate) fn best(&self, pair: usize) -> Option<&Meta> {
         let valid = self.copies[pair].iter().flatten();
         valid.max_by_key(|meta| (meta.txn, meta.sequence))
     }
 
-    /// The newest record with one valid copy, and the newest of the other pair.
+    /// The newest record with a valid copy, and the newest of the other pair.
     ///
     /// # Errors
-    /// No valid copy; or a pair without one of which a copy could not be read: it may hold the newest record, and going
-    /// back behind that would lose what was acknowledged, for an error that may pass.
+    /// If there is no valid copy; or if in a pair without one a copy could not be read: it may hold the newest record,
+    /// and skipping it would lose acknowledged commits because of a possibly transient error.
     pub(crate) fn newest(&self) -> Result<(Meta, Option<Meta>)> {
         for copies in &self.copies {
             let unread = |copy: &&Result<Meta>| matches!(copy, Err(Error::Io { .. }));
@@ -115,8 +116,8 @@ mod tests {
     use crate::format::meta_blocks::{Confirmation, MetaBlocks};
     use crate::storage::MemoryStorage;
 
-    /// Copies with one number that differ are no work of ours, but a file may have them: opening went by the one and wrote
-    /// the other.
+    /// This library does not write different copies with one number, but a file may contain them: opening used the one
+    /// and wrote the other.
     #[test]
     fn healing_writes_the_record_that_opening_goes_by() {
         let record = |sequence, pages| Meta {
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// Whatever happens to the process, the copy that is written next is the only one that may be in flight.
+    /// Whatever happens to the process, the copy written next is the only one that may be in flight.
     #[test]
     fn the_copy_in_flight_is_always_written_first() {
         for start in [0u16, 1, 2, 0x7ffe, 0x7fff, 0xfffe, 0xffff] {

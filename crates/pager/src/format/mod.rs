@@ -1,4 +1,4 @@
-//! Bytes of the file: where things are, blocks with a checksum, pointers to them, and the records in the head.
+//! Bytes of the file: layout, checksummed blocks, pointers to them, and the records in the head.
 
 pub(crate) mod header;
 pub(crate) mod kind;

@@ -1,4 +1,4 @@
-//! Tables by page number.
+//! Hash tables keyed by page number.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub(crate) type PageMap<T> = HashMap<u64, T, BuildHasherDefault<PageHasher>>;
 pub(crate) type PageSet = HashSet<u64, BuildHasherDefault<PageHasher>>;
 
-/// Page numbers need no protection against chosen keys: they are ours.
+/// Page numbers are assigned by this library, so the hash need not resist chosen keys.
 #[derive(Default)]
 pub(crate) struct PageHasher(u64);
 

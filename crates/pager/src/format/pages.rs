@@ -1,11 +1,10 @@
-//! What the structures above see of the file: pages and extents under a snapshot (`PageRead`), and
-//! the one copy-on-write primitive under a write transaction (`PageWrite`).
+//! Access of the structures above to the file: pages and extents under a snapshot (`PageRead`), and the one
+//! copy-on-write primitive under a write transaction (`PageWrite`).
 //!
-//! A structure holds a root `Ptr`; an operation takes the root and a writer and returns a new root.
-//! Inside a write transaction, a pointer to a page that this transaction owns has
-//! `birth == writer.txn()` and a checksum that is not yet valid. Before commit each structure *seals*
-//! its own pages bottom-up: for every child whose birth is this transaction, seal the child, store the
-//! returned `Ptr` in the parent, then seal the parent.
+//! A structure holds a root `Ptr`; an operation takes the root and a writer and returns a new root. Inside a write
+//! transaction, a pointer to a page that this transaction owns has `birth == writer.txn()` and a checksum that is not
+//! valid yet. Before commit each structure *seals* its own pages bottom-up: for every child born in this transaction,
+//! seal the child, store the returned `Ptr` in the parent, then seal the parent.
 
 use super::kind::Kind;
 use super::ptr::Ptr;
@@ -36,8 +35,8 @@ impl Deref for PageRef<'_> {
     }
 }
 
-/// Counts of what a reader or writer did. They prove structure without a clock.
-/// Counted with a plain load and store: exact for one thread, a lower bound when several share a snapshot.
+/// Counters of the work of a reader or writer, which verify structure without timing. Incremented by a plain load and
+/// store: exact for one thread, a lower bound if several share a snapshot.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Pages read (kv pages and other whole pages), cached or not.
@@ -48,16 +47,16 @@ pub struct Counters {
     pub vectors_decoded: AtomicU64,
     /// Series tree nodes read.
     pub nodes_read: AtomicU64,
-    /// Pages of older commits, or held by a savepoint, that were copied to be changed.
+    /// Pages copied before a change because they belong to older commits or are retained by a savepoint.
     pub pages_copied: AtomicU64,
-    /// Full pages of tables that gave a part to a new one, alone or together with a neighbour.
+    /// Full table pages split into a new page, alone or together with a neighbour.
     pub pages_split: AtomicU64,
-    /// Sparse pages of tables that became one with a neighbour.
+    /// Sparse table pages merged with a neighbour.
     pub pages_merged: AtomicU64,
 }
 
 impl Counters {
-    /// Adds what another one has counted.
+    /// Adds the counts of `other`.
     pub fn add(&self, other: &Self) {
         let pairs = [
             (&self.pages_read, &other.pages_read),
@@ -87,25 +86,25 @@ impl Counters {
 pub struct Extent {
     /// Byte offset of its first page.
     pub addr: u64,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
     /// The transaction that allocated it.
     pub birth: TxnId,
 }
 
-/// A view of the file that does not change while it is borrowed.
+/// A view of the file that is constant while it is borrowed.
 pub trait PageRead {
-    /// Bytes of a page.
+    /// Page size in bytes.
     fn page_size(&self) -> usize;
 
-    /// The whole page that `ptr` names, verified on first touch.
+    /// The whole page named by `ptr`, verified on first access.
     ///
     /// # Errors
-    /// `Corrupt` when checksum, kind, address or birth differ; `Io` when the file cannot be read.
+    /// `Corrupt` if checksum, kind, address or birth differ; `Io` if the file cannot be read.
     fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
 
-    /// The same page, if it is lent and was verified before: quick to ask, and quick to answer. `None` says nothing but that `page` is to be
-    /// asked.
+    /// Fast path: the page of `ptr` if it can be lent and was verified before. `None` only means that `page` must be
+    /// called.
     #[inline]
     fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
         let _ = ptr;
@@ -118,29 +117,29 @@ pub trait PageRead {
         let _ = (ptr, bytes);
     }
 
-    /// True when a page that is not in memory is read alone, while the caller waits (in files that are large beside the memory of the
-    /// machine): who walks does well to ask ahead then, by `read_ahead`.
+    /// True if a page that is not in memory is read alone while the caller waits (in files that are large compared with
+    /// the memory of the machine). Scans should then prefetch by `read_ahead`.
     #[inline]
     fn reads_alone(&self) -> bool {
         false
     }
 
-    /// A hint that these bytes of the file will be needed soon: the system begins to read those that are not in memory, and nobody waits for
-    /// them. A call of the system.
+    /// A hint that these bytes of the file will be needed soon: the system starts to read the missing ones, without
+    /// waiting. Costs a system call.
     #[inline]
     fn read_ahead(&self, addr: u64, bytes: u64) {
         let _ = (addr, bytes);
     }
 
-    /// True when the system reads around a page of `page_of_stretch` although it reads others alone: leaves that lie one behind the other
-    /// need not be asked for then.
+    /// True if sequential reads by `page_of_stretch` get readahead although other reads do not; callers then need not
+    /// prefetch consecutive leaves.
     #[inline]
     fn reads_stretches(&self) -> bool {
         false
     }
 
-    /// As `page`, for one of many pages that are read in the order in which they lie in the file, megabytes of them. Elsewhere than there it
-    /// costs much: up to megabytes are read around each page.
+    /// Like `page`, for one of many pages read in file order, megabytes of them. Costly for any other access: up to
+    /// megabytes are read around each page.
     ///
     /// # Errors
     /// As for `page`.
@@ -148,16 +147,16 @@ pub trait PageRead {
         self.page(ptr)
     }
 
-    /// A block inside an extent, at most 64 KiB, verified on first touch by a snapshot, and every time by a writer.
+    /// A block inside an extent, at most 64 KiB; a snapshot verifies it on first access, a writer every time.
     ///
     /// # Errors
     /// As for `page`.
     fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>>;
 
-    /// Bytes inside an extent, *not* verified: the caller holds a checksum of its own for them.
+    /// Bytes inside an extent, *not* verified: the caller has its own checksum for them.
     ///
     /// # Errors
-    /// `Corrupt` when the range lies outside the file; `Io` when the file cannot be read.
+    /// `Corrupt` if the range lies outside the file; `Io` if the file cannot be read.
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>>;
 
     /// A hint that these bytes inside an extent will be needed soon. Reads and verifies nothing.
@@ -166,14 +165,14 @@ pub trait PageRead {
         let _ = (addr, len);
     }
 
-    /// What was read so far.
+    /// Counters of this reader.
     fn counters(&self) -> &Counters;
 }
 
-/// Checks bytes that belong to an extent but to nothing in it: they are zero. So damage to them is found, too.
+/// Verifies that unused bytes of an extent are zero, so that damage to them is found as well.
 ///
 /// # Errors
-/// `Corrupt` when a byte is set or the range lies outside the file; `Io`.
+/// `Corrupt` if a byte is set or the range lies outside the file; `Io`.
 pub fn expect_zeros<R: PageRead + ?Sized>(r: &R, addr: u64, len: usize) -> Result<()> {
     if len == 0 || r.bytes(addr, len)?.iter().all(|&byte| byte == 0) {
         return Ok(());
@@ -181,20 +180,19 @@ pub fn expect_zeros<R: PageRead + ?Sized>(r: &R, addr: u64, len: usize) -> Resul
     Err(Corrupt::new("padding", addr, "bytes set", format!("{len} zeros")).into())
 }
 
-/// A write transaction as the structures see it.
+/// Interface of a write transaction for the structures.
 pub trait PageWrite: PageRead {
-    /// The number that this transaction will have; the birth of everything it writes.
+    /// The number of this transaction, and the birth of everything it writes.
     fn txn(&self) -> TxnId;
 
-    /// Allocates a zeroed page that this transaction owns. The pointer's checksum is not valid until
-    /// `seal_page`.
+    /// Allocates a zeroed page owned by this transaction. The pointer's checksum is not valid until `seal_page`.
     ///
     /// # Errors
     /// `DiskFull`, `Io`.
     fn new_page(&mut self, kind: Kind, owner: u64) -> Result<Ptr>;
 
-    /// Allocates a page that holds these bytes, of which the first 32 are filled in here, and seals it: for pages that will hardly be
-    /// changed again by this transaction. They may be written to the file soon, many at once.
+    /// Allocates a page with these bytes, fills in the first 32, and seals it: for pages that this transaction is
+    /// unlikely to change again. They may be written to the file soon, many at once.
     ///
     /// # Errors
     /// As for `new_page` and `seal_page`.
@@ -204,28 +202,27 @@ pub trait PageWrite: PageRead {
         self.seal_page(&ptr)
     }
 
-    /// A page that holds what `ptr` names and that this transaction may change: the same page when it is
-    /// owned already and held by no savepoint, else a copy under a new address (the old one is freed).
+    /// A page with the content of `ptr` that this transaction may change: the same page if it is owned already and no
+    /// savepoint retains it, else a copy at a new address (the old page is freed).
     ///
     /// # Errors
     /// As for `page` and `new_page`.
     fn shadow(&mut self, ptr: &Ptr) -> Result<Ptr>;
 
-    /// True when `shadow` would return this very pointer: the page is the transaction's own, and neither a
-    /// savepoint nor a reader of uncommitted state holds it as it is. Ask again after an operation of another
-    /// structure; pointers kept from before may have come to be held.
+    /// True if `shadow` would return this very pointer: the page is owned, and neither a savepoint nor a reader of
+    /// uncommitted state retains it. Check again after an operation of another structure, since a page may be retained
+    /// later.
     fn may_change(&self, ptr: &Ptr) -> bool {
         ptr.birth == self.txn()
     }
 
-    /// The bytes of a page that this transaction owns, for writing; the first 32 are the header and
-    /// are filled by `seal_page`.
+    /// Mutable bytes of a page owned by this transaction; the first 32 are the header, which `seal_page` fills in.
     ///
     /// # Errors
-    /// `Io` when the page was spilled and cannot be read back.
+    /// `Io` if the page was spilled and cannot be read back.
     fn page_mut(&mut self, ptr: &Ptr) -> Result<&mut [u8]>;
 
-    /// The same to be looked at, and perhaps changed then: it is brought into memory, and stays sealed.
+    /// Bytes of an owned page, to read and perhaps change later: loads the page into memory and keeps it sealed.
     ///
     /// # Errors
     /// As for `page_mut`.
@@ -233,20 +230,20 @@ pub trait PageWrite: PageRead {
         Ok(self.page_mut(ptr)?)
     }
 
-    /// The final pointer of a page of this transaction that was not changed since it was sealed; `None` also when that is not known. (Pages below it may have been changed.)
+    /// The final pointer of an owned page that is unchanged since it was sealed; `None` also if that is unknown. (Pages
+    /// below it may have changed.)
     fn sealed(&self, ptr: &Ptr) -> Option<Ptr> {
         let _ = ptr;
         None
     }
 
-    /// Writes header and checksum and returns the final pointer. The page may be changed and sealed
-    /// again until commit.
+    /// Writes header and checksum and returns the final pointer. The page may be changed and sealed again until commit.
     ///
     /// # Errors
     /// `Io`.
     fn seal_page(&mut self, ptr: &Ptr) -> Result<Ptr>;
 
-    /// Frees a page: at once when this transaction owns it, else when no snapshot sees it.
+    /// Frees a page: at once if this transaction owns it, else when no snapshot can read it.
     fn free_page(&mut self, ptr: &Ptr);
 
     /// Allocates contiguous pages.
@@ -255,8 +252,8 @@ pub trait PageWrite: PageRead {
     /// `DiskFull`, `Io`.
     fn alloc_extent(&mut self, pages: u64) -> Result<Extent>;
 
-    /// Allocates an extent of up to `pages` pages, at least `least`. It is shorter than `pages` only in a transaction that compacts the file:
-    /// there it fills the lowest free stretch that has `least` pages.
+    /// Allocates an extent of up to `pages` pages, at least `least`. It is shorter than `pages` only in a transaction
+    /// that compacts the file, where it fills the lowest free range of at least `least` pages.
     ///
     /// # Errors
     /// As for `alloc_extent`.
@@ -265,7 +262,8 @@ pub trait PageWrite: PageRead {
         self.alloc_extent(pages)
     }
 
-    /// The same for a value of so many bytes: in the second file when the database has one and the value is large enough.
+    /// Like `alloc_extent`, for a value of `bytes` bytes: in the second file if there is one and the value is large
+    /// enough.
     ///
     /// # Errors
     /// As for `alloc_extent`.
@@ -274,21 +272,22 @@ pub trait PageWrite: PageRead {
         self.alloc_extent(pages)
     }
 
-    /// Whether a value of so many pages that lies in the second file would come to lie at a lower address if it were written anew.
+    /// Whether a rewrite would move this value of the second file to a lower address.
     fn value_gets_lower(&mut self, extent: &Extent) -> bool {
         let _ = extent;
         false
     }
 
-    /// Writes into an extent of this transaction. It goes to the file at once; nobody can see it before the commit.
+    /// Writes into an extent of this transaction. The bytes go to the file at once; they are invisible before the
+    /// commit.
     ///
     /// # Errors
     /// `Io`, `DiskFull`.
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Gives the last pages of an extent of this transaction back, so that `pages` stay.
+    /// Returns the last pages of an extent of this transaction, keeping `pages`.
     fn trim_extent(&mut self, extent: &Extent, pages: u64) -> Extent;
 
-    /// Frees an extent: at once when this transaction owns it, else when no snapshot sees it.
+    /// Frees an extent: at once if this transaction owns it, else when no snapshot can read it.
     fn free_extent(&mut self, extent: &Extent);
 }

@@ -1,4 +1,4 @@
-//! Named pins: versions that stay readable until they are unpinned. And the clock: which transaction was newest when.
+//! Named pins, versions that stay readable until they are unpinned; and the clock, the commit times of transactions.
 //!
 //! ```text
 //! pins       a block (kind 17) alone in an extent, under the record's `pins` pointer; zeros to the end of the extent
@@ -15,9 +15,9 @@
 //! ```
 //!
 //! Invariants
-//! 1. A pin is a holder like a reader: nothing that its version reaches is reused (`Pins::live`).
-//! 2. A pin that was taken away counts until no durable record names it that is not written over.
-//! 3. The clock's entries ascend in both columns; it is thinned where it is old, so its length is bounded.
+//! 1. A pin retains its version like a reader: pages that the version reaches are not reused (`Pins::live`).
+//! 2. A removed pin still counts while a durable record that names it has not been overwritten.
+//! 3. The clock's entries ascend in both columns; old entries are thinned out, so its length is bounded.
 
 use super::header::{HEADER_BYTES, Header, seal_block};
 use super::kind::Kind;
@@ -30,11 +30,11 @@ use tidalite_base::{
     Corrupt, TxnId, get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64,
 };
 
-/// Pins of a file at most.
+/// Maximum number of pins of a file.
 pub const PINS_MAX: usize = 128;
-/// Bytes of a pin's name at most.
+/// Maximum length of a pin's name in bytes.
 pub const PIN_NAME_BYTES_MAX: usize = 255;
-/// Entries of the clock at most.
+/// Maximum number of entries of the clock.
 const CLOCK_MAX: usize = 512;
 
 const COUNT_AT: usize = HEADER_BYTES;
@@ -47,9 +47,9 @@ const CLOCK_ENTRY_BYTES: usize = 16;
 pub struct Pin {
     /// Its name.
     pub name: String,
-    /// Which commit.
+    /// The pinned commit.
     pub txn: TxnId,
-    /// When it was committed, nanoseconds since 1970 by the wall clock.
+    /// Time of the commit, in nanoseconds since 1970 by the wall clock.
     pub time_ns: i64,
     pub(crate) record: Ptr,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Alone(pub(crate) Ptr);
 
 impl Alone {
     pub(crate) fn extent(&self, page_size: usize) -> Extent {
-        // The clock's extent has room for its greatest length.
+        // The clock's extent has room for its maximum length.
         let bytes = match self.0.kind {
             Kind::Clock => CLOCK_BYTES_MAX as u64,
             _ => u64::from(self.0.len),
@@ -73,16 +73,16 @@ impl Alone {
     }
 }
 
-/// What the newest record says of pins and clock.
+/// Pins and clock of the newest record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pins {
     pub(crate) list: Vec<Pin>,
-    /// Pins that were taken away: their transaction, and the transaction that did it.
+    /// Removed pins: their transaction, and the transaction that removed them.
     pub(crate) gone: Vec<(u64, u64)>,
     pub(crate) clock: Vec<(u64, i64)>,
     pub(crate) table: Ptr,
     pub(crate) clock_block: Ptr,
-    /// The time of the record that was loaded: the clock ticks on from there.
+    /// Time of the loaded record, from which the clock continues.
     pub(crate) since_ns: i64,
 }
 
@@ -100,8 +100,8 @@ impl Pins {
         })
     }
 
-    /// What was loaded is a lazy commit: the pins of the durable record below it count on until `removed`, that commit, is
-    /// durable. Those that it does not have were taken away by a commit that waits for its sync.
+    /// For a loaded lazy commit: the pins of the durable record below it still count until `removed`, that commit, is
+    /// durable. Pins missing in the lazy commit were removed by a commit that is not synced yet.
     pub(crate) fn keep_those_of<'r>(
         &mut self,
         durable: &Meta,
@@ -116,20 +116,20 @@ impl Pins {
         Ok(())
     }
 
-    /// The transactions that pins hold. `kept`: the oldest durable one that is not written over.
+    /// The transactions retained by pins. `kept`: the oldest durable one that is not overwritten.
     pub(crate) fn live(&mut self, kept: u64) -> impl Iterator<Item = u64> {
         self.gone.retain(|&(_, removed)| kept < removed);
         let pinned = self.list.iter().map(|pin| pin.txn.0);
         pinned.chain(self.gone.iter().map(|(txn, _)| *txn))
     }
 
-    /// Whether moving the table lets its old place go. A pin holds the table and the record that its own commit wrote, as it holds everything that this
-    /// version has: they stay where they are as long as it does.
+    /// Whether moving the table frees its old place. A pin retains the table and the record that its own commit wrote,
+    /// like all pages of its version: they stay in place as long as the pin exists.
     pub(crate) fn can_move_table(&self) -> bool {
         self.list.iter().all(|pin| pin.txn < self.table.birth)
     }
 
-    /// Every block of pins and clock, and the pages of its extent.
+    /// All blocks of pins and clock, and the pages of their extents.
     pub(crate) fn extents(&self, page_size: usize) -> Vec<(Ptr, u64)> {
         let records = self.list.iter().map(|pin| pin.record);
         let blocks = records.chain([self.table, self.clock_block]);
@@ -139,12 +139,12 @@ impl Pins {
             .collect()
     }
 
-    /// Bytes of the clock's block.
+    /// Length of the clock's block in bytes.
     pub(crate) fn clock_bytes(&self) -> usize {
         ENTRIES_AT + self.clock.len() * CLOCK_ENTRY_BYTES
     }
 
-    /// Notes when a transaction was committed.
+    /// Records the time of a commit.
     pub(crate) fn tick(&mut self, txn: u64, time_ns: i64) {
         let behind = self
             .clock
@@ -154,7 +154,7 @@ impl Pins {
             return;
         }
         if self.clock.len() >= CLOCK_MAX {
-            // Of the older half every second entry goes.
+            // Drop every second entry of the older half.
             let half = CLOCK_MAX / 2;
             let mut at = 0;
             self.clock.retain(|_| {
@@ -170,7 +170,7 @@ fn damaged(what: &str, ptr: &Ptr, found: impl ToString, expected: impl ToString)
     Corrupt::new(what, ptr.addr, found.to_string(), expected.to_string()).into()
 }
 
-/// The block that `ptr` names: of this kind, with room for what it counts.
+/// Reads the block that `ptr` names, of kind `kind`, and its number of entries.
 fn open<'r>(what: &str, ptr: &Ptr, kind: Kind, read: &Read<'r>) -> Result<(PageRef<'r>, usize)> {
     if ptr.kind != kind || ptr.len as usize > tidalite_base::limits::CHECKSUM_SPAN_MAX {
         let found = format!("{:?} of {} bytes", ptr.kind, ptr.len);
@@ -247,7 +247,7 @@ pub(crate) fn read_clock<'r>(ptr: &Ptr, read: &Read<'r>) -> Result<Vec<(u64, i64
     Ok(entries)
 }
 
-/// The bytes of the table, to be sealed.
+/// The unsealed bytes of the table.
 fn encode_table(pins: &[Pin]) -> Vec<u8> {
     let mut block = vec![0u8; ENTRIES_AT];
     put_u32(&mut block, COUNT_AT, pins.len() as u32);
@@ -263,12 +263,12 @@ fn encode_table(pins: &[Pin]) -> Vec<u8> {
     block
 }
 
-/// Bytes that the table of these pins takes.
+/// Length of the table of these pins in bytes.
 pub(crate) fn table_bytes<'n>(names: impl Iterator<Item = &'n str>) -> usize {
     names.fold(ENTRIES_AT, |sum, name| sum + PTR_BYTES + 18 + name.len())
 }
 
-/// Bytes that the clock takes at most.
+/// Maximum length of the clock in bytes.
 pub(crate) const CLOCK_BYTES_MAX: usize = ENTRIES_AT + CLOCK_MAX * CLOCK_ENTRY_BYTES;
 
 fn encode_clock(clock: &[(u64, i64)]) -> Vec<u8> {
@@ -282,7 +282,7 @@ fn encode_clock(clock: &[(u64, i64)]) -> Vec<u8> {
     block
 }
 
-/// A sealed block with its pointer, and zeros to the end of the extent.
+/// A sealed block with its pointer, zero-filled to the end of the extent.
 pub(crate) fn sealed(
     kind: Kind,
     mut block: Vec<u8>,
@@ -311,7 +311,7 @@ impl Pins {
     }
 }
 
-/// A record as it stands in an extent of its own.
+/// A record as stored in its own extent.
 pub(crate) fn record_block(meta: &Meta, extent: &Extent, page_size: usize) -> (Ptr, Vec<u8>) {
     let mut block = meta.encode(extent.addr);
     let ptr = Ptr {
@@ -334,7 +334,7 @@ mod tests {
         let mut pins = Pins::default();
         for txn in 1..20_000u64 {
             pins.tick(txn, txn as i64 * 60);
-            // Neither a clock that was set back nor a repeated commit is noted.
+            // Neither a time that was set back nor a repeated commit is recorded.
             pins.tick(txn, 5);
         }
         assert!(pins.clock.len() <= CLOCK_MAX && pins.clock.len() > CLOCK_MAX / 4);

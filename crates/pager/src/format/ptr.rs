@@ -6,10 +6,9 @@
 //! |   u64   | u32  | u8 | 3 B |   u64    | txn u64  |
 //! ```
 //!
-//! `address` is a byte offset in the file. `checksum` is that of the bytes pointed at without their
-//! first eight (which hold the same checksum, see `header`). `birth` is the transaction that
-//! physically wrote them: reclaim, backup and checking use it without reading the bytes.
-//! A null pointer is all zero.
+//! `address` is a byte offset in the file. `checksum` covers the bytes pointed at except the first eight (which hold
+//! the same checksum, see `header`). `birth` is the transaction that physically wrote them: reclaim, backup and checks
+//! use it without reading the bytes. A null pointer is all zero.
 
 use super::kind::Kind;
 use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
@@ -17,14 +16,14 @@ use tidalite_base::{TxnId, get_u32, get_u64, put_u32, put_u64};
 /// Bytes of an encoded pointer.
 pub const PTR_BYTES: usize = 32;
 
-/// Where something is, how long it is, what it hashes to and when it was written.
+/// Address, length, kind, checksum and birth of a page or block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ptr {
     /// Byte offset in the file; 0 for the null pointer.
     pub addr: u64,
-    /// Bytes pointed at (a whole page, or a block inside an extent).
+    /// Length in bytes (a whole page, or a block inside an extent).
     pub len: u32,
-    /// What is there.
+    /// Kind of the target.
     pub kind: Kind,
     /// XXH3-64 of the bytes after the first eight; 0 while the page is still being changed.
     pub checksum: u64,
@@ -33,7 +32,7 @@ pub struct Ptr {
 }
 
 impl Ptr {
-    /// The pointer to nothing.
+    /// The null pointer.
     pub const NULL: Self = Self {
         addr: 0,
         len: 0,
@@ -42,7 +41,7 @@ impl Ptr {
         birth: TxnId(0),
     };
 
-    /// True for the pointer to nothing.
+    /// True for the null pointer.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.addr == 0
@@ -51,7 +50,7 @@ impl Ptr {
     /// Writes the 32 bytes at `at`.
     ///
     /// # Panics
-    /// When `bytes` is too short.
+    /// If `bytes` is too short.
     pub fn encode(&self, bytes: &mut [u8], at: usize) {
         put_u64(bytes, at, self.addr);
         put_u32(bytes, at + 8, self.len);
@@ -60,11 +59,11 @@ impl Ptr {
         put_u64(bytes, at + 24, self.birth.0);
     }
 
-    /// Reads 32 bytes at `at`. An unknown kind reads as `Kind::None`; verification of what is
-    /// pointed at then fails with a typed error.
+    /// Reads 32 bytes at `at`. An unknown kind reads as `Kind::None`; verification of the target then fails with a
+    /// typed error.
     ///
     /// # Panics
-    /// When `bytes` is too short.
+    /// If `bytes` is too short.
     #[must_use]
     #[inline]
     pub fn decode(bytes: &[u8], at: usize) -> Self {

@@ -1,15 +1,14 @@
-//! The superblock: what never changes in a file's life. Two copies, 4 KiB each.
+//! The superblock: constants of a file. Two copies, 4 KiB each.
 //!
 //! ```text
-//! 0        32      48        52          56         60         64     80           88          96             104  4096
-//! | header | magic | version | page size | checksum | reserved | uuid | compatible | read-only | incompatible | 0 .. |
-//! | 32 B   | 16 B  | u32     | u32       | kind u32 | u32      | 16 B | features   | features  | features u64 |      |
+//! 0        32      48        52          56         60         64     80           88          96            104  4096
+//! | header | magic | version | page size | checksum | reserved | uuid | compatible | read-only | incompatible | 0.. |
+//! | 32 B   | 16 B  | u32     | u32       | kind u32 | u32      | 16 B | features   | features  | features u64 |     |
 //! ```
 //!
-//! The header is that of every block: kind 1, owner 0, the
-//! copy's own address, birth 1. `checksum kind` 1 is XXH3-64. `reserved` counts bytes kept free at the
-//! end of each page (0 now). Features are bit sets: compatible ones may be ignored, read-only ones must
-//! be known to write, incompatible ones must be known to read.
+//! The header is the common block header: kind 1, owner 0, the copy's own address, birth 1. `checksum kind` 1 is
+//! XXH3-64. `reserved` counts bytes kept free at the end of each page (0 now). Features are bit sets: compatible ones
+//! may be ignored, a library must know read-only ones to write, and incompatible ones to read.
 
 use super::header::{HEADER_BYTES, Header, seal_block, verify_block};
 use super::kind::Kind;
@@ -20,7 +19,7 @@ use crate::storage::Storage;
 use std::io;
 use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64, put_u32, put_u64};
 
-/// What begins the field after the header. The line ends and the zero show a transfer as text.
+/// Magic number after the header. Its line ends and its zero reveal a transfer in text mode.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
 /// The format this library writes.
 pub(crate) const FORMAT_VERSION: u32 = 14;
@@ -38,7 +37,7 @@ const INCOMPATIBLE_AT: usize = READ_ONLY_AT + 8;
 const END: usize = INCOMPATIBLE_AT + 8;
 const _: () = assert!(END == 104);
 
-/// Features that this library knows: none yet.
+/// Features known to this library: none yet.
 const READ_ONLY_KNOWN: u64 = 0;
 const INCOMPATIBLE_KNOWN: u64 = 0;
 
@@ -51,7 +50,7 @@ pub(crate) struct Superblock {
     pub(crate) incompatible: u64,
 }
 
-/// Puts the header before a copy of what stands at the beginning of a file, the first or the second one.
+/// Writes the header of the first or second copy.
 pub(crate) fn seal_copy(block: &mut [u8], copy: usize) {
     let header = Header {
         kind: Kind::Superblock,
@@ -88,7 +87,7 @@ impl Superblock {
         block
     }
 
-    /// Reads one copy. `Corrupt` says that the other one must do; `Unsupported` is final.
+    /// Reads one copy. After `Corrupt` the other copy must be used; `Unsupported` is final.
     fn decode(block: &[u8], copy: usize) -> Result<Self> {
         verify_own(block, Kind::Superblock, superblock_at(copy))?;
         let damaged = |what: &str, found: String, expected: &str| {
@@ -152,7 +151,7 @@ impl Superblock {
         })
     }
 
-    /// Fails when the file may be read by this library but not written.
+    /// Fails if this library may read but not write the file.
     pub(crate) fn check_writable(&self) -> Result<()> {
         if self.read_only & !READ_ONLY_KNOWN == 0 {
             return Ok(());
@@ -164,7 +163,7 @@ impl Superblock {
     }
 }
 
-/// Checks a block of the head by itself: no pointer leads to it.
+/// Verifies a block of the head by itself, since no pointer leads to it.
 pub(crate) fn verify_own(block: &[u8], kind: Kind, address: u64) -> Result<()> {
     let header = Header::decode(block);
     let ptr = Ptr {
@@ -196,7 +195,7 @@ pub(crate) fn read_failed(at: u64, source: io::Error) -> Error {
     }
 }
 
-/// The superblock and which copies are damaged.
+/// The superblock, and the errors of damaged copies.
 pub(crate) fn load(storage: &dyn Storage) -> Result<(Superblock, [Option<Error>; 2])> {
     let blocks = [
         read_block(storage, superblock_at(0)),

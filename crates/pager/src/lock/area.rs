@@ -1,4 +1,4 @@
-//! The lock area as atomic words: in the lock file, or the same in the memory of the process.
+//! The lock area as atomic words, in the lock file or in the memory of the process.
 
 use super::layout::{
     AREA_BYTES, BELL_AT, COUNTERS_AT, DURABLE_AT, FILE_AT, HANDLES_AT, LINE, MAGIC, POISON_AT,
@@ -10,12 +10,12 @@ use crate::storage::FileId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Who has the area open: what the header must say.
+/// Identity in the header of the area; a handle must match it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) boot: [u8; 16],
     pub(crate) uuid: [u8; 16],
-    /// A copy of a file has the same uuid.
+    /// Distinguishes a file from its copy, which has the same uuid.
     pub(crate) file: FileId,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Identity {
 pub(crate) struct MemoryWords {
     pub(super) words: Box<[AtomicU64]>,
     pub(super) bell: AtomicU32,
-    /// Nothing but zeros yet.
+    /// True while the words are all zero.
     pub(super) empty: AtomicBool,
 }
 
@@ -74,38 +74,38 @@ impl Area {
     pub(super) fn poison(&self) -> &AtomicU64 {
         self.word(POISON_AT)
     }
-    /// 0: generation of the last writer; 1: the owner word of the handle that writes now; 2: its thread; 3: since when.
+    /// 0: generation of the last writer; 1: owner word of the handle that writes now; 2: its thread; 3: since when.
     pub(super) fn writer(&self, field: usize) -> &AtomicU64 {
         self.word(WRITER_AT + field * 8)
     }
     pub(super) fn next_ticket(&self) -> &AtomicU64 {
         self.word(TICKET_AT)
     }
-    /// Tickets drawn and not given back; too many after a kill, never too few.
+    /// Number of tickets drawn and not returned; may be too high after a kill, never too low.
     pub(super) fn waiting(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 8)
     }
-    /// Who has the turn without a ticket: its owner word, or 0; perhaps of a dead handle.
+    /// Owner word of the handle that holds the writer lock without a ticket, or 0; may name a dead handle.
     pub(super) fn throne(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 16)
     }
     pub(super) fn generations(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT)
     }
-    /// One more than the highest reader slot that was ever used.
+    /// The highest reader slot ever used, plus one.
     pub(super) fn slots_used(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT + 8)
     }
-    /// Pages that commits have freed, all together.
+    /// Total number of pages freed by commits.
     pub(crate) fn freed_pages(&self) -> &AtomicU64 {
         self.word(COUNTERS_AT + 16)
     }
-    /// A handle's line: 0 generation, 1 process id, 2 opened at, 3 kind.
+    /// Line of a handle: 0 generation, 1 process id, 2 opened at, 3 kind.
     pub(super) fn handle(&self, index: usize) -> &[AtomicU64] {
         let at = (HANDLES_AT + index * LINE) / 8;
         &self.words()[at..at + LINE / 8]
     }
-    /// A reader's line.
+    /// Line of a reader slot.
     #[inline]
     pub(super) fn slot(&self, index: usize) -> &[AtomicU64] {
         let at = (READERS_AT + index * LINE) / 8;
@@ -154,9 +154,9 @@ impl Area {
         }
     }
 
-    /// Empties the area; the weak records stay when `keep_weak`. Nobody else has it open.
+    /// Empties the area; `keep_weak` keeps the weak records. Caller must be the only user of the area.
     pub(super) fn reset(&self, identity: &Identity, keep_weak: bool) {
-        // The magic number last: an area whose making was interrupted is made anew.
+        // The magic number is written last: an area whose creation was interrupted is created anew.
         self.word(0).store(0, Ordering::SeqCst);
         let generations = self.generations().load(Ordering::Relaxed);
         let weak = if keep_weak { WEAK_AT } else { HANDLES_AT };
@@ -185,7 +185,7 @@ impl Area {
             .store(u64::from_ne_bytes(first), Ordering::SeqCst);
     }
 
-    /// Zeroes what is not zero in a range of whole words: most of the area is, and is not to be written to for that.
+    /// Zeroes the nonzero words of a range of whole words. Most of the area is zero and should not be dirtied.
     fn zero(&self, bytes: std::ops::Range<usize>) {
         for line in self.words()[bytes.start / 8..bytes.end / 8].chunks(LINE / 8) {
             let load = |bits, word: &AtomicU64| bits | word.load(Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl Area {
         }
     }
 
-    /// Zeroes the slots of weak records but for one of them. Only for who is alone, under the setup lock.
+    /// Zeroes the slots of weak records except `kept`. Caller must hold the setup lock and be the only handle.
     pub(crate) fn clear_weak(&self, kept: Option<usize>) {
         for slot in [0, 1] {
             if kept != Some(slot) {
@@ -207,7 +207,7 @@ impl Area {
         }
     }
 
-    /// A copy of a weak record's slot (0 or 1). It carries a checksum of its own: it may be half-written.
+    /// Copy of the slot of a weak record (0 or 1). The record has its own checksum, because it may be half-written.
     pub(crate) fn weak(&self, slot: usize) -> Vec<u8> {
         assert!(slot < 2, "there are two weak records");
         let at = WEAK_AT + slot * WEAK_BYTES;
@@ -216,7 +216,8 @@ impl Area {
         words.iter().flat_map(load).collect()
     }
 
-    /// Writes a weak record (at most 4096 bytes, the rest is zero). Only under the lock of the pipeline of the handle that has the turn.
+    /// Writes a weak record (at most 4096 bytes, the rest is zero). Caller must hold the pipeline lock of the handle
+    /// that has the writer lock.
     pub(crate) fn set_weak(&self, slot: usize, record: &[u8]) {
         assert!(slot < 2 && record.len() <= WEAK_BYTES, "a weak record");
         let at = (WEAK_AT + slot * WEAK_BYTES) / 8;

@@ -1,11 +1,11 @@
-//! Locks on byte ranges beyond the area: the only thing that dies with its owner, and so the only proof
-//! of life. One owner is one open handle, not a thread or a process.
+//! Locks on byte ranges beyond the area. They are the only state that dies with its owner, and so the only proof of
+//! life. An owner is one open handle, not a thread or a process.
 //!
 //! ```text
 //! byte            lock
-//! 2^40            setup: opening, closing, cleaning up after the dead
-//! 2^40 + 1        presence: every handle shares it; an exclusive handle has it alone
-//! 2^40 + 2        door: taking a ticket
+//! 2^40            setup: opening, closing, cleaning up after dead handles
+//! 2^40 + 1        presence: shared by every handle; an exclusive handle locks it exclusively
+//! 2^40 + 2        door: drawing a ticket
 //! 2^41 + i        handle i is alive
 //! 2^42 + 1 + n    ticket n of the writers' queue is waiting or writing
 //! ```
@@ -23,18 +23,18 @@ pub(crate) const PRESENCE: u64 = SETUP + 1;
 pub(crate) const DOOR: u64 = SETUP + 2;
 pub(crate) const HANDLES: u64 = 1 << 41;
 pub(crate) const TICKETS: u64 = (1 << 42) + 1;
-/// Numbers that tickets have.
+/// Number of distinct tickets.
 pub(crate) const TICKETS_LEN: u64 = 1 << 42;
 
 /// The locks of one owner on one file.
 #[derive(Debug)]
 pub(crate) enum ByteLocks {
-    /// Locks of an open file description, kept by the system.
+    /// Locks of an open file description, managed by the system.
     File(LockedFile),
     Memory(MemoryLocks),
 }
 
-/// A file with locks; forked children let go of them.
+/// A file with locks, which forked children release.
 #[derive(Debug)]
 pub(crate) struct LockedFile(pub(super) File);
 
@@ -52,7 +52,7 @@ impl Drop for LockedFile {
 }
 
 impl ByteLocks {
-    /// Locks `[from, from + len)`, or changes how it is locked, unless another owner is in the way.
+    /// Locks `[from, from + len)`, or changes the mode of the lock. False if another owner's lock conflicts.
     pub(crate) fn try_lock(&self, from: u64, len: u64, mode: Mode) -> io::Result<bool> {
         match self {
             Self::File(file) => ofd::try_lock(&file.0, from, len, mode),
@@ -70,7 +70,7 @@ impl ByteLocks {
         }
     }
 
-    /// True when another owner has any lock in the range.
+    /// True if another owner has any lock in the range.
     pub(crate) fn taken(&self, from: u64, len: u64) -> io::Result<bool> {
         match self {
             Self::File(file) => ofd::taken(&file.0, from, len),
@@ -78,7 +78,7 @@ impl ByteLocks {
         }
     }
 
-    /// False when the owner was declared dead (in memory: the simulation of a killed process).
+    /// False if the owner was declared dead (in memory: the simulation of a killed process).
     pub(crate) fn alive(&self) -> bool {
         match self {
             Self::File(_) => true,
@@ -95,7 +95,7 @@ struct Held {
     mode: Mode,
 }
 
-/// All locks on one file that exists in memory only.
+/// All locks on a file that exists in memory only.
 #[derive(Debug, Default)]
 pub(crate) struct LockBoard {
     owners: AtomicU64,
@@ -107,7 +107,7 @@ impl LockBoard {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every owner is dead from now on: its locks are gone.
+    /// Declares every owner dead and removes its locks.
     pub(crate) fn kill_all(&self) {
         *self.held() = (Vec::new(), Vec::new());
     }

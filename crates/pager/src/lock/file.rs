@@ -1,14 +1,15 @@
-//! The lock file: `name.tdl-lock` beside `name.tdl`, or where `Options::lock_path` says. It is safe to delete when nobody has the database open;
-//! what it says about weak commits is then gone, and with them the commits.
+//! The lock file: `name.tdl-lock` beside `name.tdl`, or the path in `Options::lock_path`. It may be deleted while no
+//! handle has the database open; its weak records, and with them the weak commits, are then lost.
 //!
-//! Whoever has locked a file under this name looks whether the name still means that file: it may have been
-//! deleted and made anew meanwhile. Who works with which lock file is also said by a lock on the data file
-//! (`join`), so that a lock file that is deleted while in use, or a data file that has two names, is noticed.
+//! After locking a file under this name, a handle checks that the name still denotes that file, which may have been
+//! deleted and created anew in between. A lock on the data file (`join`) identifies the lock file in use, which detects
+//! a lock file deleted while in use, or a data file with two names.
 //!
-//! Whoever reads beside a writer enters itself in the lock file, so it must be able to write to it; and whoever can write to it can stop the
-//! writers, or make them believe in commits that nobody made. A new lock file is for those who may write the data file, and for its
-//! group where that may read it: so the readers of a service are put into a group. Everybody is not let in by that everybody may read: that is
-//! how most files are made. Whoever wants that changes the mode, which stays as it is.
+//! A reader beside a writer registers itself in the lock file, so it needs write permission; and write permission
+//! suffices to stop the writers, or to forge commits. A new lock file is writable for those who may write the data
+//! file, and for its group if the group may read it: the readers of a service should form a group. World-readable data
+//! does not make the lock file world-writable, because most files are created world-readable. A mode changed by hand is
+//! kept.
 
 use super::area::Area;
 use super::bytes::{ByteLocks, LockedFile};
@@ -25,25 +26,25 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fc
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Locks on the data file: everybody shares the byte of the lock file that it uses. Far beyond any data.
+/// Locks on the data file, far beyond any data: every handle shares the byte of its lock file.
 const GROUPS: u64 = 1 << 61;
 const GROUPS_LEN: u64 = 1 << 60;
-/// The mode of a lock file before it is shared.
+/// Mode of a lock file before it is shared.
 const OWNER_ONLY: u32 = 0o600;
-/// Attempts to lock a file that somebody keeps deleting.
+/// Attempts to lock a file that keeps being deleted.
 const ATTEMPTS: usize = 100;
 
-/// The lock file of a database.
+/// Result of opening the lock file of a database.
 pub(crate) enum Opened {
-    /// Locked for setup.
+    /// Opened, with the setup lock held.
     Here {
         seat: Seat,
-        /// Among lock files.
+        /// Inode number of the lock file.
         number: u64,
-        /// Nobody has used it yet.
+        /// The file was not used before.
         is_new: bool,
     },
-    /// A reader cannot have one, so it must see to it that nobody writes.
+    /// A reader may not write to the lock file, and must exclude writers otherwise.
     Refused { path: PathBuf, source: io::Error },
 }
 
@@ -55,7 +56,8 @@ impl Opened {
         }
     }
 
-    /// A new lock file is for those for whom the data file is. Where the system refuses that it stays with who made it.
+    /// Gives a new lock file the owner and group of the data file. If the system refuses, it keeps those of its
+    /// creator.
     pub(crate) fn share_as(&self, data: &File) {
         if let Self::Here { seat, is_new, .. } = self
             && *is_new
@@ -68,7 +70,7 @@ impl Opened {
 
 fn share_as(file: &File, data: &Metadata) -> io::Result<()> {
     let (uid, gid) = (Some(data.uid()), Some(data.gid()));
-    // The superuser makes it for the owner of the data; others give it to a group that they are in.
+    // The superuser sets the owner of the data; other users can only set a group to which they belong.
     if fchown(file, uid, gid).is_err() {
         drop(fchown(file, None, gid));
     }
@@ -76,14 +78,16 @@ fn share_as(file: &File, data: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode_as(data.mode(), same_group)))
 }
 
-/// Owner, group and others either read and write a lock file, or have nothing to do with it: a lock on a byte is in the way of others whoever has it.
+/// Owner, group and others may each both read and write a lock file or do neither: even with read permission alone a
+/// process could block others by a byte lock.
 fn mode_as(data: u32, same_group: bool) -> u32 {
     let group = same_group && data & 0o040 != 0;
     let others = data & 0o006 == 0o006;
     OWNER_ONLY | if group { 0o060 } else { 0 } | if others { 0o006 } else { 0 }
 }
 
-/// One that is there is not asked to be made: in a folder that all may write to, the system refuses that for the files of others.
+/// An existing file is opened without the create flag: in a world-writable folder the system refuses that flag for
+/// files of other users.
 fn open_or_make(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -95,10 +99,10 @@ fn open_or_make(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens it, and makes it where it is not there.
+/// Opens the lock file, and creates it if missing.
 pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
     for _ in 0..ATTEMPTS {
-        // One for the locks and one for the map: a map keeps what it was made of open, in forked children too.
+        // Two openings, one for the locks and one for the map: a map keeps its opening alive, in forked children too.
         let opened = open_or_make(&path);
         let (file, mapped) = match opened.and_then(|file| Ok((file, open_or_make(&path)?))) {
             Ok(files) => files,
@@ -141,10 +145,11 @@ pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
     })
 }
 
-/// All blocks of the area exist, so that writing to the map cannot fail. Under the setup lock.
+/// Allocates all blocks of the area, so that writing to the map cannot fail. Caller must hold the setup lock.
 fn make_whole(file: &File, len: u64) -> io::Result<()> {
     if len < AREA_BYTES as u64 {
-        // Nobody has mapped it yet. Written, not only reserved: a first write then allocates nothing at all.
+        // The file is not mapped yet. Zeros are written instead of reserving space, so that a first write allocates
+        // nothing.
         let written = file.write_all_at(&[0; AREA_BYTES], 0);
         if written.is_err() {
             drop(file.set_len(0));
@@ -158,7 +163,7 @@ fn make_whole(file: &File, len: u64) -> io::Result<()> {
     }
 }
 
-/// Says on the data file which lock file is used, if one is, and fails when others use another one.
+/// Marks on the data file which lock file is used, if any; fails if other handles use another one.
 pub(crate) fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
     let fail = |error| Error::of_open(path, error);
     let number = match opened {
@@ -172,7 +177,7 @@ pub(crate) fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -
         free = free && (from == to || !ofd::taken(file, from, to - from).map_err(fail)?);
     }
     if number.is_none() {
-        // Without a lock file only the data file can keep others away.
+        // Without a lock file only a lock on the data file can exclude others.
         let locked = if exclusive {
             file.try_lock()
         } else {
@@ -197,7 +202,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Descriptors of this process on a file of this name.
+    /// Number of descriptors of this process on the file of this name.
     fn descriptors(path: &Path) -> usize {
         let all = fs::read_dir("/proc/self/fd").expect("what is open");
         let named = all.filter(|entry| {
@@ -207,13 +212,13 @@ mod tests {
         named.count()
     }
 
-    /// Who waited for a lock file that lost its name meanwhile does not work with it.
+    /// A waiting handle does not use a lock file that lost its name during the wait.
     #[test]
     #[cfg_attr(miri, ignore = "files of the system")]
     fn a_lock_file_that_lost_its_name_while_it_was_waited_for_is_not_used() {
         let folder = std::env::temp_dir().join(format!("tidalite-lock-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        // As the system names it.
+        // The path as the system reports it.
         let folder = fs::canonicalize(folder).expect("its path");
         let (path, other) = (folder.join("a-lock"), folder.join("away"));
         let first = open(path.clone(), false).expect("a lock file");

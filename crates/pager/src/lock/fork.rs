@@ -1,5 +1,5 @@
-//! Forks: which process this is, without a system call (a page that the system empties in a forked child), and a
-//! child that lets go of its parent's locks.
+//! Fork detection without a system call (by a page that the system empties in a forked child), and the release of the
+//! parent's locks in the child.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
@@ -8,7 +8,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 static PAGE: OnceLock<&'static AtomicU64> = OnceLock::new();
 static WITHOUT_PAGE: AtomicU64 = AtomicU64::new(0);
 
-/// A number that is the same as long as the process is, and another one in a forked child.
+/// A number that stays constant in a process and differs in a forked child.
 #[inline]
 pub(crate) fn generation() -> u64 {
     let word = PAGE.get_or_init(page);
@@ -37,8 +37,8 @@ fn page() -> &'static AtomicU64 {
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
     const BYTES: usize = 4096;
     let prot = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a fresh private map at an address of the system's choice; it is never unmapped, so its first
-    // word, zero and aligned, may be lent for good.
+    // SAFETY: a new private map at an address chosen by the system; it is never unmapped, so its first word, zero and
+    // aligned, may be lent as `'static`.
     #[expect(unsafe_code, reason = "the page that a fork empties")]
     unsafe {
         let Ok(start) = mmap_anonymous(std::ptr::null_mut(), BYTES, prot, MapFlags::PRIVATE) else {
@@ -51,18 +51,18 @@ fn page() -> &'static AtomicU64 {
     }
 }
 
-/// Descriptors whose locks a forked child must not keep alive, plus one; 0 is a free place.
+/// Descriptors whose locks a forked child must not keep alive, plus one; 0 marks a free entry.
 static WATCHED: [AtomicI32; WATCHED_MAX] = [const { AtomicI32::new(0) }; WATCHED_MAX];
-/// More lock files than this in one process are not watched: a forked child then keeps their locks until it
-/// ends or becomes another program.
+/// Maximum number of watched lock files in a process. A forked child keeps the locks of further ones until it ends or
+/// executes another program.
 const WATCHED_MAX: usize = 1024;
-/// Something harmless that is open for good; -1 before it is.
+/// A harmless descriptor that stays open; -1 until it is opened.
 #[cfg(not(miri))]
 static NOTHING: AtomicI32 = AtomicI32::new(-1);
 static ARMED: Once = Once::new();
 
-/// A forked child shares its parent's locks. From now on it lets go of those of this descriptor at once,
-/// so that they die with the parent alone.
+/// A forked child shares its parent's locks. From now on it releases the locks of this descriptor at once, so that they
+/// die with the parent alone.
 pub(super) fn watch(descriptor: i32) {
     ARMED.call_once(arm);
     for place in &WATCHED {
@@ -73,7 +73,7 @@ pub(super) fn watch(descriptor: i32) {
     }
 }
 
-/// The descriptor is about to be closed.
+/// Must be called before the descriptor is closed.
 pub(super) fn unwatch(descriptor: i32) {
     for place in &WATCHED {
         let found = place.compare_exchange(descriptor + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
@@ -93,22 +93,22 @@ fn arm() {
         return;
     };
     NOTHING.store(nothing.into_raw_fd(), Ordering::Release);
-    // SAFETY: the handler only calls `dup3`, which may be called after a fork, on numbers in static memory.
+    // SAFETY: the handler only calls `dup3`, which is permitted after a fork, on numbers in static memory.
     #[expect(unsafe_code, reason = "what a forked child does first")]
     unsafe {
         libc::pthread_atfork(None, None, Some(let_go));
     }
 }
 
-/// In the child: the descriptors stay valid, but mean something else.
+/// Runs in the child: the descriptors stay valid, but refer to the harmless file.
 #[cfg(not(miri))]
 extern "C" fn let_go() {
     let nothing = NOTHING.load(Ordering::Acquire);
     for place in &WATCHED {
         let descriptor = place.load(Ordering::Acquire) - 1;
         if descriptor >= 0 && nothing >= 0 {
-            // SAFETY: `watch` was given a descriptor that is open until `unwatch`; the child's copy of it is
-            // never read, written or locked again (`Lock::is_here`), only closed.
+            // SAFETY: `watch` was given a descriptor that is open until `unwatch`; the child's copy is never read,
+            // written or locked again (`Lock::is_here`), only closed.
             #[expect(unsafe_code, reason = "lets go of the parent's locks")]
             unsafe {
                 libc::dup3(nothing, descriptor, libc::O_CLOEXEC);
@@ -123,7 +123,7 @@ mod tests {
     use crate::{Durability, Error, Kind, Options, PageWrite, Pager};
     use std::time::{Duration, Instant};
 
-    /// What a parent has under way is neither finished nor changed by its child.
+    /// A child neither finishes nor changes the work of its parent.
     #[test]
     fn a_forked_child_commits_and_flushes_nothing_of_its_parent() {
         let folder = std::env::temp_dir().join(format!("tidalite-forked-{}", std::process::id()));
@@ -162,7 +162,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 
-    /// What a child found, as bits; 0 is well.
+    /// Faults found by a child, as bits; 0 means none.
     fn in_child(pager: &Pager, path: &std::path::Path) -> i32 {
         let mut wrong = 0;
         let forked = |result: Option<Error>| matches!(result, Some(Error::Forked));
@@ -182,20 +182,20 @@ mod tests {
 
     #[expect(unsafe_code, reason = "the test forks")]
     fn fork() -> i32 {
-        // SAFETY: the children below allocate, which glibc makes possible after a fork, and end with `_exit`.
+        // SAFETY: the children below allocate, which glibc permits after a fork, and end with `_exit`.
         unsafe { libc::fork() }
     }
 
     #[expect(unsafe_code, reason = "the test forks")]
     fn leave(status: i32) -> ! {
-        // SAFETY: ends a child without running what the parent registered for its own end.
+        // SAFETY: ends a child without running the exit handlers of the parent.
         unsafe { libc::_exit(status) }
     }
 
     #[expect(unsafe_code, reason = "the test forks")]
     fn wait(child: i32) -> i32 {
         let mut status = 0;
-        // SAFETY: the status is written to a variable that lives.
+        // SAFETY: the status is written to a live variable.
         let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
         assert_eq!(waited, child);
         status
@@ -212,7 +212,7 @@ mod tests {
         let child = fork();
         if child == 0 {
             let wrong = in_child(&pager, &path);
-            // Dropped in the child: the parent's slot and turn stay.
+            // Dropped in the child: the parent keeps its slot and the writer lock.
             drop((snapshot, txn, pager));
             leave(wrong);
         }
@@ -223,7 +223,7 @@ mod tests {
         txn.commit(b"one", Durability::Durable).expect("a commit");
         drop((snapshot, pager));
 
-        // A process that has the turn and a snapshot forks and dies; the child lives on.
+        // A process that holds the writer lock and a snapshot forks and dies; the child lives on.
         let parent = fork();
         if parent == 0 {
             let pager = Pager::open(&path, &Options::default()).ok();
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(wait(parent), 0);
         let begun = Instant::now();
         let pager = Pager::open(&path, &Options::default()).expect("the file");
-        // The grandchild lets go of what it inherited when it first runs, which may be a moment after its parent's end.
+        // The grandchild releases the inherited locks when it first runs, possibly a moment after its parent's end.
         while !pager.readers().expect("a listing").is_empty() {
             assert!(begun.elapsed() < Duration::from_secs(2), "still a reader");
             std::thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! One open handle's part of the lock area.
+//! The part of the lock area that belongs to one open handle.
 
 use super::area::Area;
 use super::bytes::{ByteLocks, HANDLES, PRESENCE, SETUP};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-/// One open handle's part of the lock area.
+/// The part of the lock area that belongs to one open handle.
 #[derive(Debug)]
 pub(crate) struct Lock {
     pub(crate) area: Area,
@@ -21,12 +21,12 @@ pub(crate) struct Lock {
     pub(super) generation: u64,
     pub(super) born: u64,
     pub(super) slots: Slots,
-    /// Byte locks do not keep the threads of one handle apart.
+    /// Excludes the other threads of this handle, which byte locks do not.
     pub(super) setup: Mutex<()>,
 }
 
 impl Lock {
-    /// The handle is ready; others may open.
+    /// Ends the opening of the handle; other handles may open.
     pub(crate) fn opened(&self) -> Result<()> {
         let unlocked = self.locks.unlock(SETUP, 1);
         unlocked.map_err(|source| Error::of_open(&self.path, source))
@@ -46,7 +46,7 @@ impl Lock {
         fork::generation() == self.born && self.locks.alive()
     }
 
-    /// A failed sync anywhere: who failed (a process id), for as long as anybody has the file open.
+    /// Process id of the handle whose sync failed, if any; kept as long as any handle has the file open.
     pub(crate) fn poisoned_by(&self) -> Option<u32> {
         match self.area.poison().load(Ordering::Acquire) {
             0 => None,
@@ -57,7 +57,7 @@ impl Lock {
     pub(crate) fn poison(&self) {
         let word = u64::from(std::process::id()) << 1 | 1;
         let poison = self.area.poison();
-        // The first one counts.
+        // The first failure is kept.
         let _ = poison.compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed);
     }
 
@@ -70,12 +70,12 @@ impl Lock {
         {
             return false;
         }
-        // When the system does not say, nothing is taken away.
+        // If the system cannot tell, the handle counts as alive.
         let byte = HANDLES + handle as u64;
         self.locks.taken(byte, 1).unwrap_or(true)
     }
 
-    /// Does something under the setup lock, if it is free right now.
+    /// Runs `act` under the setup lock, if that is free right now.
     pub(super) fn try_setup(&self, act: impl FnOnce()) -> bool {
         let Ok(_guard) = self.setup.try_lock() else {
             return false;
@@ -87,7 +87,7 @@ impl Lock {
         self.locks.unlock(SETUP, 1).is_ok()
     }
 
-    /// Does something when no other handle is open, and keeps others from opening meanwhile.
+    /// Runs `act` if no other handle is open, and prevents others from opening meanwhile.
     pub(crate) fn if_alone(&self, act: impl FnOnce()) {
         if !self.is_here() {
             return;

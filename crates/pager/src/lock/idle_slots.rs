@@ -1,4 +1,4 @@
-//! Slots that a handle keeps while nobody uses them, and how many snapshots share a slot.
+//! Unused slots that a handle keeps, and the number of snapshots that share a slot.
 
 use super::layout::READERS_MAX;
 use std::sync::atomic::AtomicU64;
@@ -8,7 +8,7 @@ const _: () = assert!(READERS_MAX == GROUPS * 64);
 
 #[derive(Debug)]
 pub(super) struct Slots {
-    /// Slot s is bit s / 64 of word s % 64: threads begin at different words.
+    /// Slot s is bit s / 64 of word s % 64; threads start at different words.
     pub(super) idle: Box<[AtomicU64]>,
     pub(super) users: Box<[AtomicU64]>,
 }

@@ -1,33 +1,33 @@
-//! The lock area: what the lock file holds, or the same in the memory of the process.
+//! Layout of the lock area, in the lock file or in the memory of the process.
 //!
 //! ```text
 //! byte     bytes
 //! 0        64       magic 16, version u64, boot id 16, file uuid 16, 0
-//! 64        8       published: the newest commit that readers get
+//! 64        8       published: the newest commit, from which readers begin
 //! 72        8       durable: the newest commit known to be on the medium
-//! 80      2 x 8     the data file: st_dev and st_ino; of a block device st_rdev and 0; zeros for a storage that is no file
-//! 128       8       poison: 0, or who failed (process id << 1 | 1)
-//! 192       8 x 4   writer: generation of the handle that wrote last, owner word of the one that writes now or 0,
+//! 80      2 x 8     the data file: st_dev and st_ino; st_rdev and 0 for a block device; zeros if it is not a file
+//! 128       8       poison: 0, or the process whose sync failed (process id << 1 | 1)
+//! 192       8 x 4   writer: generation of the handle that wrote last, owner word of the current one or 0,
 //!                   its thread, since when (ns)
-//! 256     3 x 8     next ticket of the writers' queue; tickets drawn and not given back; owner word of the handle that has
-//!                   the turn without a ticket, or 0
-//! 320       4       bell (u32): rung when a writer is done
-//! 384       8 x 3   generations given out; slots ever used; pages freed by all commits
+//! 256     3 x 8     next ticket of the writers' queue; tickets drawn and not returned; owner word of the handle that
+//!                   holds the writer lock without a ticket, or 0
+//! 320       4       bell (u32): rung when a writer finishes
+//! 384       8 x 3   generations assigned; slots ever used; pages freed by all commits
 //! 4096   2 x 4096   two weak records (docs/durability.md)
 //! 12288  1024 x 64  handles: generation u64 or 0, process id, opened at (ns since 1970), kind, 0 ..
-//! 77824  4096 x 64  reader slots: state, owner, thread, since when (ns), pages freed before, pages held, 0 ..
+//! 77824  4096 x 64  reader slots: state, owner, thread, since when (ns), pages freed before, pages retained, 0 ..
 //! 339968            end
 //! ```
 //!
-//! Words of 8 bytes in the byte order of the machine: the file never leaves it. A slot's state is 0 (idle),
-//! a transaction with the flags of `protocol`, or all ones (ousted). Its owner is `generation << 16 | handle + 1`.
+//! Words of 8 bytes in native byte order, because the file never leaves the machine. A slot's state is 0 (idle), a
+//! transaction with the flags of `protocol`, or all ones (evicted). Its owner is `generation << 16 | handle + 1`.
 
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite lock\r\n\0";
 pub(crate) const VERSION: u64 = 5;
 
-/// Databases opened at once on one file, in all processes together.
+/// Maximum number of open handles on one file, in all processes together.
 pub const HANDLES_MAX: usize = 1024;
-/// Snapshots of one file held at once, in all processes together.
+/// Maximum number of snapshots of one file, in all processes together.
 pub const READERS_MAX: usize = 4096;
 /// Bytes of a weak record.
 pub(crate) const WEAK_BYTES: usize = 4096;
@@ -42,10 +42,10 @@ pub(super) const BELL_AT: usize = 320;
 pub(super) const COUNTERS_AT: usize = 384;
 pub(super) const WEAK_AT: usize = 4096;
 pub(super) const HANDLES_AT: usize = WEAK_AT + 2 * WEAK_BYTES;
-/// Bytes in front of the handles: what outlives these.
+/// Bytes in front of the handles: the part that outlives them.
 pub(crate) const RECORDS_BYTES: usize = HANDLES_AT;
 pub(super) const LINE: usize = 64;
 pub(super) const READERS_AT: usize = HANDLES_AT + HANDLES_MAX * LINE;
-/// Bytes of the area.
+/// Length of the area in bytes.
 pub(crate) const AREA_BYTES: usize = READERS_AT + READERS_MAX * LINE;
 const _: () = assert!(AREA_BYTES == 339_968);

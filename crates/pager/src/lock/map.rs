@@ -29,7 +29,7 @@ impl SharedMap {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh map at an address of the system's choice overlays nothing of ours.
+        // SAFETY: a new map at an address chosen by the system overlays none of our memory.
         #[expect(unsafe_code, reason = "the one place that maps the lock file")]
         let start = unsafe { mmap(ptr::null_mut(), AREA_BYTES, prot, MapFlags::SHARED, file, 0) };
         Ok(Self { start: start? })
@@ -37,9 +37,9 @@ impl SharedMap {
 
     #[inline]
     pub(super) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the map is AREA_BYTES long, aligned to a page and lives as long as `self`; every process
-        // accesses these bytes as atomic words, whatever their value. The one word that is accessed with
-        // another size is the bell, which nobody accesses through this slice.
+        // SAFETY: the map is AREA_BYTES long, aligned to a page and lives as long as `self`; every process accesses
+        // these bytes as atomic words, for which any value is valid. The one word that is accessed with another size,
+        // the bell, is not accessed through this slice.
         #[expect(unsafe_code, reason = "the one place that lends the lock file's bytes")]
         unsafe {
             std::slice::from_raw_parts(self.start.cast::<AtomicU64>(), AREA_BYTES / 8)

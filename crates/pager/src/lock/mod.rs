@@ -1,23 +1,23 @@
-//! What several open handles on one file share, in one process or many: who reads what, who writes, what
-//! was published, whether a sync has failed. In the lock file `name.tdl-lock`, or in memory.
+//! State that the open handles of one file share, in one process or several: readers, the writer, the published commit,
+//! failed syncs. It lies in the lock file `name.tdl-lock`, or in memory.
 //!
 //! ```text
-//! layout       where the words of the area are     slots        one reader slot a snapshot
-//! area         the area as atomic words            idle_slots   slots that a handle keeps
-//! map          the area, mapped from a file        protocol     the reader table's atomics (for models too)
-//! bytes, ofd   locks on byte ranges                sync         the atomics of `protocol`
-//! fork         is this still the same process?     readers      readers and writer as programs see them
-//! handle       one open handle's part              queue        tickets of writers, between handles
-//! seat         the setup lock; becoming a handle   writer_lock  the writer lock, between threads
+//! layout       offsets of the words of the area     slots        reader slots, one per snapshot
+//! area         the area as atomic words             idle_slots   slots that a handle keeps
+//! map          the area, mapped from a file         protocol     atomics of the reader table (for models too)
+//! bytes, ofd   locks on byte ranges                 sync         atomics for `protocol`
+//! fork         detection of a forked child          readers      public descriptions of readers and the writer
+//! handle       the part of one open handle          queue        tickets of writers, between handles
+//! seat         setup lock; registering a handle     writer_lock  the writer lock, between threads
 //! file         the lock file
 //! ```
 //!
 //! Invariants
-//! 1. A handle is alive exactly while its byte is locked. Numbers of processes and threads are only told.
-//! 2. Handles come and go, and slots of the dead are cleaned, only under the setup lock; a frozen process
-//!    there delays opening and cleaning, never a reader that has a slot, nor the writer.
-//! 3. Whoever finds, under the setup lock, that nobody else is alive makes the area anew.
-//! 4. In a forked child nothing here is touched: the locks are shared with the parent.
+//! 1. A handle is alive exactly while its byte is locked. Process and thread numbers are only informative.
+//! 2. Handles come and go, and slots of dead handles are cleaned, only under the setup lock. A process frozen there
+//!    delays opening and cleaning, but never a reader that has a slot, nor the writer.
+//! 3. A handle that finds, under the setup lock, no other handle alive resets the area.
+//! 4. A forked child changes nothing here, because it shares the locks with the parent.
 
 mod area;
 mod bytes;

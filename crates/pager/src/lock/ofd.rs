@@ -1,11 +1,11 @@
-//! Locks of open file descriptions (`fcntl` with `F_OFD_*`): freed by the system when the description is
-//! closed or its processes die, and never by another descriptor of the same file.
+//! Locks of open file descriptions (`fcntl` with `F_OFD_*`). The system releases them when the description is closed or
+//! its processes die, and never because of another descriptor of the same file.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// How a range is locked.
+/// Mode of a lock on a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Shared,

@@ -1,38 +1,38 @@
-//! How readers and the writer agree which snapshots are alive: the part of the reader table that is nothing
-//! but atomics. It uses only `super::sync`, so that a model (loom) can take this file as it is, with
-//! `#[path]`, beside a `sync` of its own.
+//! How readers and the writer agree which snapshots are alive: the part of the reader table that consists only of
+//! atomics. It uses only `super::sync`, so that a model checker (loom) can include this file unchanged, with `#[path]`,
+//! beside its own `sync`.
 //!
 //! ```text
 //! reader                                       writer
 //! slot := txn                                  published := new
-//! published = what I know?  yes: registered    (later) for every slot: what is there holds its pages
-//!                           no: renew, again   pages that nobody holds are written over
+//! published as expected?   yes: registered      (later) for every slot: its state retains its pages
+//!                          no: renew, retry     pages that no slot retains are overwritten
 //! ```
 //!
 //! Invariants
-//! 1. Every access to a slot's word and to `published` is sequentially consistent: either the reader sees
-//!    the newer `published`, or the writer sees the slot.
-//! 2. The state that `published` names is always held, so a reader that found its state to be that one
-//!    was never without protection.
-//! 3. A slot has one owner: it is claimed where it is free, and freed by its owner, or by who found that dead, after its state was cleared.
-//!    Of the snapshots of its owner that share it the last one clears it.
-//! 4. Only the owner of a slot writes a state into it. Others change it from an evictable or parked state
-//!    to `OUSTED` with one compare-and-swap, and clean it when its owner is dead.
+//! 1. Every access to a slot's word and to `published` is sequentially consistent: either the reader sees the newer
+//!    `published`, or the writer sees the slot.
+//! 2. The state that `published` names is always retained, so a reader whose state is the published one was protected
+//!    all the time.
+//! 3. A slot has one owner. It is claimed when free, and freed, after its state was cleared, by its owner or by a
+//!    handle that found the owner dead. If snapshots of the owner share it, the last one clears it.
+//! 4. Only the owner of a slot writes a state into it. Others change an evictable or parked state to `OUSTED` with one
+//!    compare-and-swap, and clean the slot when its owner is dead.
 
 use super::sync::{AtomicU64, Ordering};
 
-/// Nobody reads here.
+/// State of a slot without a snapshot.
 pub(crate) const IDLE: u64 = 0;
-/// The owner of a slot that nobody has.
+/// Owner word of a free slot.
 pub(crate) const FREE: u64 = 0;
-/// The snapshot was taken away.
+/// The snapshot was evicted.
 pub(crate) const OUSTED: u64 = u64::MAX;
-/// Flag of a reader that copies what it reads and looks again afterwards.
+/// Flag of a reader that copies its pages and validates its snapshot afterwards.
 pub(crate) const EVICTABLE: u64 = 1 << 62;
-/// Flag of a reader that is not reading now and asks before it goes on.
+/// Flag of a reader that is idle and validates its snapshot before it continues.
 pub(crate) const PARKED: u64 = 1 << 63;
 
-/// The transaction of a slot's word; `None` when it holds nothing.
+/// The transaction in a slot's word; `None` if there is none.
 #[inline]
 pub(crate) fn held(word: u64) -> Option<u64> {
     match word {
@@ -41,14 +41,14 @@ pub(crate) fn held(word: u64) -> Option<u64> {
     }
 }
 
-/// True when the state may be taken from its reader.
+/// True if the reader may be evicted.
 pub(crate) fn can_be_ousted(word: u64) -> bool {
     word != OUSTED && word & (EVICTABLE | PARKED) != 0
 }
 
-/// Enters a state into a slot of one's own. `newest`: the words that name the newest state, of all processes and of this handle, each
-/// with what the reader knows it to be. False: something newer was shown, and the state may have lost its pages before the slot was
-/// seen.
+/// Enters a state into a slot of the caller. `newest`: the words that name the newest state, of all processes and of
+/// this handle, each with the value that the reader expects. False: a newer state was published, and the entered one
+/// may have lost its pages before the slot was visible.
 #[inline]
 pub(crate) fn enter(slot: &AtomicU64, word: u64, newest: &[(&AtomicU64, u64)]) -> bool {
     slot.store(word, Ordering::SeqCst);
@@ -56,23 +56,23 @@ pub(crate) fn enter(slot: &AtomicU64, word: u64, newest: &[(&AtomicU64, u64)]) -
     newest.all(|(newest, known)| newest.load(Ordering::SeqCst) == *known)
 }
 
-/// Ends a reader. What it has read comes before whatever is written over it.
+/// Ends a reader. Its reads are ordered before any write over its pages.
 #[inline]
 fn leave(slot: &AtomicU64) {
     slot.store(IDLE, Ordering::Release);
 }
 
-/// Shows a state to all who begin from now on.
+/// Publishes a state to all readers that begin from now on.
 pub(crate) fn publish(published: &AtomicU64, txn: u64) {
     published.store(txn, Ordering::SeqCst);
 }
 
-/// What a slot holds, for who wants to write over pages.
+/// Word of a slot, for a writer that wants to overwrite pages.
 pub(crate) fn look(slot: &AtomicU64) -> u64 {
     slot.load(Ordering::SeqCst)
 }
 
-/// Takes the state from an evictable or parked reader. False: the slot has changed since.
+/// Evicts an evictable or parked reader. False: the slot has changed in the meantime.
 pub(crate) fn oust(slot: &AtomicU64, seen: u64) -> bool {
     can_be_ousted(seen)
         && slot
@@ -80,20 +80,20 @@ pub(crate) fn oust(slot: &AtomicU64, seen: u64) -> bool {
             .is_ok()
 }
 
-/// Changes a slot of one's own between reading and parked. False: it was ousted.
+/// Switches the caller's slot between reading and parked. False: it was evicted.
 pub(crate) fn exchange(slot: &AtomicU64, from: u64, to: u64) -> bool {
     slot.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
         .is_ok()
 }
 
-/// True when the slot still holds the state; what was copied before is then what that state saw.
+/// True if the slot still holds the state; data copied before then belongs to that state.
 #[inline]
 pub(crate) fn still(slot: &AtomicU64, word: u64) -> bool {
     super::sync::fence(Ordering::Acquire);
     slot.load(Ordering::Acquire) == word
 }
 
-/// Takes a slot that is free for a handle. False: it is another's.
+/// Claims a free slot for a handle. False: another handle has it.
 pub(crate) fn claim(owner: &AtomicU64, mine: u64) -> bool {
     owner.load(Ordering::Relaxed) == FREE
         && owner
@@ -107,19 +107,20 @@ fn free(owner: &AtomicU64) {
     owner.store(FREE, Ordering::SeqCst);
 }
 
-/// Clears and frees a slot whose owner closes, or is dead.
+/// Clears and frees a slot whose owner closes or is dead.
 pub(crate) fn clean(slot: &AtomicU64, owner: &AtomicU64) {
     leave(slot);
     free(owner);
 }
 
-/// One of those who share a slot goes; true for the last one. Who is alone stays alone: only a user makes another one.
+/// Removes one user of a shared slot; true for the last one. A single user stays single, since only a user adds
+/// another.
 #[inline]
 pub(crate) fn is_last(users: &AtomicU64) -> bool {
     users.load(Ordering::Acquire) == 1 || users.fetch_sub(1, Ordering::AcqRel) == 1
 }
 
-/// Gives back a slot that nobody of its owner uses any more: to the idle slots of the owner, as this bit, or to everybody.
+/// Returns a slot without users: to the owner's idle slots, as this bit, or to all handles.
 #[inline]
 pub(crate) fn give_back(slot: &AtomicU64, owner: &AtomicU64, idle: Option<(&AtomicU64, u32)>) {
     leave(slot);
@@ -129,7 +130,7 @@ pub(crate) fn give_back(slot: &AtomicU64, owner: &AtomicU64, idle: Option<(&Atom
     }
 }
 
-/// Takes one of the idle slots that these bits stand for: the lowest.
+/// Takes the lowest idle slot in these bits.
 #[inline]
 pub(crate) fn take_idle(idle: &AtomicU64) -> Option<u32> {
     let mut bits = idle.load(Ordering::Relaxed);
@@ -143,7 +144,7 @@ pub(crate) fn take_idle(idle: &AtomicU64) -> Option<u32> {
     None
 }
 
-/// Gives an idle slot back.
+/// Returns an idle slot.
 #[inline]
 fn give_idle(idle: &AtomicU64, bit: u32) {
     idle.fetch_or(1 << bit, Ordering::Release);

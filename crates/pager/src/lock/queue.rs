@@ -1,29 +1,31 @@
-//! The writers' queue across handles: first come, first served, without anybody's help when one dies.
+//! The queue of writers across handles: first come, first served, robust against the death of any writer.
 //!
-//! Whoever wants to write takes a number at the door, locks the byte of that number, and leaves the door.
-//! It is its turn when no byte of a lower number is locked any more: each of those has finished or died.
+//! A writer draws a ticket under the *door* lock, locks the byte of that ticket, and releases the door. It holds the
+//! writer lock when no byte of a lower ticket is locked any more: the earlier writers have finished or died.
 //!
-//! Who finds nobody in the queue needs no number: it enters itself in the *throne*, a word of the area, and then looks
-//! whether one waits after all (`waiting`, and only if that says so, the bytes). No call of the system at all.
+//! If the queue is empty, a writer needs no ticket: it enters itself in the *throne*, a word of the area, and then
+//! checks that no other handle waits (`waiting`, and only if that is nonzero, the bytes). This path takes no system
+//! call.
 //!
 //! ```text
-//! without a number                         with one
-//! throne: 0 becomes me                     waiting += 1, lock the byte of the number
-//! nobody waits: the turn                   no lower byte locked, the throne empty: the turn
-//! else leave it and draw a number
+//! without a ticket                         with a ticket
+//! throne: 0 becomes own word               waiting += 1, lock the byte of the ticket
+//! no waiter: lock acquired                 no lower byte locked, throne empty: lock acquired
+//! else leave it and draw a ticket
 //! ```
-//! Each enters its own first and looks for the other's then, all of it sequentially consistent: both cannot miss each other.
-//! A word does not end with its process. But whoever it names is alive exactly while the byte of that handle is locked, so
-//! whoever finds the throne taken looks at that byte, and takes it from the dead.
+//! Each side first stores its own word and then loads the other's, sequentially consistent, so that at least one sees
+//! the other. A word does not disappear with its process. But the handle it names is alive exactly while the byte of
+//! that handle is locked, so a writer that finds the throne taken checks that byte, and takes the throne from a dead
+//! handle.
 //!
 //! Invariants
-//! 1. Numbers are taken and their bytes locked under the door's lock, so nobody sees a number without its
-//!    byte, unless its owner is dead.
-//! 2. A handle has one number at a time, or the throne; its threads queue in `writer_lock`.
-//! 3. Only its holder empties the throne, or whoever has found the holder dead, by exchanging that holder's word. No two
-//!    handles ever have the same word, so nobody is taken for the dead one.
-//! 4. `waiting` counts at least every locked number. It is raised before the byte is locked and lowered before it is
-//!    unlocked; what the dead leave in it is taken back under the door's lock, when no number is locked.
+//! 1. Tickets are drawn and their bytes locked under the door lock, so a drawn ticket is visible without its byte only
+//!    if its owner is dead.
+//! 2. A handle has at most one ticket, or the throne; its threads queue in `writer_lock`.
+//! 3. Only its holder empties the throne, or a handle that found the holder dead, by exchanging the holder's word.
+//!    Owner words are unique, so a live holder is never mistaken for the dead one.
+//! 4. `waiting` is at least the number of locked tickets. It is raised before the byte is locked and lowered before it
+//!    is unlocked; counts left by dead handles are removed under the door lock when no ticket is locked.
 
 use super::bytes::{DOOR, TICKETS, TICKETS_LEN};
 use super::handle::Lock;
@@ -35,18 +37,18 @@ use crate::system::clock::now_ns;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A dead writer is noticed within this time; one that finishes rings the bell.
+/// Maximum time until a dead writer is noticed; a finishing writer rings the bell.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Who may give up looks so often whether to.
+/// Polling interval of a wait that may be cancelled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// For how long somebody waits in line.
+/// Limits of a wait in the queue.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Patience<'a> {
-    /// No longer than until then.
+    /// End of the wait.
     pub(crate) until: Option<Instant>,
-    /// And while this says so, which is asked every few milliseconds.
+    /// The wait goes on while this returns true; called every few milliseconds.
     pub(crate) goes_on: Option<&'a dyn Fn() -> bool>,
 }
 
@@ -56,7 +58,7 @@ impl Patience<'_> {
             || self.goes_on.is_some_and(|goes_on| !goes_on())
     }
 
-    /// How long one may sleep before one asks again; `None`: until woken.
+    /// Maximum sleep until the next check; `None`: until woken.
     pub(crate) fn nap(&self) -> Option<Duration> {
         let left = |until: Instant| until.saturating_duration_since(Instant::now());
         let look = self.goes_on.map(|_| LOOK);
@@ -65,11 +67,11 @@ impl Patience<'_> {
     }
 }
 
-/// A place in the queue, or the turn itself. It must be given back with [`Lock::give_ticket`].
+/// A place in the queue, or the writer lock itself. It must be returned with [`Lock::give_ticket`].
 #[derive(Debug)]
 pub(crate) enum Ticket {
     Throne,
-    /// The byte of a number.
+    /// The byte of a ticket.
     Number(u64),
 }
 
@@ -108,7 +110,7 @@ impl Lock {
         self.locks.unlock(DOOR, 1).map_err(|e| self.failed(e))
     }
 
-    /// Takes a number: its byte.
+    /// Draws a ticket and returns its byte.
     fn draw(&self) -> Result<u64> {
         let waiting = self.area.waiting();
         let taken = self.locks.taken(TICKETS, TICKETS_LEN);
@@ -126,14 +128,14 @@ impl Lock {
         }
     }
 
-    /// Whether another handle waits for the turn that this one has. One load where nobody does.
+    /// Whether another handle waits for the writer lock held by this one. One load if none does.
     pub(crate) fn others_wait(&self) -> bool {
         let waits = self.area.waiting().load(Ordering::SeqCst) > 0;
-        // Who asked may be dead or have given up.
+        // The waiter may have died or given up.
         waits && self.locks.taken(TICKETS, TICKETS_LEN).unwrap_or(false)
     }
 
-    /// The turn without a number, if nobody has one or waits with one.
+    /// Acquires the writer lock without a ticket, if no handle has it or waits with a ticket.
     fn take_throne(&self) -> Option<Ticket> {
         if !self.locks.alive() {
             return None;
@@ -156,37 +158,37 @@ impl Lock {
         Some(Ticket::Throne)
     }
 
-    /// Whether another handle that is alive has this word. (A handle asks only while it has no turn itself.)
+    /// Whether this word belongs to another, live handle. (A handle asks only while it does not hold the writer lock.)
     fn sits(&self, holder: u64) -> bool {
         holder != self.owner_word() && self.owner_alive(holder)
     }
 
-    /// Whether somebody writes without a number. The dead are put out.
+    /// Whether a handle writes without a ticket. Removes a dead one.
     fn throne_taken(&self) -> bool {
         let throne = self.area.throne();
         let holder = throne.load(Ordering::SeqCst);
         if holder == 0 {
             return false;
         }
-        // One that came in between may be alive.
+        // A handle that entered in between may be alive.
         self.sits(holder)
             || throne
                 .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::SeqCst)
                 .is_err()
     }
 
-    /// Leaves the throne, if this handle has it.
+    /// Empties the throne if this handle holds it.
     pub(super) fn leave_throne(&self) {
         let (throne, mine) = (self.area.throne(), self.owner_word());
         let _ = throne.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// The turn, if nobody writes or waits for it.
+    /// Acquires the writer lock if no handle holds it or waits for it.
     pub(crate) fn try_ticket(&self) -> Option<Ticket> {
         self.take_throne()
     }
 
-    /// Waits for the turn. `None`: it did not come in time. `waiting` is called now and then meanwhile.
+    /// Waits for the writer lock. `None`: timed out. Calls `waiting` from time to time during the wait.
     pub(crate) fn wait_ticket(
         &self,
         patience: &Patience<'_>,
@@ -231,7 +233,7 @@ impl Lock {
                 tv_sec: 0,
                 tv_nsec: i64::from(patience.subsec_nanos()),
             };
-            // A wrong wake-up or a signal only means to look again.
+            // A spurious wake-up or a signal only causes another check.
             let _ = futex::wait(
                 self.area.bell(),
                 futex::Flags::empty(),
@@ -248,13 +250,13 @@ impl Lock {
         writer(1).store(self.owner_word(), Ordering::Release);
     }
 
-    /// This handle no longer writes, if it was the one.
+    /// Removes this handle as the current writer, if it is.
     pub(super) fn forget_writer(&self) {
         let writer = self.area.writer(1);
         let _ = writer.compare_exchange(self.owner_word(), 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Gives a place or the turn back and rings for who waits.
+    /// Returns a place or the writer lock, and rings the bell if another handle waits.
     pub(crate) fn give_ticket(&self, ticket: Ticket) {
         if !self.is_here() {
             return;
@@ -265,7 +267,7 @@ impl Lock {
             Ticket::Throne => self.leave_throne(),
             Ticket::Number(byte) => {
                 waiting.fetch_sub(1, Ordering::SeqCst);
-                // It cannot fail for a lock that is held; if it does, the lock ends with the handle.
+                // Cannot fail for a lock that is held; otherwise the lock ends with the handle.
                 let _ = self.locks.unlock(byte, 1);
             }
         }
@@ -280,19 +282,19 @@ impl Lock {
         }
     }
 
-    /// True when this handle was the last one to write: what it knows of the free space still holds. From
-    /// now on it is. Only for who has the turn.
+    /// True if this handle was the last writer, so its view of the free space is still valid. Makes it the last writer.
+    /// Caller must hold the writer lock.
     pub(crate) fn was_last_writer(&self) -> bool {
         let last = self.area.writer(0);
         last.swap(self.generation, Ordering::AcqRel) == self.generation
     }
 
-    /// Nobody has written since this handle did.
+    /// Whether no other handle has written since this one did.
     pub(crate) fn is_last_writer(&self) -> bool {
         self.area.writer(0).load(Ordering::Acquire) == self.generation
     }
 
-    /// Who is writing now, if it is alive.
+    /// The current writer, if it is alive.
     pub(crate) fn writer_now(&self) -> Option<WriterSeen> {
         let writer = |field| self.area.writer(field).load(Ordering::Acquire);
         let owner = writer(1);

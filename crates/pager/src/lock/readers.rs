@@ -1,54 +1,54 @@
-//! Who reads and who writes, as programs see it.
+//! Public descriptions of readers and of the writer.
 
 use std::time::Duration;
 use tidalite_base::TxnId;
 
-/// What kind of reader it is.
+/// Kind of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderKind {
-    /// It lends pages and keeps them for as long as it lives.
+    /// Lends pages and retains them for its lifetime.
     Read,
-    /// It copies pages and may lose its snapshot.
+    /// Copies pages and may be evicted.
     Evictable,
-    /// It reads nothing now and may lose its snapshot.
+    /// Idle, and may be evicted.
     Parked,
 }
 
-/// A snapshot that somebody holds, in whatever process.
+/// A snapshot held in any process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reader {
-    /// Which slot of the reader table it has.
+    /// Its slot in the reader table.
     pub slot: usize,
-    /// What kind of reader it is.
+    /// Its kind.
     pub kind: ReaderKind,
-    /// Its process, as numbered where it runs (another PID namespace has other numbers).
+    /// Its process, by its number in its own PID namespace.
     pub process: u32,
-    /// Its thread, when it began.
+    /// The thread that began it.
     pub thread: u32,
-    /// Whether it belongs to the handle that was asked.
+    /// Whether it belongs to the queried handle.
     pub own: bool,
     /// The commit that it sees.
     pub txn: TxnId,
-    /// How many transactions that is behind the newest one.
+    /// Number of transactions between its commit and the newest one.
     pub lag_txns: u64,
-    /// For how long it has been there, to a few milliseconds.
+    /// Its age, to a few milliseconds.
     pub age: Duration,
-    /// Bytes of the file that could be used again without it, as of the newest write transaction. What several
-    /// readers hold is counted with one of them.
+    /// Bytes of the file that could be reused without it, as of the newest write transaction. Bytes that several
+    /// readers retain are counted for one of them.
     pub held_bytes: u64,
-    /// Bytes that all commits since it began have freed: it holds no more than that.
+    /// Bytes freed by all commits since it began: an upper bound of the bytes it retains.
     pub freed_bytes: u64,
 }
 
-/// Who has the write transaction, as far as is known.
+/// The holder of the writer lock, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterSeen {
-    /// Its process, as numbered where it runs.
+    /// Its process, by its number in its own PID namespace.
     pub process: u32,
     /// Its thread.
     pub thread: u32,
-    /// For how long it has had it, to a few milliseconds.
+    /// The time for which it has held the lock, to a few milliseconds.
     pub since: Duration,
 }

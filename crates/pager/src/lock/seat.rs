@@ -1,4 +1,4 @@
-//! Coming to a lock area: the setup lock, who else is there, and becoming a handle.
+//! Access to a lock area before opening: the setup lock, detection of other handles, registration as a handle.
 
 use super::area::{Area, Identity, MemoryWords};
 use super::bytes::{ByteLocks, HANDLES, LockBoard, MemoryLocks, PRESENCE, SETUP};
@@ -16,11 +16,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Opening gives up when another process has been at it for this long.
+/// Opening gives up if another process holds the setup lock for this long.
 const SETUP_WAIT: Duration = Duration::from_secs(10);
 
-/// A lock area in the memory of this process: for storages that are no file. Clones share it, so that several
-/// handles may be opened on one storage, as several processes would on a file.
+/// A lock area in the memory of this process, for storages that are not files. Clones share it, so that several handles
+/// can be opened on one storage, as several processes would on a file.
 #[derive(Clone, Debug)]
 pub struct LockMemory {
     words: Arc<MemoryWords>,
@@ -34,7 +34,7 @@ impl Default for LockMemory {
 }
 
 impl LockMemory {
-    /// An empty one.
+    /// An empty lock area.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -43,8 +43,8 @@ impl LockMemory {
         }
     }
 
-    /// What outlives the handles: the words and the weak records as they are now. A killed process leaves them, a
-    /// power cut does not.
+    /// The part that outlives the handles: the current words and weak records. It survives the kill of a process, but
+    /// not a power cut.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
         let words = self.words.words[..RECORDS_BYTES / 8].iter();
@@ -53,10 +53,10 @@ impl LockMemory {
             .collect()
     }
 
-    /// An area with this content, and nobody alive. Bytes that are not given are zeros.
+    /// A lock area with this content and no live handle. Missing bytes are zeros.
     ///
     /// # Panics
-    /// When there are more than an image has.
+    /// If `image` is longer than an image can be.
     #[must_use]
     pub fn from_image(image: &[u8]) -> Self {
         let new = Self::new();
@@ -70,8 +70,8 @@ impl LockMemory {
         new
     }
 
-    /// All who have it open are dead from now on, as if their processes had been killed: what they left in
-    /// the area stays, their locks are gone.
+    /// Declares all handles dead, as if their processes had been killed: their words in the area stay, their locks are
+    /// removed.
     pub fn kill_all(&self) {
         self.board.kill_all();
     }
@@ -85,7 +85,7 @@ impl LockMemory {
     }
 }
 
-/// A lock area and an owner of locks, before it has become a handle.
+/// A lock area and a lock owner, before registration as a handle.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(super) area: Area,
@@ -93,7 +93,7 @@ pub(crate) struct Seat {
     pub(super) path: PathBuf,
 }
 
-/// The setup lock. It must be given back with [`Lock::opened`]; or it dies with its owner.
+/// Acquires the setup lock. It must be released with [`Lock::opened`], or it dies with its owner.
 pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
     let begun = Instant::now();
     let mut pause = Duration::from_micros(20);
@@ -113,8 +113,9 @@ pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
     }
 }
 
-/// What is wrong when a lock file serves another file than the one at this path, which may be missing, and somebody has that open. Where the
-/// lock file has the name of the data file, or the other file is the same database (`is_copy`), it was at this path before. Under the setup lock.
+/// The error if a lock file serves another file than the one at this path, which may be missing, and that other file is
+/// open. If the lock file has the name of the data file, or the other file is the same database (`is_copy`), that file
+/// was at this path before. Caller must hold the setup lock.
 fn in_use(seat: &Seat, named: &Path, is_copy: bool) -> Error {
     let handle = (0..HANDLES_MAX).find(|&index| {
         let opened = seat.area.handle(index)[0].load(Ordering::SeqCst) != 0;
@@ -138,12 +139,12 @@ fn in_use(seat: &Seat, named: &Path, is_copy: bool) -> Error {
 }
 
 impl Seat {
-    /// Waits for the setup lock: until [`Lock::opened`] nobody else opens, closes or cleans up.
+    /// Acquires the setup lock: until [`Lock::opened`] no other handle opens, closes or cleans up.
     pub(crate) fn begin(&self) -> Result<()> {
         wait_for_setup(&self.locks, &self.path)
     }
 
-    /// Whether nobody has the database open, under the setup lock.
+    /// Whether no other handle has the database open. Caller must hold the setup lock.
     pub(crate) fn is_alone(&self) -> Result<bool> {
         let taken = self.locks.taken(PRESENCE, 1);
         taken
@@ -151,7 +152,8 @@ impl Seat {
             .map_err(|source| Error::of_open(&self.path, source))
     }
 
-    /// Fails when somebody has a file open that this lock file serves, while there is none at this path. Under the setup lock.
+    /// Fails if a file served by this lock file is open while the file at this path is missing. Caller must hold the
+    /// setup lock.
     pub(crate) fn expect_unused(&self, named: &Path) -> Result<()> {
         if self.is_alone()? {
             return Ok(());
@@ -159,8 +161,9 @@ impl Seat {
         Err(in_use(self, named, false))
     }
 
-    /// Becomes a handle, under the setup lock. Returns whether nobody else was alive; then the area was made
-    /// anew, but for weak records of the same file (the inode, not a copy of it) since the same start of the system.
+    /// Registers as a handle. Caller must hold the setup lock. Returns whether no other handle was alive; the area was
+    /// then reset, except for weak records of the same file (the inode, not a copy of it) and the same start of the
+    /// system.
     pub(crate) fn attach(
         self,
         identity: &Identity,
@@ -182,8 +185,8 @@ impl Seat {
         }
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
-            // After a failed sync the pages of weak commits may be gone. Where the system does not say which start it is, they may be of
-            // another one.
+            // After a failed sync the pages of weak commits may be lost. If the system does not identify its start, the
+            // records may be from another one.
             let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
             area.reset(identity, known && sound && area.identity() == *identity);
         } else if !area.is_ours() || area.version() != VERSION || area.identity() != *identity {

@@ -1,12 +1,13 @@
-//! Reader slots: one cache line a snapshot.
+//! Reader slots: one cache line per snapshot.
 //!
 //! Invariants
-//! 1. A slot belongs to the handle that its owner word names. A free slot (owner 0) is idle.
-//! 2. Slots are claimed with a compare-and-swap; they become free by their owner, or under the setup lock
-//!    by somebody who found the owner dead. So an owner word of a dead handle changes only there.
-//! 3. A handle keeps some of its idle slots (`idle`, one bit each) to take the next one without a search: a few of each group, and only low
-//!    ones. Were it any, sixteen handles could keep all there are from the others, without a snapshot.
-//! 4. Snapshots that were cloned share a slot; `users` counts them. It belongs to this handle alone.
+//! 1. A slot belongs to the handle named by its owner word. A free slot (owner 0) is idle.
+//! 2. Slots are claimed with a compare-and-swap and freed by their owner, or under the setup lock by a handle that
+//!    found the owner dead. So the owner word of a dead handle changes only there.
+//! 3. A handle keeps some of its idle slots (`idle`, one bit each) so that it takes the next one without a search: a
+//!    few of each group, and only low ones. Without this limit sixteen handles could withhold all slots from the others
+//!    without holding a snapshot.
+//! 4. Cloned snapshots share a slot; `users` counts them. The count is private to this handle.
 
 use super::handle::Lock;
 use super::idle_slots::GROUPS;
@@ -17,9 +18,9 @@ use crate::system::clock::now_ns;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Idle slots of a group that a handle keeps for itself; a few more where threads give theirs back at once.
+/// Idle slots of a group that a handle keeps; slightly more if threads return slots at once.
 const KEPT_MAX: u32 = 4;
-/// Idle slots from here on are free for every handle.
+/// Idle slots from this number on are free for every handle.
 const KEPT_END: usize = READERS_MAX / 4;
 
 const STATE: usize = 0;
@@ -29,7 +30,7 @@ const SINCE: usize = 3;
 const FREED_BEFORE: usize = 4;
 const HELD: usize = 5;
 
-/// A snapshot that somebody holds, as the reader table shows it.
+/// A snapshot as recorded in the reader table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) slot: usize,
@@ -74,7 +75,7 @@ pub(super) fn thread_id() -> u64 {
 }
 
 impl Lock {
-    /// What names this handle in slots.
+    /// The owner word of this handle in slots.
     pub(super) fn owner_word(&self) -> u64 {
         self.generation << 16 | (self.handle as u64 + 1)
     }
@@ -83,10 +84,10 @@ impl Lock {
         owner & 0xffff != 0 && self.is_alive((owner & 0xffff) as usize - 1, owner >> 16)
     }
 
-    /// An idle slot of this handle, with one user.
+    /// Takes an idle slot of this handle, or claims a free one, with one user.
     ///
     /// # Errors
-    /// `Limit` when all slots are taken by the living.
+    /// `Limit` if live handles have all slots.
     #[inline]
     pub(crate) fn take_slot(&self) -> Result<usize> {
         let start = group();
@@ -115,7 +116,7 @@ impl Lock {
     fn claim_slot(&self, start: usize) -> Result<usize> {
         let mine = self.owner_word();
         for attempt in 0..2 {
-            // Low numbers first, so that scans stay short; of these, first one of the thread's own group.
+            // Low numbers first, to keep scans short; among these the slot of the thread's own group first.
             for row in 0..READERS_MAX / GROUPS {
                 for i in 0..GROUPS {
                     let slot = row * GROUPS + (start + i) % GROUPS;
@@ -138,7 +139,7 @@ impl Lock {
         })
     }
 
-    /// The word of a slot that holds its state.
+    /// The state word of a slot.
     #[inline]
     pub(crate) fn state(&self, slot: usize) -> &AtomicU64 {
         &self.area.slot(slot)[STATE]
@@ -148,7 +149,7 @@ impl Lock {
         self.slots.users[slot].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One user less; the last one gives the slot back. Not in a forked child: it is the parent's.
+    /// Removes one user; the last one returns the slot. A forked child leaves it to the parent.
     #[inline]
     pub(crate) fn leave_slot(&self, slot: usize) {
         if !protocol::is_last(&self.slots.users[slot]) || !self.is_here() {
@@ -165,7 +166,7 @@ impl Lock {
         (self.area.slots_used().load(Ordering::SeqCst) as usize).min(READERS_MAX)
     }
 
-    /// Calls `f` for every snapshot that a living handle holds. Slots of the dead are cleaned on the way.
+    /// Calls `f` for every snapshot of a live handle, and cleans slots of dead handles.
     pub(crate) fn for_each_reader(&self, mut f: impl FnMut(&Seen)) {
         let mut known: Vec<(u64, bool)> = Vec::new();
         let mut dead = false;
@@ -206,31 +207,32 @@ impl Lock {
         }
     }
 
-    /// Takes the snapshot of an evictable or parked reader away. False: it is neither, or not there any more.
+    /// Evicts an evictable or parked reader. False: it is neither, or has ended.
     pub(crate) fn oust(&self, reader: &Seen) -> bool {
         protocol::oust(&self.area.slot(reader.slot)[STATE], reader.word)
     }
 
-    /// Whether the slot still holds what its owner entered.
+    /// Whether the slot still holds the state that its owner entered.
     #[inline]
     pub(crate) fn still(&self, slot: usize, word: u64) -> bool {
         protocol::still(&self.area.slot(slot)[STATE], word)
     }
 
-    /// Changes the state of a slot of this handle that has one user. False: it was ousted, or has more users, or is the parent's.
+    /// Changes the state of a slot of this handle with one user. False: it was evicted, has more users, or belongs to
+    /// the parent process.
     pub(crate) fn exchange(&self, slot: usize, from: u64, to: u64) -> bool {
         self.is_here()
             && self.slots.users[slot].load(Ordering::Acquire) == 1
             && protocol::exchange(&self.area.slot(slot)[STATE], from, to)
     }
 
-    /// Whether any slot holds something; its owner may be dead.
+    /// Whether any slot holds a state; its owner may be dead.
     pub(crate) fn has_readers(&self) -> bool {
         let mut slots = 0..self.slots_used();
         slots.any(|slot| protocol::held(protocol::look(&self.area.slot(slot)[STATE])).is_some())
     }
 
-    /// Notes how many pages each reader holds. Only for who has the turn.
+    /// Records the number of pages that each reader retains. Caller must hold the writer lock.
     pub(crate) fn note_held(&self, pages_of: impl Fn(u64) -> u64) {
         for slot in 0..self.slots_used() {
             let line = self.area.slot(slot);
@@ -243,7 +245,7 @@ impl Lock {
         }
     }
 
-    /// Frees the slots whose owners are dead. Only under the setup lock.
+    /// Frees the slots of dead owners. Caller must hold the setup lock.
     pub(super) fn clean_slots(&self) {
         let mut known: Vec<(u64, bool)> = Vec::new();
         for slot in 0..self.slots_used() {
@@ -266,7 +268,7 @@ impl Lock {
         }
     }
 
-    /// Gives back all slots of this handle, when it closes.
+    /// Frees all slots of this handle when it closes.
     pub(super) fn release_slots(&self) {
         let mine = self.owner_word();
         for slot in 0..self.slots_used() {

@@ -1,3 +1,3 @@
-//! The atomics that [`super::protocol`] is written with; a model checker puts its own here.
+//! The atomics used by [`super::protocol`]; a model checker replaces this file by its own.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};

@@ -1,23 +1,25 @@
-//! The queue of writers, not tied to a thread. Threads of one handle queue here; the one that has the turn of the handle queues with the
-//! other handles (`lock::queue`).
+//! The writer lock, not tied to a thread. Threads of one handle queue here; the holder of the handle's own (local) lock
+//! queues with the other handles for the shared lock (`lock::queue`).
 //!
-//! Whoever ends wakes the first in line and nobody else: of sixteen that wait, fifteen would look and sleep again, at every commit. The turn is
-//! not its own thereby: a thread that is awake takes it meanwhile, and the woken one sleeps on. Were it given to the sleeper each
-//! commit would wait until that one runs, and nobody would ever find the turn free again (a lock convoy: M. Blasgen, J. Gray,
-//! M. Mitoma, T. Price, "The convoy phenomenon", 1979). Who has waited for long is not passed by any more: the turn is handed to it.
+//! When a writer releases the lock it wakes only the head of the queue; waking all sixteen would send fifteen back to
+//! sleep on every commit. The head does not own the lock yet: a running thread may take it first, and the head goes
+//! back to sleep. If the lock were handed to the sleeper, each commit would wait until that thread runs, and the lock
+//! would never be found free again (a lock convoy: M. Blasgen, J. Gray, M. Mitoma, T. Price, "The convoy phenomenon",
+//! 1979). A thread that has waited long is not overtaken any more: the lock is handed to it.
 //!
 //! Invariants
-//! 1. `busy` while somebody of this handle holds the turn or waits for it among the handles.
-//! 2. While not `busy`, the first in line has been woken since it began to sleep last, or is awake.
-//! 3. While the turn is `handed` to one who waits, nobody else takes it. It is handed when it becomes free and the first in line has waited for
-//!    `PASSED_BY_MAX`; so whoever is the first gets it after that time and one transaction more.
-//! 4. `kept` is the turn among the handles, held over while `keep`: commits that are not published yet must
-//!    not be built over by others. Whether it is held over is decided under the lock, when the one here ends: whoever ends `keep` gives it on after that,
-//!    or is seen by the one who ends.
-//! 5. While a turn `leads`, it is one among the handles, and what its handle knows of the file is the newest: whoever wants a flush may begin one beside it
-//!    (`keep_beside`).
-//! 6. One in line who waits for a flush rather than for the turn (`listens`) is woken by everything that may be enough for that: a turn that leads, a
-//!    commit with a record, the end of a flush. What these change is stored before `listeners` is read, and counted there before it is looked at.
+//! 1. `busy` is set while a thread of this handle holds the local lock or waits for the shared lock.
+//! 2. While not `busy`, the head of the queue is awake, or has been woken since it last went to sleep.
+//! 3. While the lock is `handed` to a waiter, no other thread takes it. It is handed over when it is released and the
+//!    head has waited for `PASSED_BY_MAX`, so the head gets it after that time and at most one more transaction.
+//! 4. `kept` is the shared lock, retained while `keep` is set: no other handle may write before the commits here are
+//!    published. Whether to retain it is decided under the mutex when the local lock is released: code that clears
+//!    `keep` releases the shared lock afterwards, or the releasing thread sees the cleared flag.
+//! 5. While a lock `leads`, it includes the shared lock, and the handle knows the newest state of the file: a thread
+//!    that wants a flush may then begin one in the background (`keep_beside`).
+//! 6. A waiter that wants a flush rather than the lock (`listens`) is woken by every event that may satisfy it: a
+//!    leading lock, a commit with a record, the end of a flush. The changed state is stored before `listeners` is read,
+//!    and the waiter counts itself there before it reads that state.
 
 use super::handle::Lock;
 use super::{Patience, Ticket};
@@ -28,7 +30,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Others take the turn before the first in line for so long at most: many commits with one barrier, and less than a person notices.
+/// Maximum time for which others overtake the head of the queue: enough for many commits with one barrier, and too
+/// short for a person to notice.
 const PASSED_BY_MAX: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
@@ -48,28 +51,28 @@ struct Waiter {
     listens: bool,
 }
 
-/// How a wait for the turn ended.
+/// Result of waiting for the local lock.
 enum Here {
-    /// With the turn in this handle, and with what was kept of that among the handles.
+    /// Local lock acquired, with the shared lock if it was kept.
     Turn(Option<Ticket>),
     Late,
     Enough,
 }
 
-/// The same, among the handles.
+/// Result of waiting for the shared lock.
 #[derive(Debug)]
 pub(crate) enum Came {
     Turn(Turn),
     Late,
-    /// It is not needed any more.
+    /// The lock is not needed any more.
     Enough,
 }
 
-/// Whether somebody who wants a flush needs the turn no more; told whether a turn of this handle leads.
+/// Whether a waiter for a flush does not need the lock any more. The argument says whether a lock of this handle leads.
 pub(crate) type Enough<'a> = &'a dyn Fn(bool) -> bool;
 
 impl Queue {
-    /// Takes the turn when it is free for this one in line; `None`: for one that does not wait.
+    /// Takes the local lock if it is free for this waiter; `None`: for a thread that does not wait.
     fn take(&mut self, number: Option<u64>) -> bool {
         let taken = !self.busy && (self.handed.is_none() || self.handed == number);
         if taken {
@@ -79,14 +82,14 @@ impl Queue {
         taken
     }
 
-    /// Not in line any more.
+    /// Removes a waiter from the queue.
     fn leave(&mut self, number: Option<u64>) {
         let Some(number) = number else { return };
         self.waiting.retain(|waiter| waiter.number != number);
         self.handed.take_if(|handed| *handed == number);
     }
 
-    /// Whom to wake when the turn is free. It is handed to one that has waited for long.
+    /// The thread to wake when the lock is free. Hands the lock over if that thread has waited long.
     fn first(&mut self) -> Option<Thread> {
         let first = self.waiting.front().filter(|_| !self.busy)?;
         if first.since.elapsed() >= PASSED_BY_MAX {
@@ -107,13 +110,13 @@ pub(crate) struct Turns {
     lock: Arc<Lock>,
     queue: Mutex<Queue>,
     keep: AtomicBool,
-    /// Begins whenever its turn says so, and ends under the lock.
+    /// Set by the holder of the lock at any time, cleared under the mutex.
     leads: AtomicBool,
-    /// Of those who wait, so many listen.
+    /// Number of waiters that listen.
     listeners: AtomicUsize,
 }
 
-/// The right to write; given on when dropped, from whatever thread.
+/// The right to write, released when dropped, on any thread.
 #[derive(Debug)]
 pub(crate) struct Turn {
     turns: Arc<Turns>,
@@ -135,7 +138,7 @@ impl Turns {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn in this handle, unless something else is enough before.
+    /// Waits for the local lock, unless `enough` is satisfied before.
     fn wait_here(&self, patience: &Patience<'_>, enough: Option<Enough<'_>>) -> Here {
         let mut queue = self.queue();
         if queue.take(None) {
@@ -174,7 +177,7 @@ impl Turns {
         came
     }
 
-    /// Something has changed that may be enough for who listens.
+    /// Wakes the listening waiters after a change that may satisfy them.
     #[inline]
     pub(crate) fn tell(&self) {
         if self.listeners.load(Ordering::SeqCst) > 0 {
@@ -197,7 +200,7 @@ impl Turns {
         wake(first);
     }
 
-    /// The turn among all handles; `None` when it does not come in time. `waiting` is called now and then.
+    /// Waits for the shared lock; `None`: timed out. Calls `waiting` from time to time.
     pub(crate) fn wait(
         self: &Arc<Self>,
         patience: &Patience<'_>,
@@ -209,7 +212,7 @@ impl Turns {
         }
     }
 
-    /// The same, unless something else is enough while others of this handle have the turn.
+    /// Like `wait`, unless `enough` is satisfied while other threads of this handle hold the lock.
     pub(crate) fn wait_unless(
         self: &Arc<Self>,
         patience: &Patience<'_>,
@@ -226,7 +229,7 @@ impl Turns {
         Ok(turn.map_or(Came::Late, Came::Turn))
     }
 
-    /// The turn, if it is free.
+    /// Acquires the lock if it is free.
     pub(crate) fn try_take(self: &Arc<Self>) -> Result<Option<Turn>> {
         let mut queue = self.queue();
         if !queue.take(None) {
@@ -254,9 +257,9 @@ impl Turns {
         }
     }
 
-    /// The turn in this handle alone: for one that only reads.
+    /// Waits for the local lock only, for a handle that only reads.
     pub(crate) fn wait_as_reader(self: &Arc<Self>) -> Turn {
-        // Without an end to wait for, it comes.
+        // A wait without a limit always ends with the lock.
         let ticket = match self.wait_here(&Patience::default(), None) {
             Here::Turn(ticket) => ticket,
             Here::Late | Here::Enough => None,
@@ -267,12 +270,12 @@ impl Turns {
         }
     }
 
-    /// True while the turn among the handles stays here.
+    /// True while this handle retains the shared lock.
     pub(crate) fn keeps(&self) -> bool {
         self.keep.load(Ordering::Acquire)
     }
 
-    /// Gives the turn among the handles on, if it was kept and nobody here uses it.
+    /// Releases the shared lock if it was kept and is unused here.
     pub(crate) fn give_kept(&self) {
         let mut queue = self.queue();
         if !queue.busy
@@ -282,7 +285,8 @@ impl Turns {
         }
     }
 
-    /// Keeps the turn among the handles for a flush beside the transaction that has it now; false where none does. Only under the lock of the pipeline.
+    /// Retains the shared lock for a background flush beside the transaction that holds it; false if there is none.
+    /// Caller must hold the pipeline lock.
     pub(crate) fn keep_beside(&self) -> bool {
         let _until_kept = self.queue();
         let leads = self.leads();
@@ -296,14 +300,14 @@ impl Turns {
         self.leads.load(Ordering::SeqCst)
     }
 
-    /// Whether the turn among the handles stays here when a transaction ends.
+    /// Whether the shared lock is retained when a transaction ends.
     pub(crate) fn set_keep(&self, keep: bool) {
         self.keep.store(keep, Ordering::Release);
     }
 }
 
 impl Turn {
-    /// The handle knows the newest commit, which is on the medium or has been made sure of.
+    /// Reports that the handle knows the newest commit, which is on the medium or was verified.
     pub(crate) fn lead(&self) {
         let leads = self.ticket.is_some();
         self.turns.leads.store(leads, Ordering::SeqCst);
@@ -323,7 +327,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// One in line as number 7, since so long.
+    /// A queue with waiter 7, waiting since `since`.
     fn with_one_waiting(since: Instant) -> Queue {
         let mut queue = Queue::default();
         assert!(queue.take(None), "nobody has it");
@@ -344,7 +348,7 @@ mod tests {
 
     #[test]
     fn who_is_awake_takes_a_free_turn() {
-        // Still to come, so that it has not waited for long however slow this is.
+        // In the future, so that the wait is never long, however slow the test is.
         let mut queue = with_one_waiting(Instant::now() + Duration::from_secs(3600));
         assert!(queue.first().is_some(), "the first in line is woken");
         assert!(queue.take(None), "and passed by");

@@ -1,4 +1,4 @@
-//! What happens to an open file that somebody may want to log.
+//! Events of an open file, for logging.
 
 use super::laggard::Laggard;
 use crate::error::lost_commits::LostCommits;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidalite_base::TxnId;
 use tidalite_base::limits::SECOND_FILE_AT;
 
-/// Something that happened to the file.
+/// An event of an open file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -16,90 +16,92 @@ pub enum Event {
     Opened {
         /// Its newest commit.
         txn: TxnId,
-        /// Its bytes.
+        /// Length of the file in bytes.
         bytes: u64,
-        /// Only for reading.
+        /// Opened for reading only.
         read_only: bool,
     },
-    /// A damaged block of the head was rewritten from its copy.
+    /// A damaged block of the file's head was rewritten from its copy.
     Healed {
-        /// Where it is.
+        /// Byte address of the block.
         at: u64,
     },
-    /// Commits were found in the log.
+    /// Commits were found in the redo log.
     Replayed {
-        /// How many.
+        /// Number of commits.
         commits: u64,
-        /// The newest of them.
+        /// The newest of these commits.
         txn: TxnId,
     },
-    /// Durable commits are missing: more of the file is damaged than its copies make up for.
+    /// Durable commits are missing: the damage exceeds the redundancy of the file.
     WentBack(LostCommits),
-    /// Commits of a process that is gone were found that are newer than the newest record, and go on: lazy ones, or some of the log.
+    /// Commits of a dead process that are newer than the newest record were found and kept: lazy commits, or commits of
+    /// the redo log.
     FoundUnrecorded {
-        /// The newest of them.
+        /// The newest of these commits.
         txn: TxnId,
-        /// The newest one that has a record.
+        /// The newest commit that has a record.
         recorded: TxnId,
     },
-    /// The lock file named a lazy commit of a process that is gone, and not all of its pages are in the file: the file was copied or replaced without its
-    /// lock file, or its disk lost what was not synced. The commit was dropped.
+    /// The lock file named a lazy commit of a dead process whose pages are not all in the file: the file was copied or
+    /// replaced without its lock file, or its disk lost unsynced data. The commit was dropped.
     DroppedUnrecorded {
         /// The newest commit that was dropped.
         txn: TxnId,
         /// The newest commit that is used instead.
         used: TxnId,
-        /// The first page or block that is not there.
+        /// The first missing page or block.
         reason: String,
     },
-    /// The file's end was cut off.
+    /// The end of the file was truncated.
     Cut {
-        /// Bytes before.
+        /// Length in bytes before.
         from: u64,
-        /// Bytes now.
+        /// Length in bytes after.
         to: u64,
     },
-    /// Free space was cut off the end of the second file.
+    /// Free space at the end of the second file was truncated.
     CutSecond {
-        /// Bytes before.
+        /// Length in bytes before.
         from: u64,
-        /// Bytes now.
+        /// Length in bytes after.
         to: u64,
     },
-    /// A reader holds much while the file has to grow, or the disk is full. Told whether or not somebody decides about it.
+    /// A reader retains much space while the file has to grow or the disk is full. Reported even if no callback decides
+    /// about it.
     Laggard(Laggard),
-    /// A reader's snapshot was taken away, because of its age, because the disk is full, or because somebody decided so.
+    /// A reader was evicted because of its age, because the disk is full, or by decision of a callback.
     Ousted {
-        /// Its process.
+        /// The reader's process.
         process: u32,
-        /// What it saw.
+        /// The commit that the reader saw.
         txn: TxnId,
     },
     /// A commit took longer than `Options::slow_commit` from its call to its return.
     SlowCommit {
-        /// Which one.
+        /// The commit.
         txn: TxnId,
-        /// How long it took.
+        /// Its duration.
         took: Duration,
     },
     /// The file grew.
     Grew {
-        /// Bytes before.
+        /// Length in bytes before.
         from: u64,
-        /// Bytes now.
+        /// Length in bytes after.
         to: u64,
     },
-    /// The wall clock is further ahead of the commits' clock than what has passed since the newest commit explains: what
-    /// is removed by its age goes by the commits' clock until somebody confirms the wall clock.
+    /// The wall clock is further ahead of the commit clock than the time since the newest commit explains. Retention by
+    /// age uses the commit clock until the wall clock is confirmed.
     ClockAhead {
         /// The wall clock, in nanoseconds since 1970.
         wall_ns: i64,
-        /// The commits' clock, in nanoseconds since 1970.
+        /// The commit clock, in nanoseconds since 1970.
         commits_ns: i64,
     },
-    /// A sync or the write of a commit record failed: nothing more is acknowledged until the file is reopened.
+    /// A sync or the write of a commit record failed: no further commit is acknowledged until the file is reopened.
     Poisoned {
-        /// What failed.
+        /// The first failure.
         first: String,
     },
 }
@@ -181,12 +183,12 @@ impl fmt::Display for Event {
     }
 }
 
-/// Who is told of events.
+/// Callback that receives events.
 #[derive(Clone)]
 pub struct Logger(Arc<dyn Fn(&Event) + Send + Sync>);
 
 impl Logger {
-    /// A logger that calls `f`, from whatever thread; it must not use the database.
+    /// A logger that calls `f`, on any thread. `f` must not use the database.
     pub fn new(f: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         Self(Arc::new(f))
     }

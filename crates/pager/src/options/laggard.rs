@@ -1,34 +1,34 @@
-//! What programs are asked and told about readers that hold much space, and about writers that wait.
+//! Callbacks about readers that retain much space and about writers that wait.
 
 use crate::lock::readers::{Reader, WriterSeen};
 use std::fmt;
 use std::sync::Arc;
 
-/// A reader that is in the writer's way.
+/// A reader that blocks the reuse of space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Laggard {
-    /// Who it is, and what it holds.
+    /// The reader and the space that it retains.
     pub reader: Reader,
-    /// How often the writer has asked within this need for space.
+    /// Number of earlier queries for this request of space.
     pub retries: u32,
-    /// The disk is full; otherwise the file would grow.
+    /// True if the disk is full, false if the file would have to grow.
     pub disk_full: bool,
 }
 
-/// What the writer does about a laggard.
+/// Decision of the callback about a laggard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaggardAction {
-    /// Looks again a few milliseconds later.
+    /// Check again a few milliseconds later.
     Wait,
-    /// Takes its snapshot away, if it is evictable or parked; otherwise that of the one of these that holds most; without any, as for
-    /// `GiveUp`.
+    /// Evict the reader if it is evictable or parked; otherwise evict the evictable or parked reader that retains most.
+    /// If there is none, act as `GiveUp`.
     Evict,
-    /// Lets the file grow; with a full disk, the transaction fails.
+    /// Let the file grow; if the disk is full, fail the transaction.
     GiveUp,
 }
 
-/// Is asked what to do about a laggard; see [`Options::on_laggard`](crate::Options::on_laggard).
+/// Callback that decides about a laggard; see [`Options::on_laggard`](crate::Options::on_laggard).
 #[derive(Clone)]
 pub struct OnLaggard(pub Arc<dyn Fn(&Laggard) -> LaggardAction + Send + Sync>);
 
@@ -38,7 +38,7 @@ impl fmt::Debug for OnLaggard {
     }
 }
 
-/// Is told, once a second, for whom a writer waits; see [`Options::on_wait`](crate::Options::on_wait).
+/// Callback that reports once a second which writer is waited for; see [`Options::on_wait`](crate::Options::on_wait).
 #[derive(Clone)]
 pub struct OnWait(pub Arc<dyn Fn(&WriterSeen) + Send + Sync>);
 

@@ -1,9 +1,10 @@
-//! A state that only the lock file names, as the layer above walks over it to verify it.
+//! A state that only the lock file names, as the layer above traverses it to verify it.
 //!
 //! Invariants
-//! 1. Nothing that is read here is trusted: each page, block and chunk is verified whatever `Options::verify` says, by `read_at`, never
-//!    through the map, and no mark of it is kept.
-//! 2. A hostile record ends: all reads together are bounded by a multiple of the lengths of the files, and each one by `READ_BYTES_MAX`.
+//! 1. No byte read here is trusted: each page, block and chunk is verified whatever `Options::verify` says, by
+//!    `read_at` instead of the map, and no page is marked as verified.
+//! 2. A hostile record cannot loop: all reads together are bounded by a multiple of the file lengths, and each read by
+//!    `READ_BYTES_MAX`.
 
 use crate::error::Result;
 use crate::format::header::verify_block;
@@ -17,21 +18,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::{Corrupt, TxnId};
 
-/// All reads together, as a multiple of the bytes of the files. Walking a sound state reads each byte a few times.
+/// Bound of all reads together, as a multiple of the file lengths. A traversal of a sound state reads each byte a few
+/// times.
 const READS_OF_A_BYTE_MAX: u64 = 16;
-/// One read: the longest is the padding of an extent, or a block.
+/// Bound of one read: the longest is the padding of an extent, or a block.
 const READ_BYTES_MAX: usize = 64 << 20;
 
-/// Walks over a state and verifies all of it that is younger than a transaction. Supplied by the layer that knows how its structures find
-/// their pages; see [`Options::verifier`](crate::Options::verifier).
+/// Traverses a state and verifies every part that is newer than a given transaction. Supplied by the layer that knows
+/// how to find the pages of its structures; see [`Options::verifier`](crate::Options::verifier).
 #[derive(Clone)]
 pub struct Verifier(pub(crate) Arc<Walk>);
 
 type Walk = dyn Fn(&Unrecorded<'_>) -> Result<()> + Send + Sync;
 
 impl Verifier {
-    /// A verifier that calls `f`, which returns an error when anything that it reads is not as the pointer to it says. It must not open the
-    /// database.
+    /// A verifier that calls `f`. `f` returns an error if any bytes do not match the pointer to them, and must not open
+    /// the database.
     pub fn new(f: impl Fn(&Unrecorded<'_>) -> Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(f))
     }
@@ -43,7 +45,7 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// A state that only the lock file names, while it is being verified. Every read is verified against the pointer.
+/// A state that only the lock file names, during its verification. Every read is verified against the pointer.
 pub struct Unrecorded<'a> {
     pub(crate) files: &'a Files<'a>,
     pub(crate) app: Arc<[u8]>,
@@ -51,7 +53,7 @@ pub struct Unrecorded<'a> {
     pub(crate) end: u64,
 }
 
-/// The files of the database, and how much was read of them.
+/// The files of the database, and the number of bytes read from them.
 pub(crate) struct Files<'a> {
     pub(crate) first: &'a dyn Storage,
     pub(crate) first_bytes: u64,
@@ -63,13 +65,13 @@ pub(crate) struct Files<'a> {
 }
 
 impl Unrecorded<'_> {
-    /// What the layers above stored with that commit.
+    /// The app area that the layers above stored with the commit.
     #[must_use]
     pub fn app(&self) -> &[u8] {
         &self.app
     }
 
-    /// The durable record's transaction: what was written by it, or before, need not be read.
+    /// Transaction of the durable record: pages written by it or earlier need not be read.
     #[must_use]
     pub fn since(&self) -> TxnId {
         self.since

@@ -1,16 +1,19 @@
-//! The free-space structure on disk: a root, directories, a bitmap a zone. Rewritten only where zones were
-//! touched, and only when the changes no longer fit the meta record.
+//! The free-space structure on disk: a root, directories, and one bitmap per zone. Only touched zones are rewritten,
+//! and only when the changes no longer fit in the meta record.
 //!
 //! ```text
-//! FreeRoot       0..32 header | 32 pages u64 | 40 0 | 80 next root Ptr | 112 directories u32 | 0 | 128 Ptr of each directory
-//! FreeDirectory  0..32 header | 0            | 64 entries of 40 bytes: bitmap Ptr, free pages u32, use u8 | longest free stretch << 8, u32
-//! FreeBitmap     0..32 header (owner = zone) | 0 | 64 one bit a page, set = free, bit i of byte j = page 8j + i of the zone
+//! FreeRoot       0..32 header | 32 pages u64 | 40 0 | 80 next root Ptr | 112 directories u32 | 0
+//!                128 Ptr of each directory
+//! FreeDirectory  0..32 header | 0            | 64 entries of 40 bytes: bitmap Ptr, free pages u32,
+//!                use u8 | longest free run << 8, u32
+//! FreeBitmap     0..32 header (owner = zone) | 0 | 64 one bit a page, set = free,
+//!                bit i of byte j = page 8j + i of the zone
 //! ```
 //!
-//! The structure describes the file *without the pages of this very rewrite*: those are a few extents, and
-//! the meta record that points to the new root lists them as its first changes. So the structure takes its own
-//! pages in one pass, and rewriting it changes nothing that it describes. A null bitmap pointer is a zone
-//! whose pages are all free.
+//! The structure describes the file *without the pages of its own latest rewrite*: these are a few extents, which the
+//! meta record that points to the new root lists as its first changes. So the structure takes its own pages in one
+//! pass, and a rewrite changes nothing that it describes. A null bitmap pointer means that all pages of the zone are
+//! free.
 
 use super::read::ReadPage;
 use super::read::{damaged, read_kind};
@@ -38,15 +41,15 @@ pub(super) fn zones_per_directory(page_size: usize) -> usize {
     (page_size - DIRECTORY_ENTRIES_AT) / DIRECTORY_ENTRY_BYTES
 }
 
-/// Where the structure is.
+/// Place of the structure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Base {
-    /// Pages of the file that it describes.
+    /// Number of pages of the file that it describes.
     pub(super) pages: u64,
     pub(super) roots: Vec<Ptr>,
     pub(super) directories: Vec<Ptr>,
     pub(super) bitmaps: Vec<Ptr>,
-    /// What each zone is used for, as read.
+    /// Use of each zone, as read.
     pub(super) uses: Vec<Use>,
 }
 
@@ -55,7 +58,7 @@ impl Base {
         self.roots.first().copied().unwrap_or(Ptr::NULL)
     }
 
-    /// Every page of the structure.
+    /// All pages of the structure.
     pub(crate) fn pages(&self) -> impl Iterator<Item = &Ptr> {
         let lists = [&self.roots, &self.directories, &self.bitmaps];
         let all = lists.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Builds what was planned for a record, and takes it over when the record was written.
+//! Builds the planned lists of a record, and installs them after the record was written.
 
 use super::base::{
     Base, DIRECTORY_ENTRIES_AT, DIRECTORY_ENTRY_BYTES, ROOT_COUNT_AT, ROOT_ENTRIES_AT,
@@ -18,10 +18,10 @@ use crate::format::ptr::{PTR_BYTES, Ptr};
 use std::collections::BTreeSet;
 use tidalite_base::{TxnId, put_u32, put_u64};
 
-/// What a record says about space.
+/// Space information of a record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
-    /// The file's length.
+    /// Length of the file in pages.
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
     pub(crate) dead_directory: Ptr,
@@ -29,10 +29,10 @@ pub(crate) struct Lists {
     pub(crate) pendings: Vec<Dead>,
 }
 
-/// A record's lists and the pages that they need; waits for the commit.
+/// The lists of a record and the pages that they need, until the commit.
 pub(crate) struct Built {
     pub(crate) lists: Lists,
-    /// Bytes to write, and where: (byte address, bytes).
+    /// Writes to perform: (byte address, bytes).
     pub(crate) writes: Vec<(u64, Vec<u8>)>,
     plan: Plan,
     pieces: Vec<(u64, u64)>,
@@ -44,18 +44,18 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    /// Pages that it takes.
+    /// Number of pages needed.
     pub(crate) fn pages(&self) -> u64 {
         self.plan.pages()
     }
 
-    /// The pages of the structure that it replaces, as dead ranges.
+    /// The replaced pages of the structure, as dead ranges.
     pub(crate) fn replaced(&self) -> &[Dead] {
         self.plan.replaced()
     }
 }
 
-/// Seals pages one after the other, each at the next address.
+/// Seals pages one after the other at consecutive addresses.
 struct Builder {
     page_size: usize,
     txn: u64,
@@ -85,7 +85,7 @@ impl Builder {
 }
 
 impl Space {
-    /// Gives a plan its pages: extents as (page, pages), as many pages as planned.
+    /// Assigns pages to a plan: extents as (page, pages), as many pages as planned.
     pub(crate) fn build(
         &self,
         mut plan: Plan,
@@ -154,7 +154,7 @@ impl Space {
             changes.set(page, pages, true);
         }
         let mut changes = changes.into_vec();
-        // What is free beyond the stored length needs no saying.
+        // Free pages beyond the stored length need no entry.
         changes.retain(|change| change.page < pages);
         if let Some(last) = changes.last_mut() {
             last.pages = last.pages.min(pages - last.page);
@@ -236,7 +236,7 @@ impl Space {
         Ok(base)
     }
 
-    /// The record that holds these lists is what the next one builds on.
+    /// Makes these lists the base of the next record.
     pub(crate) fn install(&mut self, built: Built, live: &[u64]) {
         let Built {
             plan,
@@ -254,7 +254,7 @@ impl Space {
             self.overflow = false;
             self.touched = BTreeSet::new();
             if self.pages > bitmaps.base_pages {
-                // What lies beyond counts as free and touched.
+                // Pages beyond count as free, and their zones as touched.
                 let first = (bitmaps.base_pages / self.zone_pages) as usize;
                 self.touched.extend(first..self.zones.len());
             }

@@ -1,18 +1,20 @@
-//! Free space: who may allocate what, and what the next record says about it.
+//! Free space: allocation, and the space information of the next record.
 //!
 //! Invariants
-//! 1. A page is one of: head, used, held (dead, but a snapshot sees it) or free. In a record, held pages count as used
-//!    and stand on a list; so whoever opens the file, in whatever process, knows what is to become free and when.
-//! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It stands with one of these (`held`),
-//!    in memory or on that holder's stack of lists on disk; when that one ends it goes to another one or becomes free.
-//! 3. What is in memory under `held` is the pending list of the next record, or goes to the stacks with it (`plan`).
-//! 4. `changes` turns the structure under `base` into the state of the next record, unless it has grown too
-//!    long (`overflow`); `touched` are the zones where the two differ.
-//! 5. Taking a list from a stack changes memory alone; its page is in use until a record was written that no longer
-//!    knows it (`popped`).
+//! 1. A page is one of: head, used, held (dead, but visible to a snapshot) or free. In a record, held pages count as
+//!    used and are on a list, so that any process that opens the file knows which pages become free, and when.
+//! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It is recorded under one of these
+//!    (`held`), in memory or on that holder's stack of lists on disk; when that holder ends, it moves to another one or
+//!    becomes free.
+//! 3. Ranges in memory under `held` form the pending list of the next record, or are moved to the stacks by it
+//!    (`plan`).
+//! 4. `changes` turns the structure under `base` into the state of the next record, unless it has become too long
+//!    (`overflow`); `touched` are the zones that differ.
+//! 5. Taking a list from a stack changes memory only; its page stays in use until a record without it was written
+//!    (`popped`).
 //!
-//! Work per commit: what the transaction itself freed, and at most `LISTS_PER_COMMIT` lists of holders that are gone; more only
-//! instead of making the file longer.
+//! Work per commit: the ranges that the transaction itself freed, and at most `LISTS_PER_COMMIT` lists of ended
+//! holders; more only to avoid growing the file.
 
 use super::base::Base;
 use super::large::Large;
@@ -28,32 +30,32 @@ use crate::format::meta::Dead;
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lists that one write transaction takes from the stacks of holders that are gone: at most 16 x 125 ranges, or
-/// 16 x 32,000 pages where they are close together.
+/// Lists that one write transaction takes from the stacks of ended holders: at most 16 x 125 ranges, or 16 x 32,000
+/// pages if they are close together.
 pub(crate) const LISTS_PER_COMMIT: usize = 16;
 
-/// More changes than this cannot fit a meta record: they are no longer kept.
+/// Maximum number of changes kept: more cannot fit in a meta record.
 const CHANGES_MAX: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Space {
     pub(super) page_size: usize,
     pub(super) zone_pages: u64,
-    /// The file's length in pages.
+    /// Length of the file in pages.
     pub(super) pages: u64,
     pub(super) zones: Vec<Zone>,
-    /// Where single pages were found last.
+    /// Zone of the last single page allocated.
     page_zone: usize,
-    /// Where the transaction takes its pages, side by side.
+    /// Range from which the transaction takes adjacent pages.
     pub(super) stretch: Stretch,
     pub(super) recent: Recent,
-    /// In memory, by holder.
+    /// Dead ranges in memory, by holder.
     pub(super) held: BTreeMap<u64, Vec<Dead>>,
     pub(super) held_pages: u64,
-    /// On disk.
+    /// Dead ranges on disk.
     pub(super) stacks: Vec<Stack>,
     pub(super) directory: Vec<Ptr>,
-    /// The directory on disk is no longer true.
+    /// The directory on disk is out of date.
     pub(super) stacks_changed: bool,
     /// Lists taken from the stacks since the last record.
     pub(super) popped: Vec<Ptr>,
@@ -61,21 +63,21 @@ pub(crate) struct Space {
     pub(super) overflow: bool,
     pub(super) touched: BTreeSet<usize>,
     pub(super) base: Base,
-    /// Free pages that were punched: the file system would have to find space for them.
+    /// Free pages that were punched: the file system would have to allocate space for them.
     pub(super) punched: RangeSet,
     pub(super) punched_pages: u64,
-    /// That of the second file.
+    /// Free space of the second file.
     pub(crate) large: Option<Box<Large>>,
     /// The newest two durable transactions.
     pub(crate) durable: [u64; 2],
-    /// Since the file was opened.
+    /// Counts since the file was opened.
     pub(crate) work: Work,
 }
 
-/// Counts of what was done, to prove bounds without a clock.
+/// Counts of operations, which prove bounds without timing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// Lists taken from the stacks of holders that were gone.
+    /// Lists taken from the stacks of ended holders.
     pub(crate) lists_taken: u64,
     /// Lists written.
     pub(crate) lists_written: u64,
@@ -84,7 +86,7 @@ pub(crate) struct Work {
 }
 
 impl Space {
-    /// All pages used, `pages` of them.
+    /// A file of `pages` pages, all used.
     pub(crate) fn new(page_size: usize, pages: u64, base: Base, durable: [u64; 2]) -> Self {
         let mut space = Self {
             page_size,
@@ -131,12 +133,12 @@ impl Space {
         self.zones.iter().map(Zone::longest).max().unwrap_or(0)
     }
 
-    /// What is held and in memory.
+    /// Held ranges in memory.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Dead> {
         self.held.values().flatten()
     }
 
-    /// Pages held, by holder, ascending.
+    /// Number of held pages by holder, ascending.
     pub(crate) fn held_by_holder(&self) -> Vec<(u64, u64)> {
         let mut held = BTreeMap::new();
         for (&holder, ranges) in &self.held {
@@ -148,12 +150,12 @@ impl Space {
         held.into_iter().collect()
     }
 
-    /// What is held and on disk.
+    /// Held ranges on disk.
     pub(crate) fn stacks(&self) -> &[Stack] {
         &self.stacks
     }
 
-    /// Every page of the structure except the lists on the stacks; those taken since the last record are among them.
+    /// All pages of the structure except the lists on the stacks; includes the lists taken since the last record.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let own = self.directory.iter().chain(&self.popped);
         let large = self.large.iter().flat_map(|large| large.structure());
@@ -166,7 +168,7 @@ impl Space {
         }
     }
 
-    /// Calls `f(zone number, zone, from, len)` for the parts of a range.
+    /// Calls `f(zone number, zone, from, len)` for the part of a range in each zone.
     pub(super) fn for_zones(
         &mut self,
         page: u64,
@@ -183,7 +185,7 @@ impl Space {
         }
     }
 
-    /// The second file and the place there, for a page that lies in it.
+    /// The second file and the place in it, if the page lies there.
     fn in_large(&mut self, page: u64) -> Option<(&mut Large, u64)> {
         if !is_large_page(page) {
             return None;
@@ -193,7 +195,7 @@ impl Space {
         Some((large, place))
     }
 
-    /// True when the range lies in the file, after the head; or in the second file.
+    /// True if the range lies in the file after the head, or in the second file.
     pub(crate) fn in_file(&self, page: u64, pages: u64) -> bool {
         if is_large_page(page) {
             let place =
@@ -216,7 +218,7 @@ impl Space {
         any
     }
 
-    /// Tells of free ranges, ascending.
+    /// Calls `f` for free ranges, ascending.
     pub(crate) fn for_each_free(&mut self, mut f: impl FnMut(u64)) {
         for page in first_page(self.page_size)..self.pages {
             let zone = &self.zones[(page / self.zone_pages) as usize];
@@ -226,7 +228,7 @@ impl Space {
         }
     }
 
-    /// The file has grown.
+    /// Adjusts to a file that has grown.
     pub(crate) fn grow(&mut self, pages: u64) {
         let old = self.pages;
         assert!(pages >= old, "a file only grows");
@@ -244,7 +246,7 @@ impl Space {
         self.touched = touched;
     }
 
-    /// Free pages at the end of the file: growth joins them.
+    /// Number of free pages at the end of the file, which growth extends.
     pub(crate) fn tail_free(&self) -> u64 {
         let Some(last) = self.pages.checked_sub(1) else {
             return 0;
@@ -253,8 +255,7 @@ impl Space {
         zone.run_before(last % self.zone_pages + 1)
     }
 
-    /// The file's length in pages as the next meta record says it: free pages at the end are left out,
-    /// but not below `least`.
+    /// The length of the file in pages for the next meta record: free pages at the end are left out, down to `least`.
     pub(crate) fn stored_pages(&self, least: u64) -> u64 {
         let mut end = self.pages;
         while end > least {
@@ -268,7 +269,7 @@ impl Space {
         least
     }
 
-    /// Takes one page, beside the one taken before if that can be; where space was written before, as long as there is any.
+    /// Takes one page, adjacent to the previous one if possible; unpunched pages are preferred while there are any.
     pub(crate) fn take_page(&mut self) -> Option<u64> {
         if let Some(page) = self.take_recent() {
             return Some(page);
@@ -331,12 +332,12 @@ impl Space {
         }
     }
 
-    /// Free pages that need no space of the file system.
+    /// Number of free pages that have space in the file system.
     pub(crate) fn written_free_pages(&self) -> u64 {
         self.free_pages() - self.punched_pages
     }
 
-    /// The same, of those before `end`, behind which all is free.
+    /// Number of free pages before `end` that have space in the file system; all pages behind `end` are free.
     pub(crate) fn written_free_before(&self, end: u64) -> u64 {
         let behind = self.pages.saturating_sub(end);
         let punched = self.punched.iter().map(|(page, pages)| {
@@ -348,7 +349,7 @@ impl Space {
             .saturating_sub(punched.sum())
     }
 
-    /// Free stretches of at least `least` pages that were not punched yet, in the zone after the one asked about last.
+    /// Free ranges of at least `least` pages that are not punched yet, in the zone after the last one queried.
     pub(crate) fn unpunched(&mut self, cursor: &mut usize, least: u64) -> Vec<(u64, u64)> {
         if self.zones.is_empty() {
             return Vec::new();
@@ -363,19 +364,19 @@ impl Space {
             .collect()
     }
 
-    /// These free pages were punched.
+    /// Records that these free pages were punched.
     pub(crate) fn punch(&mut self, page: u64, pages: u64) {
         self.unpunch(page, pages);
         self.punched.insert(page, pages);
         self.punched_pages += pages;
     }
 
-    /// Where what is in use or held ends, in pages.
+    /// End of the used and held pages, in pages.
     pub(crate) fn end(&self) -> u64 {
         self.stored_pages(first_page(self.page_size))
     }
 
-    /// The file was cut to this many pages; all that is gone was free.
+    /// Adjusts to a file truncated to this many pages; the removed pages were free.
     pub(crate) fn cut(&mut self, pages: u64) {
         self.unpunch(pages, self.pages - pages);
         self.pages = pages;
@@ -394,23 +395,23 @@ impl Space {
         self.zone_pages
     }
 
-    /// Pages of the file that the structure on disk describes: a record's file is not shorter.
+    /// Number of pages that the structure on disk describes: the file of a record is at least that long.
     pub(crate) fn described(&self) -> u64 {
         self.base.pages
     }
 
-    /// True when the structure describes more of the file than is in use, by `slack` pages and more.
+    /// True if the structure describes at least `slack` pages beyond the end of the used and held ones.
     pub(crate) fn describes_too_much(&self, slack: u64) -> bool {
         self.base.pages >= self.end().saturating_add(slack)
     }
 
-    /// The next record rewrites the structure.
+    /// Makes the next record rewrite the structure.
     pub(crate) fn rewrite(&mut self) {
         self.overflow = true;
         self.changes.clear();
     }
 
-    /// Takes the lowest stretch of pages that is long enough.
+    /// Takes the lowest range that is long enough.
     pub(crate) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
         let zones = self.zones.iter_mut().enumerate();
         let (number, bit) = zones
@@ -422,7 +423,7 @@ impl Space {
         Some(page)
     }
 
-    /// How many pages the lowest free stretch has that is at least `least` long, counted up to `most`.
+    /// Length of the lowest free range of at least `least` pages, counted up to `most`.
     pub(crate) fn lowest_run(&mut self, least: u64, most: u64) -> Option<u64> {
         self.zones.iter_mut().find_map(|zone| {
             let bit = zone.find(least)?;
@@ -430,7 +431,7 @@ impl Space {
         })
     }
 
-    /// The next record writes the pages of the structure anew that lie at or beyond a page.
+    /// Makes the next record rewrite the pages of the structure at or beyond a page.
     pub(crate) fn move_structure(&mut self, boundary: u64) {
         let beyond = |ptr: &Ptr| ptr.addr / self.page_size as u64 >= boundary;
         let per_directory = super::base::zones_per_directory(self.page_size);
@@ -465,7 +466,7 @@ impl Space {
         with(false).or_else(|| with(true))
     }
 
-    /// Takes a stretch of pages that exists.
+    /// Takes a free range of this length, if there is one.
     pub(crate) fn take_extent(&mut self, pages: u64) -> Option<u64> {
         for pass_pages in [false, true] {
             for (number, zone) in self.zones.iter_mut().enumerate() {
@@ -504,7 +505,7 @@ impl Space {
         self.free_stretch(longest);
     }
 
-    /// Undoes what a transaction allocated.
+    /// Undoes the allocations of a transaction.
     pub(crate) fn roll_back(&mut self, txn: &mut TxnSpace) {
         for (page, pages) in txn.forget().iter() {
             self.release(page, pages);
@@ -526,21 +527,21 @@ impl Space {
         }
     }
 
-    /// Enters what a transaction allocated into the next record.
+    /// Enters the allocations of a transaction into the next record.
     pub(crate) fn stage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
             self.note(page, pages, true);
         }
     }
 
-    /// What a transaction has taken of the second file differs from its bitmaps.
+    /// Marks the ranges that a transaction has taken in the second file as different from its bitmaps.
     pub(crate) fn note_large(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter().filter(|(page, _)| is_large_page(*page)) {
             self.note(page, pages, true);
         }
     }
 
-    /// Takes `stage` back.
+    /// Reverts `stage`.
     pub(crate) fn unstage(&mut self, txn: &TxnSpace) {
         for (page, pages) in txn.own.iter() {
             self.note(page, pages, false);
@@ -549,7 +550,7 @@ impl Space {
         self.changes.clear();
     }
 
-    /// A commit without a record is done: what it freed is held by the commit before it, to begin with.
+    /// Completes a commit without a record: the ranges that it freed are initially held by the commit before it.
     pub(crate) fn committed(&mut self, txn: u64, dead: Vec<Dead>) {
         self.held_pages += dead.iter().map(|range| range.pages).sum::<u64>();
         if !dead.is_empty() {
@@ -557,14 +558,14 @@ impl Space {
         }
     }
 
-    /// This is the newest durable commit now.
+    /// Sets the newest durable commit.
     pub(crate) fn durable_is(&mut self, txn: u64) {
         if txn != self.durable[0] {
             self.durable = [txn, self.durable[0]];
         }
     }
 
-    /// Checks a freed range that the file named: in the file, and not free or freed already.
+    /// Validates a freed range named by the file: inside the file, and not free or freed already.
     pub(crate) fn can_free(&mut self, txn: &TxnSpace, page: u64, pages: u64) -> Result<(), String> {
         if !self.in_file(page, pages) {
             return Err("a range outside the file".into());

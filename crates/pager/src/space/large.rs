@@ -1,20 +1,21 @@
-//! The free space of the second file, where large values lie: bitmaps as for the first one, whose pages are ordinary pages of
-//! the first file.
+//! The free space of the second file, which holds large values. Its bitmaps are like those for the first file, and are
+//! stored in ordinary pages of the first file.
 //!
 //! ```text
-//! root       0..32 header (kind 19, flags 0) | 32 uuid of the second file 16 B | 48 its pages u64 | 56 name's bytes u32 | 60 directories u32
-//!            | 64 name, 256 B | 320 Ptr of each directory
-//! directory  0..32 header (kind 19, flags 1, owner = its number) | 0 | 64 entries of 40 bytes: bitmap Ptr, free pages u32, 0
+//! root       0..32 header (kind 19, flags 0) | 32 uuid of the second file 16 B | 48 its pages u64
+//!            | 56 name's bytes u32 | 60 directories u32 | 64 name, 256 B | 320 Ptr of each directory
+//! directory  0..32 header (kind 19, flags 1, owner = its number) | 0
+//!            | 64 entries of 40 bytes: bitmap Ptr, free pages u32, 0
 //! bitmap     0..32 header (kind 8, flags 1, owner = zone) | 0 | 64 one bit a page, set = free
 //! ```
 //!
 //! Invariants
-//! 1. A page of the second file is one of: head, used, held or free, as those of the first. Its number is `first` + its place
-//!    there, so that what is held stands on the same lists, by the same rule.
-//! 2. `touched` are the zones that differ from the bitmaps on disk; every record that is written has none left (`plan`), so what
-//!    a record calls held is used in its bitmaps.
-//! 3. Free pages at the file's end may be cut off (`cut`), and free stretches inside punched. The pages that described what is gone
-//!    (`gone`) are in use until a record was written that does not lead to them.
+//! 1. A page of the second file is one of: head, used, held or free, like a page of the first. Its number is `first` +
+//!    its place there, so that held ranges are on the same lists and follow the same rule.
+//! 2. `touched` are the zones that differ from the bitmaps on disk; after a record is written there are none (`plan`),
+//!    so the held ranges of a record are used in its bitmaps.
+//! 3. Free pages at the file's end may be truncated (`cut`), and free ranges inside punched. The pages that described
+//!    removed zones (`gone`) stay in use until a record that does not lead to them was written.
 
 use super::read::ReadPage;
 use super::zone::Zone;
@@ -32,25 +33,25 @@ const PAGES_AT: usize = UUID_AT + 16;
 const NAME_LEN_AT: usize = PAGES_AT + 8;
 const COUNT_AT: usize = NAME_LEN_AT + 4;
 const NAME_AT: usize = COUNT_AT + 4;
-/// Bytes of the second file's name as the first one knows it.
+/// Maximum length of the second file's name in the first file.
 pub(crate) const NAME_BYTES_MAX: usize = 256;
 const DIRECTORIES_AT: usize = NAME_AT + NAME_BYTES_MAX;
 const ENTRIES_AT: usize = 64;
 const ENTRY_BYTES: usize = PTR_BYTES + 8;
-/// Flags of the pages.
+/// Header flags of the pages.
 const ROOT: u8 = 0;
 const DIRECTORY: u8 = 1;
 pub(crate) const BITMAP: u8 = 1;
 
-/// Which file it is.
+/// Identity of a second file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LargeId {
     pub(crate) uuid: [u8; 16],
-    /// Its name: beside the first file when it has no folder. Empty: not known.
+    /// Its name: beside the first file if it has no folder. Empty: unknown.
     pub(crate) name: String,
 }
 
-/// A page to be written, and what it replaces.
+/// A page to write, and the page that it replaces.
 pub(crate) struct LargePage {
     pub(crate) what: LargeWhat,
     pub(crate) old: Ptr,
@@ -66,19 +67,19 @@ pub(crate) enum LargeWhat {
 #[derive(Debug)]
 pub(crate) struct Large {
     page_size: usize,
-    /// Number of its page 0.
+    /// Page number of its page 0.
     first: u64,
     zone_pages: u64,
     pub(crate) id: LargeId,
     pages: u64,
     zones: Vec<Zone>,
     touched: BTreeSet<usize>,
-    /// Something else than the bitmaps is to be written.
+    /// Something other than the bitmaps must be written.
     pub(crate) changed: bool,
     root: Ptr,
     directories: Vec<Ptr>,
     bitmaps: Vec<Ptr>,
-    /// Bitmaps and directories of zones that were cut off.
+    /// Bitmaps and directories of truncated zones.
     gone: Vec<Ptr>,
     punched: RangeSet,
     punch_zone: usize,
@@ -97,7 +98,7 @@ fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str)
     Corrupt::new(what, ptr.addr, found, expected).into()
 }
 
-/// Which file a record's large values are in; `None` when it has none.
+/// The file that holds the large values of a record; `None` if there is none.
 pub(crate) fn read_id(root: &Ptr, read: ReadPage<'_>) -> Result<Option<LargeId>> {
     if root.is_null() {
         return Ok(None);
@@ -137,12 +138,12 @@ fn read_kind<'a>(
 }
 
 impl Large {
-    /// The number of the first page of the second file.
+    /// The page number of the first page of the second file.
     pub(crate) fn first_number(page_size: usize) -> u64 {
         LARGE_AT / page_size as u64
     }
 
-    /// Of a file with nothing in it yet.
+    /// For an empty second file.
     pub(crate) fn new(page_size: usize, id: LargeId) -> Self {
         let mut large = Self {
             page_size,
@@ -162,14 +163,14 @@ impl Large {
         };
         large.grow(first_page(page_size));
         large.take_at(0, first_page(page_size));
-        // Nothing is written before something lies in it.
+        // Nothing is written before the file holds data.
         large.touched.clear();
         large.changed = false;
         large
     }
 
-    /// As a record's root says. `first_pages`: length of the first file, which holds a bitmap for each zone; so a damaged length takes no
-    /// more memory than the file.
+    /// Loads the state under a record's root. `first_pages`: length of the first file, which contains a bitmap for each
+    /// zone; so a damaged length cannot require more memory than the file.
     pub(crate) fn load(
         page_size: usize,
         root: Ptr,
@@ -225,7 +226,7 @@ impl Large {
                 zone.load_word(i, get_u64(&page, at));
             }
         }
-        // Bits beyond its end mean nothing; the head is used whatever it says.
+        // Bits beyond the end are undefined; the head is used whatever the bitmap says.
         zone.load_range(here, words as u64 * 64 - here, false);
         if number == 0 {
             zone.load_range(0, first_page(self.page_size).min(here), false);
@@ -234,11 +235,11 @@ impl Large {
         Ok(())
     }
 
-    /// The file has this name now; empty: it stays as it is.
+    /// Sets the name of the file; an empty name keeps the old one.
     pub(crate) fn rename(&mut self, name: &str) {
         if !name.is_empty() && self.id.name != name {
             self.id.name = name.to_owned();
-            // Written with the next record, but for a file that nothing lies in yet.
+            // Written with the next record, unless the file is still empty.
             self.changed = !self.root.is_null();
         }
     }
@@ -251,7 +252,7 @@ impl Large {
         self.zones.iter().map(Zone::free_count).sum()
     }
 
-    /// Every page that it takes in the first file.
+    /// All its pages in the first file.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
         let all = self.bitmaps.iter().chain(&self.directories);
         all.chain(&self.gone)
@@ -259,12 +260,12 @@ impl Large {
             .filter(|ptr| !ptr.is_null())
     }
 
-    /// The number of its page 0.
+    /// The page number of its page 0.
     pub(crate) fn first_page(&self) -> u64 {
         self.first
     }
 
-    /// Whether a stretch of so many free pages lies wholly before a place.
+    /// Whether a free range of this length lies wholly before a place.
     pub(crate) fn fits_before(&mut self, place: u64, pages: u64) -> bool {
         let zones = self.zones.iter_mut().enumerate();
         let mut starts = zones.map(|(number, zone)| (number as u64 * self.zone_pages, zone));
@@ -273,7 +274,7 @@ impl Large {
         lowest.is_some_and(|at| at + pages <= place)
     }
 
-    /// The place in the second file of a page that may lie there.
+    /// The place in the second file of a page, if it lies there.
     pub(crate) fn place(&self, page: u64) -> Option<u64> {
         page.checked_sub(self.first)
     }
@@ -321,7 +322,7 @@ impl Large {
         self.for_zones(place, pages, |zone, from, len| zone.take(from, len));
     }
 
-    /// A range differs from the bitmaps.
+    /// Marks a range as different from the bitmaps.
     pub(crate) fn note(&mut self, place: u64, pages: u64) {
         let (first, last) = (
             place / self.zone_pages,
@@ -330,7 +331,7 @@ impl Large {
         self.touched.extend(first as usize..=last as usize);
     }
 
-    /// Takes a stretch that exists; its page number.
+    /// Takes a free range inside one zone; returns its page number.
     pub(crate) fn take(&mut self, pages: u64) -> Option<u64> {
         for (number, zone) in self.zones.iter_mut().enumerate() {
             if let Some(bit) = zone.find(pages) {
@@ -343,9 +344,9 @@ impl Large {
         None
     }
 
-    /// The length that makes `pages` more in one stretch; `None` beyond what the root can list.
+    /// The file length after appending `pages` pages as one range; `None` beyond the capacity of the root.
     pub(crate) fn length_for(&self, pages: u64) -> Option<u64> {
-        // A stretch lies in one zone when it fits one, else it begins with one and goes on.
+        // The range begins at the free end of the file, and may cross zones.
         let most = directories_max(self.page_size) as u64
             * zones_per_directory(self.page_size) as u64
             * self.zone_pages;
@@ -354,7 +355,7 @@ impl Large {
         (end <= most).then_some(end)
     }
 
-    /// Where the free end of the file begins.
+    /// Start of the free end of the file.
     pub(crate) fn end(&self) -> u64 {
         for (number, zone) in self.zones.iter().enumerate().rev() {
             let from = number as u64 * self.zone_pages;
@@ -366,7 +367,7 @@ impl Large {
         0
     }
 
-    /// Takes pages at the file's free end; its page number.
+    /// Takes pages at the free end of the file; returns their page number.
     pub(crate) fn take_tail(&mut self, pages: u64) -> u64 {
         let place = self.end();
         self.take_at(place, pages);
@@ -388,7 +389,7 @@ impl Large {
         self.changed = true;
     }
 
-    /// The file ends here now, or where its last used page does if that is later.
+    /// Truncates the file here, or after its last used page if that is later.
     pub(crate) fn cut(&mut self, pages: u64) {
         let pages = pages.max(self.end());
         if pages >= self.pages {
@@ -411,24 +412,24 @@ impl Large {
             let gone = list.drain(left.min(list.len())..);
             self.gone.extend(gone.filter(|ptr| !ptr.is_null()));
         }
-        // The last directory is written anew, too: it names no page that is gone.
+        // The last directory is rewritten as well, so that it names no removed page.
         self.touched.retain(|zone| *zone < zones);
         self.touched.extend(zones.checked_sub(1));
         self.changed = true;
     }
 
-    /// Pages of the first file that the next record does not lead to.
+    /// Pages of the first file to which the next record does not lead.
     pub(crate) fn gone(&self) -> &[Ptr] {
         &self.gone
     }
 
-    /// The next record writes all of it anew.
+    /// Makes the next record rewrite everything.
     pub(crate) fn rewrite(&mut self) {
         self.touched.extend(0..self.zones.len());
         self.changed = true;
     }
 
-    /// What the next record has to write, bottom-up; empty when nothing changed.
+    /// Pages that the next record must write, bottom-up; empty if nothing changed.
     pub(crate) fn plan(&self) -> Vec<LargePage> {
         if self.touched.is_empty() && !self.changed {
             return Vec::new();
@@ -458,7 +459,7 @@ impl Large {
         pages
     }
 
-    /// Fills a planned page but for its header; `new` are the pages before it, with their pointers.
+    /// Fills a planned page except its header; `new` are the pages before it, with their pointers.
     pub(crate) fn fill(&self, what: LargeWhat, new: &[(LargeWhat, Ptr)], page: &mut [u8]) {
         let per_directory = zones_per_directory(self.page_size);
         let find = |wanted: LargeWhat, old: Option<&Ptr>| {
@@ -499,7 +500,7 @@ impl Large {
         }
     }
 
-    /// The record that names these pages is what the next one builds on.
+    /// Makes these pages the base of the next record.
     pub(crate) fn install(&mut self, new: &[(LargeWhat, Ptr)]) {
         if new.is_empty() {
             return;
@@ -522,7 +523,7 @@ impl Large {
         self.changed = false;
     }
 
-    /// Free stretches of at least `least` pages that were not punched yet, in the zone after the one asked about last: place
+    /// Free ranges of at least `least` pages that are not punched yet, in the zone after the last one queried: place
     /// and pages.
     pub(crate) fn unpunched(&mut self, least: u64) -> Vec<(u64, u64)> {
         self.punch_zone = (self.punch_zone + 1) % self.zones.len().max(1);

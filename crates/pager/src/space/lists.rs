@@ -1,19 +1,21 @@
-//! Dead ranges on disk: a stack of pages a holder, and a directory of the stacks.
+//! Dead ranges on disk: one stack of list pages per holder, and a directory of the stacks.
 //!
 //! ```text
 //! directory (FreeDead, owner = number of directory pages behind it)
 //!   0..32 header | 32 next Ptr | 64 entries u32 | 68 0 | 128 entries of 72 bytes
-//!   entry: 0 holder u64 | 8 lists u64 | 16 dead pages u64 | 24 newest birth u64 | 32 oldest freed u64 | 40 top list Ptr
+//!   entry: 0 holder u64 | 8 lists u64 | 16 dead pages u64 | 24 newest birth u64 | 32 oldest freed u64
+//!          40 top list Ptr
 //!
 //! list (FreePending, owner = number of lists below it)
-//!   flags 0, ranges:  0..32 header | 32 Ptr of the list below | 64 ranges u32 | 68 0 | 72 entries of 32 bytes: page, pages, birth, freed
-//!   flags 1, bits:    0..32 header | 32 Ptr of the list below | 64 first page u64 | 72 birth u64 | 80 freed u64 | 88 pages u64
-//!                     96 one bit a page, set = dead, bit i of byte j = page first + 8j + i
+//!   flags 0, ranges:  0..32 header | 32 Ptr of the list below | 64 ranges u32 | 68 0
+//!                     72 entries of 32 bytes: page, pages, birth, freed
+//!   flags 1, bits:    0..32 header | 32 Ptr of the list below | 64 first page u64 | 72 birth u64 | 80 freed u64
+//!                     88 pages u64 | 96 one bit a page, set = dead, bit i of byte j = page first + 8j + i
 //! ```
 //!
-//! A list is never changed: one is added on top, and taken from there. The owner numbers count down, so that no damage
-//! makes a walk endless. Bits are for many ranges close together: so what one transaction frees takes
-//! at most a page for each stretch of `window` pages, however broken up it is.
+//! A list is never changed: lists are pushed on top, and popped from there. The owner numbers count down, so that
+//! damage cannot make a walk endless. Bits are for many ranges close together: the ranges freed by one transaction take
+//! at most one page per `window` pages, however fragmented they are.
 
 use super::ranges::RangeSet;
 use crate::error::{Error, Result};
@@ -38,12 +40,12 @@ const _: () = assert!(BITS_PAGES_AT + 8 <= BITS_AT);
 /// Header flag of a list of bits.
 pub(super) const BITS: u8 = 1;
 
-/// Ranges that one list holds.
+/// Number of ranges in one list.
 pub(super) const fn ranges_per_list(page_size: usize) -> usize {
     (page_size - RANGES_AT) / PENDING_BYTES
 }
 
-/// Pages that one list of bits covers.
+/// Number of pages covered by one list of bits.
 pub(super) const fn window(page_size: usize) -> u64 {
     (page_size - BITS_AT) as u64 * 8
 }
@@ -56,16 +58,16 @@ pub(super) const fn entries_per_directory(page_size: usize) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(crate) holder: u64,
-    /// Pages of the stack.
+    /// Number of list pages of the stack.
     pub(crate) lists: u64,
-    /// Dead pages on it.
+    /// Number of dead pages in the stack.
     pub(crate) pages: u64,
-    /// No range on it is younger.
+    /// The newest birth of its ranges, or later.
     pub(crate) newest_birth: u64,
-    /// No range on it was freed earlier.
+    /// The oldest free of its ranges, or earlier.
     pub(crate) oldest_freed: u64,
     pub(crate) top: Ptr,
-    /// A list could not be read: what is below stays used. Not stored.
+    /// A list could not be read: the pages in it and below stay used. Not stored.
     pub(crate) broken: bool,
 }
 
@@ -74,7 +76,7 @@ pub(crate) struct Stack {
 pub(crate) struct List {
     pub(crate) ranges: Vec<Dead>,
     pub(crate) bits: bool,
-    /// Lists below it, and the first of them.
+    /// Number of lists below it, and the first of them.
     pub(crate) below: u64,
     pub(crate) next: Ptr,
 }
@@ -83,13 +85,13 @@ fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str)
     Corrupt::new(format!("free space: {what}"), ptr.addr, found, expected).into()
 }
 
-/// True when the same snapshots hold both.
+/// True if the same snapshots hold both.
 pub(super) fn same_life(a: &Dead, b: &Dead) -> bool {
     (a.birth, a.freed) == (b.birth, b.freed)
 }
 
-/// Cuts ranges of one life, ascending, into lists: bits where they are many, else up to a page of ranges. Ranges that
-/// fit no list of bits are left in `rest`.
+/// Splits ranges of one life, ascending, into lists: bits if they are many, else up to a page of ranges. Ranges that
+/// fit in no list of bits are left in `rest`.
 pub(super) fn cut(page_size: usize, ranges: &[Dead], rest: &mut Vec<Dead>) -> Vec<List> {
     let (most, window) = (ranges_per_list(page_size), window(page_size));
     let mut lists = Vec::new();
@@ -170,7 +172,7 @@ impl List {
         bytes
     }
 
-    /// What a verified page says. `below` is what its place in the stack asks for.
+    /// Decodes a verified page. `below` is the number expected from its place in the stack.
     pub(crate) fn decode(bytes: &[u8], at: &Ptr, below: u64) -> Result<Self> {
         let header = Header::decode(bytes);
         if header.owner != below {
@@ -258,7 +260,7 @@ fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<Dead>> {
     Ok(ranges)
 }
 
-/// A directory page without its header, and the entries behind those of `next`.
+/// A directory page without its header, with the entries that precede those of `next`.
 pub(super) fn encode_directory(page_size: usize, stacks: &[Stack], next: &Ptr) -> Vec<u8> {
     let mut bytes = vec![0u8; page_size];
     next.encode(&mut bytes, NEXT_AT);

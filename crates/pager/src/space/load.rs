@@ -1,4 +1,4 @@
-//! Reading the free space of a file as a meta record describes it.
+//! Loads the free space of a file as described by a meta record.
 
 use super::base::load_base;
 use super::free_space::Space;
@@ -13,7 +13,7 @@ use crate::format::meta::Meta;
 use crate::format::ptr::Ptr;
 use tidalite_base::get_u64;
 
-/// Reads the free space as a meta record describes it. `before` is the durable transaction before it.
+/// Loads the free space as described by a meta record. `before` is the previous durable transaction.
 pub(crate) fn load(
     page_size: usize,
     meta: &Meta,
@@ -37,7 +37,8 @@ pub(crate) fn load(
     }
     let grown = base.pages.max(first_page(page_size));
     if meta.pages > grown {
-        // Bits beyond what a bitmap describes mean nothing: the next rewrite writes it anew.
+        // Bits beyond the described length are undefined: these pages are free until changes apply, and the next
+        // rewrite writes their zones.
         space
             .touched
             .extend((grown / zone_pages) as usize..space.zones.len());
@@ -45,7 +46,7 @@ pub(crate) fn load(
             zone.load_range(from, len, true);
         });
     }
-    // Whatever a bitmap says, the head is used.
+    // The head is used, whatever a bitmap says.
     let head = first_page(page_size);
     space.for_zones(0, head, |_, zone, from, len| {
         zone.load_range(from, len, false);
@@ -87,7 +88,7 @@ pub(crate) fn load(
             let expected = "used pages of the file, once";
             return Err(damaged("pending range", &at, format!("{dead:?}"), expected));
         }
-        // With the first reclaim it goes to a snapshot that lives.
+        // The first reclaim moves it to a live snapshot.
         space.held.entry(dead.freed - 1).or_default().push(dead);
         space.held_pages += dead.pages;
     }
@@ -108,7 +109,7 @@ fn load_bitmap(zone: &mut Zone, page: &[u8], here: u64) {
         }
         zone.load_word(i, get_u64(page, at));
     }
-    // Bits beyond the described part mean nothing.
+    // Bits beyond the described part are undefined.
     let bits = words as u64 * 64;
     zone.load_range(here, bits - here, false);
 }

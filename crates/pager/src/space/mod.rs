@@ -1,4 +1,4 @@
-//! Free space of both files: who may allocate what, and what the next record says about it.
+//! Free space of both files: allocation, and the space information of the next record.
 
 pub(crate) mod base;
 pub(crate) mod build;

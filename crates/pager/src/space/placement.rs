@@ -1,19 +1,19 @@
-//! Which free pages a transaction is to take next: side by side, or those that became free last.
+//! Choice of the next free pages for a transaction: adjacent ones, or the most recently freed.
 
 use std::collections::VecDeque;
 
-/// The stretch of free pages in use.
+/// The free range in use.
 #[derive(Debug)]
 pub(super) struct Stretch {
     pub(super) next: u64,
     pub(super) end: u64,
-    /// Pages that this transaction took so.
+    /// Pages that this transaction has taken from such ranges.
     pub(super) taken: u64,
-    /// Pages that the one before took.
+    /// Pages that the last transaction with any took.
     pub(super) before: u64,
-    /// There is none left that this transaction could use.
+    /// No range is left that this transaction could use.
     pub(super) over: bool,
-    /// No stretch of so many pages was found, and none has come up since.
+    /// No range of this many pages was found, and none has appeared since.
     pub(super) missing: u64,
 }
 
@@ -30,14 +30,14 @@ impl Default for Stretch {
     }
 }
 
-/// What became free, the oldest first.
+/// Freed ranges, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// To be taken first, where that is asked for.
+    /// Taken first, if enabled.
     pub(super) first: VecDeque<(u64, u64)>,
-    /// It is asked for: by the options, or for this transaction.
+    /// Enabled by the options (`always`), or for this transaction (`now`).
     pub(super) always: bool,
     pub(super) now: bool,
-    /// To be spoilt; `None`: nobody asked for that.
+    /// Ranges to overwrite with a pattern; `None`: disabled.
     pub(super) spoil: Option<Vec<(u64, u64)>>,
 }

@@ -1,8 +1,8 @@
-//! What the next record says about space, as far as it can be known before the pages for it are taken.
+//! Space information of the next record, as far as it is known before its pages are allocated.
 //!
-//! The record's own lists are enough for most commits. Where they are not, the dead ranges go to the stacks on disk
-//! (`Level`), or the bitmaps are rewritten, or both. What that replaces is known here, how many pages it takes too; so the pages
-//! are taken once, and taking them changes nothing that is written: one pass.
+//! The record's own lists suffice for most commits. Otherwise the dead ranges go to the stacks on disk (`Level`), or
+//! the bitmaps are rewritten, or both. The pages that this replaces, and the number of pages that it takes, are known
+//! here, so the pages are allocated once and their allocation changes nothing that is written: one pass.
 
 use super::base::{directories_per_root, zones_per_directory};
 use super::free_space::Space;
@@ -15,18 +15,18 @@ use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::put_u64;
 
-/// Extents that a rewrite may be cut into where the rest of the record leaves no more room.
+/// Minimum number of extents into which a rewrite may be split when the record has no more room.
 const PIECES_MIN: usize = 8;
 
-/// So many changes, and not before, are worth new bitmaps instead of a list on a stack.
+/// Number of changes from which on new bitmaps are better than a list on a stack.
 const CHANGES_MANY: usize = 48;
 
-/// Which dead ranges go to the stacks on disk.
+/// The dead ranges that go to the stacks on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// None: all stay in the record.
     Inline,
-    /// Those that a snapshot older than the durable ones that are kept holds: they are likely to stay.
+    /// Ranges held by a snapshot older than the retained durable ones: they are likely to stay.
     Lasting,
     /// All.
     All,
@@ -36,37 +36,37 @@ pub(super) enum Level {
 pub(super) struct BitmapPlan {
     pub(super) base_pages: u64,
     pub(super) zones: Vec<usize>,
-    /// Bitmap pages, in the order of `zones`; `None` where all is free.
+    /// Bitmap pages, in the order of `zones`; `None` if all pages are free.
     pub(super) bitmaps: Vec<Option<Vec<u8>>>,
     /// (free, word) of each zone for its directory entry.
     pub(super) entries: Vec<(u32, u32)>,
     pub(super) directories: Vec<usize>,
     pub(super) directory_count: usize,
     pub(super) root_count: usize,
-    /// The pages that it replaces.
+    /// The replaced pages.
     replaced: Vec<Ptr>,
 }
 
-/// New lists on one stack.
+/// New lists of one stack.
 pub(super) struct StackPlan {
-    /// As it is without its top list where that is written anew.
+    /// The old stack, without its top list if that is rewritten.
     pub(super) stack: Stack,
     /// From the bottom up.
     pub(super) lists: Vec<List>,
 }
 
-/// A record's lists, ready but for the addresses of the pages they take.
+/// The lists of a record, complete except for the addresses of their pages.
 pub(crate) struct Plan {
     pub(super) txn: u64,
     pub(super) level: Level,
     pub(super) bitmaps: Option<BitmapPlan>,
     pub(super) stacks: Vec<StackPlan>,
-    /// Stacks that stay as they are.
+    /// Unchanged stacks.
     pub(super) kept: Vec<Stack>,
-    /// The directory is written anew, with this many pages.
+    /// Number of pages of the new directory, if it is rewritten.
     pub(super) directory: Option<usize>,
     pub(super) inline: Vec<Dead>,
-    /// What the transaction freed, and the pages of the structure that this replaces.
+    /// The ranges that the transaction freed.
     pub(super) dead: Vec<Dead>,
     replaced: Vec<Dead>,
     pieces_max: usize,
@@ -82,24 +82,24 @@ impl BitmapPlan {
 }
 
 impl Plan {
-    /// Pages that it takes.
+    /// Number of pages needed.
     pub(crate) fn pages(&self) -> u64 {
         let bitmaps = self.bitmaps.as_ref().map_or(0, BitmapPlan::pages);
         let lists: usize = self.stacks.iter().map(|stack| stack.lists.len()).sum();
         (bitmaps + lists + self.directory.unwrap_or(0)) as u64
     }
 
-    /// Extents that these pages may come from.
+    /// Maximum number of extents for these pages.
     pub(crate) fn pieces_max(&self) -> usize {
         self.pieces_max
     }
 
-    /// The pages of the structure that it replaces, as dead ranges.
+    /// The replaced pages of the structure, as dead ranges.
     pub(crate) fn replaced(&self) -> &[Dead] {
         &self.replaced
     }
 
-    /// On which stack a range belongs: `None` when it stays in the record.
+    /// The stack of a range; `None` if it stays in the record.
     pub(super) fn target(&self, range: &Dead, live: &[u64]) -> Option<u64> {
         target(self.level, self.lasting, self.durable, range, live)
     }
@@ -116,7 +116,7 @@ fn target(level: Level, lasting: u64, durable: u64, range: &Dead, live: &[u64]) 
     match level {
         Level::Inline => None,
         Level::Lasting => holder(range, live, lasting),
-        // A holder that is durable stays longer than one that is not.
+        // A durable holder lives longer than one that is not durable.
         Level::All => holder(range, live, lasting)
             .or_else(|| holder(range, live, durable + 1))
             .or_else(|| holder(range, live, u64::MAX))
@@ -124,7 +124,8 @@ fn target(level: Level, lasting: u64, durable: u64, range: &Dead, live: &[u64]) 
     }
 }
 
-/// The longest life that the same snapshots hold: so ranges of many lives become few of a kind. `holder` is one of them.
+/// The longest life held by the same snapshots, so that ranges of many lives become few distinct ones. `holder` is one
+/// of the snapshots.
 fn widened(range: &Dead, holder: u64, live: &[u64]) -> Dead {
     let first = live.partition_point(|&snapshot| snapshot < range.birth);
     let end = live.partition_point(|&snapshot| snapshot < range.freed);
@@ -135,7 +136,7 @@ fn widened(range: &Dead, holder: u64, live: &[u64]) -> Dead {
     }
 }
 
-/// Pages as joined ranges of one birth each.
+/// Pages joined to ranges of one birth each.
 fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<Dead> {
     ptrs.sort_unstable_by_key(|ptr| ptr.addr);
     let mut dead: Vec<Dead> = Vec::new();
@@ -156,7 +157,7 @@ fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<Dead> {
     dead
 }
 
-/// Ranges of one stack as lists, from the bottom up.
+/// The ranges of one stack as lists, from the bottom up.
 fn lists_of(page_size: usize, mut ranges: Vec<Dead>) -> Vec<List> {
     ranges.sort_unstable_by_key(|range| (range.birth, range.freed, range.page));
     let (mut lists, mut rest) = (Vec::new(), Vec::new());
@@ -184,8 +185,8 @@ fn lists_of(page_size: usize, mut ranges: Vec<Dead>) -> Vec<List> {
 }
 
 impl Space {
-    /// Plans the lists of the record of `txn`, which freed `dead`. `live` is ascending and knows at least the snapshots
-    /// that live, the state before this one among them.
+    /// Plans the lists of the record of `txn`, which freed `dead`. `live` is ascending and contains at least the live
+    /// snapshots and the state before this one.
     pub(crate) fn plan(&self, txn: u64, dead: &[Dead], live: &[u64], read: ReadPage<'_>) -> Plan {
         let in_memory: usize = self.held.values().map(Vec::len).sum();
         let [durable, before] = self.durable;
@@ -209,7 +210,7 @@ impl Space {
             plan.inline = self.held().chain(dead).copied().collect();
             return plan;
         }
-        // Once in a while new bitmaps make room for all that is held, where stacks would be written at every commit.
+        // Occasional new bitmaps make room for all held ranges, where otherwise every commit would write stacks.
         let makes_room = self.changes.len() >= CHANGES_MANY
             && fit(PIECES_MIN, in_memory + dead.len() + PIECES_MIN);
         let mut rewrite = self.overflow || makes_room || !fit(self.changes.len() + PIECES_MIN, 0);
@@ -238,7 +239,7 @@ impl Space {
         }
     }
 
-    /// What goes to which stack at this level, and what stays.
+    /// Assigns ranges to stacks at this level; the others stay in the record.
     fn plan_stacks(&self, plan: &mut Plan, directory: bool, live: &[u64], read: ReadPage<'_>) {
         let mut ptrs: Vec<Ptr> = self.popped.clone();
         if directory {
@@ -265,7 +266,7 @@ impl Space {
         for range in join(ptrs.clone(), self.page_size, plan.txn) {
             assign(&mut groups, &range);
         }
-        // A top list with room is written anew with what comes, so that stacks have no nearly empty pages.
+        // A top list with room is rewritten together with the new ranges, so that stacks have no nearly empty pages.
         let mut kept = self.stacks.clone();
         let mut started: BTreeMap<u64, Stack> = BTreeMap::new();
         let mut tops = Vec::new();
@@ -303,7 +304,7 @@ impl Space {
         plan.stacks = groups
             .into_iter()
             .map(|(holder, ranges)| {
-                // The pages of a top list of one stack can be the first ones of another.
+                // The pages of the top list of one stack may be the first ranges of another.
                 let found = kept
                     .iter()
                     .position(|stack| stack.holder == holder && !stack.broken);
@@ -330,8 +331,8 @@ impl Space {
         plan.directory = directory.then_some(pages);
     }
 
-    /// Prepares the rewrite of the bitmaps that were touched. Everything but the addresses is fixed here, before its own
-    /// pages are taken.
+    /// Prepares the rewrite of the touched bitmaps. Everything except the addresses is fixed here, before its own pages
+    /// are allocated.
     fn plan_bitmaps(&self) -> BitmapPlan {
         let base_pages = self.stored_pages(first_page(self.page_size));
         let zones_here = base_pages.div_ceil(self.zone_pages) as usize;

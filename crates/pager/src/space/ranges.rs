@@ -4,14 +4,14 @@ use crate::format::meta::Change;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A set of pages as disjoint ranges, neighbours joined.
+/// A set of pages as disjoint ranges; adjacent ranges are joined.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeSet {
     ranges: BTreeMap<u64, u64>,
 }
 
 impl RangeSet {
-    /// Adds a range; false (and nothing added) when part of it is there already.
+    /// Adds a range; false (and no change) if part of it is present.
     pub(crate) fn insert(&mut self, page: u64, pages: u64) -> bool {
         if self.overlaps(page, pages) {
             return false;
@@ -29,7 +29,7 @@ impl RangeSet {
         true
     }
 
-    /// Takes a range out; false (and nothing taken) when part of it is not there.
+    /// Removes a range; false (and no change) if part of it is missing.
     pub(crate) fn remove(&mut self, page: u64, pages: u64) -> bool {
         if !self.contains(page, pages) {
             return false;
@@ -52,13 +52,13 @@ impl RangeSet {
         before.is_some_and(|(&start, &len)| page + pages <= start + len)
     }
 
-    /// Where the range that a page lies in ends.
+    /// End of the range that contains a page.
     pub(crate) fn end_of(&self, page: u64) -> Option<u64> {
         let (&start, &len) = self.ranges.range(..=page).next_back()?;
         (start + len > page).then_some(start + len)
     }
 
-    /// Takes out what is there of a range; how many pages that was.
+    /// Removes the present part of a range; returns its number of pages.
     pub(crate) fn cut_out(&mut self, page: u64, pages: u64) -> u64 {
         let (end, mut taken) = (page + pages, 0);
         while let Some((&start, &len)) = self.ranges.range(..end).next_back()
@@ -82,18 +82,18 @@ impl RangeSet {
     }
 }
 
-/// The state of ranges where it differs from the free-space structure on disk: later entries win.
+/// The state of ranges that differ from the free-space structure on disk; later entries win.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    /// Ascending, neighbours of one state joined. There are a few hundred at most, and every commit copies them: an array is
-    /// a fifth of the cost of a tree.
+    /// Ascending; adjacent ranges of one state are joined. There are a few hundred at most, and every commit copies
+    /// them: an array costs a fifth of a tree.
     ranges: Vec<Change>,
 }
 
 impl Changes {
     pub(crate) fn set(&mut self, page: u64, pages: u64, used: bool) {
         let (mut start, mut end) = (page, page + pages);
-        // Those that touch the range.
+        // The ranges that touch the new one.
         let first = self.ranges.partition_point(|r| r.page + r.pages < page);
         let touching = self.ranges[first..].iter();
         let last = first + touching.take_while(|r| r.page <= end).count();
@@ -133,7 +133,7 @@ impl Changes {
         self.put(first..last, &new[..count]);
     }
 
-    /// Puts up to three ranges in the place of others. (`Vec::splice` takes several times as long for so few.)
+    /// Replaces ranges by up to three others. (`Vec::splice` takes several times as long for so few.)
     fn put(&mut self, place: Range<usize>, new: &[Change]) {
         let ranges = &mut self.ranges;
         let (old, count) = (place.len(), new.len());

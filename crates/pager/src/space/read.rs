@@ -6,7 +6,7 @@ use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
 use tidalite_base::Corrupt;
 
-/// Reads a page by its pointer, verified.
+/// Reads and verifies a page by its pointer.
 pub(crate) type ReadPage<'a> = &'a dyn Fn(&Ptr) -> Result<PageRef<'a>>;
 
 pub(super) fn damaged(

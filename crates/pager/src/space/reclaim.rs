@@ -1,7 +1,7 @@
-//! Reclaim: what no snapshot holds any more becomes free; what another one still holds goes to that one.
+//! Reclaim: dead ranges become free when no snapshot holds them; otherwise they move to another holder.
 //!
-//! The lists of a holder that is gone are taken from its stack a few at a time, so that what was freed at once (a
-//! dropped table, an old pin) does not come back at once: until then it counts as held.
+//! The lists of an ended holder are taken from its stack a few at a time, so that a mass of pages freed at once (a
+//! dropped table, an old pin) does not return at once: until then they count as held.
 
 use super::free_space::Space;
 use super::lists::{List, Stack};
@@ -11,8 +11,8 @@ use crate::format::kind::Kind;
 use crate::format::meta::Dead;
 
 impl Space {
-    /// Frees what no snapshot holds any more, or gives it to another holder; takes at most `lists_max` lists from
-    /// disk and returns how many. `live` is ascending, and knows at least the snapshots that live.
+    /// Frees ranges that no snapshot holds any more, or moves them to another holder; takes at most `lists_max` lists
+    /// from disk and returns how many. `live` is ascending, and contains at least the live snapshots.
     pub(crate) fn reclaim(&mut self, live: &[u64], lists_max: usize, read: ReadPage<'_>) -> usize {
         let is_gone = |holder: &u64| live.binary_search(holder).is_err();
         let gone: Vec<u64> = self.held.keys().copied().filter(is_gone).collect();
@@ -50,7 +50,8 @@ impl Space {
         taken
     }
 
-    /// A snapshot that holds all of a stack whose holder is gone, and has none yet: it gets this one as it is.
+    /// A snapshot without a stack that holds all ranges of a stack whose holder has ended: it inherits the stack
+    /// unread.
     fn heir(&self, stack: &Stack, live: &[u64]) -> Option<u64> {
         let older = live.partition_point(|&snapshot| snapshot < stack.oldest_freed);
         let heir = *live[..older].last()?;
@@ -58,13 +59,14 @@ impl Space {
         (heir >= stack.newest_birth && free).then_some(heir)
     }
 
-    /// Takes the top list of a stack. `None`: it cannot be read, and what is below stays as it is (`check` reports it).
+    /// Takes the top list of a stack. `None`: it cannot be read, and the lists below stay as they are (`check` reports
+    /// it).
     fn take_list(&mut self, number: usize, read: ReadPage<'_>) -> Option<List> {
         let Ok(list) = read_list(&self.stacks[number], read) else {
             self.stacks[number].broken = true;
             return None;
         };
-        // A damaged file can name any page.
+        // A damaged file may name any page.
         let ranges = list.ranges.iter();
         let (mut sound, mut pages) = (true, 0u64);
         for range in ranges {
@@ -85,7 +87,7 @@ impl Space {
         Some(list)
     }
 
-    /// A dead range goes to the youngest snapshot that holds it, or becomes free.
+    /// Moves a dead range to the youngest snapshot that holds it, or frees it.
     fn settle(&mut self, range: Dead, live: &[u64]) {
         let older = live.partition_point(|&snapshot| snapshot < range.freed);
         match live[..older].last() {
@@ -94,7 +96,7 @@ impl Space {
             }
             _ => {
                 self.held_pages = self.held_pages.saturating_sub(range.pages);
-                // A damaged file can name a page twice, or one that is free: it must not be free twice, and may have been cut off.
+                // A damaged file may name a page twice, or one that is free or truncated: it must not be freed twice.
                 if self.in_file(range.page, range.pages) && !self.any_free(range.page, range.pages)
                 {
                     self.release(range.page, range.pages);
@@ -147,8 +149,8 @@ mod tests {
         })
     }
 
-    /// A stack goes unread to the youngest snapshot that holds all of it. An older one that does too would seem to hold pages that go
-    /// on being held when it ends.
+    /// A stack moves unread to the youngest snapshot that holds all of it. An older one would seem to hold pages that
+    /// stay held after it ends.
     #[test]
     fn the_youngest_snapshot_that_holds_all_of_a_stack_inherits_it() {
         for (live, heir) in [
@@ -174,12 +176,12 @@ mod tests {
         }
     }
 
-    /// A damaged list may name pages that are free already; they may have been cut off when their holder is gone.
+    /// A damaged list may name pages that are free already, and truncated by the time its holder has ended.
     #[test]
     fn dead_ranges_that_are_free_and_cut_off_stay_away() {
         let mut space = Space::new(512, 100, Base::default(), [1, 0]);
         space.grow(9000);
-        // In the zone where the file ends after the cut, and in one that is no more.
+        // In the zone where the file ends after the truncation, and in a zone that was removed.
         for page in [300, 8000] {
             let dead = Dead {
                 page,

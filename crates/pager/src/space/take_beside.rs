@@ -1,33 +1,35 @@
-//! Where a transaction takes its pages: side by side, so that they reach the disk with few writes.
+//! Allocation of adjacent pages, so that a transaction reaches the disk with few writes.
 //!
-//! A sync costs by the stretches that were written: four pages side by side hardly more than one, each further stretch an
-//! eighth of the whole (decision 0015). The lowest free pages are single ones, here and there, as soon as the file has been in
-//! use for a while. So the lowest free stretch is taken that is as long as the transaction is likely to need: as long as the last
-//! one needed, and, once it has taken more, twice as long as that. Where there is none, half as long, but not shorter than
-//! `STRETCH_PAGES_MIN`: then the lowest single pages do, lest all that is longer be broken up.
+//! The cost of a sync depends on the number of ranges written: four adjacent pages cost hardly more than one, and each
+//! further range an eighth of the whole (decision 0015). Once a file has been in use for a while its lowest free pages
+//! are scattered. So a transaction takes the lowest free range of the length that it is likely to need: as many pages
+//! as the previous transaction needed and, once it has taken more, twice as many as taken. If there is none it tries
+//! half the length, down to `STRETCH_PAGES_MIN`; below that it takes the lowest single pages, to avoid breaking up
+//! longer ranges.
 //!
 //! Invariants
-//! 1. `next..end` lies in one zone. Its pages were free when it was found; each is looked at again when it is taken.
+//! 1. `next..end` lies in one zone. Its pages were free when it was found; each is checked again when it is taken.
 
 use super::free_space::Space;
 use super::placement::Stretch;
 use super::zone::Use;
 
-/// A longer stretch than this is not looked for.
+/// Maximum length of a range that is searched for.
 const STRETCH_PAGES_MAX: u64 = 512;
-/// A shorter one only by a transaction that is likely to need no more.
+/// Minimum length, except for a transaction that is likely to need fewer pages.
 const STRETCH_PAGES_MIN: u64 = 8;
-/// So much of the free end of the file is left to extents: a transaction that frees space on a full disk may have to copy a leaf,
-/// and that needs pages side by side.
+/// Pages at the free end of the file left to extents: a transaction that frees space on a full disk may have to copy a
+/// leaf, which needs adjacent pages.
 const TAIL_PAGES: u64 = 64;
 
 impl Space {
-    /// A transaction begins. `recent`: its pages are likely to stay in the cache for now, so side by side they cost no less.
+    /// Begins a transaction. `recent`: its pages are likely to stay in the cache for now, so adjacent ones are not
+    /// cheaper.
     pub(crate) fn begin_stretch(&mut self, recent: bool) {
         self.prefer_recent(recent);
         let taken = self.stretch.taken;
         self.stretch = Stretch {
-            // One that takes nothing says nothing.
+            // A transaction without allocations gives no estimate.
             before: if taken > 0 {
                 taken
             } else {
@@ -38,20 +40,20 @@ impl Space {
         };
     }
 
-    /// Pages became free, and are part of a free stretch this long.
+    /// Records that pages were freed inside a free range of this length.
     pub(super) fn free_stretch(&mut self, pages: u64) {
         if pages >= self.stretch.missing {
             self.stretch.missing = u64::MAX;
         }
     }
 
-    /// The file has grown: there may be stretches again.
+    /// After growth of the file there may be ranges again.
     pub(super) fn look_again(&mut self) {
         self.stretch.over = false;
         self.stretch.missing = u64::MAX;
     }
 
-    /// Takes pages beside those taken last, or in a new stretch.
+    /// Takes pages adjacent to the last ones, or in a new range.
     pub(crate) fn take_beside(&mut self, pages: u64) -> Option<u64> {
         if !self.stretch_has(pages) && !self.find_stretch(pages) {
             return None;
@@ -74,7 +76,7 @@ impl Space {
             && self.zones[(page / self.zone_pages) as usize].is_free(page % self.zone_pages, pages)
     }
 
-    /// Looks for the next stretch, of at least `least` pages.
+    /// Finds the next range, of at least `least` pages.
     fn find_stretch(&mut self, least: u64) -> bool {
         if self.stretch.over {
             return false;
@@ -82,7 +84,7 @@ impl Space {
         let wanted = self.stretch.before.max(self.stretch.taken * 2);
         let mut pages = wanted.min(STRETCH_PAGES_MAX).max(least);
         loop {
-            // Looking through all that is free for what is not there would cost more than all else.
+            // A fruitless search of all free space would cost more than everything else.
             if pages < self.stretch.missing {
                 if let Some(page) = self.lowest_stretch(pages) {
                     self.stretch.next = page;
@@ -99,7 +101,7 @@ impl Space {
         }
     }
 
-    /// The lowest stretch of so many free pages where single pages may be.
+    /// The lowest free range of this length in zones for single pages.
     fn lowest_stretch(&mut self, pages: u64) -> Option<u64> {
         let end = self.pages - self.tail_free().min(TAIL_PAGES);
         let (zone_pages, punched) = (self.zone_pages, &self.punched);
@@ -111,7 +113,7 @@ impl Space {
                 let found = zone.find(pages).map(page);
                 return found.filter(|&page| page + pages <= end);
             }
-            // What was given back to the file system is taken last.
+            // Punched pages are taken last.
             let long = zone.stretches(pages).into_iter();
             long.map(|(bit, _)| page(bit))
                 .find(|&page| page + pages <= end && !punched.overlaps(page, pages))
@@ -128,12 +130,12 @@ mod tests {
     use std::collections::VecDeque;
 
     const PAGE: usize = 4096;
-    /// Free pages that stay, as the pager keeps a reserve.
+    /// Free pages that are never taken, like the reserve of the pager.
     const RESERVE: u64 = 256;
-    /// Commits until pages that were freed may be taken again.
+    /// Number of commits until freed pages may be taken again.
     const HELD: usize = 3;
 
-    /// A file that is in use, and what its last commits freed.
+    /// A file in use, and the pages freed by its last commits.
     struct File {
         space: Space,
         held: VecDeque<Vec<u64>>,
@@ -142,7 +144,7 @@ mod tests {
     }
 
     impl File {
-        /// Of `pages` pages in use, with a free one here and there, and one page for each place that is changed again and again.
+        /// A file with `pages` used pages, scattered free ones, and `hot` pages that are changed repeatedly.
         fn new(pages: u64, hot: usize) -> Self {
             let first = first_page(PAGE);
             let mut space = Space::new(PAGE, first, Base::default(), [1, 1]);
@@ -173,7 +175,7 @@ mod tests {
             page
         }
 
-        /// Changes these places, and adds pages that are not changed again.
+        /// Changes these hot pages, and adds `more` pages that are not changed again.
         fn commit(&mut self, places: impl Iterator<Item = usize>, more: u64) {
             if self.held.len() == HELD {
                 for page in self.held.pop_front().unwrap() {
@@ -194,7 +196,7 @@ mod tests {
         }
     }
 
-    /// A leaf of a hundred that take turns, its branch, the root; now and then a leaf more.
+    /// One of a hundred leaves in turn, its branch and the root; occasionally one more leaf.
     #[test]
     fn a_small_commit_is_one_stretch() {
         let mut file = File::new(2000, 102);
@@ -227,7 +229,7 @@ mod tests {
             300 * 12
         );
         assert!(stretches < 10.0, "{stretches} stretches a commit");
-        // What is held, the reserve and a step of growth besides.
+        // Besides the held pages, the reserve and one step of growth.
         assert!(grown <= 300 * 12 + 3 * 124 + 2 * 256, "{grown} pages");
     }
 }

@@ -1,31 +1,31 @@
-//! Pages that have just become free, where somebody wants to know of them: to take them first, or to spoil what they held.
+//! Recently freed pages, recorded if they are to be reused first or overwritten with a pattern.
 //!
 //! Invariants
-//! 1. A range here was free when it was noted; each page is looked at again before it is taken.
+//! 1. A range here was free when it was recorded; each page is checked again before it is taken.
 
 use super::free_space::Space;
 use crate::format::layout::is_large_page;
 
-/// Ranges that are remembered; older ones are taken like any other free page.
+/// Maximum number of recorded ranges; older ones are taken like any other free page.
 const RECENT_MAX: usize = 4096;
 
 impl Space {
-    /// From now on pages that became free last are taken first.
+    /// From now on the most recently freed pages are taken first.
     pub(crate) fn take_recent_first(&mut self) {
         self.recent.always = true;
     }
 
-    /// Whether a transaction takes them first.
+    /// Sets whether this transaction takes them first.
     pub(super) fn prefer_recent(&mut self, now: bool) {
         self.recent.now = now;
     }
 
-    /// From now on `freed` tells what became free.
+    /// From now on `freed` reports freed ranges.
     pub(crate) fn remember_freed(&mut self) {
         self.recent.spoil.get_or_insert_default();
     }
 
-    /// Ranges of the first file that became free since this was asked last, and are free still.
+    /// Ranges of the first file that were freed since the last call, and are still free.
     pub(crate) fn freed(&mut self) -> Vec<(u64, u64)> {
         let mut freed = self
             .recent
@@ -50,7 +50,7 @@ impl Space {
         }
     }
 
-    /// The page that became free last, if there is one that is free still and was not given back to the file system.
+    /// The most recently freed page that is still free and not punched.
     pub(super) fn take_recent(&mut self) -> Option<u64> {
         if !self.recent.now && !self.recent.always {
             return None;

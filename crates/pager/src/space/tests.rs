@@ -1,4 +1,4 @@
-//! The allocator against sets: what is free, used and held, page by page.
+//! Tests of the allocator against a model of sets: free, used and held pages, page by page.
 
 use super::base::Base;
 use super::build::Built;
@@ -33,9 +33,9 @@ impl Random {
 
 #[derive(Clone, Default)]
 struct Model {
-    /// In use: page to birth.
+    /// Used pages: page to birth.
     used: BTreeMap<u64, u64>,
-    /// Dead: page to (birth, freed); forgotten when allocated again.
+    /// Dead pages: page to (birth, freed); removed when allocated again.
     dead: BTreeMap<u64, (u64, u64)>,
     /// Pages of the stored structure.
     structure: BTreeSet<u64>,
@@ -51,7 +51,7 @@ impl Model {
 struct World {
     space: Space,
     model: Model,
-    /// As of the newest record.
+    /// The model as of the newest record.
     stored: Model,
     restarts: u64,
     waited: u64,
@@ -134,7 +134,7 @@ impl World {
         }
         self.space.begin_stretch(false);
         let live = self.live();
-        // Often less than there is to do.
+        // Often fewer lists than are due.
         let lists_max = self.rng.below(5) as usize;
         let file = &self.file;
         let taken = self
@@ -187,7 +187,7 @@ impl World {
                 (self.txn, self.model.used, self.model.dead) = (number, used, dead);
             }
             3 => {
-                // A commit that fails while it writes.
+                // A commit that fails during its writes.
                 let list = txn.dead(number);
                 self.space.stage(&txn);
                 let built = self.build(&mut txn, number, &list);
@@ -268,7 +268,7 @@ impl World {
         self.stored_is_what_is_in_memory();
     }
 
-    /// Another process that opens the file now finds the same pages free, and the same ones held.
+    /// A process that opens the file now finds the same pages free, and the same ones held.
     fn stored_is_what_is_in_memory(&mut self) {
         let mut stored = self.load().unwrap();
         let all = |space: &mut Space| {
@@ -324,7 +324,7 @@ impl World {
         crate::space::load::load(PAGE, &self.meta, self.space.durable[1], &read)
     }
 
-    /// The process ends and another one opens the file. Readers of other processes go on.
+    /// The process ends and another one opens the file. Readers of other processes continue.
     fn restart(&mut self) {
         let durable = self.space.durable;
         self.space = self.load().unwrap();
@@ -335,7 +335,7 @@ impl World {
         self.restarts += 1;
     }
 
-    /// Free is what nobody needs, but for what waits on the stacks of holders that are gone.
+    /// The free pages are the unneeded ones, except pages on the stacks of ended holders.
     fn compare(&mut self) {
         let live = self.live();
         let mut free = BTreeSet::new();
@@ -490,7 +490,7 @@ fn a_damaged_structure_is_a_typed_error() {
     assert!(damaged > 100 && broken > 10);
 }
 
-/// Whatever a page of a list says (with a good checksum), it is refused or names ranges that can be worked with.
+/// Any bytes of a list page (with a valid checksum) are refused or name ranges that can be processed.
 #[test]
 fn lists_of_any_bytes_are_refused_or_sound() {
     let mut rng = Random(5);
@@ -554,8 +554,8 @@ fn lists_of_any_bytes_are_refused_or_sound() {
     assert!(cfg!(miri) || enough, "{sound}, {refused}");
 }
 
-/// What one transaction frees takes a list a stretch of the file, however broken up it is, and comes back a few lists a
-/// transaction.
+/// The frees of one transaction take one list per `window` of the file, however fragmented they are, and are reclaimed
+/// a few lists per transaction.
 #[test]
 #[cfg_attr(miri, ignore = "hundreds of thousands of pages, counted")]
 fn a_dropped_table_is_bounded_work() {
@@ -606,7 +606,7 @@ fn a_dropped_table_is_bounded_work() {
         need
     };
     commit(&mut space, &mut txn);
-    // Every page but each hundredth: 267,000 pages in 2,700 ranges; then every second of the rest of a table.
+    // Every page but each hundredth: 267,000 pages in 2,700 ranges; then every second page of the rest of a table.
     let mut freed = TxnSpace::default();
     let mut ranges = 0u64;
     for page in (first..pages).filter(|page| page % 2 == 0) {
@@ -631,7 +631,7 @@ fn a_dropped_table_is_bounded_work() {
     println!("free again after {commits} commits");
 }
 
-/// When only punched pages are left one of them is taken, which is written then.
+/// When only punched pages are left one of them is taken; it is written then, and not punched any more.
 #[test]
 fn a_page_that_is_taken_of_a_punched_stretch_is_punched_no_more() {
     let first = first_page(PAGE);

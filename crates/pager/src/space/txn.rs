@@ -1,15 +1,15 @@
-//! What one transaction allocated and freed.
+//! Allocations and frees of one transaction.
 
 use super::ranges::RangeSet;
 use crate::format::layout::is_large_page;
 use crate::format::meta::Dead;
 use crate::format::page_map::PageSet;
 
-/// Room for what a transaction of a few rows frees.
+/// Initial capacity: the frees of a transaction of a few rows.
 const SINGLE: usize = 28;
 
-/// Ranges that were freed, none of them twice. A transaction of ten thousand random rows frees as many single pages, here and there: their
-/// numbers are kept in a table, whose places are found at once, and only what is longer as ranges.
+/// Freed ranges, none twice. A transaction of ten thousand random rows frees as many scattered single pages: their
+/// numbers are kept in a hash table with constant-time lookup, and only longer ranges as ranges.
 #[derive(Debug, Default)]
 pub(super) struct FreedPages {
     single: PageSet,
@@ -28,7 +28,7 @@ impl FreedPages {
         }
     }
 
-    /// Takes out what `insert` put in.
+    /// Removes a range added by `insert`.
     fn remove(&mut self, page: u64, pages: u64) {
         if pages == 1 {
             self.single.remove(&page);
@@ -48,26 +48,26 @@ impl FreedPages {
     }
 }
 
-/// What one transaction allocated and freed.
+/// Allocations and frees of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct TxnSpace {
-    /// Allocated and not given back.
+    /// Allocated and not returned.
     pub(crate) own: RangeSet,
-    /// Pages of `own`, those of the second file left out.
+    /// Number of pages in `own`, without the second file.
     pub(crate) own_pages: u64,
-    /// Freed, of earlier transactions, in the order in which it was: (page, pages, birth).
+    /// Freed ranges of earlier transactions in the order of the calls: (page, pages, birth).
     freed: Vec<(u64, u64, u64)>,
-    /// The same, without the birth.
+    /// The freed ranges without births.
     pub(super) freed_all: FreedPages,
-    /// Pages of it, those of the second file left out.
+    /// Number of freed pages, without the second file.
     pub(crate) freed_pages: u64,
-    /// It may take what is kept for transactions that free space.
+    /// It may use the reserve for transactions that free space.
     pub(crate) frees_space: bool,
-    /// It did.
+    /// It has used the reserve.
     pub(crate) took_reserve: bool,
-    /// It takes the lowest pages that there are, and the file is cut behind it.
+    /// It takes the lowest free pages, and the file is truncated afterwards.
     pub(crate) compacts: bool,
-    /// Where it compacts: the page from which on things move.
+    /// When compacting: the page from which on data moves.
     pub(crate) boundary: u64,
 }
 
@@ -76,14 +76,14 @@ impl TxnSpace {
         self.own.iter().next().is_none() && self.freed.is_empty()
     }
 
-    /// A range was allocated.
+    /// Records an allocated range.
     pub(crate) fn take(&mut self, page: u64, pages: u64) {
         let fresh = self.own.insert(page, pages);
         assert!(fresh, "pages {page}+{pages} are allocated twice");
         self.own_pages += pages;
     }
 
-    /// A range of an earlier transaction is freed; `Space::can_free` said yes.
+    /// Records a freed range of an earlier transaction, which `Space::can_free` accepted.
     pub(crate) fn free(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.insert(page, pages);
         if !is_large_page(page) {
@@ -95,25 +95,25 @@ impl TxnSpace {
         self.freed.push((page, pages, birth));
     }
 
-    /// This transaction has freed a page of an earlier one.
+    /// Whether this transaction has freed this page of an earlier one.
     pub(crate) fn has_freed(&self, page: u64) -> bool {
         self.freed_all.overlaps(page, 1)
     }
 
-    /// A freed range is in use after all.
+    /// Reverts the free of a range.
     pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.remove(page, pages);
         if !is_large_page(page) {
             self.freed_pages -= pages;
         }
-        // Going back takes the newest first.
+        // A rollback removes the newest first.
         let freed = self.freed.iter();
         if let Some(at) = freed.rev().position(|range| *range == (page, pages, birth)) {
             self.freed.remove(self.freed.len() - 1 - at);
         }
     }
 
-    /// The freed ranges as they are after the commit of `txn`, ascending.
+    /// The freed ranges after the commit of `txn`, ascending.
     pub(crate) fn dead(&self, txn: u64) -> Vec<Dead> {
         let each = self.freed.iter().map(|&(page, pages, birth)| Dead {
             page,
@@ -133,7 +133,7 @@ impl TxnSpace {
         dead
     }
 
-    /// Nothing was done; what was allocated is the caller's to release.
+    /// Clears everything; the caller must release the returned allocations.
     pub(super) fn forget(&mut self) -> RangeSet {
         self.own_pages = 0;
         self.freed.clear();

@@ -1,11 +1,11 @@
-//! One zone: as many pages as a bitmap page has bits. A set bit is a free page.
+//! One zone: the region of one bitmap page. A set bit is a free page.
 //!
 //! Invariants
-//! 1. `count` is the number of set bits of `free`; `longest` is at least its longest stretch.
+//! 1. `count` is the number of set bits of `free`; `longest` is at least the length of its longest run.
 //! 2. No set bit of `free` lies before word `first`.
 
-/// What a zone is mostly used for. Pages and extents prefer different zones, so that single pages do not
-/// break up the stretches that extents need.
+/// Main use of a zone. Pages and extents prefer different zones, so that single pages do not break up the long free
+/// ranges that extents need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Use {
@@ -73,7 +73,7 @@ impl Zone {
         &self.free
     }
 
-    /// Free pages among the first `len`.
+    /// Number of free pages among the first `len`.
     pub(crate) fn free_among(&self, len: u64) -> u64 {
         let mut count = 0;
         for_words(0, len, |word, mask| {
@@ -82,7 +82,7 @@ impl Zone {
         count
     }
 
-    /// The last page before `len` that is not free.
+    /// The last used page before `len`.
     pub(crate) fn last_used(&self, len: u64) -> Option<u64> {
         let mut end = len;
         while end > 0 {
@@ -96,7 +96,7 @@ impl Zone {
         None
     }
 
-    /// True when all of the range is free now.
+    /// True if all pages of the range are free.
     pub(crate) fn is_free(&self, from: u64, len: u64) -> bool {
         let mut all = true;
         for_words(from, len, |word, mask| {
@@ -105,19 +105,19 @@ impl Zone {
         all
     }
 
-    /// True when some page of the range is free now.
+    /// True if some page of the range is free.
     pub(crate) fn any_free(&self, from: u64, len: u64) -> bool {
         let mut any = false;
         for_words(from, len, |word, mask| any |= self.free[word] & mask != 0);
         any
     }
 
-    /// While loading: what a word of the stored bitmap says.
+    /// While loading: sets a word of the stored bitmap.
     pub(crate) fn load_word(&mut self, word: usize, bits: u64) {
         self.free[word] = bits;
     }
 
-    /// While loading: the state of a range.
+    /// While loading: sets the state of a range.
     pub(crate) fn load_range(&mut self, from: u64, len: u64, free: bool) {
         for_words(from, len, |word, mask| {
             if free {
@@ -128,7 +128,7 @@ impl Zone {
         });
     }
 
-    /// After loading.
+    /// Completes loading.
     pub(crate) fn loaded(&mut self) {
         let ones = self.free.iter().map(|word| u64::from(word.count_ones()));
         self.count = ones.sum();
@@ -136,7 +136,7 @@ impl Zone {
         self.first = 0;
     }
 
-    /// Makes pages allocatable; how long the free stretch is that they are part of.
+    /// Makes pages allocatable; returns the length of the free range around them.
     pub(crate) fn release(&mut self, from: u64, len: u64) -> u64 {
         let mut already = 0;
         for_words(from, len, |word, mask| {
@@ -182,7 +182,7 @@ impl Zone {
         (found < end).then_some(found)
     }
 
-    /// The free stretches of at least `len` pages, as (page, pages).
+    /// The free ranges of at least `len` pages, as (page, pages).
     pub(crate) fn stretches(&self, len: u64) -> Vec<(u64, u64)> {
         let end = self.free.len() as u64 * 64;
         let (mut found, mut at) = (Vec::new(), self.next_free(0, end));
@@ -196,7 +196,7 @@ impl Zone {
         found
     }
 
-    /// Forgets the pages from `len` on: the file was cut there.
+    /// Removes the pages from `len` on after a truncation of the file.
     pub(crate) fn cut(&mut self, len: u64) {
         let bits = self.free.len() as u64 * 64;
         for_words(len, bits - len, |word, mask| self.free[word] &= !mask);
@@ -205,7 +205,7 @@ impl Zone {
         self.longest = self.longest.min(self.count);
     }
 
-    /// The first stretch of at least `len` free pages.
+    /// The first free range of at least `len` pages.
     pub(crate) fn find(&mut self, len: u64) -> Option<u64> {
         if len > self.longest {
             return None;
@@ -241,7 +241,7 @@ impl Zone {
         word as u64 * 64 + u64::from(bits.trailing_zeros())
     }
 
-    /// Free pages from `at` on, counted up to about `enough`.
+    /// Number of free pages from `at` on, counted up to about `enough`.
     pub(crate) fn run_from(&self, at: u64, enough: u64) -> u64 {
         let mut run = 0;
         let mut at = at;
@@ -256,7 +256,7 @@ impl Zone {
         run
     }
 
-    /// Free pages that end right before `at`.
+    /// Number of free pages that end right before `at`.
     pub(crate) fn run_before(&self, at: u64) -> u64 {
         let mut run = 0;
         let mut at = at;

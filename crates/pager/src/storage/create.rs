@@ -1,11 +1,12 @@
-//! Creating a file so that a crash leaves all of it or nothing.
+//! Atomic creation of a file: a crash leaves all of it or nothing.
 //!
-//! A new file is written under a temporary name, synced, given its name without overwriting anything,
-//! the directory is synced, and the temporary name removed: a crash leaves no half-made database under the name.
+//! A new file is written under a temporary name and synced, given its name without overwriting anything, the
+//! directory is synced, and the temporary name removed. A crash never leaves an incomplete database under the name.
 //!
-//! A process that is killed in between leaves a database that is whole, in a directory that nobody has synced. So whoever opens it for writing
-//! syncs the directory first where that may be (`finish_creation`): while the file has a second name, while nothing was committed to it, and, where
-//! the file system has no hard links, while an empty file beside it says so (`unsynced_mark`).
+//! A process killed in between leaves a complete database in a directory that was not synced. The next handle to open
+//! it for writing therefore syncs the directory if that may be missing (`finish_creation`): while the file has a second
+//! name, while nothing was committed to it, and, on file systems without hard links, while an empty marker file exists
+//! beside it (`unsynced_mark`).
 
 use super::{FileId, Named};
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The path without links, so that all names of this kind share a lock file.
+/// The path with symbolic links resolved, by which all names of this kind share a lock file.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
@@ -30,22 +31,22 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// Makes a file of these bytes under a name that is free, all of it or nothing.
+/// Creates a file with these bytes under an unused name, atomically.
 pub(crate) fn create_file(path: &Path, initial: &[u8]) -> Result<()> {
     let mut name = OsString::from(path.as_os_str());
     name.push(format!(".new-{}", std::process::id()));
     let temporary = PathBuf::from(name);
     let created = write_file(&temporary, initial)
         .and_then(|()| give_name(&temporary, path))
-        // While it has two names whoever opens it knows that this may be yet to come.
+        // While the file has two names, the next open knows that this sync may be missing.
         .and_then(|()| sync_name(path));
     drop(fs::remove_file(&temporary));
     created.map_err(|error| Error::of_open(path, error))
 }
 
-/// Does what a process that was killed while it created or restored this file has left to do: removes the temporary name and syncs the
-/// directory, without which a power cut could take the file with all that is committed to it. `is_new`: nothing was committed yet. Under the
-/// setup lock, so nobody is creating it now.
+/// Completes a creation or restore of this file by a process that was killed: removes the temporary name and syncs the
+/// directory; without the sync a power cut could remove the file with all its commits. `is_new`: nothing was committed
+/// yet. The caller holds the setup lock, which excludes a concurrent creation.
 pub(crate) fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Result<()> {
     let fail = |error| Error::of_open(path, error);
     if !named.is_file() {
@@ -58,7 +59,7 @@ pub(crate) fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Resul
     }
     remove_temporary_names(&real, named.id);
     match sync_directory(&real) {
-        // Who may not read the directory cannot sync it alone.
+        // Without permission to read the directory it cannot be synced alone.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => named.sync_file_system(),
         synced => synced,
     }
@@ -67,7 +68,7 @@ pub(crate) fn finish_creation(path: &Path, named: &Named, is_new: bool) -> Resul
     Ok(())
 }
 
-/// Removes the names of this file that end as those do under which new files are written. What cannot be removed stays.
+/// Removes the names of this file that have the suffix of a temporary name. Names that cannot be removed stay.
 fn remove_temporary_names(path: &Path, id: FileId) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return;
@@ -82,7 +83,7 @@ fn remove_temporary_names(path: &Path, id: FileId) {
             .strip_prefix(name.as_bytes())
             .and_then(|rest| rest.strip_prefix(b".new-"))
             .is_some_and(|number| number.iter().all(u8::is_ascii_digit));
-        // Of a link this is the link's own.
+        // For a symbolic link this is the metadata of the link itself.
         let is_this = || entry.metadata().is_ok_and(|found| FileId::of(&found) == id);
         if is_temporary && is_this() {
             drop(fs::remove_file(entry.path()));
@@ -91,26 +92,27 @@ fn remove_temporary_names(path: &Path, id: FileId) {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // We hold the lock, so what has this name is a leftover of a crash, or a link that somebody has put there: neither is written to.
+    // The caller holds the lock: an existing file of this name is a leftover of a crash, or a planted link. Neither is
+    // written to.
     drop(fs::remove_file(path));
     let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// The empty file that stands for the second name, where the file system has no hard links.
+/// The empty marker file that replaces the second name on file systems without hard links.
 fn unsynced_mark(path: &Path) -> PathBuf {
     let mut name = OsString::from(path.as_os_str());
     name.push(".unsynced");
     PathBuf::from(name)
 }
 
-/// Gives a file its name, where nothing has it yet. `sync_name` makes that durable.
+/// Gives a file its name unless that name exists. `sync_name` makes the name durable.
 pub(crate) fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match fs::hard_link(temporary, path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            // Some file systems have no links. A file that is renamed has one name at once.
+            // Some file systems have no links. A renamed file never has two names.
             let mark = unsynced_mark(path);
             File::create(&mark)?;
             let renamed = renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE);
@@ -123,10 +125,10 @@ pub(crate) fn give_name(temporary: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Syncs the directory in which a file was given its name.
+/// Syncs the directory in which a file was named.
 pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
     let synced = sync_directory(path);
-    // After an error the file is removed, or the error is told.
+    // After an error the file is removed, or the error is reported.
     drop(fs::remove_file(unsynced_mark(path)));
     synced
 }

@@ -1,11 +1,11 @@
-//! A block device instead of a file: what it holds before it becomes a database, and how it becomes one.
+//! Block devices: inspection of their content, and creation of a database on one.
 //!
 //! Invariants
-//! 1. Nothing is written to a device that a file system or another user of the kernel has claimed, nor, unless asked to, to
-//!    one that holds anything in its first or last MiB: that is where file systems, partition tables and volume managers
-//!    have their signatures.
-//! 2. Until the superblocks are written (`last`), after everything else was synced, the device is no database; an interrupted
-//!    creation is refused like anything else that it might hold.
+//! 1. Nothing is written to a device that a file system or another user in the kernel has claimed. Unless requested,
+//!    nothing is written to a device with any content in its first or last MiB, where file systems, partition tables
+//!    and volume managers keep their signatures.
+//! 2. The device becomes a database only when the superblocks (`last`) are written, after everything else was synced.
+//!    An interrupted creation is refused like any other content.
 
 use crate::error::{Error, Result};
 use std::fs::{File, Metadata, OpenOptions};
@@ -14,19 +14,19 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Looked at, and wiped when asked to, at both ends.
+/// Inspected, and wiped on request, at both ends.
 const ENDS_BYTES: u64 = 1 << 20;
 
 pub(crate) fn is_device(metadata: &Metadata) -> bool {
     metadata.file_type().is_block_device()
 }
 
-/// Bytes of a device, which its metadata does not say.
+/// Length of a device in bytes, which its metadata lacks.
 pub(crate) fn len(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
-/// Fails when a file system is mounted from the device, or something else in the kernel has it for itself.
+/// Fails if a file system is mounted from the device or another user in the kernel has claimed it.
 pub(crate) fn check_unclaimed(path: &Path) -> io::Result<()> {
     let exclusive = libc::O_EXCL | libc::O_CLOEXEC;
     let opened = OpenOptions::new()
@@ -36,13 +36,13 @@ pub(crate) fn check_unclaimed(path: &Path) -> io::Result<()> {
     opened.map(drop)
 }
 
-/// The stretches at both ends.
+/// The ranges at both ends.
 fn ends(len: u64) -> [(u64, u64); 2] {
     let bytes = len.min(ENDS_BYTES);
     [(0, bytes), (len - bytes, bytes)]
 }
 
-/// True when a device holds zeros where anything would have its signature.
+/// True if a device holds zeros at both ends, where signatures would be.
 pub(crate) fn is_blank(file: &File) -> io::Result<bool> {
     let mut bytes = Vec::new();
     for (at, len) in ends(len(file)?) {
@@ -55,8 +55,8 @@ pub(crate) fn is_blank(file: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes a database of a device; what it held is lost. `last`: the parts of the image that are written one after the other
-/// when all else is synced.
+/// Creates a database on a device and discards its content. `last`: the parts of the image that are written one after
+/// the other once everything else is synced.
 pub(crate) fn create(file: &File, image: &[u8], last: &[Range<usize>], path: &Path) -> Result<()> {
     let failed = |source| Error::Open {
         path: path.to_owned(),
@@ -88,7 +88,7 @@ fn write(file: &File, len: u64, image: &[u8], last: &[Range<usize>]) -> io::Resu
     file.sync_all()
 }
 
-/// Why a device that holds something is not made a database.
+/// The error for a device with content.
 pub(crate) fn holds_something() -> io::Error {
     let reason = "the device holds something already (Options::overwrite_device would wipe it)";
     io::Error::new(ErrorKind::AlreadyExists, reason)

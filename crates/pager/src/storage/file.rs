@@ -1,9 +1,9 @@
 //! A file of the operating system, or a block device: `pread`, `pwrite`, `fdatasync`, and a read-only map.
 //!
 //! Invariants
-//! 1. What lies before `len` may be lent from the map: it is raised after the file has grown, and lowered before it is cut. What others
-//!    cut is nothing that a snapshot of this process may look at (`length.rs`).
-//! 2. A device has the length it has: it is never grown, cut or punched.
+//! 1. Bytes before `len` may be lent from the map: `len` is raised after the file has grown, and lowered before it is
+//!    truncated. Other processes truncate only space that no snapshot of this process may read (`length.rs`).
+//! 2. A device has a fixed length: it is never grown, truncated or punched.
 
 use super::length::Length;
 use super::map::{MAP_BYTES, MAPS_MAX, Map, place};
@@ -21,24 +21,25 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How much the system reads around a page of the map that is not in memory.
+/// How much the system reads around a mapped page that is not in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// As it sees fit while the file is no larger than a quarter of the memory that the process may use (of the machine, or what control groups
-    /// allow); beyond, single pages are read alone, and walks over tables ask for the leaves ahead of them.
+    /// System readahead while the file is no larger than a quarter of the memory that the process may use (of the
+    /// machine, or the bound of its control groups). In a larger file single pages are read alone, and table scans
+    /// prefetch the leaves ahead.
     #[default]
     Auto,
-    /// As it sees fit.
+    /// System readahead.
     On,
-    /// Pages, and blocks of series and values, are read alone.
+    /// No readahead for pages or for blocks of series and values.
     Off,
 }
 
-/// Zeros are written in pieces of this size. The system's cache keeps a piece as one unit, and a later write of a
-/// single page walks through all of its blocks: after pieces of 1 MiB it takes three times as long (decision 1000).
+/// Zeros are written in pieces of this size. The system caches a piece as one unit, and a later write of a single page
+/// walks through all blocks of the unit: after pieces of 1 MiB it takes three times as long (decision 1000).
 const ZEROS_BYTES: usize = 64 << 10;
 
-/// A file is large when it is more than this part of the memory that the process may use.
+/// A file is large if it exceeds this fraction of the memory that the process may use.
 const LARGE_PART: u64 = 4;
 
 /// A file of the operating system, or a block device.
@@ -49,23 +50,23 @@ pub struct FileStorage {
     len: Length,
     use_map: bool,
     read_ahead: ReadAhead,
-    /// Whether pages are read alone: decided when the file is opened, and whenever it has become longer.
+    /// Whether pages are read without readahead: decided at open, and after each growth.
     pages_alone: AtomicBool,
     write_map: Option<Arc<WriteMap>>,
-    /// For blocks of extents, which lie side by side.
+    /// For blocks of extents, which are contiguous.
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
-    /// For single pages, which do not.
+    /// For single pages, which are scattered.
     page_maps: [OnceLock<Option<Map>>; MAPS_MAX],
-    /// For pages that are read in the order in which they lie, where single ones are read alone.
+    /// For pages read in file order when single pages are read without readahead.
     stretches: OnceLock<Option<Box<Stretches>>>,
 }
 
 impl FileStorage {
-    /// Takes over an open file or block device. With `use_map`, reads are lent from a read-only map (a media error is
-    /// then a signal); without, every read is a `pread` and every media error a typed error.
+    /// Takes over an open file or block device. With `use_map`, reads are lent from a read-only map, and a media error
+    /// is a signal; without it every read is a `pread`, and every media error a typed error.
     ///
     /// # Errors
-    /// When the file's length cannot be asked for.
+    /// If the system does not report the length of the file.
     pub fn new(file: File, use_map: bool) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let is_device = device::is_device(&metadata);
@@ -88,21 +89,22 @@ impl FileStorage {
         })
     }
 
-    /// A new file without a name in this folder, which this process alone has (mode 0600); it is gone with the storage, and when the process is killed.
+    /// A new unnamed file in this folder, private to this process (mode 0600). It disappears with the storage, also if
+    /// the process is killed.
     ///
     /// # Errors
-    /// The system's: a folder that is not there, or may not be written to.
+    /// Errors of the system: the folder is missing or not writable.
     pub fn unnamed(folder: &Path, use_map: bool) -> io::Result<Self> {
         Self::new(unnamed::create(folder)?, use_map)
     }
 
-    /// The file as the one that should be found at this path, without links.
+    /// The file together with the path, symbolic links resolved, at which it should be found.
     pub(crate) fn named(&self, path: PathBuf) -> io::Result<Named> {
         let metadata = self.file.metadata()?;
         Ok(Named::new(Arc::clone(&self.file), path, &metadata))
     }
 
-    /// The same, with a say in what is read ahead.
+    /// Sets the readahead mode.
     #[must_use]
     pub fn read_ahead(self, read_ahead: ReadAhead) -> Self {
         let file = Self { read_ahead, ..self };
@@ -110,14 +112,15 @@ impl FileStorage {
         file
     }
 
-    /// What is written over again and again may be written through a map: [`Storage::write_passing`].
+    /// Allows [`Storage::write_passing`] to write repeatedly overwritten pages through a map.
     #[must_use]
     pub fn write_map(self) -> Self {
         let write_map = (!self.is_device).then(Arc::default);
         Self { write_map, ..self }
     }
 
-    /// Reading around helps as long as what it drags in can stay: from when the file is large on, pages are read alone.
+    /// Readahead helps while the extra pages can stay in memory; from the size of a large file on, pages are read
+    /// alone.
     fn judge(&self) {
         let is_large = || match self.read_ahead {
             ReadAhead::Auto => self.len.known() > machine::memory_bytes() / LARGE_PART,
@@ -125,14 +128,14 @@ impl FileStorage {
             ReadAhead::Off => true,
         };
         if self.use_map && !self.reads_alone() && is_large() {
-            // Whoever makes a map meanwhile sees this, or is seen below.
+            // A map made concurrently sees this flag, or is found below.
             self.pages_alone.store(true, Ordering::SeqCst);
             let maps = self.page_maps.iter().filter_map(OnceLock::get);
             maps.flatten().for_each(Map::read_alone);
         }
     }
 
-    /// What `WriteMap` knows does not hold any more.
+    /// Invalidates the table of the `WriteMap`.
     fn forget_written(&self) {
         if let Some(map) = &self.write_map {
             map.forget();
@@ -187,7 +190,7 @@ impl FileStorage {
     fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
         match fallocate(&self.file, FallocateFlags::empty(), from, to - from) {
             Ok(()) => Ok(()),
-            // The file system cannot: extend it; a full disk then shows when the pages are written.
+            // The file system cannot reserve: extend the file; a full disk then shows when the pages are written.
             Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(to),
             Err(error) => Err(error.into()),
         }
@@ -214,7 +217,7 @@ impl Storage for FileStorage {
         if written == bytes {
             return Ok(());
         }
-        // A short write: the rest piece by piece.
+        // A short write: write the rest piece by piece.
         let mut start = at;
         for piece in pieces {
             let done = written.min(piece.len());
@@ -248,7 +251,7 @@ impl Storage for FileStorage {
         while written < bytes.len() {
             let (rest, at) = (&bytes[written..], at + written as u64);
             let slices = [IoSlice::new(rest)];
-            // `RWF_DSYNC`: what of the file is in the cache besides stays there.
+            // `RWF_DSYNC` does not flush other cached data of the file.
             match rustix::io::pwritev2(&self.file, &slices, at, ReadWriteFlags::DSYNC) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => written += count,
@@ -293,7 +296,7 @@ impl Storage for FileStorage {
         if self.is_device {
             return Ok(());
         }
-        // Others may have given space back.
+        // Other processes may have punched holes.
         self.forget_written();
         self.len.refresh(|| Ok(self.file.metadata()?.len()))?;
         self.judge();
@@ -307,7 +310,7 @@ impl Storage for FileStorage {
         if self.is_device {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        // Longer than is known after a cut that failed: what was written there since must stay.
+        // The file may be longer than known after a failed truncation: data written there since must stay.
         let old = self.file.metadata()?.len();
         self.len.change(len, || {
             let grown = match how {
@@ -315,7 +318,7 @@ impl Storage for FileStorage {
                 Growth::Zeros => self.write_zeros(old, len),
                 Growth::Reserve => self.reserve(old, len),
             };
-            // Give back what was got; nobody has been lent anything beyond the old length.
+            // Undo the growth; no bytes beyond the old length have been lent.
             grown.inspect_err(|_| drop(self.file.set_len(old)))
         })?;
         self.judge();
@@ -328,7 +331,7 @@ impl Storage for FileStorage {
         }
         self.forget_written();
         let cut = self.len.change(len, || self.file.set_len(len));
-        // How long it is after a failure, only the system knows.
+        // After a failure only the system knows the length.
         cut.inspect_err(|_| drop(self.refresh()))
     }
 
@@ -414,8 +417,8 @@ mod tests {
 
     const KIB: u64 = 1 << 10;
 
-    /// Read along a file of which pages are read alone: the same bytes, also those that it came to have later; where reading ahead
-    /// is switched off, or the file is small, there is no other way.
+    /// Sequential reads with readahead disabled for pages return the same bytes as page reads, including pages appended
+    /// later. With `ReadAhead::Off`, or for a small file, this path is not taken.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_stretch_is_read_as_pages_are() {
@@ -439,7 +442,7 @@ mod tests {
         assert!(!off.reads_stretches(), "switched off");
     }
 
-    /// The file stays as long as it was, and what lies behind the end that it did not get is used again.
+    /// The file keeps its length, and the space behind the length it should have had is used again.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
     fn a_cut_that_fails_costs_nothing_when_the_file_grows() {

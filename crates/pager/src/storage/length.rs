@@ -1,13 +1,13 @@
-//! How long a file is, as far as this process knows.
+//! The length of a file as this process knows it.
 //!
-//! Whoever has the turn among the processes makes the file longer or shorter. In between, others do: so the length is asked for anew
-//! when the turn comes, and when somebody reads a commit of another process.
+//! The holder of the writer lock, in whichever process, changes the length. It is therefore read anew when this process
+//! acquires the writer lock, and when a commit of another process is read.
 //!
 //! Invariants
-//! 1. What is known is never beyond the file's end while this process has the turn, nor beyond what a snapshot may look at: who cuts the
-//!    file leaves what the readers of all processes see.
-//! 2. While this process changes the length, nobody else does: an answer of the system from before the change, or from amid it, does
-//!    not count.
+//! 1. The known length is never beyond the file's end while this process holds the writer lock, nor while a snapshot
+//!    may read there: truncation keeps everything that the readers of all processes see.
+//! 2. While this process changes the length, no other process does: a length read from the system before or during the
+//!    change is discarded.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +42,7 @@ impl Length {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what others have made of it.
+    /// Takes over the length that other processes have set.
     pub(super) fn refresh(&self, ask: impl FnOnce() -> io::Result<u64>) -> io::Result<()> {
         let begun = {
             let changes = self.changes();
@@ -59,13 +59,13 @@ impl Length {
         Ok(())
     }
 
-    /// Changes the file's length to `len`. For who has the turn.
+    /// Changes the file's length to `len`. Caller must hold the writer lock.
     pub(super) fn change(&self, len: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         {
             let mut changes = self.changes();
             changes.begun += 1;
             changes.under_way = true;
-            // Nothing of what is to be cut is lent from now on.
+            // From now on no byte of the truncated range is lent.
             self.known.fetch_min(len, Ordering::AcqRel);
         }
         let done = work();
@@ -88,12 +88,12 @@ mod tests {
         let length = Length::new(10);
         length.refresh(|| Ok(30)).unwrap();
         assert_eq!(length.known(), 30);
-        // Another process has cut it.
+        // Another process has truncated the file.
         length.refresh(|| Ok(20)).unwrap();
         assert_eq!(length.known(), 20);
         let cut = || {
             length.change(8, || {
-                // Amid the change.
+                // A refresh during the change.
                 length.refresh(|| Ok(20))
             })
         };

@@ -1,12 +1,13 @@
-//! The memory that this process may use: that of the machine, or less where control groups (cgroups) bound it, as those of containers do.
+//! The memory that this process may use: the memory of the machine, or less if control groups (cgroups) limit it, as in
+//! containers.
 
 use std::fs;
 use std::sync::OnceLock;
 
-/// Where control groups are, as a rule.
+/// Usual mount point of the control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// In bytes. Asked for once.
+/// In bytes. Read once.
 pub(super) fn memory_bytes() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -17,8 +18,8 @@ pub(super) fn memory_bytes() -> u64 {
     })
 }
 
-/// The least bound of the groups that a process is in, `u64::MAX` without one. `own`: what the system says of the process, lines of number,
-/// controllers and path; `read`: a file.
+/// The lowest limit of the control groups of a process, `u64::MAX` if there is none. `own`: the system's list for the
+/// process, with lines of number, controllers and path; `read`: reads a file.
 fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
     let mut least = u64::MAX;
     for line in own.lines() {
@@ -26,7 +27,7 @@ fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
             continue;
         };
-        // The first version has a tree for each controller, the second one tree without a name.
+        // Version 1 has one tree for each controller, version 2 one tree without a name.
         let (tree, file) = match controllers {
             "" => ("", "memory.max"),
             named if named.split(',').any(|name| name == "memory") => {
@@ -34,11 +35,11 @@ fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
             }
             _ => continue,
         };
-        // Inside a container the path may be that outside of it: the groups above are looked at, too.
+        // Inside a container the path may be the path outside of it, so the parent groups are read as well.
         let mut path = path.trim_end_matches('/');
         loop {
             let text = read(&format!("{GROUPS}{tree}{path}/{file}"));
-            // "max" is no number.
+            // "max" does not parse as a number.
             let bytes = text.and_then(|text| text.trim().parse().ok());
             least = least.min(bytes.unwrap_or(u64::MAX));
             match path.rfind('/') {

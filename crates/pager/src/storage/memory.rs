@@ -4,7 +4,7 @@ use super::{Growth, Storage};
 use std::io;
 use std::sync::{PoisonError, RwLock};
 
-/// A file in memory; gone with the process.
+/// A file in memory, lost when the process ends.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
     bytes: RwLock<Vec<u8>>,
@@ -17,7 +17,7 @@ impl MemoryStorage {
         Self::default()
     }
 
-    /// A file with this content.
+    /// A file with these bytes.
     #[must_use]
     pub fn from_image(bytes: Vec<u8>) -> Self {
         Self {

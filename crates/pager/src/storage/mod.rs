@@ -1,5 +1,5 @@
-//! All access to the data file goes through one small trait: the operating system, memory, or the
-//! simulated disk of the test kit.
+//! All access to the data file goes through one small trait, implemented by files of the operating system, by memory,
+//! and by the simulated disk of the test kit.
 
 mod create;
 pub(crate) mod device;

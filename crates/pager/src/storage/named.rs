@@ -1,18 +1,19 @@
-//! Whether the open data file is still the file at its path. Others may replace, rename or delete it while it is open: the system then
-//! goes on writing to the old file, which nobody will find again.
+//! Checks whether the open data file is still the file at its path. Others may replace, rename or delete it while it is
+//! open; the system then continues to write to the old file, which cannot be found again.
 //!
 //! ```text
 //! look         system calls                 when
 //! quick        fstat of the open file       each time the writer lock is acquired
-//! full         the same, stat of the path   before a flush is acknowledged; on taking the writer lock over from another handle; when the
-//!                                           number of links has changed; else every `FULL_LOOK_NS`
+//! full         fstat, stat of the path      before a flush is acknowledged; when the writer lock comes from another
+//!                                           handle; when the number of links has changed; else every `FULL_LOOK_NS`
 //! ```
 //!
 //! Invariants
-//! 1. The path is the real one, found when the file was opened: a symbolic link that is pointed elsewhere later makes no difference.
-//! 2. A file that was found moved stays so for this handle, even if it comes back: another process may have opened the path meanwhile.
-//! 3. Only certainty counts. Where the path cannot be looked up (no permission, its folder is gone, as after renaming the folder or
-//!    `chroot`), a file that still has a name is taken for unmoved.
+//! 1. The path is the real one, resolved when the file was opened: a later change of a symbolic link has no effect.
+//! 2. A file that was found moved stays so for this handle, even if it is moved back: another process may have opened
+//!    the path in between.
+//! 3. Only certain findings count. If the path cannot be resolved (no permission, or its folder is missing after a
+//!    rename of the folder or a `chroot`), a file that still has a name counts as unmoved.
 
 use super::device;
 use crate::error::{Error, Result};
@@ -27,11 +28,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// While commits come, the path is looked up at least this often, in nanoseconds. That costs three times an `fstat` (decision 0028). A file that
-/// was renamed, unlike one that was deleted, loses nothing meanwhile.
+/// Maximum interval between checks of the path during commits, in nanoseconds. A check costs three times an `fstat`
+/// (decision 0028). A file that was renamed, unlike a deleted one, loses nothing in between.
 const FULL_LOOK_NS: u64 = 20_000_000;
 
-/// Which file it is: device and inode; of a block device the device that it stands for and 0. All zero: a storage that is no file.
+/// Identity of a file: device and inode. For a block device: its device number and 0. All zero: the storage is not a
+/// file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
@@ -52,7 +54,7 @@ impl FileId {
         }
     }
 
-    /// The same of what the system says, if it is of the kind that this is.
+    /// True if the system's data describes this file and the file type matches.
     fn is_of(self, found: &Stat) -> bool {
         let is_device = rustix::fs::FileType::from_raw_mode(found.st_mode).is_block_device();
         match self.inode {
@@ -66,20 +68,20 @@ impl FileId {
     }
 }
 
-/// The open data file and the path where it should be.
+/// The open data file and its expected path.
 #[derive(Debug)]
 pub(crate) struct Named {
     file: Arc<File>,
     path: PathBuf,
     pub(crate) id: FileId,
-    /// Names that the file had at the last full look.
+    /// Number of names of the file at the last full look.
     links: AtomicU64,
-    /// When that was; 0 before.
+    /// Time of the last full look; 0 before the first.
     looked_ns: AtomicU64,
     moved: OnceLock<Error>,
 }
 
-/// Which look it is to be.
+/// Depth of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     Quick,
@@ -87,7 +89,7 @@ pub(crate) enum Look {
 }
 
 impl Named {
-    /// `path`: the real one.
+    /// `path`: the real path.
     pub(super) fn new(file: Arc<File>, path: PathBuf, metadata: &Metadata) -> Self {
         Self {
             id: FileId::of(metadata),
@@ -99,22 +101,22 @@ impl Named {
         }
     }
 
-    /// True of a file, false of a block device.
+    /// True for a file, false for a block device.
     pub(super) fn is_file(&self) -> bool {
         !self.id.is_device()
     }
 
-    /// How many names it has now.
+    /// Current number of names.
     pub(super) fn names(&self) -> io::Result<u64> {
         Ok(links(&fstat(&self.file)?))
     }
 
-    /// Makes everything durable that was written to its file system, names of files too.
+    /// Makes everything written to its file system durable, including file names.
     pub(super) fn sync_file_system(&self) -> io::Result<()> {
         Ok(syncfs(&self.file)?)
     }
 
-    /// Fails when an earlier look has found the file moved.
+    /// Fails if an earlier look found the file moved.
     #[inline]
     pub(crate) fn known(&self) -> Result<()> {
         match self.moved.get() {
@@ -123,7 +125,7 @@ impl Named {
         }
     }
 
-    /// Fails when the file is no longer the one at its path.
+    /// Fails if the file is no longer the one at its path.
     pub(crate) fn check(&self, look: Look) -> Result<()> {
         self.known()?;
         let now = now_ns();
@@ -152,7 +154,7 @@ impl Named {
             Ok(there) if self.id.is_of(&there) => None,
             Ok(_) => Some("another file has taken its place"),
             Err(Errno::NOENT | Errno::NOTDIR) if unlinked => Some("it was deleted"),
-            // The folder is there, and has no such name.
+            // The folder exists and has no such name.
             Err(Errno::NOENT) if !self.id.is_device() && self.folder_exists() => {
                 Some("nothing has this name any more")
             }
@@ -176,7 +178,7 @@ impl Named {
         self.path.parent().is_some_and(Path::is_dir)
     }
 
-    /// The name that the system knows the open file by, where that leads to it.
+    /// The name under which the system knows the open file, if it leads to that file.
     fn name_now(&self) -> Option<PathBuf> {
         let descriptor = self.file.as_fd().as_raw_fd();
         let name = fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
@@ -185,7 +187,7 @@ impl Named {
     }
 }
 
-/// Names of a file. (The system says it in words of 4 or of 8 bytes.)
+/// Number of names of a file. (Its integer type has 4 or 8 bytes, depending on the system.)
 fn links(found: &Stat) -> u64 {
     u128::from(found.st_nlink) as u64
 }
@@ -219,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What the error says of where the file is.
+    /// The current path in the error.
     fn now_at(done: Result<()>) -> Option<PathBuf> {
         match done {
             Err(Error::FileMoved { now_at, .. }) => now_at,
@@ -236,7 +238,7 @@ mod tests {
         named.check(Look::Quick).expect("as it was opened");
         fs::remove_file(&named.path).expect("deleted");
         assert_eq!(now_at(named.check(Look::Quick)), None);
-        // It stays so, whatever comes back.
+        // The file stays moved even if another file appears at the path.
         File::create(&named.path).expect("another one");
         assert_eq!(now_at(named.known()), None);
     }
@@ -270,7 +272,7 @@ mod tests {
         let away = folder.0.join("away.tdl");
         fs::rename(&named.path, &away).expect("renamed");
         assert_eq!(now_at(named.check(Look::Full)), Some(away.clone()));
-        // Another process may have opened the path meanwhile.
+        // Another process may have opened the path in between.
         fs::rename(&away, &named.path).expect("renamed back");
         assert_eq!(now_at(named.check(Look::Full)), Some(away));
     }

@@ -1,12 +1,12 @@
-//! File systems that other computers write to as well. A process there sees neither our lock area as shared memory nor, on some of them, our
-//! locks: two writers would not know of each other.
+//! File systems that other computers can write to. A process there cannot share our lock area as memory nor, on some of
+//! them, see our locks: two writers would not exclude each other.
 
 use crate::error::{Error, Result};
 use rustix::fs::statfs;
 use std::path::Path;
 
-/// What the system calls the kinds of file systems (`statfs`, `linux/magic.h`) whose files other computers may have open, or, of `9p` and
-/// `vboxsf`, the host of this one.
+/// Names of the kinds of file systems (`statfs`, `linux/magic.h`) whose files may be open on other computers, or, for
+/// `9p` and `vboxsf`, on the host of this machine.
 const NETWORK: [(u32, &str); 16] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -26,20 +26,20 @@ const NETWORK: [(u32, &str); 16] = [
     (0x786f_4256, "vboxsf"),
 ];
 
-/// The name of a file system that other computers may write to; `None` for one of this computer. FUSE is not among them: most such file
-/// systems are local, and its kind does not tell the others.
+/// Name of a file system that other computers can write to; `None` for a local one. FUSE is not listed: most such file
+/// systems are local, and its kind does not identify the others.
 pub(crate) fn name_of(kind: u32) -> Option<&'static str> {
     let known = NETWORK.iter().find(|(number, _)| *number == kind);
     known.map(|(_, name)| *name)
 }
 
-/// Fails where a file of this path, which need not be there yet, would lie on such a file system.
+/// Fails if the file of this path, which need not exist yet, would lie on such a file system.
 pub(crate) fn refuse(path: &Path) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // Where neither can be asked, opening it tells why.
+    // If `statfs` fails for both, opening the file reports the reason.
     let Ok(found) = statfs(path).or_else(|_| statfs(folder)) else {
         return Ok(());
     };

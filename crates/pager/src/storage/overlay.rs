@@ -1,8 +1,9 @@
-//! A storage with pages of the log laid over it, for who may only read: what the log holds is not written to the file then.
+//! A storage with pages of the redo log laid over it, for read-only handles, which must not write these pages to the
+//! file.
 //!
 //! Invariants
-//! 1. As soon as anybody has published a newer commit, the pages are in the file (`redo::settle` comes before), and those over it do not
-//!    count any more. They stay in memory, since slices of them may be lent.
+//! 1. As soon as a newer commit is published, the pages are in the file (`redo::settle` writes them first), and the
+//!    overlay is void. Its pages stay in memory, because slices of them may be lent.
 
 use super::{Growth, Observer, Storage};
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ impl Overlay {
         }
     }
 
-    /// The pages that lie over `[at, at + len)`.
+    /// The overlay pages that intersect `[at, at + len)`.
     fn over(&self, at: u64, len: usize) -> impl Iterator<Item = (u64, &[u8])> {
         let size = self.page_size as u64;
         let to = at.saturating_add(len as u64).div_ceil(size);
@@ -53,7 +54,7 @@ impl Overlay {
         let Some((start, page)) = self.over(at, len).next() else {
             return below();
         };
-        // Across pages it is read, and copied.
+        // A range across pages is read and copied.
         page.get(at.checked_sub(start)? as usize..)?.get(..len)
     }
 }
@@ -64,7 +65,7 @@ impl Storage for Overlay {
         if end > self.len()? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // A power cut may have taken growth; what of that is no page of the log is free.
+        // A power cut may have undone growth; bytes beyond the end that are in no page of the log are free.
         let below = self.below.len()?.clamp(at, end) - at;
         let (there, behind) = bytes.split_at_mut(below as usize);
         self.below.read_at(at, there)?;
@@ -148,7 +149,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    /// A power cut may have taken growth that the pages of the log make up for.
+    /// A power cut may have undone growth, which the pages of the log replace.
     #[test]
     fn pages_behind_the_end_of_the_file_are_read_with_those_before() {
         let below = Arc::new(MemoryStorage::from_image(vec![1; 8]));

@@ -1,14 +1,15 @@
-//! Maps for who reads leaves in the order in which they lie in a large file: around pages of these the system reads.
+//! Maps for reading leaves in file order in a large file, with readahead by the system.
 //!
-//! What the system reads around a page, how far, and whether at all, it decides by what it has seen of that *opened* file; single pages
-//! read here and there make it give up. So the file is opened once more for these maps, and only walks along it are seen there.
-//! What the system reads by itself comes in large units of its cache, which cost a fraction of single pages asked for: to take,
-//! to map, and to give back when memory is short (decision 0506).
+//! The system decides about readahead by the access pattern of each *opened* file; scattered reads of single pages make
+//! it stop. These maps therefore use a second opening of the file, which only sees sequential reads. Readahead fills
+//! large units of the system's cache, which cost a fraction of single prefetched pages to allocate, to map, and to
+//! evict when memory is short (decision 0506).
 //!
 //! Invariants
-//! 1. The second opening is of the very same file, by the system's own name for what is open; where there is no such name, or
-//!    it may not be opened, there are no stretches and everything else is as before. It is for reading only, and nothing is locked by it.
-//! 2. What is lent lies inside the file: as for the other maps, whose length the caller compares with.
+//! 1. The second opening is of the same file, by the system's name for the descriptor. If there is no such name, or it
+//!    cannot be opened, these maps do not exist and everything else works as before. It is read-only and takes no
+//!    locks.
+//! 2. Lent bytes lie inside the file: as for the other maps, the caller compares with the length.
 
 use super::map::{MAPS_MAX, Map, place};
 use std::fs::File;
@@ -23,7 +24,7 @@ pub(super) struct Stretches {
 
 impl Stretches {
     pub(super) fn of(file: &File) -> Option<Self> {
-        // Elsewhere than on Linux such a name is another handle of the same opening, or nothing.
+        // Outside of Linux such a name is a duplicate of the same opening, or missing.
         if !cfg!(target_os = "linux") {
             return None;
         }

@@ -1,5 +1,5 @@
-//! A file without a name, for what is needed for a while: nobody else can open it, guess where it is or put another in its place, and
-//! it is gone with the process, however that ends.
+//! Unnamed files for temporary data: no other process can open one, guess its place or put another file there, and it
+//! disappears with the process, however that ends.
 
 use crate::system::uuid::{new_uuid, uuid_text};
 use rustix::fs::{Mode, OFlags, open};
@@ -9,25 +9,25 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// For its owner alone, who is the only one to have it anyway.
+/// For its owner alone, which is the only process that can reach it anyway.
 const MODE: u32 = 0o600;
 
-/// A new file in this folder.
+/// Creates an unnamed file in this folder.
 pub(super) fn create(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match open(folder, flags, Mode::from_raw_mode(MODE)) {
         Ok(file) => Ok(file.into()),
-        // Not every file system has such files, nor every system.
+        // Some file systems, and some systems, have no unnamed files.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => create_and_unlink(folder),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The same under a name that nobody can guess, which it loses at once.
+/// Creates a file under a name that cannot be guessed, and removes the name at once.
 fn create_and_unlink(folder: &Path) -> io::Result<File> {
     let random = new_uuid().map_err(io::Error::other)?;
     let path = folder.join(format!(".tidalite-{}", uuid_text(&random)));
-    // `create_new` follows no link and takes nothing that is there.
+    // `create_new` follows no link and takes no existing file.
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(MODE);
     let file = options.open(&path)?;

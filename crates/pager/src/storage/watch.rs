@@ -1,5 +1,5 @@
-//! Where tests put a watcher around every storage that is opened, files too (`tidalite_testkit::watch`). Compiled in
-//! with the feature `seeded-bugs` only; in a shipped build `watched` gives back the storage as it is.
+//! Lets tests wrap every storage that is opened, files too, in an observer (`tidalite_testkit::watch`). Compiled only
+//! with the feature `seeded-bugs`; in a shipped build `watched` returns the storage unchanged.
 
 use super::Storage;
 use std::path::Path;
@@ -10,24 +10,24 @@ use std::sync::OnceLock;
 /// A storage that is being opened.
 #[cfg(feature = "seeded-bugs")]
 pub struct Opened<'a> {
-    /// It.
+    /// The storage.
     pub storage: Arc<dyn Storage>,
-    /// Its file; not one when it is no file.
+    /// Path of its file; does not denote a file if the storage is not one.
     pub path: &'a Path,
-    /// Nobody else has it open.
+    /// No other handle has it open.
     pub first: bool,
 }
 
 #[cfg(feature = "seeded-bugs")]
 static WRAP: OnceLock<fn(Opened<'_>) -> Arc<dyn Storage>> = OnceLock::new();
 
-/// From now on each storage that this process opens is what `wrap` makes of it. The first call counts.
+/// From now on `wrap` wraps each storage that this process opens. Only the first call has an effect.
 #[cfg(feature = "seeded-bugs")]
 pub fn wrap_opened(wrap: fn(Opened<'_>) -> Arc<dyn Storage>) {
     WRAP.get_or_init(|| wrap);
 }
 
-/// As tests want to have it watched; without them it stays what it is. One that has an observer is watched already.
+/// Wraps the storage if tests have asked for it. A storage with an observer is wrapped already.
 pub(crate) fn watched(storage: Arc<dyn Storage>, path: &Path, first: bool) -> Arc<dyn Storage> {
     #[cfg(feature = "seeded-bugs")]
     if let Some(wrap) = WRAP.get()

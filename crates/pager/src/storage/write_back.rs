@@ -1,31 +1,32 @@
-//! What a transaction writes much of begins to go to the medium while the rest is still being handed over: the sync at the end
-//! then waits for the last piece only, not for all.
+//! Starts writing a large transaction to the medium while the rest is still being handed to the system, so that the
+//! sync at the end waits for the last piece only.
 //!
-//! Measured with transactions of 10,000 random pairs (5 to 37 MB each): pieces of 1 MiB give 10 to 22 %, of 256 KiB more calls and no more
-//! gain where much is written, of 4 MiB nothing. A failure shows at the sync, which counts.
+//! Measured with transactions of 10,000 random pairs (5 to 37 MB each): pieces of 1 MiB gain 10 to 22 %, pieces of 256
+//! KiB need more calls without a further gain for large writes, pieces of 4 MiB gain nothing. A failure is reported by
+//! the sync, which is authoritative.
 
 use super::Storage;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// So much at once, if it is so much in all.
+/// Maximum bytes of a piece.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
-/// Less is not worth a call.
+/// Minimum bytes of a piece: smaller ones are not worth a call.
 const PIECE_BYTES_MIN: u64 = 256 << 10;
-/// Pieces in what is known to be written.
+/// Number of pieces if the total is known.
 const PIECES: u64 = 8;
 
 #[derive(Debug)]
 pub(crate) struct WriteBack {
     piece_bytes: u64,
-    /// What was written since the last piece lies in `[from, to)`.
+    /// The bytes written since the last piece lie in `[from, to)`.
     from: u64,
     to: u64,
     bytes: u64,
 }
 
 impl WriteBack {
-    /// For so many bytes, if that is known.
+    /// `bytes`: total to be written, if known.
     pub(crate) fn new(bytes: Option<u64>) -> Self {
         let piece_bytes = bytes.map_or(PIECE_BYTES_MAX, |bytes| bytes / PIECES);
         Self {
@@ -36,7 +37,7 @@ impl WriteBack {
         }
     }
 
-    /// These bytes were written. Returns where a piece lies that is to be asked for now, and how long it is.
+    /// Records a write. Returns the start and length of a piece that is due for write-back.
     pub(crate) fn note(&mut self, at: u64, len: u64) -> Option<(u64, u64)> {
         self.bytes += len;
         (self.from, self.to) = (self.from.min(at), self.to.max(at + len));
@@ -48,7 +49,7 @@ impl WriteBack {
         Some(piece)
     }
 
-    /// These bytes were written; asks for a piece.
+    /// Records a write, and starts the write-back of a piece that is due.
     pub(crate) fn ask(&mut self, storage: &dyn Storage, at: u64, len: u64) {
         if let Some((at, len)) = self.note(at, len) {
             storage.write_back(at, len);
@@ -56,15 +57,15 @@ impl WriteBack {
     }
 }
 
-/// Asks the system to begin to write these bytes of a file.
+/// Makes the system start to write these bytes of a file.
 pub(super) fn begin(file: &File, at: u64, len: u64) {
     let (Ok(at), Ok(len)) = (i64::try_from(at), i64::try_from(len)) else {
         return;
     };
-    // SAFETY: the descriptor is open as long as the file is, and the others are numbers.
+    // SAFETY: the descriptor is open as long as `file` lives, and the other arguments are numbers.
     #[expect(unsafe_code, reason = "a call of the system without a wrapper")]
     unsafe {
-        // What fails here fails at the sync, too.
+        // A failure here is reported by the sync, too.
         libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE);
     }
 }

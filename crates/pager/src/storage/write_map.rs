@@ -1,21 +1,23 @@
-//! Writes through a map: a page of a lazy commit that is written over again and again is copied into the system's cache by the process
-//! itself, which costs a third of a call of the system (decision 0501).
+//! Writes through a map: pages of lazy commits that are overwritten repeatedly are copied into the system's cache by
+//! the process itself, at a third of the cost of a system call (decision 0501).
 //!
-//! A write to a map cannot fail with an error: what would be one is a signal. So only places are written this way that this handle has written by
-//! `pwrite` a moment ago: they have their blocks, and are in the cache. And only on file systems that write over blocks where they
-//! are; where a write moves them (btrfs, clones on XFS) a full disk would be a signal.
+//! A write to a map cannot return an error; a failure is a signal. So only places that this handle recently wrote by
+//! `pwrite` are written this way: their blocks are allocated, and they are in the cache. The file system must overwrite
+//! blocks in place; where a write moves blocks (btrfs, clones on XFS) a full disk would be a signal.
 //!
-//! A page of the map that the system has written to the disk is protected again, and its next change costs a fault, more than a
-//! `pwrite`. So a place is written through the map only when it was written often since the last sync.
+//! After the system has written a mapped page to the disk, it protects the page again, and the next change costs a page
+//! fault, more than a `pwrite`. So a place is written through the map only if it was written often since the last sync.
 //!
-//! Such a place need not be written at all: the transaction that was given it may change the page there, `Lent` (decision 0024).
+//! Such a place need not be written at all: the transaction that got it may change the page in place, `Lent` (decision
+//! 0024).
 //!
 //! Invariants
-//! 1. A place that the table knows was written by this handle since, and its blocks were not given back since: `forget` comes before
-//!    every sync, cut and punch of this handle, and before anything that another handle has done counts.
-//! 2. What lies beyond the file's end is never touched.
-//! 3. The map is lent once at a time, and who has it asks the table for each place (`may`). While a transaction uses the place it has the turn
-//!    to write: nobody else cuts the file or gives blocks back, and it does so itself only when it is done.
+//! 1. A place in the table was written by this handle, and its blocks were not returned since: `forget` comes before
+//!    every sync, truncation and punch of this handle, and before changes by another handle count.
+//! 2. Bytes beyond the file's end are never touched.
+//! 3. The map is lent once at a time, and its borrower checks each place in the table (`may`). While a transaction uses
+//!    the place it holds the writer lock: no other handle truncates the file or returns blocks, and the transaction
+//!    itself does so only afterwards.
 
 use super::Places;
 use super::map::{MAP_BYTES, Mapped};
@@ -25,20 +27,20 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A place: a page of the system. Where that is larger, nothing is written through a map.
+/// A place is a page of the system. If pages are larger, nothing is written through a map.
 const PLACE_BYTES: u64 = 4096;
-/// Places that are remembered: 256 MiB of them.
+/// Number of places in the table: 256 MiB of them.
 const PLACES: usize = 1 << 16;
-/// A place that was written so often since the last sync is likely to be written again before the next.
+/// A place that was written this often since the last sync is likely to be written again before the next.
 const OFTEN: u32 = 3;
 const COUNT_BITS: u32 = 2;
 const _: () =
     assert!((MAP_BYTES / PLACE_BYTES) as usize / PLACES < 1 << (32 - COUNT_BITS) as usize);
 
-/// File systems that write over blocks where they are: ext2 to ext4, tmpfs.
+/// File systems that overwrite blocks in place: ext2 to ext4, tmpfs.
 const IN_PLACE: [i64; 2] = [0xef53, 0x0102_1994];
 
-/// What was written a moment ago: for each place modulo `PLACES`, `(place / PLACES + 1) << COUNT_BITS | how often`.
+/// Recently written places: entry `place % PLACES` is `(place / PLACES + 1) << COUNT_BITS | number of writes`.
 type Table = Vec<u32>;
 
 #[derive(Debug, Default)]
@@ -55,17 +57,17 @@ impl WriteMap {
 
     /// From now on every place must be written by `pwrite` first.
     pub(super) fn forget(&self) {
-        // Its places are made again by the next write that wants them: who writes nothing this way pays nothing.
+        // The next write through a map allocates the entries again; handles that never write this way pay nothing.
         self.table().clear();
     }
 
-    /// The map for who changes pages there; `None` while somebody has it.
+    /// Lends the map for changes in place; `None` while it is lent.
     pub(super) fn lend(own: &Arc<Self>) -> Option<Lent> {
         let taken = own.is_lent.swap(true, Ordering::Acquire);
         (!taken).then(|| Lent(Arc::clone(own)))
     }
 
-    /// The map, where a range was written so often that it may be written there.
+    /// The map, if every place of the range was written often enough to be written there.
     fn often(&self, at: u64, len: usize) -> Option<&Map> {
         let map = self.map.get()?.as_ref()?;
         let end = at.checked_add(len as u64)?;
@@ -80,9 +82,8 @@ impl WriteMap {
             .then_some(map)
     }
 
-    /// Writes pieces one after the other from byte `at` on, each through the map or by `pwrite`, which writes several side by side, and
-    /// what lies behind the map.
-    /// They lie inside the file.
+    /// Writes pieces one after the other from byte `at` on, inside the file: through the map, or by `pwrite`, which
+    /// takes several adjacent pieces at once and everything beyond the map.
     pub(super) fn write(
         &self,
         file: &File,
@@ -103,7 +104,7 @@ impl WriteMap {
         if table.is_empty() {
             table.resize(PLACES, 0);
         }
-        // Those that wait for `pwrite`: from where, from which piece on.
+        // Start and first piece of the run that waits for `pwrite`.
         let (mut from, mut first, mut next) = (at, 0, at);
         for (number, piece) in pieces.iter().enumerate() {
             let (start, end) = (next, next + piece.len() as u64);
@@ -127,18 +128,18 @@ impl WriteMap {
     }
 }
 
-/// What the entry of a place is, with a count of none.
+/// The entry of a place with a count of zero.
 fn tag(place: u64) -> u32 {
     ((place / PLACES as u64) as u32 + 1) << COUNT_BITS
 }
 
-/// A place is written; whether it was so often before.
+/// Counts a write of a place; returns whether it was written often before.
 fn note(table: &mut Table, place: u64) -> bool {
     let entry = &mut table[place as usize % PLACES];
     let tag = tag(place);
     let count = *entry ^ tag;
     if count > OFTEN {
-        // Of another place, or nothing.
+        // The entry belongs to another place, or is empty.
         *entry = tag | 1;
         return false;
     }
@@ -146,12 +147,12 @@ fn note(table: &mut Table, place: u64) -> bool {
     count == OFTEN
 }
 
-/// A map of the beginning of a file, to write to, under the lock of the table.
+/// A writable map of the beginning of a file, used under the lock of the table.
 #[derive(Debug)]
 struct Map(Mapped);
 
 impl Map {
-    /// `None` where writing to a map may fail, or the system refuses.
+    /// `None` if writing to a map may fail, or the system refuses.
     fn new(file: &File) -> Option<Self> {
         let system = rustix::fs::fstatfs(file).ok()?;
         #[expect(clippy::useless_conversion, reason = "its width differs by platform")]
@@ -163,12 +164,13 @@ impl Map {
         Some(Self(mapped))
     }
 
-    /// Copies bytes in.
+    /// Copies bytes into the map.
     fn write(&self, at: usize, bytes: &[u8]) {
         let to = self.0.at(at, bytes.len());
-        // SAFETY: the range lies inside the map (checked by `at`) and inside the file, whose blocks are there (invariants 1 and 2). `bytes`
-        // is memory of the process, not of this map, which is lent to nobody. What others read of these bytes
-        // meanwhile is as it is with `pwrite`: they are free pages, which nobody reads but who then looks whether what it read still counts.
+        // SAFETY: the range lies inside the map (checked by `at`) and inside the file, whose blocks are allocated
+        // (invariants 1 and 2). `bytes` is memory of the process, not of this map, which is not lent. Concurrent
+        // readers see the same as with `pwrite`: these are free pages, and any reader of a free page checks afterwards
+        // whether its read is still valid.
         #[expect(unsafe_code, reason = "the one place that writes to the map")]
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -176,7 +178,7 @@ impl Map {
     }
 }
 
-/// The map in the hands of who changes pages there.
+/// The map on loan to a transaction that changes pages in place.
 #[derive(Debug)]
 pub(super) struct Lent(Arc<WriteMap>);
 
@@ -202,9 +204,10 @@ impl Places for Lent {
 
     fn bytes(&self, at: u64, len: usize) -> &[u8] {
         let from = self.at(at, len);
-        // SAFETY: the range lies inside the map (checked by `at`), and inside the file, whose blocks are there (invariants 1 to 3). This process changes
-        // it here alone, by the one `Lent` that there is (invariant 3), and through `&mut`; `WriteMap::write` is not asked for places that the
-        // pager changes here. What others do to a page that a transaction has, who has the turn, is damage that checksums tell.
+        // SAFETY: the range lies inside the map (checked by `at`) and inside the file, whose blocks are allocated
+        // (invariants 1 to 3). Only the single `Lent` (invariant 3) changes it in this process, through `&mut`;
+        // `WriteMap::write` is not called for places that the pager changes here. Changes by others to a page of a
+        // transaction that holds the writer lock are damage, which checksums detect.
         #[expect(unsafe_code, reason = "the one place that lends the writable map")]
         unsafe {
             std::slice::from_raw_parts(from, len)
@@ -213,8 +216,9 @@ impl Places for Lent {
 
     fn bytes_mut(&mut self, at: u64, len: usize) -> &mut [u8] {
         let from = self.at(at, len);
-        // SAFETY: as in `bytes`; and `&mut self` lends nothing else meanwhile. Through the read-only map others may look at these bytes, as they may
-        // while `write` copies: they are of a free page, which nobody reads but who then looks whether what it read still counts.
+        // SAFETY: as in `bytes`, and `&mut self` lends nothing else in the meantime. Others may see these bytes through
+        // the read-only map, as during the copy in `write`: they belong to a free page, and any reader of one checks
+        // afterwards whether its read is still valid.
         #[expect(unsafe_code, reason = "the one place that lends the writable map")]
         unsafe {
             std::slice::from_raw_parts_mut(from, len)
@@ -251,7 +255,8 @@ mod tests {
         assert!(!note(&mut table, 7), "which has driven it out");
     }
 
-    /// Stretches of pages, some written often and some not, with syncs, cuts and growth between, against a copy in memory.
+    /// Runs of pages, some written often and some not, with syncs, truncations and growth in between, against a copy in
+    /// memory.
     #[test]
     #[cfg(not(miri))]
     fn what_is_written_either_way_is_there() {
@@ -291,12 +296,13 @@ mod tests {
             storage.read_at(at as u64, &mut found).unwrap();
             assert_eq!(found, model[at..at + 4 * PAGE], "round {round}");
         }
-        // Outside is an error or a longer file, never a signal.
+        // Writing outside is an error or a longer file, never a signal.
         drop(storage.write_passing(model.len() as u64, &[&[1; PAGE]]));
         std::fs::remove_file(path).unwrap();
     }
 
-    /// A place may be changed in the map when it was written often since the last sync, by one at a time; the file has what is changed there.
+    /// A place may be changed in the map if it was written often since the last sync, by one borrower at a time; the
+    /// file has the changes.
     #[test]
     #[cfg(not(miri))]
     fn places_are_lent_once_and_where_they_were_written_often() {
@@ -312,7 +318,7 @@ mod tests {
             storage.write_passing(at, &[&[1; PAGE]]).unwrap();
         }
         let in_map = places.may(at, PAGE);
-        // Not on file systems that write over no block.
+        // Not on file systems that do not overwrite in place.
         if in_map {
             assert!(!places.may(at, 2 * PAGE) && !places.may(beside, PAGE));
             assert!(!places.may(at + 1, PAGE) && !places.may(at, PAGE / 2));
@@ -324,7 +330,7 @@ mod tests {
             assert_eq!(found, [1, 1, 1, 1, 1, 1, 1, 9, 1]);
             assert_eq!(storage.mapped_page(at, 9), Some(&found[..]));
         }
-        // A place whose blocks were given back, or that may wait for a sync, is written by a call first.
+        // A place whose blocks were returned, or that may wait for a sync, is written by a call first.
         type Call<'a> = &'a dyn Fn();
         let calls: [(&str, Call<'_>); 3] = [
             ("synced", &|| storage.sync().unwrap()),

@@ -1,7 +1,8 @@
-//! The clocks that a handle reads: the wall clock, and the time since the system started.
+//! Clocks of a handle: the wall clock, and the time since the system started.
 //!
-//! The wall clock may be set, ahead or back, at any time. The time since the start only goes on, also while the system sleeps, but it means
-//! nothing to another start of the system: the boot tells which one it belongs to. Tests put a clock of their own in their place.
+//! The wall clock may be set forward or back at any time. The time since the start only increases, also while the
+//! system sleeps, but has no meaning after a restart: the boot number identifies the start to which it belongs. Tests
+//! replace both by a clock of their own.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
@@ -10,32 +11,32 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_base::get_u64;
 
-/// What the clocks show at one moment.
+/// Readings of the clocks at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
     /// The wall clock, in nanoseconds since 1970.
     pub wall_ns: i64,
-    /// Nanoseconds since the system started, those in which it slept included.
+    /// Nanoseconds since the system started, including sleep.
     pub since_boot_ns: u64,
-    /// A random number of this start of the system; 0 where it is not known.
+    /// A random number of this start of the system; 0 if unknown.
     pub boot: u64,
 }
 
-/// Where a handle reads the time: the system's clocks unless a function was given.
+/// Source of the time for a handle: the system's clocks unless a function was given.
 #[derive(Clone, Default)]
 pub struct ClockSource {
     given: Option<Arc<dyn Fn() -> Clocks + Send + Sync>>,
 }
 
 impl ClockSource {
-    /// The clocks that `read` shows.
+    /// A source that calls `read`.
     pub fn new(read: impl Fn() -> Clocks + Send + Sync + 'static) -> Self {
         Self {
             given: Some(Arc::new(read)),
         }
     }
 
-    /// What the clocks show now.
+    /// Reads all clocks.
     #[must_use]
     pub fn read(&self) -> Clocks {
         match &self.given {
@@ -48,7 +49,7 @@ impl ClockSource {
         }
     }
 
-    /// What the wall clock shows now, in nanoseconds since 1970.
+    /// Reads the wall clock, in nanoseconds since 1970.
     #[must_use]
     pub fn wall_ns(&self) -> i64 {
         self.given
@@ -74,7 +75,7 @@ pub(crate) fn wall_ns() -> i64 {
     })
 }
 
-/// It stays what it is while this process runs.
+/// Constant while this process runs.
 fn boot() -> u64 {
     static BOOT: OnceLock<u64> = OnceLock::new();
     *BOOT.get_or_init(|| get_u64(&boot_id(), 0))
@@ -87,7 +88,7 @@ fn since_boot_ns() -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// Nanoseconds since the system started, to a few milliseconds; the same in all its processes.
+/// Nanoseconds since the system started, to a few milliseconds; equal in all its processes.
 pub(crate) fn now_ns() -> u64 {
     #[cfg(miri)]
     return 0;
@@ -98,7 +99,7 @@ pub(crate) fn now_ns() -> u64 {
     }
 }
 
-/// Which start of the system this is.
+/// Identity of this start of the system.
 pub(crate) fn boot_id() -> [u8; 16] {
     let mut id = [0; 16];
     let Ok(text) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else {

@@ -1,4 +1,4 @@
-//! What only the operating system can tell: the time, which start of the system this is, random bytes.
+//! Facts from the operating system: the time, the identity of its start, random bytes.
 
 pub(crate) mod clock;
 pub(crate) mod uuid;

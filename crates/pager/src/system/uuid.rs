@@ -15,7 +15,7 @@ pub(crate) fn new_uuid() -> Result<[u8; 16]> {
     }
 }
 
-/// The identity of a file, as people compare it.
+/// The identity of a file in its usual text form.
 pub(crate) fn uuid_text(uuid: &[u8]) -> String {
     uuid.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,5 @@
-//! The crash harness: records a random run, then looks at what a power cut after every single operation
-//! leaves, reopens it, cuts again inside the reopening, and compares with what was promised.
+//! The crash harness: records a random run, examines the result of a power cut after every operation, reopens it, cuts
+//! the power again during the reopening, and compares with the promises.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
@@ -12,11 +12,11 @@ use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Recording, Replay, SimDisk};
 
-/// A mark in the log: commit `id` begins to be stored, or is acknowledged as durable.
+/// Marks in the log: storing of commit `id` begins, or the commit is acknowledged as durable.
 const BEGUN: u64 = 0;
 const ACKNOWLEDGED: u64 = 1;
 
-/// What a run of the workload leaves for judging.
+/// Result of a run of the workload, to be judged.
 pub struct Run {
     pub recording: Recording,
     history: HashMap<u64, Content>,
@@ -24,15 +24,15 @@ pub struct Run {
     first: Vec<u64>,
 }
 
-/// One of so many crash states is checked through a handle that only reads, before a writer heals anything.
+/// One in this many crash states is checked through a read-only handle before a writer heals anything.
 const READ_ONLY_ONE_IN: u64 = 2;
 
-/// How many crash states were looked at.
+/// Number of crash states examined.
 #[derive(Default)]
 pub struct Tally {
     pub states: u64,
     pub nested: u64,
-    /// Those that were checked before a writer opened the file.
+    /// Number of states checked before a writer opened the file.
     pub read_only: u64,
 }
 
@@ -49,7 +49,7 @@ fn open(disk: &Arc<SimDisk>, watch: bool) -> (Result<Pager, String>, Option<Arc<
     (pager.map_err(|e| e.to_string()), Some(monitor))
 }
 
-/// Runs a random workload with kills and failing syncs on a fresh disk. `watch`: under the monitor.
+/// Runs a random workload with kills and failing syncs on a fresh disk. `watch`: with the monitor.
 pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
     let mut rng = Rng::new(seed);
     let empty = Arc::new(SimDisk::new());
@@ -81,7 +81,7 @@ pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
             }
             id += 1;
             if rng.one_in(9) {
-                // The process dies, or a sync fails, somewhere in this commit.
+                // The process dies, or a sync fails, during this commit.
                 let kind = *rng.pick(&[FaultKind::Killed, FaultKind::Killed, FaultKind::SyncFails]);
                 let fault = Fault {
                     at_call: rng.below(8),
@@ -96,7 +96,7 @@ pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
             violations(&monitor)?;
             match acknowledged {
                 Err(error) if error.starts_with("check") => return Err(error),
-                // A failed sync or a killed process: begin anew with what is there.
+                // A failed sync or a killed process: begin anew with the remaining state.
                 Err(_) => break,
                 Ok(()) => {}
             }
@@ -166,7 +166,7 @@ fn commit(
     Ok(())
 }
 
-/// Looks at `images` outcomes of a power cut after every operation of the run.
+/// Examines `images` outcomes of a power cut after every operation of the run.
 pub fn judge(run: &Run, seed: u64, images: u64, tally: &mut Tally) -> Judged {
     let mut rng = Rng::new(mix(seed));
     let mut replay = Replay::new(&run.recording);
@@ -212,7 +212,7 @@ fn one_damaged_block(run: &Run, image: &[u8], allowed: &[u64], rng: &mut Rng) ->
     judge_disk(run, &disk, allowed).map(|_| ())
 }
 
-/// Opens what is found, compares it, checks it. Returns the commit that was found.
+/// Opens the file, compares and checks it. Returns the commit that was found.
 fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager, u64), String> {
     let pager = open(disk, false).0.map_err(|e| format!("open: {e}"))?;
     let reader = pager.begin_read().map_err(|e| e.to_string())?;
@@ -233,9 +233,9 @@ fn judge_disk(run: &Run, disk: &Arc<SimDisk>, allowed: &[u64]) -> Result<(Pager,
     Ok((pager, id))
 }
 
-/// A crash leaves no damage, and a check says so before anybody heals what it leaves.
+/// A crash leaves no damage, as a check must show before anything is healed.
 fn checked_read_only(disk: &Arc<SimDisk>, rng: &Rng, tally: &mut Tally) -> Judged {
-    // A copy decides, so that the run is the same with and without this.
+    // A copy of the generator decides, so that the run does not depend on this check.
     if !rng.clone().one_in(READ_ONLY_ONE_IN) {
         return Ok(());
     }
@@ -260,7 +260,7 @@ fn look(
     if !nest {
         return Ok(());
     }
-    // Go on from here: healing, the first commits; and cut the power inside all that.
+    // Continue with healing and the first commits, and cut the power during all that.
     let mut history = run.history.clone();
     for next in (1 << 32)..(1 << 32) + 2 {
         commit(&disk, &pager, rng, next, true, &mut history)

@@ -1,5 +1,5 @@
-//! Days of a process on a disk of which one call fails, or all from one on: each call in turn. What the process has left is judged exactly:
-//! as it goes on itself, killed, after a power cut, and opened anew.
+//! Days of a process on a disk of which one call fails, or all calls from one on: each call in turn. The remaining
+//! state is judged exactly: as the process continues, after a kill, after a power cut, and reopened.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -16,18 +16,18 @@ use tidalite_pager::{
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Fault, FaultKind, Monitor, Op, Replay, SimDisk};
 
-/// Between two flushes of the thread; the shortest.
+/// Shortest pause between two flushes of the thread.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Power cuts that are looked at when a day is over, and again when the next process has committed.
+/// Number of power cuts examined at the end of a day, and again after a commit of the next process.
 const CUTS: u64 = 2;
 
-/// What has been seen in all the days of a test.
+/// Totals of all the days of a test.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub days: u64,
     pub rolled_back: u64,
     pub poisoned: u64,
-    /// Days of which nobody noticed that a call had failed.
+    /// Days on which the failed call had no visible effect.
     pub unnoticed: u64,
     pub not_opened: u64,
     pub ousted: u64,
@@ -35,7 +35,7 @@ pub struct Tally {
     pub lazy_survived: u64,
 }
 
-/// Tells which day it was when a check fails.
+/// Reports the day when a check fails.
 struct Place(String);
 
 impl Drop for Place {
@@ -46,16 +46,17 @@ impl Drop for Place {
     }
 }
 
-/// A day: what is done before the fault, by a process that is killed then; and by the one that meets it.
+/// A day: the steps before the fault, by a process that is then killed, and the steps of the process that meets the
+/// fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Day {
     pub before: &'static [Step],
-    /// What ends that process takes the lock area and what was not synced with it.
+    /// The end of that process also loses the lock area and all unsynced writes.
     pub by_power_cut: bool,
     pub steps: &'static [Step],
-    /// Lazy commits are made durable when they have written so much.
+    /// Lazy commits are made durable after this many bytes.
     pub sync_bytes: Option<u64>,
-    /// A thread makes them durable, at moments of its own.
+    /// A thread makes them durable, at its own times.
     pub flusher: bool,
     pub log_bytes: u64,
     pub seed: u64,
@@ -88,7 +89,8 @@ fn open(
 }
 
 impl Process {
-    /// What this process has left is judged, and what comes after it: once with the fault, and once the disk has recovered.
+    /// Judges the state left by this process, and the next process: once with the fault, and once after the disk has
+    /// recovered.
     fn end(mut self, mut machine: Machine, day: &Day, rng: &mut Rng, tally: &mut Tally) {
         if let Err(error) = self.read() {
             assert_eq!(self.kind, FaultKind::ReadFails, "{error}");
@@ -140,7 +142,7 @@ impl Process {
         machine.exact = self.exact.clone();
         drop(self);
         if day.flusher && poisoned {
-            // The thread may have it for a moment longer, and it is opened anew only when all have closed it.
+            // The thread may hold the area a moment longer, and the file is reopened only when all have closed it.
             machine.memory = memory_of(&machine.memory.image());
         }
         let mut next = machine
@@ -159,7 +161,7 @@ impl Process {
     }
 }
 
-/// The disk, and what outlives a process beside it.
+/// The disk, and the other state that outlives a process.
 struct Machine {
     disk: Arc<SimDisk>,
     memory: LockMemory,
@@ -167,7 +169,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// The next process, if it can open the file. (The monitor reads the head of it before the first call that may fail.)
+    /// The next process, if it can open the file. (The monitor reads its head before the first call that may fail.)
     fn process(&self, day: &Day, storage: Arc<Monitor>) -> Result<Process> {
         let from = self.exact.after_kill(&self.memory.image());
         let (ousted, first_op) = (Arc::default(), self.disk.operations() as usize);
@@ -197,7 +199,7 @@ impl Machine {
         })
     }
 
-    /// The process is dead from now on: nothing of what closing does is done.
+    /// The process is dead from now on, and does nothing of a regular close.
     fn kill(&mut self, process: Process) {
         let area = self.memory.image();
         self.disk.kill();
@@ -208,7 +210,7 @@ impl Machine {
         self.disk.set_fault(None);
     }
 
-    /// What is left if the process is killed now, and by power cuts.
+    /// Judges the state after a kill of the process now, and after power cuts.
     fn judge(&self, rng: &mut Rng) {
         let (exact, area) = (&self.exact, self.memory.image());
         let killed = exact.look(self.disk.image(), &area, exact.after_kill(&area), true);
@@ -224,7 +226,7 @@ impl Machine {
     }
 }
 
-/// A day with this fault; false when it has fewer calls.
+/// A day with this fault; false if it has fewer calls.
 fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
     let _place = Place(format!("{fault:?}, seed {}", day.seed));
     let mut rng = Rng::new(mix(fault.at_call));
@@ -234,7 +236,7 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
         exact: Exact::empty(),
     };
     if !day.before.is_empty() {
-        // A thread of it would live on for a moment when it is killed.
+        // A thread of it would outlive the kill for a moment.
         let alone = Day {
             flusher: false,
             ..*day
@@ -277,7 +279,7 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
         }
     }
     if day.flusher {
-        // When this has ended nothing is left for the thread, or nothing more is acknowledged: what is judged stays as it is.
+        // After this the thread has nothing to do, or nothing more is acknowledged: the judged state stays the same.
         let failed = process.step(Step::Sync).err();
         process.failures.extend(failed);
     }
@@ -286,7 +288,7 @@ fn live(day: &Day, fault: Fault, tally: &mut Tally) -> bool {
     enough
 }
 
-/// The same day with every call failing in turn, and how many there are.
+/// The day with every call failing in turn; returns the number of calls.
 pub fn at_every_call(day: &Day, kind: FaultKind, forever: bool, tally: &mut Tally) -> u64 {
     let fault = |at_call| Fault {
         at_call,
@@ -297,7 +299,7 @@ pub fn at_every_call(day: &Day, kind: FaultKind, forever: bool, tally: &mut Tall
     calls.count() as u64
 }
 
-/// What one process does that has both parts of a day, and nothing fails.
+/// One process with both parts of a day and no faults.
 pub fn undisturbed(day: &Day) -> MetricsReport {
     let machine = Machine {
         disk: Arc::new(SimDisk::new()),

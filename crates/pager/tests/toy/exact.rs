@@ -1,9 +1,9 @@
-//! What a run has promised, exactly: the content and the pins of each commit by its number, which of them are acknowledged and
-//! how, and which have a record, so that they may be found. And the judge of a file that something has left.
+//! The exact promises of a run: content and pins of each commit by its number, the commits acknowledged in each way,
+//! and the commits with a record, which may be found. Also judges a remaining file.
 //!
-//! 1. Found is the newest acknowledged commit that had to survive, or a later one with a record. One that ended with an error
-//!    before it had a record, and one of `None`, is never found.
-//! 2. Its content is that of its number, byte by byte; its pins are those of its number, and each shows what was pinned.
+//! 1. The commit found is the newest acknowledged commit that had to survive, or a later one with a record. A commit
+//!    that failed before it had a record, or a `None` commit, is never found.
+//! 2. Its content equals its number's, byte by byte; its pins are its number's, and each shows the pinned state.
 //! 3. The check finds nothing.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
@@ -18,24 +18,24 @@ use tidalite_pager::{Durability, LockMemory, Pager, Storage};
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
 
-/// Where the lock area says that a sync, or the write of a record, has failed; `crates/pager/src/lock/layout.rs`.
+/// Offset in the lock area of the flag for a failed sync or record write; `crates/pager/src/lock/layout.rs`.
 const POISON_AT: usize = 128;
 
 pub type Judged<T = ()> = Result<T, String>;
 
-/// What a commit leaves.
+/// State after a commit.
 #[derive(Clone)]
 pub struct Version {
     pub content: Content,
-    /// By name which commit is pinned.
+    /// The pinned commits by name.
     pub pins: BTreeMap<String, u64>,
     /// It has a record, or may have one.
     pub recorded: bool,
-    /// Later ones may build on it.
+    /// Later commits may build on it.
     pub whole: bool,
 }
 
-/// All commits of a run, and the newest that is acknowledged in each way; 0 is the empty file.
+/// All commits of a run, and the newest acknowledged one of each kind; 0 is the empty file.
 #[derive(Clone)]
 pub struct Exact {
     pub versions: BTreeMap<u64, Version>,
@@ -68,7 +68,7 @@ impl Exact {
         self.versions.keys().last().map_or(1, |last| last + 1)
     }
 
-    /// The newest commit that a next one builds on.
+    /// The newest commit on which the next one builds.
     pub fn newest(&self) -> u64 {
         let mut whole = self.versions.iter().filter(|(_, version)| version.whole);
         whole.next_back().map_or(0, |(id, _)| *id)
@@ -78,7 +78,7 @@ impl Exact {
         self.versions.get_mut(&id).expect("a commit of this run")
     }
 
-    /// What makes all durable gives a record to the newest commit, too, when that was of `None`.
+    /// Making everything durable also gives a record to the newest commit if that was a `None` commit.
     pub fn may_be_recorded(&mut self) {
         let newest = self.newest();
         self.version(newest).recorded = true;
@@ -93,7 +93,7 @@ impl Exact {
         }
     }
 
-    /// The process is gone: what it alone has seen is no more, and what was found is where things go on.
+    /// The process is gone: commits visible only to it are lost, and the run continues from the commit found.
     pub fn goes_on_from(&mut self, found: u64) {
         for (id, version) in &mut self.versions {
             version.whole = version.whole && *id <= found || *id == found;
@@ -103,7 +103,7 @@ impl Exact {
         self.lazy = self.lazy.min(found);
     }
 
-    /// What the death of the process leaves.
+    /// The commit that survives the death of the process.
     pub fn after_kill(&self, area: &[u8]) -> u64 {
         match is_poisoned(area) {
             true => self.durable,
@@ -111,13 +111,13 @@ impl Exact {
         }
     }
 
-    /// Whether this commit may be found where nothing older than `from` may.
+    /// Whether this commit may be found if nothing older than `from` may.
     pub fn allows(&self, id: u64, from: u64) -> bool {
         let version = self.versions.get(&id);
         id == from || id > from && version.is_some_and(|version| version.recorded)
     }
 
-    /// What an open file shows: which commit, if all of it is that of its number.
+    /// The commit that an open file shows, if its state is complete.
     pub fn shown_by(&self, pager: &Pager) -> Judged<u64> {
         let words = |error: tidalite_pager::Error| error.to_string();
         let reader = pager.begin_read().map_err(words)?;
@@ -157,7 +157,7 @@ impl Exact {
         Ok(id)
     }
 
-    /// Judges an open file where nothing older than `from` may be found; returns what is.
+    /// Judges an open file in which nothing older than `from` may be found; returns the commit found.
     pub fn judge(&self, pager: &Pager, from: u64) -> Judged<u64> {
         let id = self.shown_by(pager)?;
         if !self.allows(id, from) {
@@ -172,8 +172,8 @@ impl Exact {
         Ok(id)
     }
 
-    /// Opens what was left and judges it; then one more commit must be durable, and be found again. `killed`: the process died, and nothing that
-    /// was written is lost.
+    /// Opens the remaining file and judges it; then one more commit must be durable, and be found again. `killed`: the
+    /// process died, and no write is lost.
     pub fn look(&self, image: Vec<u8>, area: &[u8], from: u64, killed: bool) -> Judged<u64> {
         let words = |error: tidalite_pager::Error| error.to_string();
         let disk = Arc::new(SimDisk::from_image(image));
@@ -205,7 +205,7 @@ impl Exact {
 }
 
 impl Version {
-    /// The same with these changes, and nobody has committed it yet.
+    /// A version with these additional changes, not committed yet.
     pub fn with(mut self, changes: &[(usize, u64)]) -> Self {
         for &(slot, version) in changes {
             self.content[slot] = version;
@@ -215,12 +215,12 @@ impl Version {
     }
 }
 
-/// Whether the lock area says that nothing more is acknowledged.
+/// Whether the lock area reports that nothing more is acknowledged.
 pub fn is_poisoned(area: &[u8]) -> bool {
     area[POISON_AT..POISON_AT + 8] != [0; 8]
 }
 
-/// The lock area that a killed process has left; empty after a power cut.
+/// The lock area left by a killed process; empty after a power cut.
 pub fn memory_of(area: &[u8]) -> LockMemory {
     let mut image = LockMemory::new().image();
     image[..area.len()].copy_from_slice(area);

@@ -1,7 +1,7 @@
-//! A process on a disk that may fail: commits of every kind, tickets, pins, readers, compaction and images of the file. It hears what is
-//! acknowledged, and goes on after each error.
+//! A process on a disk that may fail: commits of every kind, tickets, pins, readers, compaction and images of the file.
+//! It records acknowledgements, and continues after each error.
 //!
-//! One thread, and the same calls for the same steps, so that each call can be the one that fails; but where a thread flushes.
+//! One thread, and equal calls for equal steps, so that each call can be the failing one; except for a flushing thread.
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 #![allow(dead_code, reason = "each test uses its part of it")]
@@ -17,43 +17,43 @@ use tidalite_pager::{
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{FaultKind, SimDisk};
 
-/// What a process does.
+/// A step of a process.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     Commit(Durability),
-    /// A commit that changes little.
+    /// A commit with few changes.
     Small(Durability),
-    /// The commit is not waited for.
+    /// A commit that is not waited for.
     Ticket(Durability),
-    /// The oldest ticket is waited for.
+    /// Waits for the oldest ticket.
     Wait,
-    /// One that goes on to a next transaction, which is given up.
+    /// A commit that continues with a next transaction, which is rolled back.
     GoOn(Durability),
-    /// Part of the transaction is undone before it commits.
+    /// Part of the transaction is rolled back before it commits.
     Savepoint(Durability),
     RollBack,
     Sync,
     Checkpoint,
-    /// Commits, and pins that.
+    /// Commits, and pins the commit.
     Pin(&'static str),
     Unpin(&'static str),
     Hold,
     HoldEvictable,
     Park,
     Unpark,
-    /// Everything that is held is read, and what is newest.
+    /// Reads all retained snapshots, and the newest state.
     Read,
     LetGo,
-    /// Moves what lies in the second half of the file.
+    /// Moves the data in the second half of the file.
     Compact(Durability),
-    /// A copy of the file, while somebody commits.
+    /// A copy of the file, with a concurrent commit.
     Image,
     Check,
-    /// Long enough for the thread that flushes.
+    /// Long enough for the flushing thread.
     Doze,
 }
 
-/// A process that has the file open, and what it knows.
+/// A process that has the file open, and its knowledge.
 pub struct Process {
     pub disk: Arc<SimDisk>,
     pub memory: LockMemory,
@@ -73,8 +73,9 @@ pub struct Process {
 }
 
 impl Process {
-    /// The next commit, made by `fill` behind what is newest: its number, and how it ended. `pins`: the name that is pinned,
-    /// or no more. `flushes`: it may be committed, and then the flush that it leads fails; else an error means that it is not.
+    /// The next commit, made by `fill` on the newest state: its number, and its result. `pins`: the name to pin, or to
+    /// unpin. `flushes`: an error may leave it committed, because the flush that it leads fails; else an error means
+    /// that it is not committed.
     fn commit<T>(
         &mut self,
         (durability, flushes): (Durability, bool),
@@ -125,7 +126,7 @@ impl Process {
         fill: impl FnOnce(&mut WriteTxn, &mut Rng, u64) -> Result<Filled>,
     ) -> Result<(u64, Ticket)> {
         let commit = |txn: WriteTxn, app: &[u8], durability| txn.commit_ticket(app, durability);
-        // Where too much waits a lazy one leads a flush.
+        // A lazy commit leads a flush if too much is waiting.
         let flushes = durability == Durability::Lazy && pins.is_none();
         let (id, ticket) = self.commit((durability, flushes), pins, fill, commit)?;
         if pins.is_none() && !matches!(durability, Durability::Durable | Durability::OneFlush) {
@@ -134,7 +135,7 @@ impl Process {
         Ok((id, ticket))
     }
 
-    /// One that is waited for where its durability asks for that.
+    /// A commit that is waited for if its durability requires that.
     fn whole(
         &mut self,
         durability: Durability,
@@ -243,9 +244,9 @@ impl Process {
             Step::Check => {
                 let struck = self.disk.fault_hit() && !self.forever;
                 let found = problems(&self.pager)?;
-                // What cannot be read is a problem.
+                // An unreadable block is a problem.
                 let unread = self.disk.fault_hit() && !struck && self.kind == FaultKind::ReadFails;
-                // After the write of a record has failed its blocks are what they are.
+                // After a failed record write its blocks are undefined.
                 let poisoned = is_poisoned(&self.memory.image());
                 let known = |problem: &String| poisoned && problem.starts_with("meta ");
                 assert!(unread || found.iter().all(known), "{found:?}");
@@ -271,7 +272,7 @@ impl Process {
         }
     }
 
-    /// What is held is what it was, and the newest is as new as what was acknowledged.
+    /// Retained snapshots are unchanged, and the newest state is as new as the acknowledged commits.
     pub fn read(&mut self) -> Result<()> {
         let reader = self.pager.begin_read()?;
         let id = id_of(reader.app());
@@ -287,7 +288,7 @@ impl Process {
         Ok(())
     }
 
-    /// While the file is copied somebody commits, which the copy does not show.
+    /// A commit during the copy of the file is not in the copy.
     fn image(&mut self) -> Result<()> {
         let (pager, mut bytes) = (self.pager.clone(), Vec::new());
         self.exact.may_be_recorded();
@@ -309,7 +310,7 @@ impl Process {
     }
 }
 
-/// The new root, and what was changed.
+/// The new root, and the changes.
 type Filled = (tidalite_pager::Ptr, Vec<(usize, u64)>);
 
 fn random(txn: &mut WriteTxn, rng: &mut Rng, id: u64) -> Result<Filled> {

@@ -1,11 +1,12 @@
-//! The second crash harness: durable, one-flush, lazy and `None` commits, tickets, and commits that come while a flush is under
-//! way, all in one thread and from one seed. Looked at after every operation: a power cut (the lock area is gone), the same
-//! with the lock area of that instant, of an earlier one or of a later one (a disk that was lost and found while the system went on, a folder
-//! that was copied, a backup that was put in place), and the death of the process (the lock area stays, a weak record perhaps half-written).
-//! Some states are gone on with, to depth 3.
+//! The second crash harness: durable, one-flush, lazy and `None` commits, tickets, and commits during a flush, all in
+//! one thread and from one seed. Examined after every operation: a power cut (the lock area is lost); a power cut with
+//! the lock area of that instant, of an earlier or of a later one (a disk that was lost and found while the system ran
+//! on, a copied folder, a restored backup); and the death of the process (the lock area stays, a weak record perhaps
+//! half-written). Some states are continued, to depth 3.
 //!
-//! What is promised: after a power cut the newest commit acknowledged as durable, or a later one, whatever the lock area says; after the death of
-//! the process the newest acknowledged as durable or lazy, or a later one. (After a failed sync lazy commits are not promised.)
+//! Promises: after a power cut the newest commit acknowledged as durable, or a later one, whatever the lock area says;
+//! after the death of the process the newest acknowledged as durable or lazy, or a later one. (After a failed sync lazy
+//! commits are not promised.)
 
 #![allow(unreachable_pub, reason = "shared by several test programs")]
 
@@ -32,18 +33,18 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of so many crash states is checked through a handle that only reads, before a writer heals anything.
+/// One in this many crash states is checked through a read-only handle before a writer heals anything.
 const READ_ONLY_ONE_IN: u64 = 2;
 
-/// How many crash states were looked at.
+/// Number of crash states examined.
 #[derive(Default)]
 pub struct Tally {
     pub cuts: u64,
-    /// Power cuts after which the lock area is there: the disk was lost without the system, or replaced.
+    /// Power cuts that keep the lock area: the disk was lost without the system, or replaced.
     pub kept: u64,
     pub kills: u64,
     pub nested: u64,
-    /// Those that were checked before a writer opened the file.
+    /// Number of states checked before a writer opened the file.
     pub read_only: u64,
 }
 
@@ -61,14 +62,14 @@ struct Run {
     history: History,
 }
 
-/// What a process has in hand.
+/// State of a running process.
 struct World {
     disk: Arc<SimDisk>,
     history: Arc<Mutex<History>>,
     next: Arc<Mutex<u64>>,
 }
 
-/// One transaction on whatever is the newest commit; nothing when another one is under way.
+/// One transaction on the newest commit; nothing if another one is under way.
 fn commit(
     world: &World,
     pager: &Pager,
@@ -109,7 +110,7 @@ fn commit(
     Ok(Some((id, ticket)))
 }
 
-/// Waits for a commit and marks that it was acknowledged.
+/// Waits for a commit and marks it as acknowledged.
 fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged {
     // Waiting gives a `None` commit a record.
     lock(&world.history).recorded.insert(*id, true);
@@ -122,7 +123,7 @@ fn settled(world: &World, pager: &Pager, (id, ticket): &(u64, Ticket)) -> Judged
     Ok(())
 }
 
-/// A run from a state of disk and lock area: commits of all kinds, kills and reopenings within.
+/// A run from a state of disk and lock area, with commits of all kinds, kills and reopenings.
 fn record(
     (image, area): (&[u8], &[u8]),
     history: History,
@@ -151,7 +152,7 @@ fn record(
         let storage = Arc::clone(&tap) as Arc<dyn Storage>;
         let pager = Pager::open_storage_with(storage, &memory, &options())
             .map_err(|error| format!("open: {error}"))?;
-        // In a sync: more commits, which must not wait.
+        // During a sync: more commits, which must not wait.
         let waiting: Arc<Mutex<Vec<(u64, Ticket)>>> = Arc::default();
         let (inside, kept, weak) = (
             Arc::clone(&world),
@@ -182,7 +183,7 @@ fn record(
             return Err(error.clone());
         }
         if rng.one_in(2) || killed.is_err() {
-            // The process dies as it is: nothing of what closing does is done.
+            // The process dies at once and does nothing of a regular close.
             tap.note();
             disk.set_fault(Some(Fault {
                 at_call: 0,
@@ -223,7 +224,7 @@ fn memory_of(area: &[u8]) -> LockMemory {
     LockMemory::from_image(&image)
 }
 
-/// One process: until it has had enough. An error of the disk ends it as well.
+/// The life of one process, until its steps are done or the disk fails.
 fn life(
     world: &World,
     pager: &Pager,
@@ -284,22 +285,22 @@ fn life(
     Ok(())
 }
 
-/// What may be found: commits with a record from `from` on, among those begun.
+/// The commits that may be found: those with a record from `from` on, among the begun ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Promise {
     durable: u64,
     lazy: u64,
     begun: u64,
-    /// In a crash before the disk lost what the lock area named.
+    /// In an earlier crash the disk lost commits that the lock area named.
     has_lost: bool,
 }
 
-/// What a crash leaves: the file, and the lock area.
+/// State after a crash: the file, and the lock area.
 #[derive(Clone, Copy)]
 struct State<'a> {
     image: &'a [u8],
     area: &'a [u8],
-    /// The process died, and nothing else: all that was written is there.
+    /// Only the process died: all writes are present.
     killed: bool,
 }
 
@@ -344,7 +345,7 @@ impl Explorer<'_> {
                     Note::Area(number) => {
                         let next = &run.locks[number as usize];
                         let torn = torn(area, next, &mut self.rng);
-                        // A record that is half-written has not been acknowledged.
+                        // A half-written record has not been acknowledged.
                         let by = if torn == *next { promise } else { before };
                         let from = by.durable.max(by.lazy);
                         before = promise;
@@ -394,7 +395,7 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// A lock area that outlives a power cut: as it is, as it was at some time before, or as it will be.
+    /// A lock area that survives a power cut: the current one, an earlier one, or a later one.
     fn kept<'r>(
         &mut self,
         run: &'r Run,
@@ -423,7 +424,7 @@ impl Explorer<'_> {
         let State { image, area, .. } = state;
         let disk = Arc::new(SimDisk::from_image(image.to_vec()));
         let storage = Arc::clone(&disk) as Arc<dyn Storage>;
-        // A copy decides, so that the run is the same with and without this.
+        // A copy of the generator decides, so that the run does not depend on this check.
         if self.rng.clone().one_in(READ_ONLY_ONE_IN) {
             self.tally.read_only += 1;
             describe(problems_read_only(Arc::clone(&storage), &memory_of(area)))
@@ -477,7 +478,7 @@ impl Explorer<'_> {
     }
 }
 
-/// The first operations of a run, for the eye.
+/// The first operations of a run, as readable text.
 fn described(run: &Run, count: usize) -> String {
     let line = |(at, op): (usize, &Op)| match op {
         Op::Write(address, bytes) => format!("{at}: write {address} +{}\n", bytes.len()),
@@ -504,7 +505,7 @@ fn described(run: &Run, count: usize) -> String {
 /// The lock area while a weak record is being written: words in order.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let same = |from: usize, to: usize| before[from..to] == after[from..to];
-    // An area that is made anew is no area until it is done.
+    // An area that is being reset is invalid until it is complete.
     if before.is_empty()
         || same(WEAK_AT, SECOND_WEAK_AT) == same(SECOND_WEAK_AT, LOCK_BYTES)
         || rng.one_in(2)
@@ -547,7 +548,7 @@ pub fn examine(seed: u64, commits: u64, images: u64, tally: &mut Tally) -> Judge
     explorer.judge(&run, Promise::default(), 1)
 }
 
-/// A run under the write-protocol monitor, without looking at crashes.
+/// A run under the write-protocol monitor, without crashes.
 pub fn watch(seed: u64, commits: u64) -> Judged {
     let mut rng = Rng::new(seed);
     record(

@@ -1,5 +1,5 @@
-//! A structure made for crash tests: a root page, branch pages, leaves that are pages or extents, with
-//! content that follows from (slot, version). Whoever finds another content has found a bug.
+//! A structure for crash tests: a root page, branch pages, and leaves that are pages or extents, with content that
+//! follows from (slot, version). Any other content reveals a bug.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(unreachable_pub, reason = "shared by several test programs")]
@@ -18,7 +18,7 @@ const FAN: usize = 12;
 pub const SLOTS: usize = FAN * FAN;
 const ENTRIES_AT: usize = 64;
 
-/// Slot by slot its version; 0 is an empty slot.
+/// The version of each slot; 0 is an empty slot.
 pub type Content = Vec<u64>;
 
 pub fn options() -> Options {
@@ -26,7 +26,7 @@ pub fn options() -> Options {
         page_size: PAGE,
         growth_bytes_min: 16 << 10,
         growth_bytes_max: 32 << 10,
-        // So that files are cut and punched all the time.
+        // Files are truncated and punched all the time.
         shrink_bytes: 8 << 10,
         reserve_bytes: 8 << 10,
         dirty_bytes_max: 64 * PAGE,
@@ -52,7 +52,7 @@ fn entry(bytes: &[u8], i: usize) -> Ptr {
     Ptr::decode(bytes, ENTRIES_AT + i * 32)
 }
 
-/// What the app area holds: the root and the number of the commit.
+/// The app area: the root and the number of the commit.
 pub fn app(root: &Ptr, id: u64) -> Vec<u8> {
     let mut bytes = vec![0; 40];
     root.encode(&mut bytes, 0);
@@ -158,7 +158,7 @@ fn set_extent<W: PageWrite>(w: &mut W, old: &Ptr, slot: usize, version: u64) -> 
     Ok(ptr)
 }
 
-/// Reads everything, each byte compared; `claim` hears of every range, as (address, bytes).
+/// Reads everything and compares each byte; `claim` is called with every range, as (address, bytes).
 pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> Result<Content> {
     let mut content = vec![0; SLOTS];
     if root.is_null() {
@@ -200,7 +200,7 @@ pub fn read<R: PageRead>(r: &R, root: &Ptr, claim: &mut dyn FnMut(u64, u64)) -> 
     Ok(content)
 }
 
-/// Reads what is younger than the durable record.
+/// Reads everything newer than the durable record.
 fn verify(state: &Unrecorded<'_>) -> Result<()> {
     let young = |ptr: &Ptr| ptr.birth > state.since();
     let root = root_of(state.app());
@@ -225,7 +225,7 @@ fn verify(state: &Unrecorded<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Slots, with their versions, of which something lies at or behind this address: to store them anew is to move them.
+/// Slots, with their versions, that have data at or behind this address: storing them again moves them.
 pub fn beyond<R: PageRead>(r: &R, root: &Ptr, boundary: u64) -> Result<Vec<(usize, u64)>> {
     let mut found = Vec::new();
     if root.is_null() {
@@ -255,7 +255,7 @@ pub fn beyond<R: PageRead>(r: &R, root: &Ptr, boundary: u64) -> Result<Vec<(usiz
     Ok(found)
 }
 
-/// The problems that a full check finds.
+/// The problems found by a full check.
 pub fn problems(pager: &Pager) -> Result<Vec<String>> {
     let mut check: Check = pager.begin_check()?;
     let root = root_of(check.snapshot().app());
@@ -272,7 +272,7 @@ pub fn problems(pager: &Pager) -> Result<Vec<String>> {
     Ok(check.finish().problems)
 }
 
-/// The problems that a check finds through a handle that only reads and writes nothing. A crash must leave none.
+/// The problems found by a check through a read-only handle, which writes nothing. A crash must leave none.
 pub fn problems_read_only(storage: Arc<dyn Storage>, memory: &LockMemory) -> Result<Vec<String>> {
     let options = Options {
         read_only: true,
@@ -298,7 +298,7 @@ pub fn changes(rng: &mut Rng, id: u64) -> Vec<(usize, u64)> {
         .collect()
 }
 
-/// A mistake found by a test, in words.
+/// Problems as an error text.
 pub fn describe(result: Result<Vec<String>>) -> std::result::Result<(), String> {
     match result {
         Ok(problems) if problems.is_empty() => Ok(()),
@@ -307,7 +307,7 @@ pub fn describe(result: Result<Vec<String>>) -> std::result::Result<(), String> 
     }
 }
 
-/// True for the errors that a fault of the disk may bring.
+/// True for errors that a disk fault may cause.
 pub fn is_disk_error(error: &Error) -> bool {
     matches!(
         error,
