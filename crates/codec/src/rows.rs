@@ -209,7 +209,7 @@ impl Rows {
         let mut merged = Self::with_capacity(older.column_count(), older.len() + newer.len());
         merged.extend(older);
         merged.extend(newer);
-        merged.sort_all(); // stable, and quick where two sorted stretches meet
+        merged.sort_all(); // stable, and fast for two sorted runs
         merged
     }
 

@@ -67,7 +67,7 @@ mod tests {
         let mut out = Vec::new();
         encode_column(ColumnType::F64, &words, &mut hint, &mut out);
         assert_eq!(hint.bad, 4);
-        hint.laid = Laid::default(); // not among the bytes, as what is inside
+        hint.laid = Laid::default(); // not serialized, like `inner`
         hint.inner = Inner::default();
         assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
         for first in (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }) {
