@@ -1,12 +1,12 @@
-//! Checked little-endian access. Every getter panics only if the caller asks beyond the
-//! slice; callers check lengths of untrusted input once, before they read fields.
+//! Checked little-endian access. A getter panics only if the field extends past the end of the slice; callers check
+//! lengths of untrusted input once, before they read fields.
 
 macro_rules! field {
     ($get:ident, $put:ident, $ty:ty) => {
         /// Reads a little-endian field at byte offset `at`.
         ///
         /// # Panics
-        /// When the field does not lie inside `bytes`: the caller checks the length first.
+        /// If the field does not lie inside `bytes`: the caller checks the length first.
         #[must_use]
         #[inline]
         pub fn $get(bytes: &[u8], at: usize) -> $ty {
@@ -18,7 +18,7 @@ macro_rules! field {
         /// Writes a little-endian field at byte offset `at`.
         ///
         /// # Panics
-        /// When the field does not lie inside `bytes`.
+        /// If the field does not lie inside `bytes`.
         #[inline]
         pub fn $put(bytes: &mut [u8], at: usize, value: $ty) {
             bytes[at..at + size_of::<$ty>()].copy_from_slice(&value.to_le_bytes());

@@ -1,4 +1,5 @@
-//! What every error about damage carries: what was read, where, what was found, what was expected.
+//! Description of damage, carried by every error about it: the item that was read, its address, the value found, the
+//! value expected.
 
 use crate::limits::SECOND_FILE_AT;
 use core::fmt;
@@ -6,13 +7,13 @@ use core::fmt;
 /// Damage found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrupt {
-    /// What was being read, in the field's terms: "leaf directory of series 7".
+    /// The item that was being read, in the format's terms: "leaf directory of series 7".
     pub what: String,
-    /// Byte address in the file; from [`SECOND_FILE_AT`] on in the second one.
+    /// Byte address in the file; from [`SECOND_FILE_AT`] up, in the second file.
     pub at: u64,
-    /// What was found there.
+    /// The value found there.
     pub found: String,
-    /// What should have been there.
+    /// The value that should be there.
     pub expected: String,
 }
 

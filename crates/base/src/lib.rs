@@ -1,14 +1,14 @@
-//! What every room shares: ids, checked little-endian access, checksums, named limits
-//! and the description of damage. Depends on no other room.
+//! Foundation shared by all crates: ids, checked little-endian access, checksums, named limits and the description of
+//! damage. Depends on no other crate of the project.
 //!
 //! ```text
-//! id        TxnId, SeriesId, Timestamp             newtypes, so that they cannot be mixed up
+//! id        TxnId, SeriesId                         newtypes, so that they cannot be confused
 //! bytes     get and put little-endian fields        the only place that slices headers
 //! checksum  XXH3-64                                 pages, blocks, vectors
-//! corrupt   Corrupt { what, at, found, expected }   what every error about damage carries
-//! order     keys that sort as numbers, texts and tuples do
-//! prefetch  asking for memory before it is used
-//! limits    every bound that more than one room relies on
+//! corrupt   Corrupt                                 item, address, found and expected value of damage
+//! order     keys that sort like numbers, texts and tuples
+//! prefetch  prefetching memory before it is used
+//! limits    every bound on which several crates rely
 //! ```
 
 mod bytes;

@@ -1,15 +1,15 @@
-//! Bounds that more than one room relies on. docs/limits.md lists them for users.
+//! Bounds on which several crates rely. docs/limits.md lists them for users.
 
 /// Rows of one vector: the unit of encoding, checksumming and scanning.
 pub const VECTOR_ROWS: usize = 1024;
 
-/// Vectors of one leaf at most.
+/// Maximum number of vectors per leaf.
 pub const LEAF_VECTORS_MAX: usize = 16;
 
-/// Columns of a series at most, the timestamp not counted.
+/// Maximum number of columns of a series, without the timestamp.
 pub const COLUMNS_MAX: usize = 64;
 
-/// Bytes that one checksum covers at most inside an extent.
+/// Maximum number of bytes that one checksum covers inside an extent.
 pub const CHECKSUM_SPAN_MAX: usize = 64 * 1024;
 
 /// Smallest page size, for tests only.
@@ -21,8 +21,9 @@ pub const PAGE_SIZE_DEFAULT: usize = 4096;
 /// Largest page size.
 pub const PAGE_SIZE_MAX: usize = 256 * 1024;
 
-/// No extent has more pages; a table that names one is damaged. Address and length of an extent add up without overflow.
+/// Maximum number of pages of an extent; a table with a larger one is damaged. Address plus length of an extent
+/// cannot overflow.
 pub const EXTENT_PAGES_MAX: u64 = 1 << 40;
 
-/// Byte addresses from here on lie in the second file, the first of them at its byte 0.
+/// Byte addresses from here up lie in the second file, whose byte 0 has this address.
 pub const SECOND_FILE_AT: u64 = 1 << 62;

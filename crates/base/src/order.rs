@@ -1,34 +1,34 @@
-//! Keys that sort as their values do: bytes whose order is the order of numbers, texts and tuples.
+//! Order-preserving key encoding: bytes that sort like the numbers, texts and tuples that they encode.
 //!
 //! ```text
 //! u8..u128     big-endian                                i8..i128   big-endian, sign bit flipped
-//! f32, f64     big-endian; positive: sign bit flipped, negative: all bits flipped: the order of `total_cmp`, -0 below 0, NaN with a
-//!              negative sign before all numbers, other NaN behind them
+//! f32, f64     big-endian; positive: sign bit flipped, negative: all bits flipped. This is the order of `total_cmp`:
+//!              -0 below 0, NaN with a negative sign before all numbers, other NaN after them
 //! bool         0, 1
-//! bytes, text  zero bytes become 00 ff, and 00 00 ends it: nothing before a longer one, whatever follows in a tuple
-//! [u8; N]      as they are
-//! (A, B, ..)   one after the other
+//! bytes, text  zero bytes become 00 ff, and 00 00 terminates; a prefix sorts before a longer value in any tuple
+//! [u8; N]      unchanged
+//! (A, B, ..)   concatenated
 //! Reversed<T>  every bit flipped
 //! ```
 //!
-//! A code never begins another code of the same type, which is why tuples and reversal need no lengths.
+//! No code is a prefix of another code of its type, so tuples and reversal need no lengths.
 
-/// A value with a code in bytes that sorts as it does.
+/// A value with an encoding in bytes that sorts like the value.
 pub trait Ordered: Sized {
-    /// Appends the code.
+    /// Appends the code of the value.
     fn encode(&self, bytes: &mut Vec<u8>);
 
-    /// Reads a code from the front of `bytes` and moves them on; `None` for bytes that are none.
+    /// Decodes a code at the front of `bytes` and advances past it; `None` for invalid bytes.
     fn decode(bytes: &mut &[u8]) -> Option<Self>;
 
-    /// The code alone.
+    /// The code of the value as a new vector.
     fn to_key(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
         bytes
     }
 
-    /// The value whose code is all of `key`.
+    /// Decodes `key`, all of which must be one code.
     fn from_key(mut key: &[u8]) -> Option<Self> {
         let value = Self::decode(&mut key)?;
         key.is_empty().then_some(value)
@@ -114,7 +114,7 @@ fn encode_bytes(value: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&[0, 0]);
 }
 
-/// The code of a text, which needs no `String` for it.
+/// The code of a text, without a `String`.
 #[must_use]
 pub fn text_key(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() + 2);
@@ -152,7 +152,7 @@ impl Ordered for String {
     }
 }
 
-/// The same values the other way round.
+/// A value with reversed order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reversed<T>(pub T);
 
@@ -185,7 +185,7 @@ macro_rules! tuples {
 }
 tuples! { (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) }
 
-/// A JSON number as a key: integers up to 2^53 and doubles in one order.
+/// A JSON number as a key: integers up to 2^53 and doubles share one order.
 #[must_use]
 pub fn json_number_key(number: f64) -> [u8; 8] {
     // -0 and 0 are one number to JSON.
@@ -197,7 +197,7 @@ pub fn json_number_key(number: f64) -> [u8; 8] {
         .unwrap_or_else(|| unreachable!("a double has eight bytes"))
 }
 
-/// A JSON integer as a key; `None` beyond 2^53, where doubles lose integers.
+/// A JSON integer as a key; `None` beyond 2^53, where doubles cannot represent every integer.
 #[must_use]
 pub fn json_integer_key(number: i64) -> Option<[u8; 8]> {
     (number.unsigned_abs() <= 1 << 53).then(|| json_number_key(number as f64))

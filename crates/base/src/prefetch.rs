@@ -1,10 +1,10 @@
-//! Asking the processor for memory before it is used.
+//! Prefetches memory into the processor's cache before it is used.
 
-/// Bytes of a cache line.
+/// Size of a cache line in bytes.
 const LINE_BYTES: usize = 64;
 
-/// Asks for every cache line of `items`. Changes nothing that can be seen; where the processor knows no
-/// such request it does nothing. An address that is not in memory is not fetched from a disk.
+/// Prefetches every cache line of `items`. No visible effect; does nothing on processors without prefetch. An address
+/// that is not in memory is not fetched from disk.
 #[inline]
 pub fn prefetch<T>(items: &[T]) {
     let line_items = LINE_BYTES / size_of::<T>().clamp(1, LINE_BYTES);
@@ -13,7 +13,7 @@ pub fn prefetch<T>(items: &[T]) {
     }
 }
 
-/// Asks for the cache line of the byte at `at`, which may lie outside `bytes`: then it was asked in vain.
+/// Prefetches the cache line of the byte at `at`. An offset outside `bytes` is allowed, but useless.
 #[inline(always)]
 pub fn prefetch_at(bytes: &[u8], at: usize) {
     one(bytes.as_ptr().wrapping_add(at));

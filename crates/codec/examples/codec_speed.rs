@@ -1,4 +1,4 @@
-//! Prints what the kernels do on this machine: M values a second, best of several rounds.
+//! Prints the speed of the kernels on this machine: million values per second, best of several rounds.
 //! `cargo run --release -p tidalite-codec --example codec_speed`
 #![expect(clippy::print_stdout, reason = "prints its measurements")]
 

@@ -4,18 +4,19 @@
 //! offset size
 //!      0    1  encoding      see Encoding
 //!      1    1  width         bits of a packed value, 0 to 64
-//!      2    1  exponent      ALP: e;  ordered, split: low zeros left out;  else 0
-//!      3    1  factor        ALP: f, or 255 for "divide by 10^e";  split: low bits stored as they are;  else 0
+//!      2    1  exponent      ALP: e;  ordered, split: low zero bits left out;  else 0
+//!      3    1  factor        ALP: f, or 255 for "divide by 10^e";  split: low bits stored unencoded;  else 0
 //!      4    2  rows          1 to 1024
-//!      6    2  exceptions    rows whose word is stored whole
-//!      8    2  patches       delta: steps stored whole;  dictionary, split, list: entries;  runs: runs;  else 0
-//!     10    1  patch_bytes   bytes of such a step, 1 to 8, 0 when there is none
+//!      6    2  exceptions    rows whose word is stored unencoded
+//!      8    2  patches       values or deltas outside the packed range;  dictionary, split, list: entries;
+//!                            runs: runs;  else 0
+//!     10    1  patch_bytes   bytes of a patch, 1 to 8, 0 without patches
 //!     11    1  flags         1: scaled;  2: all exceptions share one word;  4: nulls;  8: narrow;
-//!                           ALP: the four high bits number the corrections
+//!                            ALP: the four high bits number the corrections
 //!     12    4  length        bytes of the payload
 //!     16    8  base          constant: the word;  runs: length of the shortest;
-//!                           else the smallest value or the smallest step
-//!     24    8  start         delta: the first value;  slope: what a row is above the one before it;  else 0
+//!                            else the smallest value or the smallest delta
+//!     24    8  start         delta: the first value;  slope: rise of the line per row;  else 0
 //! ```
 
 use crate::loops::float::Alp;
@@ -39,18 +40,18 @@ const BASE: usize = LENGTH + 4;
 const START: usize = BASE + 8;
 const _: () = assert!(START + 8 == CHUNK_BYTES);
 
-/// Whole numbers that [`Chunk::to_fields`] gives.
+/// Number of integers that [`Chunk::to_fields`] returns.
 pub const CHUNK_FIELDS: usize = 3;
 
 const SHORT_LENGTHS_BYTES: usize = 2;
 /// Lengths, encoding and width.
 const SHORT_FIXED_BYTES: usize = SHORT_LENGTHS_BYTES + 2;
-/// Bytes of a chunk in its short form at most.
+/// Maximum size of a chunk in its short form, in bytes.
 pub const CHUNK_SHORT_BYTES_MAX: usize = SHORT_FIXED_BYTES + 3 * 8 + 4;
 
-/// How a payload is to be read; see the head of `chunk.rs` and docs/format.md section 6.
+/// Describes how to read a payload; see the head of `chunk.rs` and docs/format.md section 6.
 ///
-/// A chunk read from a file is untrusted: the fields are checked by `decode_*`, not here.
+/// A chunk read from a file is untrusted: `decode_*` checks the fields, this module does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     pub(crate) encoding: u8,
@@ -82,21 +83,22 @@ impl Chunk {
         self.length as usize
     }
 
-    /// Whether the payload has no bytes: everything is in the chunk.
+    /// Whether the payload is empty: the chunk alone describes the vector.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Whether the payload is in cold form: `decode_cold` reads it, with the model that its column has in the leaf.
+    /// Whether the payload is in cold form: `decode_cold` reads it with the model that the leaf stores for the
+    /// column.
     #[must_use]
     #[inline]
     pub fn is_cold(&self) -> bool {
         self.encoding == COLD
     }
 
-    /// The encoding in a word, for people.
+    /// The name of the encoding, for display.
     #[must_use]
     pub fn encoding_name(&self) -> &'static str {
         match self.encoding {
@@ -118,7 +120,7 @@ impl Chunk {
         }
     }
 
-    /// Writes the 32 bytes.
+    /// Encodes the chunk into 32 bytes.
     pub fn encode(&self, bytes: &mut [u8; CHUNK_BYTES]) {
         bytes[ENCODING] = self.encoding;
         bytes[WIDTH] = self.width;
@@ -134,7 +136,7 @@ impl Chunk {
         put_u64(bytes, START, self.start);
     }
 
-    /// The 32 bytes.
+    /// The chunk as 32 bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; CHUNK_BYTES] {
         let mut bytes = [0; CHUNK_BYTES];
@@ -142,7 +144,7 @@ impl Chunk {
         bytes
     }
 
-    /// Reads 32 bytes; they are believed only by `decode_*`, which checks them.
+    /// Reads 32 bytes without checks; `decode_*` validates the fields.
     #[must_use]
     pub fn decode(bytes: &[u8; CHUNK_BYTES]) -> Self {
         Self {
@@ -161,12 +163,14 @@ impl Chunk {
         }
     }
 
-    /// Encoding, width, and the other fields as whole numbers most of which are small: details, base, start. Rows and length are not
-    /// among them. `anchors` are the first and the least word of the rows, which base or start often are.
+    /// Encoding and width, and the other fields except rows and length as integers, most of them small: details,
+    /// base, start. `anchors` are the first and the smallest word of the rows; base or start often equals one of
+    /// them.
     ///
-    /// Details, from the lowest byte on: exponent, factor, flags, patches (2), patch_bytes, exceptions (2). Base and start are zigzag: base less the first
-    /// word in encoding 1 and less the least in encodings 3 and 14, start less the first word in encoding 4. Where the anchors are integers of
-    /// the chunk's decimal rule: base less the least in encoding 5, start less the first in encoding 6.
+    /// Details, from the lowest byte up: exponent, factor, flags, patches (2), patch_bytes, exceptions (2). Base and
+    /// start are zigzag-encoded: base minus the first word in encoding 1 and minus the smallest in encodings 3 and
+    /// 14, start minus the first word in encoding 4. If the anchors are integers of the chunk's decimal rule: base
+    /// minus the smallest in encoding 5, start minus the first in encoding 6.
     #[must_use]
     pub fn to_fields(&self, anchors: Anchors) -> ([u8; 2], [u64; CHUNK_FIELDS]) {
         let details = u64::from(self.exponent)
@@ -184,7 +188,8 @@ impl Chunk {
         ([self.encoding, self.width], fields)
     }
 
-    /// Undoes [`to_fields`](Self::to_fields), of a vector of `rows` rows in `len` bytes. As after `decode`, they are believed only by `decode_*`.
+    /// Inverse of [`to_fields`](Self::to_fields) for a vector of `rows` rows in `len` bytes. As after `decode`, the
+    /// fields are unchecked until `decode_*`.
     #[must_use]
     #[inline]
     pub fn from_fields(
@@ -211,13 +216,13 @@ impl Chunk {
         }
     }
 
-    /// The rule by which its words are decimals, if there is one.
+    /// The rule that maps integers to the words as decimals, if the encoding has one.
     pub(crate) fn decimals(&self) -> Option<Alp> {
         let details = u64::from(self.exponent) | u64::from(self.factor) << 8;
         Self::decimals_of(self.encoding, details)
     }
 
-    /// The same of an encoding and the details of [`to_fields`](Self::to_fields).
+    /// Like [`decimals`](Self::decimals), for an encoding and the details of [`to_fields`](Self::to_fields).
     #[inline]
     pub(crate) fn decimals_of(encoding: u8, details: u64) -> Option<Alp> {
         let alp = Alp {
@@ -227,10 +232,10 @@ impl Chunk {
         (matches!(encoding, ALP_FOR | ALP_DELTA) && alp.is_valid()).then_some(alp)
     }
 
-    /// Appends everything but the rows in as few bytes as it needs:
+    /// Appends the chunk without its number of rows in its short form:
     ///
     /// ```text
-    /// | lengths u16: of 4 numbers | encoding u8 | width u8 | details, base, start (`to_fields`), bytes of the payload |
+    /// | lengths u16 of 4 numbers | encoding u8 | width u8 | details, base, start (`to_fields`), bytes of payload |
     /// ```
     pub fn put_short(&self, out: &mut Vec<u8>) {
         let (rule, [details, base, start]) = self.to_fields(Anchors::words(0, 0));
@@ -240,8 +245,9 @@ impl Chunk {
         short::put(&numbers, out);
     }
 
-    /// Reads what [`put_short`](Self::put_short) has written of a vector of `rows` rows, at byte `at` of `bytes`; answers where it ends, too. `None` when
-    /// there is none. As after `decode`, it is believed only by `decode_*`.
+    /// Reads a chunk that [`put_short`](Self::put_short) wrote for a vector of `rows` rows, at byte `at` of `bytes`.
+    /// Returns the chunk and the offset of its end, or `None` if the bytes do not hold one. As after `decode`, the
+    /// fields are unchecked until `decode_*`.
     #[must_use]
     pub fn get_short(bytes: &[u8], at: usize, rows: usize) -> Option<(Self, usize)> {
         let fixed = bytes.get(at..)?.first_chunk::<SHORT_FIXED_BYTES>()?;
@@ -255,10 +261,10 @@ impl Chunk {
         Some((chunk, numbers_at + short::sum(lengths)))
     }
 
-    /// The rows of the chunk at byte `at` of `bytes`, and nothing else of it.
+    /// Reads only the number of rows of the chunk at byte `at` of `bytes`.
     ///
     /// # Panics
-    /// When it does not lie inside `bytes`.
+    /// If the chunk does not lie inside `bytes`.
     #[must_use]
     #[inline]
     pub fn rows_at(bytes: &[u8], at: usize) -> usize {
@@ -268,7 +274,7 @@ impl Chunk {
     /// Reads the chunk at byte `at` of `bytes`.
     ///
     /// # Panics
-    /// When it does not lie inside `bytes`: the caller checks the length first.
+    /// If the chunk does not lie inside `bytes`: the caller checks the length first.
     #[must_use]
     pub fn decode_at(bytes: &[u8], at: usize) -> Self {
         let mut field = [0; CHUNK_BYTES];
@@ -277,7 +283,7 @@ impl Chunk {
     }
 }
 
-/// What base and start are counted from, where they are stored as whole numbers.
+/// The values from which base and start are counted when they are stored as integers.
 #[inline]
 fn anchored(encoding: u8, anchors: Anchors) -> [u64; 2] {
     let Anchors {
@@ -296,58 +302,59 @@ fn anchored(encoding: u8, anchors: Anchors) -> [u64; 2] {
     }
 }
 
-/// Every row has the word `base`. No payload.
+/// Every row has the word `base`; the payload is empty.
 pub(crate) const CONSTANT: u8 = 1;
-/// The words, whole.
+/// The words, unencoded.
 pub(crate) const RAW: u8 = 2;
-/// Integers near `base`.
+/// Integers near `base` (frame of reference).
 pub(crate) const FOR: u8 = 3;
-/// Integers whose steps are near `base`.
+/// Integers whose deltas are near `base`.
 pub(crate) const DELTA: u8 = 4;
 /// Floats whose decimals are near `base`.
 pub(crate) const ALP_FOR: u8 = 5;
-/// Floats whose decimals have steps near `base`.
+/// Floats whose decimals have deltas near `base`.
 pub(crate) const ALP_DELTA: u8 = 6;
 /// Floats whose ordered bits are near `base`.
 pub(crate) const ORDERED_FOR: u8 = 7;
-/// Floats whose ordered bits have steps near `base`.
+/// Floats whose ordered bits have deltas near `base`.
 pub(crate) const ORDERED_DELTA: u8 = 8;
-/// Places in a list of words.
+/// Indices into a list of words.
 pub(crate) const DICTIONARY: u8 = 9;
 
-/// High bits as places in a short list, low bits as they are.
+/// High bits as indices into a short list, low bits unencoded.
 pub(crate) const SPLIT: u8 = 10;
-/// Places in a list of words, which is a vector of its own.
+/// Indices into a list of words that is encoded as an inner vector.
 pub(crate) const LIST: u8 = 11;
-/// Words of runs, which are a vector of their own, and how long each is.
+/// Run-length encoding: the words of the runs as an inner vector, and the run lengths.
 pub(crate) const RUNS: u8 = 12;
-/// A page of pco, whose model the leaf has; see cold.rs.
+/// A page of pco, whose model the leaf stores; see `cold/`.
 pub(crate) const COLD: u8 = 13;
-/// Integers near a line: base and packed values as [`FOR`], and `start` for each row before.
+/// Integers near a line: base and packed values as in [`FOR`], plus `start` times the row number.
 pub(crate) const SLOPE: u8 = 14;
-/// Most bits of the high part of a split.
+/// Maximum number of bits in the high part of a split.
 pub(crate) const SPLIT_HIGH_MAX: u32 = 16;
 
-/// Flag: packed values and steps are counted in units; the payload begins with the unit.
+/// Flag: packed values and deltas are multiples of a unit; the payload begins with the unit.
 pub(crate) const SCALED: u8 = 1;
-/// Flag: all exceptions have one word, stored once.
+/// Flag: all exceptions have the same word, stored once.
 pub(crate) const SHARED: u8 = 2;
-/// Flag: the payload begins with the rows that have no value; see nulls.rs.
+/// Flag: the payload begins with the map of null rows; see nulls.rs.
 pub(crate) const NULLS: u8 = 4;
-/// Flag: every float is rounded to an f32 at the end; see narrow.rs.
+/// Flag: every float is rounded to an f32 after decoding; see narrow.rs.
 pub(crate) const NARROW: u8 = 8;
-/// Flags, in decimals: number of the corrections.
+/// Flags of decimals: the number of the correction.
 pub(crate) const CORRECTION: u8 = 0xf0;
 
-/// What is added to the words that a decimal rule makes: numbers that were computed miss the decimals that they stand
-/// for by a few units in the last place. A correction is `depth` less than a number of `width` bits.
+/// Added to the words that a decimal rule yields: computed numbers miss the decimal that they stand for by a few
+/// units in the last place. A correction is stored as an unsigned number of `width` bits; `depth` is subtracted from
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Correction {
     number: u8,
 }
 
 impl Correction {
-    /// Width and depth by number. None; then ever wider, on both sides of zero and on one.
+    /// Width and depth by number: first no correction, then ever wider ones, symmetric around zero and one-sided.
     const ALL: [(u8, u8); 16] = [
         (0, 0),
         (1, 0),
@@ -367,7 +374,7 @@ impl Correction {
         (6, 32),
     ];
 
-    /// Every number but 0.
+    /// Every correction except number 0.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         (1..Self::ALL.len() as u8).map(|number| Self { number })
     }
@@ -380,28 +387,29 @@ impl Correction {
         self.number << 4
     }
 
-    /// Bits of a correction; 0: there are none.
+    /// Bits of a correction; 0 means no corrections.
     pub(crate) fn width(self) -> u32 {
         u32::from(Self::ALL[usize::from(self.number)].0)
     }
 
-    /// How far below zero the least correction is.
+    /// Magnitude of the lowest (most negative) correction.
     pub(crate) fn depth(self) -> u64 {
         u64::from(Self::ALL[usize::from(self.number)].1)
     }
 }
 
-/// What base and start of a chunk are counted from (`Chunk::to_fields`): the first word of its rows and the least one, or their integers.
+/// Reference values for base and start of a chunk (`Chunk::to_fields`): the first word of its rows and the smallest
+/// one, or their integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchors {
     pub(crate) first: u64,
     pub(crate) least: u64,
-    /// They are the integers of the chunk's decimal rule.
+    /// Whether the anchors are integers of the chunk's decimal rule rather than words.
     pub(crate) decimals: bool,
 }
 
 impl Anchors {
-    /// Words.
+    /// Anchors given as words.
     #[must_use]
     #[inline]
     pub fn words(first: u64, least: u64) -> Self {

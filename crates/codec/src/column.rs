@@ -1,7 +1,7 @@
-//! What the 64 bits of a column's word mean.
+//! Meaning of the 64 bits of a column's word.
 //!
-//! An f32 is kept as the f64 of the same value, so that everything that reads floats reads it too. In a column whose
-//! rows may have no value one word says so: [`ColumnType::null`].
+//! An f32 is kept as the f64 of the same value, so that all code that reads floats reads it too. In a nullable column
+//! one word is reserved as null: [`ColumnType::null`].
 
 use tidalite_base::Corrupt;
 
@@ -15,8 +15,8 @@ pub enum ColumnType {
     I64 = 2,
     /// A `u64`.
     U64 = 3,
-    /// The bits of an `f64` that came from an `f32` ([`ColumnType::widen`]). Any other word is kept as well, at the price
-    /// of an f64.
+    /// The bits of an `f64` that came from an `f32` ([`ColumnType::widen`]). Any other word is kept as well, at the
+    /// cost of an f64.
     F32 = 4,
     /// As `F64`, or null.
     NullF64 = 17,
@@ -36,7 +36,7 @@ pub(crate) const NULL_INT: u64 = 1 << 63;
 pub(crate) const NULL_UNSIGNED: u64 = u64::MAX;
 
 impl ColumnType {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 8] = [
         Self::F64,
         Self::I64,
@@ -48,16 +48,16 @@ impl ColumnType {
         Self::NullF32,
     ];
 
-    /// The code in the file.
+    /// The type's code in the file.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// The type of a code in the file.
+    /// The type for a code in the file.
     ///
     /// # Errors
-    /// [`Corrupt`] (with address 0: the caller knows where it read) for a code that is none.
+    /// [`Corrupt`] (with address 0: the caller knows where it read) for an unknown code.
     pub fn from_code(code: u8) -> Result<Self, Corrupt> {
         Ok(match code {
             1 => Self::F64,
@@ -102,7 +102,7 @@ impl ColumnType {
         matches!(self.base(), Self::F64 | Self::F32)
     }
 
-    /// The word that says that there is no value; `None` for a type without nulls.
+    /// The word that stands for null; `None` for a type without nulls.
     #[must_use]
     #[inline(always)]
     pub fn null(self) -> Option<u64> {
@@ -114,7 +114,7 @@ impl ColumnType {
         }
     }
 
-    /// The word of a row that was written before the column was added: null, or zero where there are no nulls.
+    /// The word of a row that was written before the column was added: null, or zero for a type without nulls.
     #[must_use]
     pub fn fill(self) -> u64 {
         self.null().unwrap_or(0)
@@ -135,28 +135,28 @@ impl ColumnType {
     pub fn widen(x: f32) -> u64 {
         if x.is_nan() {
             let bits = u64::from(x.to_bits());
-            // Not by a conversion: that makes a signalling NaN quiet.
+            // No conversion: it would make a signalling NaN quiet.
             return (bits >> 31 << 63) | 0x7ff << 52 | (bits & 0x7f_ffff) << 29;
         }
         f64::from(x).to_bits()
     }
 
-    /// The nearest `f32` of a word of floats; a NaN that was widened comes back bit by bit.
+    /// The nearest `f32` of a float word; a widened NaN is restored bit by bit.
     #[must_use]
     #[inline(always)]
     pub fn narrow(word: u64) -> f32 {
         let x = f64::from_bits(word);
         if x.is_nan() {
             let payload = (word >> 29) as u32 & 0x7f_ffff;
-            // A payload in the low bits alone would leave an infinity.
+            // A payload in the low bits alone would turn into an infinity.
             let payload = if payload == 0 { 1 << 22 } else { payload };
             return f32::from_bits((word >> 63 << 31) as u32 | 0xff << 23 | payload);
         }
         x as f32
     }
 
-    /// A signed key of `word` with the order of the values. Among floats -0.0 < +0.0 and NaN
-    /// lies outside the infinities, by sign.
+    /// A signed key of `word` that sorts like the values. Among floats -0.0 < +0.0, and NaNs lie outside the
+    /// infinities, by sign.
     #[must_use]
     #[inline(always)]
     pub fn order_key(self, word: u64) -> i64 {
@@ -168,7 +168,7 @@ impl ColumnType {
     }
 }
 
-/// Maps the bits of an `f64` to an integer of the same order; its own inverse.
+/// Maps the bits of an `f64` to an integer with the same order; its own inverse.
 #[inline(always)]
 pub(crate) fn float_key(bits: u64) -> i64 {
     let bits = bits as i64;
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Every exponent, with the payloads that matter; signalling NaN among them.
+    /// Every exponent, with the payloads that matter, signalling NaNs included.
     #[test]
     fn an_f32_comes_back_from_its_word() {
         for high in 0..=0x1ff_u32 {

@@ -1,21 +1,21 @@
 //! Encoded vectors of up to 1024 values, and statistics over them.
 //!
 //! ```text
-//! column    ColumnType               what the 64 bits of a word mean
-//! short     lengths, put, get        whole numbers in few bytes, their lengths in front
-//! loops/    plain loops over values: pack (1 to 64 bits a value, in lanes), scan, float (floats as decimals,
-//!           or as ordered integers), slope (the line that the times of a clock lie near), fold (statistics)
-//! kernel/   the loops compiled for AVX-512, AVX2, NEON and any processor, chosen once per process
-//! chunk     Chunk                    32 bytes: everything a reader must know about a payload
-//! nulls     Nulls                    which rows have no value, in front of the payload of the others
+//! column    ColumnType               meaning of the 64 bits of a word
+//! short     lengths, put, get        variable-length integers, with their lengths in front
+//! loops/    plain loops over values: pack (bit packing, 1 to 64 bits a value, in lanes), scan, float (floats as
+//!           decimals or as ordered integers), slope (line through the times of a clock), fold (statistics)
+//! kernel/   the loops compiled for AVX-512, AVX2, NEON and any processor; chosen once per process
+//! chunk     Chunk                    32-byte descriptor of a payload
+//! nulls     Nulls                    map of the null rows, in front of the payload of the other rows
 //! narrow    f32 as decimals, or four bytes each
-//! rows      Rows, RowsRef            a columnar batch: times, and one Vec<u64> of words a column
-//! stats/    Stats, Parts             count, sums, extremes with their times, first, last; or some of them
+//! rows      Rows, RowsRef            a columnar batch: times, and one Vec<u64> of words per column
+//! stats/    Stats, Parts             count, sums, extremes with their times, first, last; or a subset of these
 //! decode/   decode_times, _column    payload to words; any bytes give values or Corrupt
-//!           point: one word of a vector; line: vectors whose words follow a rule
+//!           point: a single word of a vector; line: vectors whose words follow a rule
 //! encode/   encode_times, _column    picks the cheapest encoding; Hint remembers the choice
-//!           fit, layout: base, unit and width; batch: times of several series behind one another
-//! cold/     ColdColumn               many vectors as pages of pco, which share a model; a feature
+//!           fit, layout: base, unit and width; batch: concatenated times of several series
+//! cold/     ColdColumn               many vectors as pages of pco that share a model; a feature
 //! ```
 //!
 //! The bytes are described in section 6 of `docs/format.md`.

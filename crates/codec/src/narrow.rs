@@ -1,21 +1,21 @@
 //! Vectors of floats that came from `f32`.
 //!
-//! The word of an f32 is the f64 of the same value. Its decimals are long: 7.12f32 is 7.119999885559082. So each is taken
-//! as the shortest decimal that rounds to it, which the encodings of floats store in few bits; a chunk that is
-//! *narrow* says that every float is rounded to an f32 at the end, which gives the words back. Where no decimals fit, the
-//! vector is stored as an f64 would be, or as four bytes a row when that is less.
+//! The word of an f32 is the f64 of the same value. Its decimals are long: 7.12f32 is 7.119999885559082. Each is
+//! therefore replaced by the shortest decimal that rounds to it, which the float encodings store in few bits. A
+//! *narrow* chunk has a flag that tells the decoder to round every float to an f32, which restores the words. If no
+//! decimals fit, the vector is stored like a vector of f64, or as four bytes a row if that is smaller.
 
 use crate::ColumnType;
 use crate::chunk::{self, Chunk};
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// More digits behind the point than these make no f32 shorter.
+/// With more fractional digits than this, no f32 becomes shorter.
 const DECIMALS_MAX: usize = 10;
 
 const POWERS: [f64; DECIMALS_MAX + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
 
-/// What a narrow chunk's words become: NaN stays as it is, any other is rounded to an f32.
+/// The word that a narrow chunk decodes to: a NaN stays as it is, any other word is rounded to an f32.
 #[inline(always)]
 fn rounded(word: u64) -> u64 {
     let x = f64::from_bits(word);
@@ -33,16 +33,16 @@ pub(crate) fn round(words: &mut [u64]) {
     }
 }
 
-/// Whether every word came from an f32 that `narrow` gives back.
+/// Whether every word came from an f32 that `narrow` restores.
 pub(crate) fn all_narrow(words: &[u64]) -> bool {
     let same = |&word: &u64| ColumnType::widen(ColumnType::narrow(word)) == word;
     words.iter().all(same)
 }
 
-/// Writes the decimals of f32 words with the fewest digits at which almost all come back; those that do not stay as they
-/// are. False when there are too many of them.
+/// Replaces f32 words by decimals with the fewest digits at which almost all round-trip; words that do not round-trip
+/// stay unchanged. Returns false if there are too many of them.
 pub(crate) fn decimals(words: &[u64], out: &mut [u64]) -> bool {
-    // An exception costs ten bytes, twice what it costs to leave f32 as they are.
+    // An exception costs ten bytes, more than twice the four bytes of an f32.
     let bad_max = words.len() / 16;
     'digits: for power in POWERS {
         let mut bad = 0;
@@ -60,7 +60,7 @@ pub(crate) fn decimals(words: &[u64], out: &mut [u64]) -> bool {
     false
 }
 
-/// Appends the f32 of words that all came from one.
+/// Appends words that all came from f32, four bytes each.
 pub(crate) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {
     chunk.encoding = chunk::RAW;
     chunk.flags = chunk::NARROW;
@@ -73,7 +73,7 @@ pub(crate) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {
     chunk
 }
 
-/// Reads what `raw` wrote.
+/// Reads the payload written by `raw`.
 pub(crate) fn read_raw(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
     check_raw(chunk, bytes, out.len())?;
     for (place, field) in out.iter_mut().zip(bytes.as_chunks::<4>().0) {
@@ -82,7 +82,7 @@ pub(crate) fn read_raw(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(
     Ok(())
 }
 
-/// Whether chunk and payload fit each other and the rows.
+/// Checks that chunk and payload are consistent with each other and with the number of rows.
 pub(crate) fn check_raw(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
     let plain = Chunk {
         encoding: chunk::RAW,

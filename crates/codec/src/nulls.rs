@@ -1,11 +1,11 @@
-//! Vectors in which some rows have no value.
+//! Vectors with null rows.
 //!
-//! The rows with a value are encoded as if the others had the one before it. In front of that payload stands which rows
-//! are null; a vector without nulls has nothing there, one of nulls only is a constant.
+//! The other rows are encoded as if each null row had the value before it. The map of null rows precedes that
+//! payload; a vector without nulls has no map, and a vector of nulls only is a constant.
 //!
 //! ```text
 //! 0        1   2              4
-//! | kind  | 0 | nulls k u16  | rows of nulls                               | payload of the others ...
+//! | kind  | 0 | nulls k u16  | null rows                                   | payload of the others ...
 //! | u8    |   |              | k u16, ascending:  k <= rows / 16           |
 //!                            | a bit a row, 1 = null, ceil(rows / 8) bytes: else
 //! kind: 0 the null of floats, 1 of signed, 2 of unsigned integers
@@ -19,7 +19,7 @@ use tidalite_base::{Corrupt, get_u16};
 const WORDS: [u64; 3] = [NULL_FLOAT, NULL_INT, NULL_UNSIGNED];
 const HEAD_BYTES: usize = 4;
 
-/// Up to this many nulls are listed, row by row.
+/// Up to this many nulls the rows are listed; above it a bitmap is used.
 fn listed_max(rows: usize) -> usize {
     rows / 16
 }
@@ -32,7 +32,7 @@ fn map_bytes(rows: usize, nulls: usize) -> usize {
     }
 }
 
-/// Appends the map of the rows that hold `null`; there is at least one.
+/// Appends the map of the rows equal to `null`; there is at least one.
 pub(crate) fn write(words: &[u64], null: u64, out: &mut Vec<u8>) {
     let nulls = words.iter().filter(|&&word| word == null).count();
     let kind = WORDS.iter().position(|&word| word == null);
@@ -50,8 +50,8 @@ pub(crate) fn write(words: &[u64], null: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Gives each null the word before it (the first ones: that behind them), so that it costs nothing. There is at least
-/// one other word.
+/// Gives each null row the word before it (leading nulls: the first word after them), so that it costs no bits. At
+/// least one word is not null.
 pub(crate) fn fill_gaps(words: &[u64], null: u64, out: &mut [u64]) {
     let mut last = words.iter().copied().find(|&word| word != null);
     let mut last = last.take().unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn fill_gaps(words: &[u64], null: u64, out: &mut [u64]) {
     }
 }
 
-/// The nulls of a vector.
+/// The null rows of a vector.
 pub(crate) struct Nulls<'a> {
     null: u64,
     rows: usize,
@@ -70,7 +70,7 @@ pub(crate) struct Nulls<'a> {
 }
 
 impl<'a> Nulls<'a> {
-    /// Takes the map off a payload: the nulls, and chunk and payload of the other rows.
+    /// Splits a payload into the null rows, and chunk and payload of the other rows.
     pub(crate) fn split(
         chunk: &Chunk,
         bytes: &'a [u8],
@@ -113,7 +113,7 @@ impl<'a> Nulls<'a> {
         Ok((own, inner, rest))
     }
 
-    /// Calls `f` with the rows; how many there are.
+    /// Calls `f` with each null row; returns their number.
     fn each(&self, mut f: impl FnMut(usize)) -> Result<usize, Corrupt> {
         let mut count = 0;
         if self.listed {
@@ -147,7 +147,7 @@ impl<'a> Nulls<'a> {
         Ok(count)
     }
 
-    /// Puts the nulls among the other rows.
+    /// Writes the nulls to their rows.
     pub(crate) fn put(&self, out: &mut [u64]) -> Result<(), Corrupt> {
         self.each(|row| out[row] = self.null).map(|_| ())
     }

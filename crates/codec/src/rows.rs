@@ -1,10 +1,11 @@
-//! A columnar batch of rows: a timestamp and one 64-bit word a column.
+//! A columnar batch of rows: a timestamp and one 64-bit word per column.
 //!
-//! Invariant: `times` and every column have the same length. Order and uniqueness of the times are
-//! the owner's business; [`Rows::sort_newest`] establishes both.
+//! Invariant: `times` and every column have the same length. The owner is responsible for order and uniqueness of the
+//! times; [`Rows::sort_newest`] establishes both.
 //!
-//! A batch that stands for a part of a series may hold several rows of one time, in the order in which they arrived. They
-//! count as one: of two batches the newer one has all rows of a time that it has, and they take the place of the older one's.
+//! A batch that represents a part of a series may hold several rows with one time, in order of arrival. They are
+//! treated as a unit: when two batches share a time, all rows of the newer batch with that time replace all rows of
+//! the older one.
 
 use crate::kernel;
 use core::ops::Range;
@@ -12,9 +13,9 @@ use core::ops::Range;
 /// An owned batch of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// One timestamp a row.
+    /// One timestamp per row.
     pub times: Vec<i64>,
-    /// One word a row, for each column.
+    /// One word per row, for each column.
     pub columns: Vec<Vec<u64>>,
 }
 
@@ -25,7 +26,7 @@ impl Rows {
         Self::with_capacity(columns, 0)
     }
 
-    /// An empty batch with room for `rows` rows of `columns` columns.
+    /// An empty batch with capacity for `rows` rows of `columns` columns.
     #[must_use]
     pub fn with_capacity(columns: usize, rows: usize) -> Self {
         Self {
@@ -34,21 +35,21 @@ impl Rows {
         }
     }
 
-    /// How many rows.
+    /// The number of rows.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there is no row.
+    /// Whether the batch has no rows.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// Forgets the rows, keeps columns and memory.
+    /// Removes the rows; keeps columns and memory.
     pub fn clear(&mut self) {
         self.truncate(0);
     }
@@ -61,7 +62,7 @@ impl Rows {
         }
     }
 
-    /// Room for `rows` more rows.
+    /// Reserves capacity for `rows` more rows.
     pub fn reserve(&mut self, rows: usize) {
         self.times.reserve(rows);
         for column in &mut self.columns {
@@ -72,7 +73,7 @@ impl Rows {
     /// Appends one row.
     ///
     /// # Panics
-    /// When `words` has not one word a column.
+    /// If `words` does not have one word per column.
     #[inline]
     pub fn push_row(&mut self, time: i64, words: &[u64]) {
         assert_eq!(words.len(), self.columns.len(), "one word a column");
@@ -85,7 +86,7 @@ impl Rows {
     /// Appends all rows of `other`.
     ///
     /// # Panics
-    /// When the numbers of columns differ.
+    /// If the numbers of columns differ.
     pub fn extend(&mut self, other: RowsRef<'_>) {
         assert_eq!(other.column_count(), self.columns.len(), "the same columns");
         self.times.extend_from_slice(other.times());
@@ -94,7 +95,7 @@ impl Rows {
         }
     }
 
-    /// Appends zeroed rows: room for a decoder to fill. Answers the range of the new rows.
+    /// Appends zeroed rows for a decoder to fill. Returns the range of the new rows.
     pub fn grow(&mut self, rows: usize) -> Range<usize> {
         let from = self.len();
         self.times.resize(from + rows, 0);
@@ -107,7 +108,7 @@ impl Rows {
     /// Removes the rows of `range`.
     ///
     /// # Panics
-    /// When the range lies outside the batch.
+    /// If the range lies outside the batch.
     pub fn remove(&mut self, range: Range<usize>) {
         self.times.drain(range.clone());
         for column in &mut self.columns {
@@ -129,16 +130,16 @@ impl Rows {
     /// The rows of `range`, borrowed.
     ///
     /// # Panics
-    /// When the range lies outside the batch.
+    /// If the range lies outside the batch.
     #[must_use]
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> RowsRef<'_> {
         self.view().slice(range)
     }
 
-    /// Sorts by time; of several rows with one time only the last one pushed stays.
+    /// Sorts by time; of several rows with one time only the last one pushed is kept.
     ///
-    /// Cost: one pass when the rows are sorted and unique already.
+    /// Cost: one pass if the rows are sorted and unique already.
     pub fn sort_newest(&mut self) {
         if self.view().is_sorted_unique() {
             return;
@@ -158,10 +159,10 @@ impl Rows {
         self.take_in_order(&kept);
     }
 
-    /// Sorts rows of several batches that stand one behind the other, the oldest first, and each of which begins where
-    /// `begins` says, ascending; of each time those of the newest batch that has it stay, in their order.
+    /// Sorts the concatenated rows of several batches, oldest batch first; `begins` holds the first row of each
+    /// batch, ascending. For each time only the rows of the newest batch that has it are kept, in their order.
     ///
-    /// Cost: one pass when the rows are sorted and unique already.
+    /// Cost: one pass if the rows are sorted and unique already.
     pub fn sort_newest_of(&mut self, begins: &[usize]) {
         if self.view().is_sorted_unique() {
             return;
@@ -180,9 +181,9 @@ impl Rows {
         self.take_in_order(&kept);
     }
 
-    /// Sorts by time; rows of one time stay in the order in which they were pushed.
+    /// Sorts by time; rows with one time keep the order in which they were pushed.
     ///
-    /// Cost: one pass when the rows are sorted already.
+    /// Cost: one pass if the rows are sorted already.
     pub fn sort_all(&mut self) {
         if self.times.is_sorted() {
             return;
@@ -199,25 +200,25 @@ impl Rows {
         self.times = order.iter().map(|&i| self.times[i]).collect();
     }
 
-    /// Merges two sorted batches; of one time the rows of `older` come first.
+    /// Merges two sorted batches; among rows with equal times `older` comes first.
     ///
     /// # Panics
-    /// When the numbers of columns differ.
+    /// If the numbers of columns differ.
     #[must_use]
     pub fn merge_all(older: RowsRef<'_>, newer: RowsRef<'_>) -> Self {
         let mut merged = Self::with_capacity(older.column_count(), older.len() + newer.len());
         merged.extend(older);
         merged.extend(newer);
-        merged.sort_all(); // stable, and quick where two sorted stretches meet
+        merged.sort_all(); // stable, and fast for two sorted runs
         merged
     }
 
-    /// Merges two sorted batches into one; of a time that both have, the rows of `newer` stay.
+    /// Merges two sorted batches into one; where both have a time, the rows of `newer` are kept.
     ///
-    /// Cost: linear, and stretches that do not interleave are copied whole.
+    /// Cost: linear, and ranges that do not interleave are copied whole.
     ///
     /// # Panics
-    /// When the numbers of columns differ.
+    /// If the numbers of columns differ.
     #[must_use]
     pub fn merge_newest(older: RowsRef<'_>, newer: RowsRef<'_>) -> Self {
         assert_eq!(
@@ -236,7 +237,7 @@ impl Rows {
             while o < older.len() && older.times()[o] == stop {
                 o += 1;
             }
-            // The stretch of newer rows in front of the next older one, its equals included.
+            // The newer rows up to the next older one, rows with an equal time included.
             let end = match older.times().get(o) {
                 Some(&next) => newer.lower_bound_from(n + 1, next),
                 None => newer.len(),
@@ -254,7 +255,7 @@ impl Rows {
 #[derive(Clone, Copy, Debug)]
 pub struct RowsRef<'a> {
     times: &'a [i64],
-    /// Where these rows begin in every column.
+    /// First row of this view in every column.
     start: usize,
     columns: Columns<'a>,
 }
@@ -269,7 +270,7 @@ impl<'a> RowsRef<'a> {
     /// Rows of borrowed columns.
     ///
     /// # Panics
-    /// When a column has not as many words as there are times.
+    /// If a column does not have as many words as there are times.
     #[must_use]
     pub fn new(times: &'a [i64], columns: &'a [&'a [u64]]) -> Self {
         assert!(
@@ -283,21 +284,21 @@ impl<'a> RowsRef<'a> {
         }
     }
 
-    /// How many rows.
+    /// The number of rows.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// How many columns.
+    /// The number of columns.
     #[must_use]
     #[inline]
     pub fn column_count(&self) -> usize {
@@ -317,7 +318,7 @@ impl<'a> RowsRef<'a> {
     /// The words of column `i`.
     ///
     /// # Panics
-    /// When there is no such column.
+    /// If `i` is not the number of a column.
     #[must_use]
     #[inline]
     pub fn column(&self, i: usize) -> &'a [u64] {
@@ -331,7 +332,7 @@ impl<'a> RowsRef<'a> {
     /// The rows of `range`.
     ///
     /// # Panics
-    /// When the range lies outside these rows.
+    /// If the range lies outside these rows.
     #[must_use]
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> RowsRef<'a> {
@@ -342,14 +343,13 @@ impl<'a> RowsRef<'a> {
         }
     }
 
-    /// The index of the first row at or after `time`, `len()` when there is none. The rows must be
-    /// sorted.
+    /// The index of the first row at or after `time`, or `len()` if all are earlier. The rows must be sorted.
     #[must_use]
     pub fn lower_bound(&self, time: i64) -> usize {
         self.times.partition_point(|&t| t < time)
     }
 
-    /// Like [`RowsRef::lower_bound`] from row `from` on, in steps that double: cheap when near.
+    /// Like [`RowsRef::lower_bound`], starting at row `from` with a galloping search: cheap if the result is near.
     fn lower_bound_from(&self, from: usize, time: i64) -> usize {
         let mut step = 1;
         let mut low = from;
@@ -369,16 +369,16 @@ impl<'a> RowsRef<'a> {
         self.slice(begin..end.max(begin))
     }
 
-    /// Whether no time is less than the one before it.
+    /// Whether the times ascend; equal times are allowed.
     ///
-    /// Cost: twice that of `is_sorted_unique` where that is false.
+    /// Cost: twice the cost of `is_sorted_unique` if that is false.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         self.is_sorted_unique() || self.times.is_sorted()
     }
 
-    /// The greatest number of rows up to `rows` behind which a new time begins, 0 when there is no such place. The rows must
-    /// be sorted.
+    /// The largest number of rows, at most `rows`, after which a new time begins; 0 if there is no such row. The rows
+    /// must be sorted.
     #[must_use]
     pub fn cut(&self, rows: usize) -> usize {
         match self.times.get(rows) {
@@ -388,7 +388,7 @@ impl<'a> RowsRef<'a> {
         }
     }
 
-    /// Whether every time is greater than the one before it.
+    /// Whether the times ascend strictly.
     #[must_use]
     pub fn is_sorted_unique(&self) -> bool {
         kernel::ascending(self.times)

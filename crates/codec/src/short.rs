@@ -1,16 +1,16 @@
-//! Whole numbers in as few bytes as they need, their lengths in front: 4 bits each, so that a reader finds all of them with
-//! a few shifts and knows where they end by adding up.
+//! Variable-length integers with their lengths in front: 4 bits per length, so that a reader locates all integers
+//! with a few shifts and finds their end by summing the lengths.
 //!
 //! ```text
 //! | lengths: 4 bits a number, lowest bits first | number 0 | number 1 | ...
 //! ```
 //!
-//! A number has 0 to 8 bytes, the lowest first, and its highest byte is not 0; so there is one form of each.
+//! An integer takes 0 to 8 bytes, lowest first, and its highest byte is not 0, so its encoding is unique.
 
-/// Bytes of a number at most.
+/// Maximum size of an integer, in bytes.
 const NUMBER_BYTES_MAX: usize = 8;
 
-/// What is left of eight bytes that begin with a number of so many. More than eight are no length.
+/// Mask, by length, that keeps the bytes of an integer at the start of eight bytes. Lengths above 8 are invalid.
 const MASKS: [u64; 16] = {
     let mut masks = [0; 16];
     let mut len = 1;
@@ -21,7 +21,7 @@ const MASKS: [u64; 16] = {
     masks
 };
 
-/// The lengths of numbers, up to 16.
+/// The packed lengths of at most 16 integers.
 #[must_use]
 pub fn lengths(numbers: &[u64]) -> u64 {
     debug_assert!(numbers.len() <= 16, "a length has 4 bits");
@@ -30,7 +30,7 @@ pub fn lengths(numbers: &[u64]) -> u64 {
     lengths.fold(0, |all, number| all << 4 | of(number))
 }
 
-/// Appends the bytes of numbers, whose lengths were written.
+/// Appends the bytes of integers; the caller has written their lengths.
 pub fn put(numbers: &[u64], out: &mut Vec<u8>) {
     let mut lengths = lengths(numbers);
     for number in numbers {
@@ -39,7 +39,7 @@ pub fn put(numbers: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// The bytes that numbers of these lengths take in all. Of lengths that no writer makes it may be up to 240.
+/// Total size in bytes of integers with these lengths. For lengths that no writer produces it may be up to 240.
 #[must_use]
 #[inline]
 pub fn sum(lengths: u64) -> usize {
@@ -49,21 +49,21 @@ pub fn sum(lengths: u64) -> usize {
     (pairs.wrapping_mul(ONES) >> 56) as usize
 }
 
-/// Small numbers of either sign become small ones.
+/// Zigzag encoding: integers of small magnitude and either sign become small unsigned ones.
 #[must_use]
 #[inline]
 pub fn zigzag(x: u64) -> u64 {
     (x << 1) ^ ((x as i64) >> 63) as u64
 }
 
-/// Undoes [`zigzag`].
+/// Inverse of [`zigzag`].
 #[must_use]
 #[inline]
 pub fn unzigzag(x: u64) -> u64 {
     (x >> 1) ^ (x & 1).wrapping_neg()
 }
 
-/// Whether each length is one: 0 to 8.
+/// Whether every length is valid: 0 to 8.
 #[inline]
 fn are_lengths(lengths: u64) -> bool {
     const EIGHTS: u64 = 0x8888_8888_8888_8888;
@@ -72,15 +72,15 @@ fn are_lengths(lengths: u64) -> bool {
     lengths & set & EIGHTS == 0
 }
 
-/// The most bytes of 16 numbers, and those that are read with the last of them.
+/// Maximum size of 16 integers, plus the bytes that are read past the last of them.
 const ROOM_BYTES: usize = 16 * NUMBER_BYTES_MAX + NUMBER_BYTES_MAX;
-/// No number begins behind this place.
+/// Mask for the offset of an integer: none begins at a greater offset.
 const PLACES: usize = 16 * NUMBER_BYTES_MAX - 1;
 
-/// The numbers from number `FROM` on, `N` of them, of those whose bytes begin at `at`; `None` when a length is no length or the
-/// bytes end before.
+/// `N` integers from number `FROM` on, of a sequence whose bytes begin at `at`; `None` if a length is invalid or the
+/// bytes end too soon.
 ///
-/// Lengths and room are looked at once for all of them: no branch and no check is left for a single one.
+/// Lengths and room are checked once for all integers, so no branch and no check remains per integer.
 #[must_use]
 #[inline(always)]
 pub fn get_from<const FROM: usize, const N: usize>(
@@ -100,14 +100,14 @@ pub fn get_from<const FROM: usize, const N: usize>(
     }
 }
 
-/// The first `N` numbers.
+/// The first `N` integers.
 #[must_use]
 #[inline(always)]
 pub fn get<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
     get_from::<0, N>(bytes, at, lengths)
 }
 
-/// The bytes of the numbers before number `FROM`.
+/// Size in bytes of the integers before number `FROM`.
 #[inline(always)]
 fn before<const FROM: usize>(lengths: u64) -> usize {
     match FROM {
@@ -130,8 +130,8 @@ fn all<const FROM: usize, const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64)
     numbers
 }
 
-/// Numbers that end where all bytes do, or soon after them. A directory's last few entries are such ones, so this is no rare case: it
-/// reads the eight bytes that end where the bytes do in place of those beyond.
+/// Reads integers that end at or near the end of `bytes`. The last few entries of every directory do, so this case is
+/// common: where eight bytes would extend past the end, the last eight bytes are read instead.
 #[inline(never)]
 fn near_end<const FROM: usize, const N: usize>(
     bytes: &[u8],
@@ -153,7 +153,7 @@ fn near_end<const FROM: usize, const N: usize>(
         let from = at.min(LAST);
         let mut word = [0; NUMBER_BYTES_MAX];
         word.copy_from_slice(&room[from..][..NUMBER_BYTES_MAX]);
-        // Eight bytes behind the last place there is only a number of no bytes.
+        // An offset eight bytes past `LAST` can only belong to an integer of no bytes.
         let beyond = 8 * (at - from) as u32;
         *place = u64::from_le_bytes(word).wrapping_shr(beyond) & MASKS[len];
         at += len;
@@ -188,7 +188,7 @@ mod tests {
             assert_eq!(get::<4>(&bytes, 3, lengths), numbers.first_chunk().copied());
             let last = numbers.last_chunk().copied();
             assert_eq!(get_from::<3, 13>(&bytes, 3, lengths), last);
-            // The same where there is much before them.
+            // With many bytes before the integers.
             let late = [&[9; 200][..], &bytes].concat();
             assert_eq!(get(&late, 203, lengths), Some(numbers));
             assert_eq!(get_from::<3, 13>(&late, 203, lengths), last);
@@ -200,7 +200,7 @@ mod tests {
                 get::<16>(&late[..late.len() - 1], 203, lengths).is_none(),
                 sum(lengths) > 0
             );
-            // The same where there is more behind them.
+            // With many bytes after the integers.
             let more = [&bytes[..], &[9; 200]].concat();
             assert_eq!(get(&more, 3, lengths), Some(numbers));
             assert_eq!(get_from::<3, 13>(&more, 3, lengths), last);

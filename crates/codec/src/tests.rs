@@ -15,7 +15,7 @@ mod words;
 use crate::{Chunk, ColumnType, Hint, count_up_to, word_at};
 use crate::{decode_column, decode_times, encode_column, encode_times};
 
-/// Rounds of a test: under Miri, for which each takes hundreds of times as long, a few of them.
+/// Number of rounds of a test; much fewer under Miri, where each takes hundreds of times as long.
 pub(super) const fn few(rounds: u64) -> u64 {
     match cfg!(miri) {
         true if rounds > 2000 => rounds / 1000,
@@ -45,7 +45,7 @@ impl Rng {
     }
 }
 
-/// Encodes, checks that it comes back behind other bytes too, answers bytes with the chunk's.
+/// Encodes words, checks that they round-trip with other bytes in front, and returns the payload with its chunk.
 pub(super) fn column_round_trip(
     ty: ColumnType,
     words: &[u64],
@@ -65,7 +65,7 @@ pub(super) fn column_round_trip(
     (chunk, bytes)
 }
 
-/// Single words, and searches where words ascend, tell what the whole vector does, or nothing.
+/// Checks that single words, and searches in ascending words, agree with the whole vector or return `None`.
 fn points_agree(chunk: &Chunk, bytes: &[u8], words: &[u64]) {
     let n = words.len();
     let rows = [

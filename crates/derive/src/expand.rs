@@ -1,10 +1,10 @@
-//! From the struct to the implementation.
+//! Generates the implementation from the struct.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields, Ident, LitInt, LitStr, Result, Type};
 
-/// A field that is a column.
+/// A field that becomes a column.
 struct Column<'a> {
     field: &'a Ident,
     ty: &'a Type,
@@ -12,7 +12,7 @@ struct Column<'a> {
     scale: Option<u8>,
 }
 
-/// What stands in `#[record(...)]` on a field.
+/// The options in `#[record(...)]` on a field.
 #[derive(Default)]
 struct Options {
     time: bool,

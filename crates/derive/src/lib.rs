@@ -1,14 +1,15 @@
-//! `#[derive(Record)]`: a plain struct as a row of a series. Use it through `tidalite`, which exports it beside the trait.
+//! `#[derive(Record)]`: a plain struct as a row of a series. Use it through `tidalite`, which exports it beside the
+//! trait.
 //!
 //! ```text
-//! struct   #[record(unit = "us")]       what the time counts in: ns (if left out), us, ms, s, ticks;
-//!                                       a `Timestamp` is converted to and from what the series counts in
-//! field    #[record(time)]              this is the time; not needed for a field called `time`
-//!          #[record(name = "gas.CO2")]  the column's name, where it is not that of the field
-//!          #[record(scale = 2)]         of an i64 or Decimal: a decimal column with two digits behind the point
+//! struct   #[record(unit = "us")]       unit of the time: ns (default), us, ms, s, ticks;
+//!                                       a `Timestamp` is converted to and from the unit of the series
+//! field    #[record(time)]              this field is the time; not needed for a field called `time`
+//!          #[record(name = "gas.CO2")]  the column's name, if it differs from the field's name
+//!          #[record(scale = 2)]         for an i64 or Decimal: a decimal column with two fractional digits
 //! ```
 //!
-//! The type of a field decides on its column through the trait `tidalite::Field`; `Option` makes it one with nulls.
+//! The type of a field determines its column through the trait `tidalite::Field`; `Option` makes the column nullable.
 
 mod expand;
 

@@ -1,31 +1,33 @@
-//! The crash harness without the structure under test: it goes through a recorded run, makes what a power cut or the death of
-//! the process leaves after every operation, and says what was promised there. Whoever uses it opens that and judges it.
+//! The crash harness without the structure under test: it replays a recorded run, builds the state that a power cut
+//! or the death of the process leaves after every operation, and computes the promise that holds there. The caller
+//! opens that state and checks it.
 //!
-//! Contents of commits are known by numbers that ascend in the order of the commits. A run leaves notes:
+//! Commits are identified by content numbers that ascend in commit order. A run leaves notes:
 //!
 //! ```text
-//! Begun n      a commit of content n begins          Recorded n   it gets a record, so it may be found
+//! Begun n      a commit of content n begins          Recorded n   it gets a meta record, so it may be found
 //! Lazy n       acknowledged: survives a kill         Durable n    acknowledged: survives a power cut
 //! Area i       the lock area is now image i of the run
-//! Second n     the second disk has gone through its first n operations
+//! Second n     the second disk has executed its first n operations
 //! ```
 //!
-//! Promised is, after a power cut, the newest content acknowledged as durable, or a later one with a record, whether the lock area is gone or is
-//! that of any instant of the run; after a kill (the area stays) the newest acknowledged as durable or lazy, or a later one. A failed sync, or
-//! a record that could not be written, voids what was lazy.
+//! After a power cut the newest content acknowledged as durable must be found, or a later one with a record; this
+//! holds without a lock area and with the area of any instant of the run. After a kill (the area survives) the newest
+//! content acknowledged as durable or lazy must be found, or a later one. A failed sync, or a record that could not
+//! be written, voids lazy acknowledgements.
 
 use crate::rng::Rng;
 use crate::simdisk::{Op, Recording, Replay};
 use std::collections::BTreeSet;
 
-/// Where the weak records begin in the lock area, and their length; `crates/pager/src/lock/layout.rs`.
+/// Offset of the weak (unsynced) records in the lock area, and their length; `crates/pager/src/lock/layout.rs`.
 const WEAK_AT: usize = 4096;
 const WEAK_BYTES: usize = 4096;
-/// Where it says that a sync, or the write of a record, has failed.
+/// Offset of the field that marks a failed sync or a failed write of a record.
 const POISON_AT: usize = 128;
-/// One of so many power cuts is looked at with a lock area, too.
+/// One power cut in this many is also examined with a lock area.
 const KEPT_ONE_IN: u64 = 3;
-/// Bits of a note that say what it is.
+/// Number of bits of a note that hold its kind.
 const KIND_BITS: u32 = 3;
 
 /// A note in a recording.
@@ -33,20 +35,20 @@ const KIND_BITS: u32 = 3;
 pub enum Note {
     /// A commit of this content begins.
     Begun(u64),
-    /// It has a record, or is about to get one.
+    /// It has a meta record, or is about to get one.
     Recorded(u64),
-    /// It is acknowledged: the death of the process leaves it.
+    /// It is acknowledged, and survives the death of the process.
     Lazy(u64),
-    /// It is acknowledged: a power cut leaves it.
+    /// It is acknowledged, and survives a power cut.
     Durable(u64),
     /// From here on the lock area is this image.
     Area(u64),
-    /// From here on the second disk has gone through so many of its operations.
+    /// From here on the second disk has executed this many of its operations.
     Second(u64),
 }
 
 impl Note {
-    /// As a mark in the log.
+    /// The note as a mark in the log.
     #[must_use]
     pub const fn encode(self) -> u64 {
         let (kind, number) = match self {
@@ -78,24 +80,24 @@ impl Note {
 /// A recorded run with a lock area.
 #[derive(Clone, Debug)]
 pub struct Taped {
-    /// What happened to the disk.
+    /// Operations of the disk.
     pub recording: Recording,
-    /// What happened to the second disk, in the order that the notes of the first one tell; `None` without one.
+    /// Operations of the second disk, in the order given by the notes of the first one; `None` without a second disk.
     pub second: Option<Recording>,
-    /// The images that its notes name.
+    /// The lock area images that the notes name.
     pub areas: Vec<Vec<u8>>,
 }
 
-/// What may be found.
+/// The contents that may be found.
 #[derive(Clone, Debug, Default)]
 pub struct Promise {
     /// The newest content acknowledged as durable.
     pub durable: u64,
-    /// The newest acknowledged as lazy, 0 when that is void.
+    /// The newest content acknowledged as lazy; 0 if void.
     pub lazy: u64,
-    /// The newest begun.
+    /// The newest content whose commit has begun.
     pub begun: u64,
-    /// Begun and without a record: these are never found.
+    /// Contents begun without a record: these are never found.
     unrecorded: BTreeSet<u64>,
 }
 
@@ -113,13 +115,13 @@ impl Promise {
         }
     }
 
-    /// Whether this content may be found when nothing older than `from` may.
+    /// Whether this content may be found if nothing older than `from` may be.
     #[must_use]
     pub fn allows(&self, number: u64, from: u64) -> bool {
         (from..=self.begun.max(from)).contains(&number) && !self.unrecorded.contains(&number)
     }
 
-    /// What is promised to whoever goes on from a crash that left nothing older than `from`.
+    /// The promise for a run that continues after a crash that left nothing older than `from`.
     #[must_use]
     pub fn after(&self, cut: Cut, from: u64) -> Self {
         Self {
@@ -129,24 +131,24 @@ impl Promise {
     }
 }
 
-/// What happened to the run.
+/// The event that ended the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// The power went: the lock area is empty.
+    /// Power failed: the lock area is empty.
     Power,
-    /// The disk lost what a power cut takes, and the system went on, or the file was replaced by one of another instant: the lock area is
-    /// there, as it is, as it was or as it will be.
+    /// The disk lost the data that a power cut loses while the system went on, or the file was replaced by one of
+    /// another instant: the lock area of this, an earlier or a later instant remains.
     Disk,
-    /// The process died; the area may have been written half.
+    /// The process died; the area may be half written.
     Killed,
-    /// Nothing: a commit was acknowledged as durable a moment ago. `from` is what was durable before.
+    /// No crash: a commit was just acknowledged as durable. `from` is the content that was durable before.
     Acknowledged,
 }
 
-/// What one crash leaves.
+/// The state left by one crash.
 #[derive(Debug)]
 pub struct Crash<'a> {
-    /// What happened.
+    /// The event.
     pub cut: Cut,
     /// The file.
     pub image: Vec<u8>,
@@ -154,22 +156,22 @@ pub struct Crash<'a> {
     pub second: Option<Vec<u8>>,
     /// The lock area.
     pub area: Vec<u8>,
-    /// Nothing older may be found.
+    /// No content older than this may be found.
     pub from: u64,
-    /// What may be found.
+    /// The contents that may be found.
     pub promise: &'a Promise,
 }
 
-/// Both disks on their way through a run.
+/// Both disks during replay.
 struct Disks<'a> {
     first: Replay,
     second: Option<(Replay, &'a [Op])>,
-    /// Operations of the second disk that are done.
+    /// Number of operations of the second disk that are done.
     at: usize,
 }
 
 impl Disks<'_> {
-    /// The second disk goes on; true when one of its syncs has failed.
+    /// Advances the second disk; returns true if one of its syncs has failed.
     fn second_to(&mut self, to: u64) -> bool {
         let Some((replay, ops)) = &mut self.second else {
             return false;
@@ -200,11 +202,11 @@ impl Disks<'_> {
     }
 }
 
-/// Goes through a run and calls `look` with what each crash leaves: after every operation the outcomes of `images` power cuts and,
-/// one time in `kill_one_in` and whenever the lock area has changed, that of a kill.
+/// Replays a run and calls `look` with the state left by each crash: after every operation the outcomes of `images`
+/// power cuts and, once in `kill_one_in` operations and whenever the lock area has changed, the outcome of a kill.
 ///
 /// # Errors
-/// What `look` reports, and where.
+/// The errors that `look` reports, with their position.
 pub fn explore(
     taped: &Taped,
     first: &Promise,
@@ -219,7 +221,8 @@ pub fn explore(
         at: 0,
     };
     let mut promise = first.clone();
-    // A lazy commit is acknowledged after its area and noted before: half an area holds to what was said before.
+    // A lazy commit is noted before its area and acknowledged after it: a half-written area is held to the earlier
+    // promise.
     let mut lazy_before = first.lazy;
     let (mut area, mut areas): (&[u8], usize) = (&[], 0);
     for (at, op) in taped.recording.ops.iter().enumerate() {
@@ -256,7 +259,7 @@ pub fn explore(
                 areas = number as usize + 1;
                 continue;
             }
-            // The second disk goes on, and a sync of it has failed.
+            // The second disk advances, and one of its syncs has failed.
             Some(Note::Second(to)) if disks.second_to(to) => {
                 (promise.lazy, lazy_before) = (0, 0);
                 continue;
@@ -308,8 +311,9 @@ pub fn explore(
     Ok(())
 }
 
-/// The lock area that is found with what the disk has left after operation `at`: that of this instant, the newest of `areas`, an older one, or a newer
-/// one. With a newer one the newest content that had begun by then may be found, if all of it is on the disk.
+/// The lock area found with the data that the disk has kept after operation `at`: the area of this instant, which is
+/// the newest of `areas`, or an older or a newer one. With a newer area the newest content begun by then may be
+/// found, if all of it is on the disk.
 fn kept(
     taped: &Taped,
     at: usize,
@@ -337,11 +341,11 @@ fn kept(
     }
 }
 
-/// The lock area while a weak record is being written: words in order.
+/// The lock area while a weak record is being written, word by word in order.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let slot = |number: usize| WEAK_AT + number * WEAK_BYTES..WEAK_AT + (number + 1) * WEAK_BYTES;
     let same = |number: usize| before[slot(number)] == after[slot(number)];
-    // An area that is made anew is no area until it is done.
+    // A newly created area is not valid until it is complete.
     if before.is_empty() || same(0) == same(1) || rng.one_in(2) {
         return after.to_vec();
     }

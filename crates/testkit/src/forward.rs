@@ -1,6 +1,7 @@
-//! A storage that wraps another one has only to say what it does otherwise.
+//! Lets a storage that wraps another one implement only the methods in which it differs.
 
-/// Methods of [`Storage`](tidalite_pager::Storage) that pass the call on to a field: `forward_storage!(disk: read_at, sync);` inside the `impl`.
+/// Methods of [`Storage`](tidalite_pager::Storage) that forward the call to a field: `forward_storage!(disk: read_at,
+/// sync);` inside the `impl`.
 #[macro_export]
 macro_rules! forward_storage {
     (@ $to:ident read_at) => {

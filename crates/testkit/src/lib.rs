@@ -1,16 +1,16 @@
-//! What the tests of every room use; never part of a shipped build.
+//! Test support for all crates; never part of a shipped build.
 //!
 //! ```text
 //! rng       Rng                        a small seeded generator
 //! scratch   ScratchPages               pages and extents in memory, strict about ownership
 //! simdisk   SimDisk, Recording, Replay a disk that fails and loses power at every step
-//! tap       Tap                        notes the lock area and lets more happen inside a sync
-//! second    Second                     a second disk beside it, in one order of events
-//! explore   explore, Promise           what every crash of a recorded run leaves, and what was promised there
-//! monitor   Monitor                    judges every write while it happens
-//! watch     watch                      puts it around every storage that a test opens
-//! forward   forward_storage            calls that a wrapped storage passes on
-//! image     with_superblocks           a file as another version would have written it
+//! tap       Tap                        notes the lock area and runs a hook before a sync
+//! second    Second                     a second disk, in one order of events with the first
+//! explore   explore, Promise           the state after every crash of a recorded run, and the promise for it
+//! monitor   Monitor                    checks every write when it happens
+//! watch     watch                      puts a monitor around every storage that a test opens
+//! forward   forward_storage            forwards calls of a wrapping storage
+//! image     with_superblocks           a file as another version would write it
 //! ```
 
 mod explore;

@@ -1,13 +1,14 @@
-//! The write-protocol monitor: a storage around a storage that judges every write while it happens. It
-//! finds mistakes of order in ordinary tests, without any crash.
+//! The write-protocol monitor: a storage around a storage that checks every write when it happens. It finds ordering
+//! errors in ordinary tests, without a crash.
 //!
 //! Rules
-//! 1. A meta record of a new commit is written only when everything that this commit sees is synced. (What a later
-//!    commit or a transaction under way writes meanwhile is not its business.)
+//! 1. A meta record of a new commit is written only after all data that this commit sees is synced. (Concurrent
+//!    writes of a later commit or of an open transaction are exempt.)
 //! 2. At every moment, some synced meta block holds the newest durable record.
-//! 3. No page, but those of the log that the newest durable record names, is written over that is in use, or that a live reader, the newest commit, the
-//!    newest durable commit, the newest lazy commit or the flush under way sees, nor the durable commit before
-//!    where that is kept. (Who sees what is worked out here anew from what each commit reports.)
+//! 3. A page is never overwritten while it is in use, or while a live reader, the newest commit, the newest durable
+//!    commit, the newest lazy commit, the flush in progress or, if it is kept, the previous durable commit sees it.
+//!    Pages of the log that the newest durable record names are exempt. (Visibility is recomputed here from the
+//!    reports of each commit.)
 //! 4. When a durable commit is reported, both copies of its record are synced.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,20 +21,20 @@ use tidalite_pager::{Header, Kind, Storage};
 
 const BLOCK: u64 = 4096;
 const HEAD: u64 = 6 * BLOCK;
-/// Where the meta record's sequence number is; docs/format.md section 3.
+/// Offset of the sequence number in the meta record; docs/format.md section 3.
 const SEQUENCE_AT: usize = 48;
-/// Where the superblock says how long a page is; docs/format.md section 2.
+/// Offset of the page size in the superblock; docs/format.md section 2.
 const PAGE_SIZE_AT: usize = 52;
-/// Where the pages of the log are named.
+/// Offset of the location of the log in the meta record.
 const REDO_AT: usize = 1952;
-/// Ranges are followed in this unit; every page size is a multiple.
+/// Granularity of tracked ranges; every page size is a multiple.
 const UNIT: u64 = 512;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Record {
     sequence: u64,
     txn: u64,
-    /// First page and pages of the log that it names; not both are 0.
+    /// First page and number of pages of its log; at least one of them is not 0.
     log: Option<(u64, u64)>,
 }
 
@@ -47,9 +48,9 @@ struct Slot {
 struct Life {
     birth: u64,
     freed: Option<u64>,
-    /// Its commit left it to a later one to write it ...
+    /// Its commit left the write to a later commit ...
     unwritten: bool,
-    /// ... and one has, but may have failed after that: then it is written again.
+    /// ... which has written it, but may have failed after that: then it is written again.
     written_late: bool,
 }
 
@@ -59,32 +60,32 @@ struct State {
     /// By block number: 1, 2, 4, 5 are meta blocks.
     slots: [Slot; 6],
     newest: Record,
-    /// Units written and not synced, with the number of the write.
+    /// Units written and not synced, with the number of their write.
     unsynced: HashMap<u64, u64>,
     writes: u64,
     lives: HashMap<u64, Life>,
     any_unwritten: bool,
     readers: BTreeMap<u64, u64>,
     durable: u64,
-    /// The durable commit before, where it is kept.
+    /// The previous durable commit, if it is kept.
     older: Option<u64>,
     newest_txn: u64,
-    /// The handle that made it.
+    /// The handle that made `newest_txn`.
     newest_by: usize,
     flushing: Option<u64>,
     weak: Option<u64>,
     violations: Vec<String>,
 }
 
-/// A storage that judges every write. Dropping it with violations not taken is a failed test.
+/// A storage that checks every write. Dropping it with violations that were not taken fails the test.
 pub struct Monitor {
     inner: Arc<dyn Storage>,
     shared: Arc<Shared>,
-    /// Tells apart the handles that share.
+    /// Identifies one of the handles that share the state.
     handle: usize,
 }
 
-/// What the handles on one storage know of it together.
+/// State shared by all handles on one storage.
 #[derive(Debug)]
 pub(crate) struct Shared(Mutex<State>);
 
@@ -99,12 +100,12 @@ fn record(block: &[u8]) -> Option<Record> {
 }
 
 impl Monitor {
-    /// Watches a storage; what it holds now counts as synced.
+    /// Monitors a storage; its current content counts as synced.
     pub fn new(inner: Arc<dyn Storage>) -> Arc<Self> {
         Self::watching(inner, false)
     }
 
-    /// Watches a storage whose writers keep the durable commit before the newest (`Options::keep_older`).
+    /// Monitors a storage whose writers keep the previous durable commit (`Options::keep_older`).
     pub fn keeping_older(inner: Arc<dyn Storage>) -> Arc<Self> {
         Self::watching(inner, true)
     }
@@ -138,7 +139,7 @@ impl Monitor {
         Self::sharing(inner, Arc::new(Shared(Mutex::new(state))))
     }
 
-    /// Another handle on a storage that is watched.
+    /// Another handle on a monitored storage.
     pub(crate) fn sharing(inner: Arc<dyn Storage>, shared: Arc<Shared>) -> Arc<Self> {
         static HANDLES: AtomicUsize = AtomicUsize::new(1);
         Arc::new(Self {
@@ -167,7 +168,7 @@ impl Monitor {
         }
     }
 
-    /// What was done against the rules; taken away, so that dropping is fine.
+    /// Takes the violations found so far, so that the monitor can be dropped.
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.state().violations)
     }
@@ -194,7 +195,7 @@ impl State {
             let known = self.violations.len();
             self.write_data(at, bytes.len() as u64);
             if self.violations.len() > known {
-                // What the log leads to is written again where it is: that loses nothing.
+                // Pages of the log are rewritten in place; a write of equal bytes loses nothing.
                 let mut before = vec![0; bytes.len()];
                 if below.read_at(at, &mut before).is_ok() && before == bytes {
                     self.violations.truncate(known);
@@ -225,7 +226,7 @@ impl State {
 
     fn write_meta(&mut self, number: usize, found: Option<Record>) {
         if self.newest == Record::default() {
-            // The creation.
+            // Creation of the file.
             self.slots[number].written = Some(found);
             return;
         }
@@ -248,7 +249,7 @@ impl State {
                 ));
                 return;
             }
-            // What is not known to belong to any commit yet is written by a transaction under way.
+            // Units that no commit has claimed yet belong to an open transaction and do not count.
             if let Some(unit) = unsynced {
                 let byte = unit * UNIT;
                 self.violated(format!(
@@ -268,7 +269,7 @@ impl State {
         self.slots[number].written = Some(found);
     }
 
-    /// Another handle writes: what the one before it had committed and nobody recorded is gone with it.
+    /// Another handle writes: commits of the handle before it that were never recorded are lost.
     fn writes_now(&mut self, handle: usize) {
         let before = std::mem::replace(&mut self.newest_by, handle);
         if before == handle || before == 0 {
@@ -301,7 +302,7 @@ impl State {
         }
     }
 
-    /// A stretch loses what it held; `besides` are snapshots that see it, besides readers and durable commits.
+    /// Checks that a range may lose its content; `besides` are snapshots in addition to readers and durable commits.
     fn lose(&mut self, at: u64, len: u64, besides: &[u64]) {
         let readers = self.readers.keys().map(|txn| (*txn, "of a reader"));
         let mut snapshots: Vec<(u64, &str)> = readers.collect();
@@ -326,7 +327,7 @@ impl State {
         }
     }
 
-    /// `begun`: writes done when the sync began.
+    /// `begun`: number of writes done when the sync began.
     fn synced(&mut self, begun: u64) {
         self.unsynced.retain(|_, write| *write > begun);
         for slot in &mut self.slots {
@@ -414,7 +415,7 @@ impl Storage for Monitor {
 
     fn cut(&self, len: u64) -> io::Result<()> {
         let end = self.inner.len()?.max(len);
-        // At the end, what was never durable goes.
+        // Data at the end of the file that was never durable may be cut off.
         self.state().lose(len, end - len, &[]);
         self.inner.cut(len)
     }
@@ -481,7 +482,7 @@ impl Observer for Monitor {
             }
         }
         if commit.unwritten.is_empty() && state.any_unwritten {
-            // It has written all that was left to it.
+            // It has written all data that earlier commits had left to it.
             let lives = state.lives.values_mut();
             lives.for_each(|life| life.unwritten &= !life.written_late);
             state.any_unwritten = false;

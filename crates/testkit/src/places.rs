@@ -1,13 +1,14 @@
-//! Places of a storage that has no memory of the file to lend: what is changed there is written when the change begins and when it has ended, as
-//! any other write (`Storage::changed_in_place`). So a power cut may leave either, or a part of both.
+//! Places of a storage that cannot lend mapped memory of the file. A place is written when its change begins and when
+//! the change ends, like any other write (`Storage::changed_in_place`), so a power cut may leave either version or a
+//! part of both.
 
 use std::collections::HashMap;
 use tidalite_pager::storage::Places;
 
-/// One place in so many is refused, so that both ways are gone.
+/// One place in this many is refused, so that tests cover both paths.
 const REFUSED: u64 = 4;
 
-/// Memory that stands for that of a file.
+/// Buffers that stand for mapped memory of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers(HashMap<u64, Box<[u8]>>);
 
@@ -16,7 +17,7 @@ impl Places for Buffers {
         if (at / len as u64).is_multiple_of(REFUSED) {
             return false;
         }
-        // What was there does not count.
+        // The previous contents are irrelevant.
         self.0.insert(at, vec![0xa5; len].into());
         true
     }

@@ -1,5 +1,5 @@
-//! A small seeded generator: the same seed gives the same test on every machine.
-//! xoshiro256++ (Blackman and Vigna), seeded by splitmix64.
+//! A small seeded generator: a seed gives the same test on every machine. xoshiro256++ (Blackman and Vigna), seeded
+//! by splitmix64.
 
 /// A seeded generator.
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub struct Rng {
     state: [u64; 4],
 }
 
-/// One step of splitmix64: turns any number into a well-mixed one.
+/// One step of splitmix64: maps any number to a well-mixed one.
 #[must_use]
 pub fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -40,7 +40,7 @@ impl Rng {
     /// A number in `0..bound`.
     ///
     /// # Panics
-    /// When `bound` is 0.
+    /// If `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "an empty range has no numbers");
         ((u128::from(self.u64()) * u128::from(bound)) >> 64) as u64
@@ -49,7 +49,7 @@ impl Rng {
     /// A number in `0..bound`.
     ///
     /// # Panics
-    /// When `bound` is 0.
+    /// If `bound` is 0.
     pub fn index(&mut self, bound: usize) -> usize {
         self.below(bound as u64) as usize
     }
@@ -57,7 +57,7 @@ impl Rng {
     /// A number in `from..=to`.
     ///
     /// # Panics
-    /// When `from > to`.
+    /// If `from > to`.
     pub fn between(&mut self, from: i64, to: i64) -> i64 {
         assert!(from <= to, "an empty range has no numbers");
         let span = to.wrapping_sub(from) as u64;
@@ -88,12 +88,12 @@ impl Rng {
     /// One element of a slice.
     ///
     /// # Panics
-    /// When the slice is empty.
+    /// If the slice is empty.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.index(of.len())]
     }
 
-    /// Puts a slice into random order.
+    /// Shuffles a slice.
     pub fn shuffle<T>(&mut self, of: &mut [T]) {
         for i in (1..of.len()).rev() {
             of.swap(i, self.index(i + 1));

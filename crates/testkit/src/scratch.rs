@@ -1,14 +1,14 @@
-//! Pages and extents in memory for tests of the structures: no file, no durability, and strict.
+//! Pages and extents in memory for tests of the structures: without a file or durability, and strict.
 //!
-//! It panics on what the real pager could only notice later:
-//! 1. reading or freeing what is freed (addresses are never used twice, so a stale pointer is always seen);
+//! It panics on errors that the real pager could only notice later:
+//! 1. reading or freeing a free page (addresses are never reused, so a stale pointer is always detected);
 //! 2. changing a page that an earlier transaction wrote;
 //! 3. writing outside the extents of this transaction;
 //! 4. a commit while a page of this transaction was changed after its last seal.
 //!
 //! A structure that uses the header's flags writes them as byte 9 of its page; the seal keeps them.
 //!
-//! `live_pages` against what a structure reaches shows leaks.
+//! Comparing `live_pages` with the pages that a structure reaches reveals leaks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Content {
         Ok(PageRef::Borrowed(bytes))
     }
 
-    /// Takes the pages `[addr, addr + len)` out of the extent that holds them; returns what was there.
+    /// Removes the pages `[addr, addr + len)` from the extent that holds them; returns the original extent.
     fn cut(&mut self, addr: u64, len: u64) -> (u64, Stretch) {
         let Some((&start, stretch)) = self.extents.range(..=addr).next_back() else {
             panic!("free of {len} bytes at {addr}: no extent there, or freed already");
@@ -100,7 +100,7 @@ impl Content {
         (start, stretch)
     }
 
-    /// Removes whatever lies in `[addr, addr + len)`.
+    /// Removes all extents that begin in `[addr, addr + len)`.
     fn clear(&mut self, addr: u64, len: u64) {
         let inside: Vec<u64> = self.extents.range(addr..addr + len).map(|e| *e.0).collect();
         for start in inside {
@@ -125,7 +125,7 @@ enum Undo {
     FreedExtent(u64, Stretch),
 }
 
-/// Pages and extents in memory: one write transaction after the other.
+/// Pages and extents in memory, with one write transaction after another.
 pub struct ScratchPages {
     page_size: usize,
     txn: TxnId,
@@ -138,7 +138,7 @@ pub struct ScratchPages {
     calls_left: Option<u64>,
 }
 
-/// What the pages held at some moment; readable from any thread.
+/// The contents of the pages at some moment; readable from any thread.
 pub struct ScratchSnapshot {
     page_size: usize,
     content: Content,
@@ -165,7 +165,7 @@ impl ScratchPages {
     /// Ends the transaction and begins the next.
     ///
     /// # Panics
-    /// When a page was changed after its last seal.
+    /// If a page was changed after its last seal.
     pub fn commit(&mut self) {
         self.assert_sealed();
         self.undo.clear();
@@ -188,10 +188,10 @@ impl ScratchPages {
         self.txn = self.txn.next();
     }
 
-    /// The state as it is now, which later transactions do not change.
+    /// A snapshot of the current state, which later transactions do not change.
     ///
     /// # Panics
-    /// When a page was changed after its last seal.
+    /// If a page was changed after its last seal.
     #[must_use]
     pub fn snapshot(&self) -> ScratchSnapshot {
         self.assert_sealed();
@@ -202,22 +202,22 @@ impl ScratchPages {
         }
     }
 
-    /// Pages in use, those of extents included.
+    /// Number of pages in use, including extents.
     #[must_use]
     pub fn live_pages(&self) -> u64 {
         self.live_ranges().iter().map(|(_, pages)| pages).sum()
     }
 
-    /// Ranges in use, as (address, pages), ascending: what a structure must claim exactly.
+    /// Ranges in use, as (address, pages), ascending: a structure must claim exactly these.
     #[must_use]
     pub fn live_ranges(&self) -> Vec<(u64, u64)> {
         self.content.live_ranges(self.page_size)
     }
 
-    /// Panics unless the claimed (address, pages) cover what is in use exactly once.
+    /// Checks that the claimed (address, pages) cover the ranges in use exactly once.
     ///
     /// # Panics
-    /// On a leak, a double claim, or a claim of something that is not in use.
+    /// On a leak, a double claim, or a claim of pages that are not in use.
     pub fn assert_all_claimed(&self, claims: &[(u64, u64)]) {
         let expand = |ranges: &[(u64, u64)]| -> Vec<u64> {
             let size = self.page_size as u64;
@@ -246,28 +246,28 @@ impl ScratchPages {
         }
     }
 
-    /// Pages allocated since the beginning, those of extents included.
+    /// Number of pages allocated since the beginning, including extents.
     #[must_use]
     pub fn pages_allocated(&self) -> u64 {
         self.pages_allocated
     }
 
-    /// Bytes written to extents since the beginning.
+    /// Number of bytes written to extents since the beginning.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.bytes_written
     }
 
-    /// Lets `calls` more allocations and extent writes succeed; then each fails with `DiskFull`.
-    /// `None` ends that.
+    /// Lets `calls` more allocations and extent writes succeed; then each fails with `DiskFull`. `None` removes the
+    /// limit.
     pub fn fail_after(&mut self, calls: Option<u64>) {
         self.calls_left = calls;
     }
 
-    /// Flips one bit of a page or extent: the damage that verification must find.
+    /// Flips one bit of a page or extent: damage that verification must find.
     ///
     /// # Panics
-    /// When nothing is at `addr`.
+    /// If nothing is stored at `addr`.
     pub fn flip_bit(&mut self, addr: u64, bit: u8) {
         let base = addr - addr % self.page_size as u64;
         if let Some(page) = self.content.pages.get_mut(&base) {

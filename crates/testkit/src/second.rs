@@ -1,7 +1,8 @@
-//! A second simulated disk, for the second file of a database. Both disks have logs of their own; that of the first one notes how far
-//! the second one has come, so that the two are one order of events and a power cut hits both at once, each losing what it likes.
+//! A second simulated disk, for the second file of a database. Each disk has its own log; the log of the first one
+//! notes the progress of the second one. Both logs thus form one order of events, and a power cut hits both disks at
+//! once, each with its own losses.
 //!
-//! 1. One process: when a fault kills it on one disk it is dead on both.
+//! 1. Both disks belong to one process: a fault that kills it on one disk kills it on both.
 
 use crate::explore::Note;
 use crate::simdisk::SimDisk;
@@ -19,7 +20,7 @@ pub struct Second {
 }
 
 impl Second {
-    /// `tap` is around `first`.
+    /// Creates the storage; `tap` wraps `first`.
     pub fn new(disk: &Arc<SimDisk>, first: &Arc<SimDisk>, tap: &Arc<Tap>) -> Arc<Self> {
         Arc::new(Self {
             disk: Arc::clone(disk),

@@ -1,11 +1,11 @@
 //! A simulated disk, harsher than any real one.
 //!
-//! Until `sync`, each 512-byte sector that was written may after a power cut hold what it held before, any
-//! version written since, or garbage. The file's length is durable only after `sync_all`. A failed sync
-//! dooms what it should have made durable: later syncs succeed without it, as Linux does it.
+//! Until `sync`, each 512-byte sector that was written may after a power cut hold its previous content, any version
+//! written since, or garbage. The file's length is durable only after `sync_all`. A failed sync dooms the data that
+//! it should have made durable: later syncs succeed without it, as on Linux.
 //!
-//! Everything is logged. From one recorded run, `Replay` makes the images of a power cut after every single
-//! operation, without running anything again.
+//! All operations are logged. From one recorded run, `Replay` builds the images of a power cut after every single
+//! operation, without another run.
 
 use crate::places::Buffers;
 use crate::rng::Rng;
@@ -16,21 +16,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_pager::Storage;
 use tidalite_pager::storage::{Growth, Places};
 
-/// The unit that a power cut keeps, loses or spoils.
+/// The unit that a power cut keeps, loses or corrupts.
 pub const SECTOR_BYTES: usize = 512;
 
 /// One logged operation.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Bytes were written at an address.
+    /// A write of bytes at an address.
     Write(u64, Arc<[u8]>),
-    /// The file has this length now.
+    /// Growth of the file to this length.
     Grow(u64),
-    /// The file was cut to this length.
+    /// Truncation of the file to this length.
     Cut(u64),
-    /// What was written is durable; with `true` the length too.
+    /// All writes are durable; with `true` the length too.
     Sync(bool),
-    /// These bytes are durable, from an address on so many.
+    /// A range is durable: address and number of bytes.
     SyncRange(u64, u64),
     /// A sync that failed.
     SyncFailed,
@@ -38,12 +38,12 @@ pub enum Op {
     Mark(u64),
 }
 
-/// How a call fails.
+/// The way in which a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// Writes and growth fail for want of space.
+    /// Writes and growth fail because the disk is full.
     DiskFull,
-    /// No byte is free on the disk: growth fails, and so do writes to where a hole was punched.
+    /// No byte is free on the disk: growth fails, and so do writes into punched holes.
     NoSpace,
     /// Writes, growth and syncs fail with an error of the medium.
     Medium,
@@ -51,31 +51,32 @@ pub enum FaultKind {
     ShortWrite,
     /// Syncs fail.
     SyncFails,
-    /// Reads, and asking for the file's length, fail with an error of the medium.
+    /// Reads, and queries of the file's length, fail with an error of the medium.
     ReadFails,
-    /// Space cannot be given back: cutting the file and punching holes fail.
+    /// Space cannot be released: truncation and hole punching fail.
     CutFails,
-    /// The process is dead: nothing at all arrives any more, reads fail too.
+    /// The process is dead: no operation reaches the disk any more, and reads fail too.
     Killed,
 }
 
-/// A fault to come.
+/// A scheduled fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The first call that fails, counted from 0: of those that write, grow and sync; for faults of reading and of cutting, of those.
+    /// The first call that fails, counted from 0 among writes, growth and syncs; faults of reads and of truncation
+    /// count only such calls.
     pub at_call: u64,
-    /// Every later one too, or only that one.
+    /// Whether every later call fails too, or only this one.
     pub forever: bool,
-    /// How.
+    /// The kind of failure.
     pub kind: FaultKind,
 }
 
-/// What happened to a disk since it was made.
+/// The operations of a disk since its creation.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// Its durable content at the beginning.
     pub base: Vec<u8>,
-    /// What was done.
+    /// The operations in order.
     pub ops: Vec<Op>,
 }
 
@@ -90,7 +91,7 @@ struct State {
     fault_hit: bool,
     /// The process was killed between two calls.
     killed: bool,
-    /// Punched and not written since: (from, to).
+    /// Ranges (from, to) that were punched and not written since.
     holes: Vec<(u64, u64)>,
 }
 
@@ -113,7 +114,7 @@ impl SimDisk {
         Self::default()
     }
 
-    /// A disk that durably holds this.
+    /// A disk with this durable content.
     #[must_use]
     pub fn from_image(image: Vec<u8>) -> Self {
         let recording = Recording {
@@ -139,42 +140,42 @@ impl SimDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything that happened so far.
+    /// All operations so far.
     #[must_use]
     pub fn recording(&self) -> Recording {
         self.state().recording.clone()
     }
 
-    /// What a process sees now.
+    /// The current content as a process sees it.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
         self.state().bytes.clone()
     }
 
-    /// Leaves a note in the log.
+    /// Adds a note to the log.
     pub fn mark(&self, note: u64) {
         self.state().recording.ops.push(Op::Mark(note));
     }
 
-    /// Operations and notes in the log so far.
+    /// Number of operations and notes in the log.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.state().recording.ops.len() as u64
     }
 
-    /// Calls so far that write, grow or sync.
+    /// Number of writes, growths and syncs so far.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.state().calls
     }
 
-    /// Calls so far of those that a fault of this kind counts.
+    /// Number of calls so far that a fault of this kind counts.
     #[must_use]
     pub fn calls_of(&self, kind: FaultKind) -> u64 {
         self.state().calls_of(kind)
     }
 
-    /// Sets or ends a fault; `at_call` counts from now on.
+    /// Sets or clears a fault; `at_call` counts from now on.
     pub fn set_fault(&self, fault: Option<Fault>) {
         let mut state = self.state();
         state.fault_hit = false;
@@ -185,18 +186,18 @@ impl SimDisk {
         });
     }
 
-    /// The process that uses this disk is dead from now on, until a fault is set or ended.
+    /// Kills the process that uses this disk, until a fault is set or cleared.
     pub fn kill(&self) {
         self.state().killed = true;
     }
 
-    /// True when the fault has struck.
+    /// Whether the fault has occurred.
     #[must_use]
     pub fn fault_hit(&self) -> bool {
         self.state().fault_hit
     }
 
-    /// True when a fault has killed the process that uses this disk.
+    /// Whether a fault has killed the process that uses this disk.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.state().is_dead()
@@ -227,7 +228,7 @@ impl State {
         }
     }
 
-    /// Counts a call; the fault that strikes it, if any.
+    /// Counts a call; returns the fault that it triggers, if any.
     fn strike(&mut self, call: Call) -> Option<FaultKind> {
         let counter = match call {
             Call::Read => &mut self.reads,
@@ -263,7 +264,7 @@ impl State {
         self.killed || self.fault.is_some_and(killed)
     }
 
-    /// A write fills holes: true when it met one.
+    /// Removes written ranges from the holes; returns true if the write touched one.
     fn fill_holes(&mut self, at: u64, len: usize) -> bool {
         let end = at + len as u64;
         if !self.holes.iter().any(|&(from, to)| from < end && at < to) {
@@ -427,13 +428,13 @@ struct Version {
     doomed: bool,
 }
 
-/// A recording on its way: the durable content, and what a power cut would put at stake.
+/// A recording during replay: the durable content, and the writes that a power cut may lose.
 #[derive(Clone, Debug)]
 pub struct Replay {
     durable: Vec<u8>,
     durable_len: usize,
     current: Vec<u8>,
-    /// By sector, oldest first.
+    /// Versions by sector, oldest first.
     unsynced: BTreeMap<usize, Vec<Version>>,
 }
 
@@ -457,19 +458,19 @@ impl Replay {
         replay
     }
 
-    /// True when a power cut now could lose something.
+    /// Whether a power cut now could lose data.
     #[must_use]
     pub fn at_stake(&self) -> bool {
         !self.unsynced.is_empty() || self.durable_len != self.current.len()
     }
 
-    /// What a process that is killed now leaves.
+    /// The content left by a process that is killed now.
     #[must_use]
     pub fn killed(&self) -> Vec<u8> {
         self.current.clone()
     }
 
-    /// Does one more operation.
+    /// Executes one more operation.
     pub fn step(&mut self, op: &Op) {
         match op {
             Op::Write(at, bytes) => self.write(*at as usize, bytes),
@@ -483,7 +484,7 @@ impl Replay {
                 self.current.truncate(len);
                 self.unsynced
                     .retain(|&sector, _| sector * SECTOR_BYTES < len);
-                // Whether the cut survives or not, what lay there is not to be relied on.
+                // The old content of the range is unreliable, whether or not the truncation survives.
                 self.durable[len..].fill(0);
             }
             Op::Sync(all) => {
@@ -542,7 +543,7 @@ impl Replay {
         });
     }
 
-    /// What is found after a power cut now: one of the many possible outcomes, chosen by `rng`.
+    /// The content after a power cut now: one of the many possible outcomes, chosen by `rng`.
     #[must_use]
     pub fn power_cut(&self, rng: &mut Rng) -> Vec<u8> {
         let len = match rng.below(3) {
@@ -555,7 +556,7 @@ impl Replay {
             }
         };
         let mut image = self.durable[..len].to_vec();
-        // How likely a sector is old, and garbage, out of 16; the extremes are common in life.
+        // Chances out of 16 that a sector is old, and that it is garbage; the extremes are common in practice.
         let (old, garbage) = *rng.pick(&[(0, 0), (16, 0), (8, 0), (1, 0), (15, 0), (5, 5), (0, 2)]);
         let spoilt = match rng.below(4) {
             0 => self

@@ -1,5 +1,5 @@
-//! A storage around the simulated disk for recorded runs with a lock area: it notes the area in the log whenever it has
-//! changed, and lets something happen before a sync, such as the commits of other threads.
+//! A storage around the simulated disk for recorded runs with a lock area. It notes the area in the log whenever it
+//! has changed, and can run a hook before a sync, such as commits of other threads.
 
 use crate::explore::Note;
 use crate::simdisk::SimDisk;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_pager::storage::{Growth, Observer, Places};
 use tidalite_pager::{LockMemory, Storage};
 
-/// What happens before a sync.
+/// A callback to run before a sync.
 pub type Hook = Box<dyn FnMut() + Send>;
 
 /// A storage that notes the lock area before every operation.
@@ -25,7 +25,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tap {
-    /// Around `inner`, which is the disk or something that ends there. `areas` are those that the log of the disk names so far.
+    /// Wraps `inner`, which is the disk or ends at it. `areas` are the areas that the log of the disk names so far.
     pub fn new(
         inner: Arc<dyn Storage>,
         disk: &Arc<SimDisk>,
@@ -41,12 +41,13 @@ impl Tap {
         })
     }
 
-    /// Called before each sync from now on, but not within itself.
+    /// Sets a hook to run before each sync, but not recursively.
     pub fn set_hook(&self, hook: Option<Hook>) {
         *lock(&self.hook) = hook;
     }
 
-    /// Notes the area if it has changed. What a dead process still does to the area in the memory of this one does not count.
+    /// Notes the area if it has changed. Changes that a dead process still makes to the area in this process's memory
+    /// are ignored.
     pub fn note(&self) {
         if self.disk.is_dead() {
             return;
@@ -59,19 +60,19 @@ impl Tap {
         }
     }
 
-    /// The area as it was noted last.
+    /// The most recently noted area.
     #[must_use]
     pub fn area(&self) -> Vec<u8> {
         lock(&self.areas).last().cloned().unwrap_or_default()
     }
 
-    /// All areas that the log names, taken away.
+    /// Takes all areas that the log names.
     #[must_use]
     pub fn take_areas(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut *lock(&self.areas))
     }
 
-    /// Lets happen what is to happen before a sync.
+    /// Runs the hook, then notes the area.
     pub(crate) fn before_sync(&self) {
         let hook = lock(&self.hook).take();
         if let Some(mut hook) = hook {

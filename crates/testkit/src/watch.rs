@@ -1,7 +1,7 @@
-//! The monitor around every storage that a test's process opens, files of the operating system included.
+//! Puts the monitor around every storage that a test process opens, files of the operating system included.
 //!
-//! Handles of one process on one file, or on one storage, share what is known of it. What another process writes cannot be
-//! seen: a test in which several write does without.
+//! Handles of one process on one file, or on one storage, share their state. Writes of another process cannot be
+//! observed: a test with several writing processes runs without the monitor.
 
 use crate::monitor::{Monitor, Shared};
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tidalite_pager::Storage;
 use tidalite_pager::storage::{Opened, wrap_opened};
 
-/// What is the same storage: a file by device and inode, anything else by its address.
+/// Identity of a storage: device and inode of a file, the address of any other storage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Same {
     File(u64, u64),
@@ -18,7 +18,7 @@ enum Same {
 
 static KNOWN: Mutex<Vec<(Same, Weak<Shared>)>> = Mutex::new(Vec::new());
 
-/// From now on every storage that this process opens is under a [`Monitor`].
+/// Puts a [`Monitor`] around every storage that this process opens from now on.
 pub fn watch() {
     wrap_opened(monitored);
 }
@@ -34,7 +34,7 @@ fn monitored(opened: Opened<'_>) -> Arc<dyn Storage> {
         let found = known.iter().find(|(known, _)| *known == same);
         return match found.and_then(|(_, shared)| shared.upgrade()) {
             Some(shared) => Monitor::sharing(opened.storage, shared),
-            // Another process has it.
+            // Another process opened it first.
             None => opened.storage,
         };
     }

@@ -1,14 +1,14 @@
-//! Dependencies between rooms are exactly those of the table in ARCHITECTURE.md, every room takes
-//! the shared lints, and the lock file names no source of packages but the public one.
+//! Dependencies between crates match the table in ARCHITECTURE.md, every crate uses the shared lints, and the lock
+//! file names only the public package source.
 
 use crate::tree::{Finding, Tree};
 use std::collections::BTreeSet;
 
-/// The package that any room may use in its tests.
+/// The package that any crate may use in its tests.
 const TESTKIT: &str = "testkit";
 
-/// The source of every package from outside, as cargo writes it; spelled in parts, because the
-/// check of `leftovers` reads this file too.
+/// The source of every external package, as cargo writes it; assembled from parts, because the check of `leftovers`
+/// reads this file too.
 fn public_source() -> String {
     ["registry+https://github.com/rust-lang/crates", ".io-index"].concat()
 }
@@ -93,7 +93,7 @@ fn room_of(manifest_path: &str) -> Option<&str> {
     (!room.contains('/')).then_some(room)
 }
 
-/// The rows of the table whose head is `| crate | what it does |`: crate, line, what it depends on.
+/// The rows of the table that describes the crates: crate, line, and its dependencies.
 fn drawn(architecture: &str) -> Vec<(String, usize, BTreeSet<String>)> {
     let lines = architecture.lines().enumerate();
     lines
@@ -116,7 +116,7 @@ fn ticked(cell: &str) -> BTreeSet<String> {
     parts.map(str::to_string).collect()
 }
 
-/// The rooms named in these sections of a manifest, for any target.
+/// The crates of the project named in these sections of a manifest, for any target.
 fn rooms_used(manifest: &str, sections: &[&str]) -> BTreeSet<String> {
     let mut rooms = BTreeSet::new();
     for &name in sections {
@@ -154,7 +154,7 @@ fn section<'a>(manifest: &'a str, name: &'a str) -> impl Iterator<Item = &'a str
     })
 }
 
-/// `tidalite-kv.workspace = true` -> `kv`; the public face is the room `tidalite`.
+/// `tidalite-kv.workspace = true` -> `kv`; the public crate is `tidalite`.
 fn room_named(line: &str) -> Option<String> {
     let package = line.split(['.', '=', ' ']).next()?.trim_matches('"');
     if package == "tidalite" {

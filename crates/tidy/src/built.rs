@@ -1,21 +1,21 @@
-//! How much code there is: lines by room, and what the compiler makes of it.
+//! Code size: lines by crate, and section sizes of compiled programs.
 
 use crate::source::without_tests;
 use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Sections of a program that count as its code and its constants.
+/// Sections of a program that count as code and as constants.
 const CODE: &str = ".text";
 const CONSTANTS: &str = ".rodata";
-/// Bytes of a header of a 64-bit ELF file, of its table of sections, and where things stand in them.
+/// Sizes of the header of a 64-bit ELF file and of a section header, and offsets of fields in the header.
 const HEADER_BYTES: usize = 64;
 const SECTION_BYTES: usize = 64;
 const TABLE_AT: usize = 40;
 const COUNT_AT: usize = 60;
 const NAMES_AT: usize = 62;
 
-/// Lines of the rooms without tests: all, and those that are neither blank nor comment.
+/// Lines by crate without tests: all lines, and lines that are neither blank nor comment.
 #[must_use]
 pub fn lines_by_room(tree: &Tree) -> BTreeMap<String, (usize, usize)> {
     let mut rooms: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -37,7 +37,7 @@ pub fn lines_by_room(tree: &Tree) -> BTreeMap<String, (usize, usize)> {
     rooms
 }
 
-/// The same as a table.
+/// The table of [`lines_by_room`].
 #[must_use]
 pub fn report(tree: &Tree) -> String {
     let mut out =
@@ -52,7 +52,7 @@ pub fn report(tree: &Tree) -> String {
     out
 }
 
-/// Bytes of machine code and of constants in a 64-bit ELF program; `None` for anything else.
+/// Bytes of machine code and of constants in a 64-bit ELF program; `None` for any other file.
 #[must_use]
 pub fn sections(elf: &[u8]) -> Option<(u64, u64)> {
     let number = |at: usize, bytes: usize| -> Option<u64> {
@@ -103,7 +103,7 @@ mod tests {
             "{}",
             report(&tree)
         );
-        // This very program.
+        // The running test program.
         let own = std::env::current_exe().and_then(std::fs::read);
         let (code, constants) = own
             .ok()

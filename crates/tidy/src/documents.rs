@@ -1,9 +1,9 @@
-//! Every path and every item that a document names exists, so that documents cannot rot silently.
+//! Every path and every item that a document names exists, so that documents cannot become outdated unnoticed.
 //!
-//! A *path* is a link's target, a quoted word with a known ending (`.rs`, `.md`, `.toml`), a quoted
-//! word below a directory of the root, or any word below `crates/`, `docs/` or `bench/`, in comments
-//! of the code too. An *item* is a quoted `Type::member`, `SOME_BOUND`, `CamelCase` or `call()`; its
-//! identifiers must occur in the code, not just in comments.
+//! A *path* is a link's target, a quoted word with a known ending (`.rs`, `.md`, `.toml`), a quoted word below a
+//! directory of the root, or any word below `crates/`, `docs/` or `bench/`, also in comments of the code. An *item*
+//! is a quoted `Type::member`, `SOME_BOUND`, `CamelCase` or `call()`; its identifiers must occur in the code, not
+//! only in comments.
 
 use crate::source::{Source, words};
 use crate::tree::{Finding, Tree};
@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 /// Directories that are recognised without quotes.
 const ROOTS: [&str; 4] = ["crates/", "docs/", "bench/", ".ci/"];
 
-/// Endings that make a quoted word a path of the project.
+/// File extensions that make a quoted word a path of the project.
 const ENDINGS: [&str; 3] = [".rs", ".md", ".toml"];
 
-/// First segments that are not ours.
+/// First path segments of foreign items.
 const FOREIGN: [&str; 3] = ["std", "core", "alloc"];
 
-/// The first part of a path that stands for any name.
+/// First path segment that stands for any name.
 const PLACEHOLDER: &str = "NAME/";
 
 /// Checks every Markdown file, and the comments of every Rust file.
@@ -77,7 +77,7 @@ fn is_path_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-./".contains(c)
 }
 
-/// Words below a known directory, wherever they stand.
+/// Checks words below a known directory, anywhere in the line.
 fn loose_paths(tree: &Tree, line: &str, report: &mut impl FnMut(String)) {
     for word in line.split(|c: char| !(is_path_character(c) || "*<>{}".contains(c))) {
         let word = word.trim_end_matches('.');
@@ -104,7 +104,7 @@ fn link_exists(tree: &Tree, document: &str, target: &str) -> bool {
     tree.exists(&resolve(document, target))
 }
 
-/// `target` as seen from the directory of `document`, with `..` followed.
+/// Resolves `target` relative to the directory of `document`, following `..`.
 fn resolve(document: &str, target: &str) -> String {
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();
@@ -135,7 +135,7 @@ fn is_missing_path(tree: &Tree, document: &str, quoted: &str) -> bool {
         && !tree.exists(&resolve(document, quoted))
 }
 
-/// The first identifier of a quoted item that the code does not know.
+/// The first identifier of a quoted item that does not occur in the code.
 fn missing_item<'a>(known: &BTreeSet<String>, quoted: &'a str) -> Option<&'a str> {
     let call = quoted.ends_with("()");
     let item = quoted
@@ -159,7 +159,7 @@ fn missing_item<'a>(known: &BTreeSet<String>, quoted: &'a str) -> Option<&'a str
         .find(|&segment| !language.contains(&segment) && !known.contains(segment))
 }
 
-/// `SOME_BOUND`
+/// Whether a word looks like `SOME_BOUND`.
 fn is_bound(word: &str) -> bool {
     word.contains('_')
         && word
@@ -167,7 +167,7 @@ fn is_bound(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// `CamelCase` of two and more parts, each with a small letter.
+/// Whether a word is `CamelCase` of two or more parts, each with a lowercase letter.
 fn is_camel(word: &str) -> bool {
     let starts = |pair: &[u8]| pair[0].is_ascii_uppercase() && pair[1].is_ascii_lowercase();
     word.starts_with(|c: char| c.is_ascii_uppercase())

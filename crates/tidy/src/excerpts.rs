@@ -1,5 +1,5 @@
-//! The Rust that README.md shows is taken from an example that is compiled and run by the tests: each
-//! line of a block stands in one example, in the same order. Lines may be left out, none may differ.
+//! The Rust code in README.md comes from an example that the tests compile and run: all lines of a block occur in one
+//! example, in order. Lines may be left out, but not changed.
 
 use crate::tree::{Finding, Tree};
 
@@ -12,7 +12,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, block) in blocks(tree.text(DOCUMENT).unwrap_or_default()) {
         let examples = tree.texts().filter(|(path, _)| path.starts_with(EXAMPLES));
-        // The example that goes along furthest says best which line differs.
+        // The example that matches the most lines shows best which line differs.
         let furthest = examples
             .map(|(_, text)| followed(&block, text))
             .max()
@@ -25,7 +25,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Each Rust block's lines, trimmed, with the number of its first line.
+/// The trimmed lines of each Rust block, with the number of its first line.
 fn blocks(document: &str) -> Vec<(usize, Vec<&str>)> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, Vec<&str>)> = None;
@@ -40,7 +40,7 @@ fn blocks(document: &str) -> Vec<(usize, Vec<&str>)> {
     blocks
 }
 
-/// How many lines of the block, from its first, stand in the example in this order.
+/// Number of lines of the block, from its first, that occur in the example in this order.
 fn followed(block: &[&str], example: &str) -> usize {
     let mut rest = example.lines().map(str::trim);
     block

@@ -1,5 +1,5 @@
-//! `unsafe` stays in the files that ARCHITECTURE.md lists, each of them still needs it, and each
-//! use stands under its reason.
+//! `unsafe` stays in the files that ARCHITECTURE.md lists, each of them still needs it, and each use has a reason
+//! above it.
 
 use crate::source::{Source, line_of, word_indices};
 use crate::tree::{Finding, Tree};
@@ -61,8 +61,8 @@ fn listed(architecture: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// A comment with `SAFETY:` or `# Safety` stands on the line, or above it with nothing between but
-/// comments, attributes, and the beginning of the same statement.
+/// Whether a comment with `SAFETY:` or `# Safety` stands on the line or above it, separated only by comments,
+/// attributes, and the beginning of the same statement.
 fn has_reason(source: &Source, line: usize) -> bool {
     let code: Vec<&str> = source.code.lines().map(str::trim).collect();
     let comments: Vec<&str> = source.comments.lines().collect();

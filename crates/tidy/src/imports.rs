@@ -1,17 +1,17 @@
-//! Which file of a crate imports from which: `use` declarations and paths in the code, followed through re-exports to the file
-//! that defines the name. Test code does not count.
+//! The import graph between the files of a crate: `use` declarations and paths in the code, followed through
+//! re-exports to the file that defines the name. Test code is ignored.
 //!
-//! A name that is found nowhere (made by a macro, or from another crate) is taken to belong to the last module of its path, so the
-//! graph can have an arrow too many, and lacks none but those that macros make.
+//! A name that is not found (defined by a macro, or in another crate) is attributed to the last module of its path,
+//! so the graph can have extra arrows; only arrows that macros generate are missing.
 
 use crate::source::{Source, is_word, line_of, word_indices};
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Re-exports that are followed, one after the other.
+/// Maximum number of re-exports that are followed in a chain.
 const HOPS_MAX: usize = 12;
 
-/// An import: the file that has it, the line, the file that it leads to, the path as it is written.
+/// An import: the importing file and line, the file that defines the name, and the path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Import {
     /// Path of the importing file in the crate's `src`.
@@ -24,16 +24,16 @@ pub struct Import {
     pub path: String,
 }
 
-/// The files of one crate, and what they import from each other.
+/// The files of one crate, and the imports between them.
 #[derive(Debug, Default)]
 pub struct Imports {
-    /// Paths of the files, from `src`.
+    /// Paths of the files, relative to `src`.
     pub files: Vec<String>,
-    /// Every import that leads to another file of the crate.
+    /// All imports that lead to another file of the crate.
     pub imports: Vec<Import>,
 }
 
-/// One module: its file, names that it defines, and names that it brings in.
+/// A module: its file, the names that it defines, and the names that it imports.
 struct Module {
     file: String,
     code: String,
@@ -99,7 +99,7 @@ impl Imports {
         }
     }
 
-    /// The cycles: groups of files of which each reaches all others.
+    /// The cycles: groups of files each of which reaches all others.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -183,7 +183,8 @@ impl Module {
     }
 }
 
-/// `lib.rs` is the root, `a/mod.rs` and `a.rs` are `a`; programs beside the crate are not part of it.
+/// The module of a file: `lib.rs` is the root, `a/mod.rs` and `a.rs` are `a`; binaries of the crate are not part of
+/// it.
 fn module_of(file: &str) -> Option<Vec<String>> {
     if file.starts_with("bin/") {
         return None;
@@ -198,7 +199,7 @@ fn module_of(file: &str) -> Option<Vec<String>> {
     Some(parts)
 }
 
-/// Modules that only tests have: `mod tests;` behind `#[cfg(test)]`.
+/// Modules that exist only in tests: `mod tests;` behind `#[cfg(test)]`.
 fn test_modules(tree: &Tree, src: &str, modules: &Modules) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (name, module) in modules {
@@ -224,7 +225,7 @@ fn test_modules(tree: &Tree, src: &str, modules: &Modules) -> Vec<Vec<String>> {
     found
 }
 
-/// The code with each item that only tests have blanked.
+/// The code with each test-only item blanked.
 fn without_test_items(code: &str) -> String {
     let mut blanked = code.to_owned();
     let mut from = 0;
@@ -249,7 +250,7 @@ fn is_test_only(attribute: &str) -> bool {
     matches!(words[..], ["cfg", "test", ..] | ["cfg", "all", "test", ..])
 }
 
-/// Where the item behind an attribute, or the item that begins here, begins and ends.
+/// Begin and end of the item after an attribute, or of the item that begins here.
 fn item_behind(code: &str, attribute: usize) -> (usize, usize) {
     let start = match code[attribute..].starts_with('#') {
         true => attribute + code[attribute..].find(']').map_or(0, |end| end + 1),
@@ -272,14 +273,14 @@ fn item_behind(code: &str, attribute: usize) -> (usize, usize) {
     (start, code.len())
 }
 
-/// A name that a `use` declaration brings in: what it is called here, and its path from the root of the crate.
+/// A name imported by a `use` declaration: its local name, and its path from the root of the crate.
 struct Use {
     alias: String,
     path: Vec<String>,
     line: usize,
 }
 
-/// The names that `use` declarations bring in from this crate.
+/// The names that `use` declarations import from this crate.
 fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
     let code = &modules[name].code;
     let mut found = Vec::new();
@@ -304,10 +305,10 @@ fn uses(modules: &Modules, name: &[String]) -> Vec<Use> {
     found
 }
 
-/// Takes a tree of `use` apart: paths, and what each is called.
+/// Expands a `use` tree into paths with their local names.
 fn spread(text: &str, before: Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
     let text = text.trim();
-    // Behind the last comma.
+    // After the last comma.
     if text.is_empty() {
         return;
     }
@@ -382,7 +383,7 @@ fn paths(modules: &Modules, name: &[String]) -> Vec<(Vec<String>, usize)> {
     found
 }
 
-/// The module that has the code at a place: that of the file, or one inside it.
+/// The module of the code at an offset: the module of the file, or one inside it.
 fn scope(code: &str, file: &[String], at: usize) -> Vec<String> {
     let mut scope = file.to_vec();
     for (start, word) in word_indices(&code[..at]) {
@@ -398,7 +399,7 @@ fn scope(code: &str, file: &[String], at: usize) -> Vec<String> {
     scope
 }
 
-/// A path from the root of the crate, if it leads into the crate.
+/// The path from the root of the crate; `None` if it leads out of the crate.
 fn from_root(modules: &Modules, name: &[String], path: &[String]) -> Option<Vec<String>> {
     let (first, rest) = path.split_first()?;
     let mut base = match first.as_str() {
@@ -424,7 +425,7 @@ fn from_root(modules: &Modules, name: &[String], path: &[String]) -> Option<Vec<
     Some(base)
 }
 
-/// The module that defines what a path names.
+/// The module that defines the target of a path.
 fn resolve(modules: &Modules, path: &[String], hops: usize) -> Vec<String> {
     let mut at = Vec::new();
     for (index, part) in path.iter().enumerate() {

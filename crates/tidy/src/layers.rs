@@ -1,5 +1,5 @@
-//! Imports inside a crate point down: no cycle between its files, and none from a folder to one above it in the list of
-//! ARCHITECTURE.md.
+//! Imports inside a crate point down: there are no cycles between its files, and no imports from a folder to one
+//! above it in the list of ARCHITECTURE.md.
 
 use crate::imports::Imports;
 use crate::tree::{Finding, Tree};
@@ -62,7 +62,7 @@ fn sources_of(krate: &str) -> String {
     }
 }
 
-/// Imports that lead to a layer above, and files that are in none.
+/// Finds imports that lead to a layer above, and files that belong to no layer.
 fn upward(imports: &Imports, src: &str, layers: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let layer = |file: &str| layers.iter().position(|layer| is_of(file, layer));
@@ -76,7 +76,7 @@ fn upward(imports: &Imports, src: &str, layers: &[String]) -> Vec<Finding> {
         let (from, to) = (layer(&import.from), layer(&import.to));
         let is_up = match (from, to) {
             (Some(from), Some(to)) => from < to,
-            // The root of the crate is above all.
+            // The root of the crate is above all layers.
             (Some(_), None) => is_root(&import.to),
             _ => false,
         };
@@ -99,13 +99,13 @@ fn is_root(file: &str) -> bool {
     file == "lib.rs" || file == "main.rs"
 }
 
-/// Whether a file is of a layer: `txn` is `txn.rs` and all of `txn/`.
+/// Whether a file belongs to a layer: `txn` is `txn.rs` and all of `txn/`.
 fn is_of(file: &str, layer: &str) -> bool {
     let rest = file.strip_prefix(layer);
     rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
 
-/// The rows of the table whose head is `| crate | layers`: crate, line, its layers from the bottom up.
+/// The rows of the table with the header `| crate | layers`: crate, line, and its layers from the bottom up.
 fn drawn(architecture: &str) -> Vec<(String, usize, Vec<String>)> {
     let lines = architecture.lines().enumerate();
     lines
@@ -119,7 +119,7 @@ fn drawn(architecture: &str) -> Vec<(String, usize, Vec<String>)> {
         .collect()
 }
 
-/// The cycles and the number of imports of a crate, for the eye; with `layers`, every import that leads up.
+/// Prints the cycles and the number of imports of a crate; with `layers`, also every import that leads up.
 #[must_use]
 pub fn report(tree: &Tree, krate: &str, layers: &[String]) -> String {
     let src = sources_of(krate);

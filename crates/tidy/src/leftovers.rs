@@ -1,11 +1,11 @@
-//! Nothing unfinished in the code; no path of one machine and no host of a package registry in any text.
+//! No unfinished code; no path of a single machine and no host of a package registry in any text.
 //!
-//! The words looked for are put together here from parts, because this file is looked at too.
+//! The patterns are assembled from parts here, because this file is checked too.
 
 use crate::source::{Source, words};
 use crate::tree::{Finding, Tree};
 
-/// Looks at every text file but lock files, whose sources `arrows` checks.
+/// Checks every text file except lock files, whose sources `arrows` checks.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -54,7 +54,7 @@ fn unfinished(path: &str, text: &str) -> Vec<Finding> {
             report(mark);
         }
         let attribute = code.trim_start().starts_with("#[");
-        // Under Miri a test may take hours that takes a second elsewhere.
+        // A test that takes a second elsewhere may take hours under Miri.
         let elsewhere = !code.contains("cfg_attr(miri, ignore = ");
         if attribute && elsewhere && words(code).any(|word| word == "ignore") {
             report("an ignored test");
@@ -63,7 +63,7 @@ fn unfinished(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Directories that only one machine has.
+/// Directories that exist on a single machine only.
 fn directories() -> [String; 5] {
     ["root", "home", "work", "users", "mnt"].map(|name| format!("/{name}/"))
 }
@@ -79,7 +79,7 @@ fn hosts() -> [String; 5] {
     .map(|parts| parts.concat())
 }
 
-/// True when `what` occurs in `line` and does not continue a word or a path.
+/// Whether the pattern occurs in `line` other than as the continuation of a word or a path.
 fn begins_at(line: &str, what: &str) -> bool {
     line.match_indices(what).any(|(at, _)| {
         let before = line[..at].chars().next_back();

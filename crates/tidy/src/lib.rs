@@ -1,26 +1,26 @@
-//! Structure checks, run as a test: what the documents say about the code is compared with the code.
+//! Structure checks, run as a test: compare the documents with the code that they describe.
 //!
 //! ```text
-//! tree       Tree: the project's files by path; Finding: what a check reports
-//! source     a Rust file taken apart: code, comments, identifiers, functions
-//! arrows     dependencies between rooms are those of ARCHITECTURE.md; every room takes the shared lints
+//! tree       Tree: the project's files by path; Finding: a problem reported by a check
+//! source     a Rust file split into code, comments, identifiers, functions
+//! arrows     dependencies between crates match ARCHITECTURE.md; every crate uses the shared lints
 //! documents  paths and items that a document names exist
-//! excerpts   the Rust that README.md shows stands in an example that is compiled
-//! imports    which file of a crate imports from which
+//! excerpts   the Rust code in README.md occurs in an example that is compiled
+//! imports    the import graph between the files of a crate
 //! layers     imports inside a crate point down, without cycles, as ARCHITECTURE.md lists the layers
 //! limits     docs/limits.md shows every shared bound with its value
-//! licences   the dependencies' licences allow what ours promises
+//! licences   the licences of dependencies are compatible with ours
 //! fence      `unsafe` stays in the files that ARCHITECTURE.md names, with a reason at each block
-//! leftovers  nothing unfinished, no machine's paths, no registry hosts
+//! leftovers  no unfinished code, machine paths or registry hosts
 //! parity     docs/parity: every call and test that a row names exists
 //! watched    tests that open a database do so under the write-protocol monitor
-//! sizes      long files and functions, for the eye
+//! sizes      long files and functions, for human review
 //! words      habits of language, counted in the comments
-//! built      lines by room, and the size of what is compiled
+//! built      lines by crate, and the size of compiled programs
 //! ```
 //!
-//! Each check is a function from a [`Tree`] to findings, so that each is also run on a small made-up
-//! tree that breaks its rule. `tests/repository.rs` runs them on the project.
+//! Each check is a function from a [`Tree`] to findings, so that it can also run on a small invented tree that breaks
+//! its rule. `tests/repository.rs` runs all checks on the project.
 
 pub mod arrows;
 pub mod built;

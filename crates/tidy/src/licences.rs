@@ -1,15 +1,14 @@
-//! The licences of everything that is built into the program or its tests allow what MIT OR
-//! Apache-2.0 promises.
+//! The licences of everything built into the program or its tests are compatible with MIT OR Apache-2.0.
 //!
-//! An expression is read as SPDX writes it: `OR` (also the old `/`), `AND`, `WITH`, parentheses. It
-//! is allowed when some choice of its alternatives needs allowed licences only; so a licence that
-//! is not in the list passes where it is one of several offers.
+//! Expressions follow SPDX: `OR` (also the old `/`), `AND`, `WITH`, parentheses. An expression is allowed if some
+//! choice of its alternatives needs allowed licences only; a licence that is not in the list is therefore accepted as
+//! one of several alternatives.
 
 use crate::tree::Finding;
 use std::path::Path;
 use std::process::Command;
 
-/// What a dependency may be under.
+/// Licences that a dependency may have.
 const ALLOWED: [&str; 13] = [
     "MIT",
     "MIT-0",
@@ -26,10 +25,10 @@ const ALLOWED: [&str; 13] = [
     "Apache-2.0 WITH LLVM-exception",
 ];
 
-/// Asks cargo for every package that the workspace needs on this platform, without the network.
+/// Lists all packages that the workspace needs on this platform, with cargo, without the network.
 ///
 /// # Errors
-/// When cargo cannot be run or refuses.
+/// If cargo cannot be run or fails.
 pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -58,7 +57,7 @@ pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
 pub fn check_listing(listing: &str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = listing
         .lines()
-        // A package that has been printed is marked, where its tests close a circle.
+        // Cargo marks a package that it has printed before, where a cycle through tests closes.
         .filter_map(|line| line.trim_end_matches(" (*)").split_once('|'))
         .filter(|(_, licence)| !is_allowed(licence))
         .map(|(package, licence)| {
@@ -74,7 +73,7 @@ pub fn check_listing(listing: &str) -> Vec<Finding> {
     findings
 }
 
-/// True when the expression can be satisfied with allowed licences only.
+/// Whether the expression can be satisfied with allowed licences only.
 #[must_use]
 pub fn is_allowed(expression: &str) -> bool {
     let spaced = expression

@@ -1,4 +1,4 @@
-//! docs/limits.md shows every shared bound, and each value it shows is that of the constant.
+//! docs/limits.md shows every shared bound, with the value of its constant.
 
 use crate::source::Source;
 use crate::tree::{Finding, Tree};
@@ -74,7 +74,7 @@ fn declares(text: &str, function: &str) -> bool {
     functions.iter().any(|found| found.name == function)
 }
 
-/// A product of numbers, or a number shifted, as constants are written; none for anything else.
+/// Evaluates a product of numbers, or a shifted number, as constants are written; `None` for other expressions.
 fn product(expression: &str) -> Option<u64> {
     if let Some((number_shifted, bits)) = expression.split_once("<<") {
         let bits = u32::try_from(number(bits.trim())?).ok()?;
@@ -86,7 +86,7 @@ fn product(expression: &str) -> Option<u64> {
         .try_fold(1u64, |product, factor| product.checked_mul(factor?))
 }
 
-/// A number with a unit, as people read it: `64 KiB`, `1,024`, `512 bytes`.
+/// Parses a number with a unit, in the notation of documents: `64 KiB`, `1,024`, `512 bytes`.
 fn amount(value: &str) -> Option<u64> {
     let (digits, unit) = value.split_once(' ').unwrap_or((value, ""));
     let scale = match unit {

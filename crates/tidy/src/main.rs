@@ -1,5 +1,6 @@
-//! Prints the sizes of files, functions and rooms, and habits of language in comments, for the eye; and of each compiled program that is named. With `layers CRATE LAYER...`
-//! it prints the import cycles of a crate and every import that leads from a layer to one named later. The checks are tests.
+//! Prints sizes of files, functions and crates, habits of language in comments, and the sizes of the compiled
+//! programs given as arguments. With `layers CRATE LAYER...` it prints the import cycles of a crate and every import
+//! from a layer to one named later. The checks themselves are tests.
 
 use tidalite_tidy::{Tree, built, layers, root, sizes, words};
 

@@ -1,11 +1,11 @@
-//! The parity tables in docs/parity: what another system offers, our call for it, the test that shows it.
+//! The parity tables in docs/parity: features of another system, our call for each, and the test that shows it.
 //!
 //! A row is `| ref | feature | our call | test |`. Calls are quoted items of our code (`Type::member`, `call()`) or
-//! words of the program (`tidalite check --json`); tests are quoted as `path/file.rs::test_name`, and are functions that the test
-//! runner runs. Each named thing
-//! must be declared where it is said to be, and of `Type::member` the type must be one that the library's users can name: the library's
-//! first file exports it, and the crate that it comes from has the member. A row without a call says why: *left out: ...*, or *missing: ...* for what
-//! is still to be built; only those rows may lack a test.
+//! words of the program (`tidalite check --json`); tests are quoted as `path/file.rs::test_name`, and must be
+//! functions that the test runner executes. Each named item must be declared in the stated place. For `Type::member`,
+//! users of the library must be able to name the type: the library's root file exports it, and the crate that defines
+//! it has the member. A row without a call gives a reason: *left out: ...*, or *missing: ...* for features to be
+//! built; only such rows may lack a test.
 
 use crate::source::Source;
 use crate::tree::{Finding, Tree};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FOLDER: &str = "docs/parity/";
 const LEFT_OUT: &str = "left out:";
 const MISSING: &str = "missing:";
-/// Words before the name of something declared.
+/// Keywords before the name in a declaration.
 const DECLARING: [&str; 9] = [
     "fn",
     "struct",
@@ -27,7 +27,7 @@ const DECLARING: [&str; 9] = [
     "macro_rules",
 ];
 
-/// The rows that a table must have: a prefix and how many are numbered from 1.
+/// The rows that a table must have: a prefix, and the number of rows, numbered from 1.
 const REQUIRED: [(&str, &str, usize); 13] = [
     ("docs/parity/flespi.md", "F", 14),
     ("docs/parity/flespi.md", "M", 33),
@@ -44,7 +44,7 @@ const REQUIRED: [(&str, &str, usize); 13] = [
     ("docs/parity/raptordb.md", "U", 6),
 ];
 
-/// Where the library's code is, and the file that says what of it and of the crates below is public.
+/// Location of the library's code, and the file that defines the public names of the library and of the crates below.
 const LIBRARY: &str = "crates/tidalite/src/";
 const EXPORTS: &str = "crates/tidalite/src/lib.rs";
 
@@ -84,7 +84,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The cells of a row of such a table; none for its head and for everything else.
+/// The cells of a row of such a table; `None` for its header and for other lines.
 fn row(line: &str) -> Option<[&str; 4]> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     let cells: Vec<&str> = inner.split('|').map(str::trim).collect();
@@ -97,11 +97,11 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// What is declared where.
+/// Index of the declarations.
 struct Code<'t> {
     tree: &'t Tree,
     files: Vec<File<'t>>,
-    /// What the library exports, and the folder of the crate that it comes from.
+    /// Names that the library exports, with the folder of the crate that defines them.
     exports: BTreeMap<String, String>,
     /// All words of the program's command line.
     program: String,
@@ -167,7 +167,7 @@ impl<'t> Code<'t> {
         problems
     }
 
-    /// `tidalite words --and-options`, `Type::member`, `call()`, `NAME`.
+    /// Checks a call: `tidalite words --and-options`, `Type::member`, `call()`, `NAME`.
     fn call_problem(&self, item: &str) -> Option<String> {
         let nowhere = || Some(format!("`{item}` is not declared anywhere"));
         if let Some(line) = item.strip_prefix("tidalite ") {
@@ -190,7 +190,7 @@ impl<'t> Code<'t> {
                 "`{owner}` of `{item}` is not public in the library"
             ));
         };
-        // A member stands in the file of its type, or in one that names the type (`impl Type`).
+        // A member is declared in the file of its type, or in one that names the type (`impl Type`).
         let has = |file: &File<'_>| {
             file.path.starts_with(folder)
                 && file.declared.contains(member)
@@ -235,7 +235,7 @@ impl<'t> Code<'t> {
     }
 }
 
-/// Whether `#[test]` stands among the attributes of the function whose `fn` is in this line, and no `#[ignore]`.
+/// Whether the function whose `fn` is on this line has the attribute `#[test]`, and not `#[ignore]`.
 fn is_test(code: &str, line: usize) -> bool {
     let before: Vec<&str> = code.lines().take(line - 1).map(str::trim).collect();
     let attributes = before.iter().rev();
@@ -244,8 +244,8 @@ fn is_test(code: &str, line: usize) -> bool {
     has("#[test]") && !has("#[ignore")
 }
 
-/// The names that the library's first file exports, each with the folder of the crate that has it: the library's own files may hand on
-/// what is of a crate below.
+/// The names that the library's root file exports, each with the folder of the crate that defines it: the library's
+/// own files may re-export items of a crate below.
 fn exports(tree: &Tree) -> BTreeMap<String, String> {
     let mut below = BTreeMap::new();
     let mut found = BTreeMap::new();
@@ -275,7 +275,7 @@ fn exports(tree: &Tree) -> BTreeMap<String, String> {
     found
 }
 
-/// What each `pub use` of a file names: the first word of its path, and the name that it has here.
+/// The names in each `pub use` of a file: the first segment of the path, and the exported name.
 fn handed_on(code: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for part in code.split("pub use ").skip(1) {
@@ -297,7 +297,7 @@ fn handed_on(code: &str) -> Vec<(String, String)> {
     all
 }
 
-/// Names that a file declares: items, and the variants and fields that begin a line.
+/// Names that a file declares: items, and the variants and fields at the beginning of a line.
 fn declared(source: &Source) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let words: Vec<&str> = source.words().collect();
@@ -387,7 +387,7 @@ mod tests {
             "docs/parity/libmdbx.md",
             "| P1 | x | left out: no meaning here | |",
         )]);
-        // The one row that is there is the only one of all required rows without a finding.
+        // The row that exists is the only required one without a finding.
         let required: usize = REQUIRED.iter().map(|(_, _, count)| count).sum();
         assert_eq!(check(&tree).len(), required - 1);
     }

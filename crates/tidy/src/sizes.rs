@@ -1,17 +1,17 @@
-//! Long files and long functions, for the eye: numbers that make one look, not rules.
+//! Long files and long functions: figures for human review, not rules.
 
 use crate::source::{Function, Source, without_tests};
 use crate::tree::Tree;
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-/// Lines without tests above which a file is listed.
+/// Files with more lines than this, without tests, are listed.
 pub const FILE_LINES_SEEN: usize = 600;
 
-/// How many of the longest functions are listed.
+/// Number of the longest functions that are listed.
 pub const FUNCTIONS_SHOWN: usize = 12;
 
-/// The list, ready to print.
+/// The report, ready to print.
 #[must_use]
 pub fn report(tree: &Tree) -> String {
     let mut files: Vec<(usize, &str)> = Vec::new();

@@ -1,8 +1,8 @@
-//! A Rust file taken apart, without a parser: what is code, what is comment, which identifiers and
-//! functions it holds. Good for questions about words and lines, not for grammar.
+//! Splits a Rust file, without a parser, into code and comments, and lists its identifiers and functions. Suitable
+//! for questions about words and lines, not about grammar.
 
-/// One file's code and its comments, each with everything else blanked, so that lines and columns
-/// are those of the file. Strings and character literals are in neither.
+/// The code and the comments of a file, each with everything else blanked, so that lines and columns match the file.
+/// Strings and character literals are in neither.
 #[derive(Debug)]
 pub struct Source {
     /// Code only.
@@ -11,14 +11,14 @@ pub struct Source {
     pub comments: String,
 }
 
-/// A function: its name, its first line counted from 1, and its lines.
+/// A function: its name, the line of its `fn`, and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// The line of its `fn`.
+    /// Line of its `fn`, counted from 1.
     pub line: usize,
-    /// From `fn` to the closing brace.
+    /// Number of lines from `fn` to the closing brace.
     pub lines: usize,
 }
 
@@ -30,7 +30,7 @@ enum Part {
 }
 
 impl Source {
-    /// Takes a file apart.
+    /// Splits a file.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().collect();
@@ -58,7 +58,7 @@ impl Source {
         words(&self.code)
     }
 
-    /// Its functions with a body, in order, nested ones too.
+    /// All functions with a body, in order, including nested ones.
     #[must_use]
     pub fn functions(&self) -> Vec<Function> {
         let bytes = self.code.as_bytes();
@@ -84,8 +84,8 @@ impl Source {
     }
 }
 
-/// The byte offset of the brace that closes the body of the function whose `fn` is at `at`;
-/// none for a declaration or a function type.
+/// The byte offset of the brace that closes the body of the function whose `fn` is at `at`; `None` for a declaration
+/// or a function type.
 fn body_end(code: &[u8], at: usize) -> Option<usize> {
     let mut inside = 0i32;
     let mut depth = 0i32;
@@ -94,7 +94,7 @@ fn body_end(code: &[u8], at: usize) -> Option<usize> {
             b'(' | b'[' => inside += 1,
             b')' | b']' => {
                 inside -= 1;
-                // A function type among parameters: its list ends before any body.
+                // A function type among parameters: its parameter list ends before any body.
                 if inside < 0 && depth == 0 {
                     return None;
                 }
@@ -113,7 +113,7 @@ fn body_end(code: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// What begins at `at`, and where it ends.
+/// The kind of the token at `at`, and its end.
 fn token(chars: &[char], at: usize) -> (Part, usize) {
     let next = |ahead: usize| chars.get(at + ahead).copied();
     let (part, end) = match chars[at] {
@@ -189,7 +189,7 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
-/// As [`words`], each with its byte offset.
+/// Like [`words`], each with its byte offset.
 pub fn word_indices(text: &str) -> impl Iterator<Item = (usize, &str)> {
     words(text).map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
 }

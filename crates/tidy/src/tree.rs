@@ -1,4 +1,4 @@
-//! The project's files by path, read from the working copy or made up by a test.
+//! The project's files by path, read from the working copy or invented by a test.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,10 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Directories that are not the project's text.
+/// Directories that are not part of the project's text.
 const SKIPPED: [&str; 2] = [".git", "target"];
 
-/// The project where it lies now, as cargo says: another clone may have built this, in a target directory that both use.
+/// The root of the project as cargo reports it at run time: another clone may have built this program in a shared
+/// target directory.
 #[must_use]
 pub fn root() -> PathBuf {
     let now = std::env::var_os("CARGO_MANIFEST_DIR");
@@ -17,17 +18,17 @@ pub fn root() -> PathBuf {
     here.join("../..")
 }
 
-/// Files by their path from the root, with `/` between parts. A file that is not text has no content.
+/// Files by their path from the root, with `/` as separator. A file that is not text has no content.
 #[derive(Debug, Default)]
 pub struct Tree {
     files: BTreeMap<String, Option<String>>,
 }
 
 impl Tree {
-    /// Reads everything below `root` but build output and version control.
+    /// Reads everything below `root` except build output and version control.
     ///
     /// # Errors
-    /// When a directory or file cannot be read.
+    /// If a directory or file cannot be read.
     pub fn load(root: &Path) -> io::Result<Self> {
         let mut tree = Self::default();
         tree.add(root, "")?;
@@ -52,7 +53,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A made-up tree.
+    /// An invented tree.
     #[must_use]
     pub fn of(files: &[(&str, &str)]) -> Self {
         let files = files
@@ -75,12 +76,12 @@ impl Tree {
             .filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
-    /// Every text file whose path ends so.
+    /// Every text file whose path ends with `end`.
     pub fn ending(&self, end: &str) -> impl Iterator<Item = (&str, &str)> {
         self.texts().filter(move |(path, _)| path.ends_with(end))
     }
 
-    /// True for a file or a directory of the tree.
+    /// Whether a file or a directory exists in the tree.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
@@ -90,7 +91,7 @@ impl Tree {
             })
     }
 
-    /// True when some file's path ends in this one: `lib.rs`, `storage/map.rs`.
+    /// Whether some file's path ends with this one: `lib.rs`, `storage/map.rs`.
     #[must_use]
     pub fn exists_somewhere(&self, path: &str) -> bool {
         let tail = format!("/{path}");
@@ -98,19 +99,19 @@ impl Tree {
     }
 }
 
-/// What a check found: where, and what is wrong with it.
+/// A problem found by a check: location and description.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// Path from the root.
     pub file: String,
     /// Line, counted from 1; 0 for the whole file.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// Description of the problem and of the correct state.
     pub text: String,
 }
 
 impl Finding {
-    /// Something wrong at a line.
+    /// A problem at a line.
     pub fn new(file: &str, line: usize, text: impl Into<String>) -> Self {
         Self {
             file: file.to_string(),

@@ -1,9 +1,9 @@
-//! Every ordinary test runs under the write-protocol monitor: a test file that opens a database puts the monitor around
-//! it, or stands here with a reason.
+//! Every ordinary test runs under the write-protocol monitor: a test file that opens a database puts the monitor
+//! around it, or is listed here with a reason.
 
 use crate::tree::{Finding, Tree};
 
-/// Where tests open databases themselves.
+/// Folders of tests that open databases themselves.
 const TESTS: [&str; 4] = [
     "crates/pager/tests/",
     "crates/runs/tests/",
@@ -11,10 +11,11 @@ const TESTS: [&str; 4] = [
     "crates/tidalite/tests/",
 ];
 
-/// What opens one.
+/// Calls that open a database.
 const OPENS: [&str; 4] = ["Pager::open", "Database::open", ".open_storage", ".open("];
 
-/// What puts the monitor around it: by name, for the whole process, or in what the tests of the public crate share.
+/// Calls that put the monitor around it: by name, for the whole process, or through shared code of the public crate's
+/// tests.
 const WATCHES: [&str; 4] = [
     "Monitor::",
     "testkit::watch()",
@@ -22,7 +23,7 @@ const WATCHES: [&str; 4] = [
     "Folder::new(",
 ];
 
-/// Files without it.
+/// Test files without the monitor, each with its reason.
 const WITHOUT: [(&str, &str); 5] = [
     (
         "crates/pager/tests/processes.rs",
@@ -46,7 +47,7 @@ const WITHOUT: [(&str, &str); 5] = [
     ),
 ];
 
-/// Names the test files that open a database without the monitor, and exceptions that are none.
+/// Reports the test files that open a database without the monitor, and listed files that do not need an exception.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -57,7 +58,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         if !is_test || !has(&OPENS) {
             continue;
         }
-        // Each room has a `Folder` of its own; only the public crate's begins to watch.
+        // Every crate has its own `Folder`; only the public crate's `Folder` installs the monitor.
         let watches = if path.starts_with("crates/tidalite/tests/facade/") {
             &WATCHES[..]
         } else {

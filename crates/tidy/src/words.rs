@@ -1,12 +1,12 @@
-//! Habits of language that hold readers up, counted in the comments of each crate: headless relative clauses ("what it froze", "those of"),
-//! persons in place of code ("who has the turn", "nobody knows") and negated nouns ("is no row").
+//! Counts habits of language that slow readers down, in the comments of each crate: headless relative clauses,
+//! pronouns of persons for code, and negated nouns. [`PATTERNS`] lists them.
 
 use crate::source::{Source, words};
 use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What is counted, with the most that there should be in a thousand lines of comments.
+/// The patterns, with the maximum number per thousand lines of comments.
 pub const PATTERNS: [(&str, usize); 5] = [
     ("what", 4),
     ("who", 2),
@@ -15,17 +15,17 @@ pub const PATTERNS: [(&str, usize); 5] = [
     ("that of, those of, those that", 2),
 ];
 
-/// Lines of comments, and how often each pattern occurs in them.
+/// Number of comment lines, and of occurrences of each pattern in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Lines that are not empty.
+    /// Number of lines that are not empty.
     pub lines: usize,
-    /// In the order of [`PATTERNS`].
+    /// Occurrences, in the order of [`PATTERNS`].
     pub found: [usize; PATTERNS.len()],
 }
 
 impl Count {
-    /// Counts in the comments of one file.
+    /// Counts the patterns in the comments of one file.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let comments = Source::new(text).comments;
@@ -59,7 +59,7 @@ impl Count {
         }
     }
 
-    /// Occurrences in a thousand lines of comments.
+    /// Occurrences per thousand lines of comments.
     #[must_use]
     pub fn per_thousand(self) -> [f64; PATTERNS.len()] {
         #[expect(clippy::cast_precision_loss, reason = "counts of lines")]
@@ -68,7 +68,7 @@ impl Count {
     }
 }
 
-/// The counts of each crate.
+/// The counts by crate.
 #[must_use]
 pub fn by_crate(tree: &Tree) -> BTreeMap<String, Count> {
     let mut crates: BTreeMap<String, Count> = BTreeMap::new();
@@ -86,7 +86,7 @@ pub fn by_crate(tree: &Tree) -> BTreeMap<String, Count> {
     crates
 }
 
-/// Occurrences in a thousand lines of comments, a line for each crate.
+/// Occurrences per thousand lines of comments, one line per crate.
 #[must_use]
 pub fn report(tree: &Tree) -> String {
     let mut out = String::from("habits in a thousand lines of comments\n");

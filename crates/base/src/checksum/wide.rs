@@ -1,17 +1,18 @@
-//! XXH3-64 with seed 0 of more than 240 bytes, eight lanes at a time.
+//! XXH3-64 with seed 0 for more than 240 bytes, eight lanes at a time.
 //!
-//! The crate that does the rest chooses its vectors when it is compiled, which for a program that is to run anywhere means those of 128
-//! bits. Here one loop is compiled for the wider ones as well and chosen when it runs. The bits are the same. For processors with AVX only.
+//! The crate for all other inputs chooses its vector width at compile time, which for a portable program means 128
+//! bits. This loop is also compiled for wider vectors and chosen at run time, with identical results. It requires a
+//! processor with AVX2 or AVX-512.
 
 const STRIPE_BYTES: usize = 64;
-/// Eight bytes of the secret are left behind with each stripe of a block.
+/// The key advances by eight bytes of the secret per stripe of a block.
 const BLOCK_STRIPES: usize = (SECRET_BYTES - STRIPE_BYTES) / 8;
 const SECRET_BYTES: usize = 192;
-/// Where the key of the last stripe begins in the secret, and that of the lanes when they are brought together.
+/// Offsets in the secret: key of the last stripe, and key for merging the lanes.
 const LAST_AT: usize = SECRET_BYTES - STRIPE_BYTES - 7;
 const MERGE_AT: usize = 11;
 
-/// Where inputs are long enough for the loop here.
+/// Minimum input length for this loop.
 pub(super) const BYTES_MIN: usize = 241;
 
 const PRIME32_1: u64 = 0x9e37_79b1;
@@ -28,7 +29,7 @@ const START: Lanes = [
     PRIME32_1,
 ];
 
-/// The secret that the specification gives.
+/// The secret of the specification.
 #[rustfmt::skip]
 const SECRET: [u8; SECRET_BYTES] = [
     0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c,
@@ -47,7 +48,7 @@ const SECRET: [u8; SECRET_BYTES] = [
 
 type Lanes = [u64; 8];
 
-/// Eight numbers of the secret from byte `at` on.
+/// Eight integers of the secret, from byte `at` on.
 const fn key(at: usize) -> Lanes {
     let (mut lanes, mut lane) = ([0; 8], 0);
     while lane < 8 {
@@ -76,7 +77,7 @@ const SCRAMBLE_KEY: Lanes = key(SECRET_BYTES - STRIPE_BYTES);
 const LAST_KEY: Lanes = key(LAST_AT);
 const MERGE_KEY: Lanes = key(MERGE_AT);
 
-/// Eight lanes in vectors of some width.
+/// Eight lanes in vectors of one width.
 trait Vectors: Copy {
     fn of(lanes: &Lanes) -> Self;
     fn lanes(self) -> Lanes;
@@ -90,7 +91,7 @@ fn body<V: Vectors>(bytes: &[u8]) -> u64 {
         unreachable!("the caller asks for the length")
     };
     let mut lanes = V::of(&START);
-    // The last byte belongs to the last stripe, which may overlap the one before.
+    // The last byte belongs to the last stripe, which may overlap the stripe before.
     let (stripes, _) = bytes[..bytes.len() - 1].as_chunks::<STRIPE_BYTES>();
     for block in stripes.chunks(BLOCK_STRIPES) {
         for (stripe, key) in block.iter().zip(&BLOCK_KEYS) {
@@ -125,20 +126,21 @@ mod x86 {
     use super::{Lanes, PRIME32_1, STRIPE_BYTES, Vectors};
     use std::arch::x86_64::*;
 
-    /// One vector.
+    /// One 512-bit vector.
     #[derive(Clone, Copy)]
     pub(super) struct Of512(__m512i);
-    /// Two.
+    /// Two 256-bit vectors.
     #[derive(Clone, Copy)]
     pub(super) struct Of256([__m256i; 2]);
 
-    // SAFETY of all blocks below: these types are used by the functions above alone, which are compiled for the instructions named there
-    // and called where the processor has them; each load reads 64 bytes of an array of 64 bytes, unaligned.
+    // SAFETY of all blocks below: only the functions above use these types; they are compiled for the instruction
+    // sets named there and called only if the processor has them. Each load reads 64 bytes of a 64-byte array,
+    // unaligned.
 
     impl Vectors for Of512 {
         #[inline(always)]
         fn of(lanes: &Lanes) -> Self {
-            // SAFETY: as said above.
+            // SAFETY: see above.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             Self(unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) })
         }
@@ -146,7 +148,7 @@ mod x86 {
         #[inline(always)]
         fn lanes(self) -> Lanes {
             let mut lanes = [0; 8];
-            // SAFETY: as said above.
+            // SAFETY: see above.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 _mm512_storeu_si512(lanes.as_mut_ptr().cast(), self.0);
@@ -156,7 +158,7 @@ mod x86 {
 
         #[inline(always)]
         fn accumulate(self, stripe: &[u8; STRIPE_BYTES], key: &Lanes) -> Self {
-            // SAFETY: as said above.
+            // SAFETY: see above.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 let data = _mm512_loadu_si512(stripe.as_ptr().cast());
@@ -170,7 +172,7 @@ mod x86 {
 
         #[inline(always)]
         fn scramble(self, key: &Lanes) -> Self {
-            // SAFETY: as said above.
+            // SAFETY: see above.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 let key = _mm512_loadu_si512(key.as_ptr().cast());
@@ -183,10 +185,10 @@ mod x86 {
     }
 
     impl Of256 {
-        /// The halves of 64 bytes.
+        /// The two halves of 64 bytes.
         #[inline(always)]
         fn load(bytes: *const u8) -> [__m256i; 2] {
-            // SAFETY: as said above.
+            // SAFETY: see above.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 [
@@ -207,7 +209,7 @@ mod x86 {
         fn lanes(self) -> Lanes {
             let mut lanes = [0u64; 8];
             let (low, high) = lanes.split_at_mut(4);
-            // SAFETY: as said above; each half has 32 bytes.
+            // SAFETY: see above; each half has 32 bytes.
             #[expect(unsafe_code, reason = "vectors of the processor")]
             unsafe {
                 _mm256_storeu_si256(low.as_mut_ptr().cast(), self.0[0]);
@@ -221,7 +223,7 @@ mod x86 {
             let (data, key) = (Self::load(stripe.as_ptr()), Self::load(key.as_ptr().cast()));
             for half in 0..2 {
                 let (data, lanes) = (data[half], self.0[half]);
-                // SAFETY: as said above.
+                // SAFETY: see above.
                 #[expect(unsafe_code, reason = "vectors of the processor")]
                 unsafe {
                     let mixed = _mm256_xor_si256(data, key[half]);
@@ -238,7 +240,7 @@ mod x86 {
         fn scramble(mut self, key: &Lanes) -> Self {
             let key = Self::load(key.as_ptr().cast());
             for (lanes, key) in self.0.iter_mut().zip(key) {
-                // SAFETY: as said above.
+                // SAFETY: see above.
                 #[expect(unsafe_code, reason = "vectors of the processor")]
                 unsafe {
                     let mixed = _mm256_xor_si256(*lanes, _mm256_srli_epi64::<47>(*lanes));
@@ -254,17 +256,17 @@ mod x86 {
     }
 }
 
-/// The checksum of `BYTES_MIN` bytes at least; `None` where the processor has no wider vectors than every other.
+/// The checksum of at least `BYTES_MIN` bytes; `None` if the processor has no vectors wider than 128 bits.
 #[inline]
 pub(super) fn checksum(bytes: &[u8]) -> Option<u64> {
     use std::is_x86_feature_detected as has;
     if has!("avx512f") && has!("avx512dq") {
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the processor has the features for which the function is compiled.
         #[expect(unsafe_code, reason = "which vectors there are is known when it runs")]
         return Some(unsafe { with_avx512(bytes) });
     }
     if has!("avx2") {
-        // SAFETY: as above.
+        // SAFETY: the processor has the features for which the function is compiled.
         #[expect(unsafe_code, reason = "which vectors there are is known when it runs")]
         return Some(unsafe { with_avx2(bytes) });
     }
@@ -291,7 +293,7 @@ mod tests {
             assert!(super::checksum(part).is_none_or(|found| found == expected));
             if is_x86_feature_detected!("avx2") {
                 #[expect(unsafe_code, reason = "the one that is not chosen is tried, too")]
-                // SAFETY: the processor has what the function is compiled for.
+                // SAFETY: the processor has the features for which the function is compiled.
                 let found = unsafe { super::with_avx2(part) };
                 assert_eq!(found, expected, "{len} bytes");
             }

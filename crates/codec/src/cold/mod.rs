@@ -4,13 +4,13 @@
 //! model     0       1         3
 //!           | kind  | version | modes and bins of pco, to the end |
 //!           | u8    | 2 B     |
-//! kind: what the words are to pco: 0 f64, 1 i64, 2 u64, 3 f32 (words of which every one is an f32 widened)
+//! kind: number type for pco: 0 f64, 1 i64, 2 u64, 3 f32 (only if every word is a widened f32)
 //! vector    chunk: encoding 13, rows, length, the flag nulls; all else zero
-//!           payload: a page of pco, behind the nulls, if there are some (nulls.rs)
+//!           payload: a page of pco, after the map of nulls, if there are some (nulls.rs)
 //! ```
 //!
-//! The feature `cold` brings pco along. Without it nothing is written in this form, and what is to be read is refused; callers ask
-//! [`COLD`] first, to say so in an error of their own.
+//! The feature `cold` adds the dependency on pco. Without it this form is never written, and reading it is an error;
+//! callers check [`COLD`] first, to report an error of their own.
 
 use crate::chunk::Chunk;
 use crate::column::ColumnType;
@@ -22,11 +22,11 @@ mod pages;
 
 pub use column::ColdColumn;
 
-/// Whether this build reads and writes the cold form of columns: the feature `cold`.
+/// Whether this build reads and writes the cold form of columns (feature `cold`).
 pub const COLD: bool = cfg!(feature = "cold");
 
-/// Encodes the vectors of a column, each of 1 to 1024 words; `None` when that cannot be done, nothing is to gain, or the build is
-/// without the feature.
+/// Encodes the vectors of a column, each of 1 to 1024 words; `None` if that is impossible, if nothing would be
+/// gained, or if the build lacks the feature.
 ///
 /// Cost: about 60 ns a value.
 #[must_use]
@@ -40,11 +40,11 @@ pub fn encode_cold(ty: ColumnType, vectors: &[&[u64]]) -> Option<ColdColumn> {
     }
 }
 
-/// Decodes a vector in cold form; `out` has exactly `chunk.rows()` places.
+/// Decodes a vector in cold form; `out` must have exactly `chunk.rows()` elements.
 ///
 /// # Errors
-/// [`Corrupt`] when model, chunk and payload contradict each other or the length of `out`, and in a build without the feature. What
-/// `out` holds then is unspecified.
+/// [`Corrupt`] if model, chunk and payload contradict each other or the length of `out`, and in a build without the
+/// feature. The contents of `out` are then unspecified.
 pub fn decode_cold(
     model: &[u8],
     chunk: &Chunk,

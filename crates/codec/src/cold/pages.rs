@@ -1,9 +1,9 @@
-//! Vectors to pages of pco and back.
+//! Converts vectors to pages of pco and back.
 //!
-//! 1. What pco allocates follows from the model, which is bounded here before a page is read: no dictionary, no convolution, a
-//!    window of at most 2^15 rows.
+//! 1. Allocations of pco depend on the model, which is checked here before a page is read: no dictionary, no
+//!    convolution, a window of at most 2^15 rows.
 //! 2. A model and a page are read to their last byte.
-//! 3. Words that pco gives are those that it was given, bit by bit, NaN and -0.0 included.
+//! 3. Words round-trip through pco bit by bit, NaN and -0.0 included.
 
 use super::column::ColdColumn;
 use crate::chunk::{self, Chunk};
@@ -19,11 +19,11 @@ use tidalite_base::limits::VECTOR_ROWS;
 
 const LEVEL: usize = 8;
 const HEAD_BYTES: usize = 3;
-/// The major version of pco's format that is read and written.
+/// The major version of pco's format that is supported.
 const VERSION: u8 = 4;
-/// The variant of a model that has a dictionary, in its first four bits.
+/// The variant, in the first four bits of a model, that has a dictionary.
 const DICTIONARY: u8 = 4;
-/// Rows that a page may look back, and those that it may bring along, as powers of two.
+/// Log2 limits: rows that a page may look back, and rows of state that it may carry.
 const WINDOW_LOG_MAX: u32 = 15;
 const STATE_LOG_MAX: u32 = 4;
 
@@ -106,7 +106,7 @@ pub(super) fn encode(ty: ColumnType, vectors: &[&[u64]]) -> Option<ColdColumn> {
     Some(column)
 }
 
-/// The pages of the numbers; appends the rest of the model.
+/// Compresses the numbers to pages; appends the rest of the model.
 fn compress<T: Number>(
     numbers: &[T],
     pages: Vec<usize>,
@@ -149,7 +149,7 @@ pub(super) fn decode(
         length: chunk.length,
         ..Chunk::default()
     };
-    // What `Nulls::split` leaves of base and start is zero, as it was.
+    // Base and start, which `Nulls::split` leaves unchanged, are zero.
     if *chunk != plain || bytes.len() != chunk.len() {
         let found = format!("{chunk:?} with {} bytes", bytes.len());
         return Err(Corrupt::new(
@@ -165,7 +165,7 @@ pub(super) fn decode(
     })
 }
 
-/// A model that is ready to read pages.
+/// A parsed model that can decode pages.
 enum Model {
     F64(ChunkDecompressor<f64>),
     I64(ChunkDecompressor<i64>),
@@ -217,11 +217,11 @@ fn damaged(what: &str, found: impl core::fmt::Display) -> Corrupt {
     Corrupt::new(what, 0, found, "what pco wrote")
 }
 
-/// Reads a model whose numbers can lose up to `quantum_max` of their low bits.
+/// Parses a model whose numbers can lose up to `quantum_max` of their low bits.
 fn read_model<T: Number>(model: &[u8], quantum_max: u32) -> Result<ChunkDecompressor<T>, Corrupt> {
     let bad = |found: &dyn core::fmt::Display| damaged("model of a cold column", found);
     let bytes = model.get(1..).unwrap_or_default();
-    // A dictionary is allocated before it is read, so it is looked for here. pco does not write one unless told to.
+    // pco allocates a dictionary before it reads it, so it is rejected here. pco writes one only on request.
     match model.get(HEAD_BYTES) {
         Some(first) if first & 15 != DICTIONARY && bytes[0] == VERSION => {}
         _ => return Err(bad(&format!("{:02x?}", &model[..model.len().min(4)]))),
@@ -274,12 +274,12 @@ fn read_page<T: Number>(
     Ok(())
 }
 
-/// The models that this thread read last: every vector of a leaf needs that of its column, and to make one ready takes longer than to read
-/// a vector.
+/// Cache of the models that this thread used last: every vector of a leaf needs the model of its column, and
+/// preparing a model takes longer than decoding a vector.
 struct Models {
-    /// Behind each its bytes.
+    /// Models, each with its serialized bytes.
     known: Vec<(Vec<u8>, Model)>,
-    /// The next one to make room.
+    /// Index of the model to replace next.
     next: usize,
 }
 

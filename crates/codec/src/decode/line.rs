@@ -1,7 +1,7 @@
-//! Vectors that follow a rule: values that rise by the same step, as integers or as decimals.
+//! Vectors that follow a rule: values with a constant delta, as integers or as decimals.
 //!
-//! A caller that goes from row to row has each word made where it is used: the processor does that while it still waits for
-//! what the caller does with the word before.
+//! A caller that visits row after row computes each word where it uses it: the processor overlaps this with the
+//! caller's work on the word before.
 
 use crate::chunk::{self, Chunk};
 use crate::decode;
@@ -9,17 +9,17 @@ use crate::kernel;
 use crate::loops::float::{Alp, Rule};
 use tidalite_base::Corrupt;
 
-/// The words of a vector by their rule: word i is made of start + i * step.
+/// The rule of a vector: word i is computed from start + i * step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     start: u64,
     step: u64,
-    /// How integers become floats; `None` when they are the words.
+    /// How integers become floats; `None` if the integers are the words.
     decimals: Option<Alp>,
 }
 
 impl Line {
-    /// start, start + step ... wrapping.
+    /// The words start, start + step ..., wrapping.
     #[must_use]
     pub fn integers(start: u64, step: u64) -> Self {
         Self {
@@ -29,10 +29,10 @@ impl Line {
         }
     }
 
-    /// The rule of a vector of `rows` rows; `None` when it has none.
+    /// The rule of a vector of `rows` rows; `None` if it follows none.
     ///
     /// # Errors
-    /// [`Corrupt`] when chunk and payload contradict each other or `rows`.
+    /// [`Corrupt`] if chunk and payload contradict each other or `rows`.
     pub fn of(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<Option<Self>, Corrupt> {
         decode::check(chunk, bytes, rows)?;
         if chunk.flags & (chunk::NULLS | chunk::NARROW | chunk::CORRECTION) != 0 {
@@ -57,8 +57,8 @@ impl Line {
         }))
     }
 
-    /// Whether the rule of the vector of `before`, which has one, goes on in the whole vector of `chunk`, which follows it.
-    /// Compares, which is much cheaper than `of`.
+    /// Whether the whole vector of `chunk` continues the rule of `before`, the vector in front of it, which has one.
+    /// Only compares the chunks, which is much cheaper than `of`.
     #[must_use]
     pub fn goes_on(before: &Chunk, chunk: &Chunk) -> bool {
         let start = match before.encoding {
@@ -88,7 +88,7 @@ impl Line {
         word[0]
     }
 
-    /// What makes the words one by one; `None` where each takes a division.
+    /// A generator of single words; `None` if each word would take a division.
     #[must_use]
     pub fn words(&self) -> Option<LineWords> {
         Some(LineWords {
@@ -102,7 +102,7 @@ impl Line {
     }
 }
 
-/// Makes the words of a [`Line`], in any order, without memory.
+/// Computes the words of a [`Line`], in any order, without memory accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct LineWords {
     start: u64,
@@ -111,7 +111,7 @@ pub struct LineWords {
 }
 
 impl Default for LineWords {
-    /// Zeros.
+    /// All words are zero.
     fn default() -> Self {
         Self {
             start: 0,
@@ -129,20 +129,20 @@ impl LineWords {
         self.rule.word(self.integer(row))
     }
 
-    /// Whether each word is an integer, not the float that it is turned into.
+    /// Whether the words are the integers themselves, not floats computed from them.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         self.rule.is_integer()
     }
 
-    /// Word `row` where the words are integers: half the instructions.
+    /// Word `row` if the words are integers; takes half the instructions of `at`.
     #[must_use]
     #[inline(always)]
     pub fn integer(&self, row: usize) -> u64 {
         self.start.wrapping_add(self.step.wrapping_mul(row as u64))
     }
 
-    /// Word `row` where they are floats: half the instructions.
+    /// Word `row` if the words are floats; takes half the instructions of `at`.
     #[must_use]
     #[inline(always)]
     pub fn float(&self, row: usize) -> u64 {

@@ -1,6 +1,6 @@
-//! Payload to words. The bytes are untrusted: any input gives values or [`Corrupt`].
+//! Decodes a payload to words. The bytes are untrusted: any input gives values or [`Corrupt`].
 //!
-//! 1. The length of the payload follows from the chunk; it is compared before anything is read.
+//! 1. The length of the payload follows from the chunk; it is checked before anything is read.
 //! 2. Rows of patches and exceptions ascend and lie inside the vector.
 //! 3. All arithmetic on values wraps.
 
@@ -17,20 +17,20 @@ use crate::nulls::Nulls;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
 
-/// Decodes the timestamps of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
+/// Decodes the timestamps of `chunk` from its payload; `out` must have exactly `chunk.rows()` elements.
 ///
 /// # Errors
-/// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict
-/// each other or the length of `out`. What `out` holds then is unspecified.
+/// [`Corrupt`], with the offset inside the payload as address, if chunk and payload contradict each other or the
+/// length of `out`. The contents of `out` are then unspecified.
 pub fn decode_times(chunk: &Chunk, bytes: &[u8], out: &mut [i64]) -> Result<(), Corrupt> {
     decode_column(chunk, bytes, kernel::words_mut(out))
 }
 
-/// Decodes the words of `chunk` from its payload; `out` has exactly `chunk.rows()` places.
+/// Decodes the words of `chunk` from its payload; `out` must have exactly `chunk.rows()` elements.
 ///
 /// # Errors
-/// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict
-/// each other or the length of `out`. What `out` holds then is unspecified.
+/// [`Corrupt`], with the offset inside the payload as address, if chunk and payload contradict each other or the
+/// length of `out`. The contents of `out` are then unspecified.
 pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
     if chunk.flags & (chunk::NULLS | chunk::NARROW) != 0 {
         return decode_wrapped(chunk, bytes, out);
@@ -79,7 +79,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
             kernel::alp_ramp(alp, chunk.start, base, out);
         }
         chunk::DICTIONARY => parts.look_up(chunk, out)?,
-        // Parts::of let nothing else through.
+        // `Parts::of` has rejected all other encodings.
         delta => {
             let start = chunk.start;
             if parts.is_ramp(chunk) {
@@ -111,7 +111,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
     parts.except(chunk, out)
 }
 
-/// Vectors with nulls, and those of f32.
+/// Decodes vectors with nulls, and vectors of f32.
 #[inline(never)]
 fn decode_wrapped(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Corrupt> {
     if chunk.flags & chunk::NULLS != 0 {
@@ -131,7 +131,8 @@ fn decode_wrapped(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(), Co
     Ok(())
 }
 
-/// Whether chunk and payload fit each other and the rows, without the rows of exceptions and patches.
+/// Checks that chunk and payload are consistent with each other and with `rows`; the row numbers of exceptions and
+/// patches are not checked.
 pub(crate) fn check(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<(), Corrupt> {
     if chunk.flags & chunk::NULLS != 0 {
         if chunk.rows() != rows {
@@ -163,21 +164,21 @@ pub(crate) struct Parts<'a> {
     scale: u64,
     pub(crate) dictionary: &'a [u8],
     pub(crate) packed: &'a [u8],
-    /// Of decimals.
+    /// Only with decimals.
     pub(crate) corrections: &'a [u8],
-    /// Of a split.
+    /// Only with a split.
     low_bits: &'a [u8],
     patch_rows: &'a [u8],
     patch_steps: &'a [u8],
     exception_rows: &'a [u8],
     pub(crate) exception_words: &'a [u8],
-    /// Where the rows lie in the payload, for the report of damage.
+    /// Offsets of the row numbers in the payload, for error reports.
     patch_at: usize,
     exception_at: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// Patches that are made in one go: most vectors have fewer.
+    /// Patches decoded per batch: most vectors have fewer.
     const PATCHES_AT_ONCE: usize = 32;
 
     pub(crate) fn of(chunk: &Chunk, bytes: &'a [u8], rows: usize) -> Result<Self, Corrupt> {
@@ -209,7 +210,7 @@ impl<'a> Parts<'a> {
         let rule_is_valid = match encoding {
             _ if alp => rule.is_valid(),
             chunk::ORDERED_FOR | chunk::ORDERED_DELTA => rule.exponent < 64 && rule.factor == 0,
-            // The list has what lies above the low bits and the zeros, 1 to 16 bits.
+            // The list holds the bits above the low bits and the trailing zeros, 1 to 16 bits.
             chunk::SPLIT => {
                 let below = u32::from(rule.exponent) + u32::from(rule.factor);
                 (64 - chunk::SPLIT_HIGH_MAX..64).contains(&below)
@@ -253,7 +254,7 @@ impl<'a> Parts<'a> {
             true => CHUNK_BYTES + Chunk::decode_at(bytes, 0).len(),
             false => 0,
         };
-        // Each below 2^33: no sum overflows.
+        // Each term is below 2^33, so no sum overflows.
         let packed = match encoding {
             chunk::RAW => 8 * rows,
             chunk::RUNS => packed_bytes(patches, u32::from(chunk.width)),
@@ -324,7 +325,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// What is added to the words of decimals.
+    /// The corrections that are added to decimal words.
     pub(crate) fn corrections(&self, chunk: &Chunk) -> Packed<'a> {
         let correction = Correction::of_flags(chunk.flags);
         Packed {
@@ -335,7 +336,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Whether all steps are `base`.
+    /// Whether all deltas equal `base`.
     fn is_ramp(&self, chunk: &Chunk) -> bool {
         chunk.width == 0 && chunk.patches == 0
     }
@@ -351,7 +352,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Puts words of a table in the place of their packed numbers. `fill` writes the table, of `chunk.patches` words.
+    /// Replaces packed indices by words of a table. `fill` writes the table, of `chunk.patches` words.
     #[inline]
     fn replace(
         &self,
@@ -359,7 +360,7 @@ impl<'a> Parts<'a> {
         out: &mut [u64],
         fill: impl FnOnce(&mut [u64]) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
-        /// Entries of a table that is cleared in no time.
+        /// Size of a table that costs almost nothing to zero.
         const FEW: usize = 256;
         let entries = usize::from(chunk.patches);
         unpack(self.packed, u32::from(chunk.width), 0, 1, out);
@@ -381,7 +382,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// The words of the vector inside, `out.len()` of them.
+    /// Decodes the inner vector, of `out.len()` words.
     fn inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let (inner, payload) = self.dictionary.split_at(CHUNK_BYTES);
         let inner = Chunk::decode_at(inner, 0);
@@ -394,7 +395,7 @@ impl<'a> Parts<'a> {
                 "neither nulls nor narrow",
             ));
         }
-        // Codes descend, so that no vector inside another goes on without end.
+        // Codes descend, which bounds the nesting depth.
         if inner.encoding >= chunk.encoding {
             let expected = format!("below {}", chunk.encoding);
             let what = "payload: encoding inside";
@@ -408,7 +409,7 @@ impl<'a> Parts<'a> {
         self.replace(chunk, out, |table| self.inside(chunk, table))
     }
 
-    /// Each word of the vector inside as often as its length says.
+    /// Repeats each word of the inner vector by its run length.
     #[inline(never)]
     fn repeat(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let count = usize::from(chunk.patches);
@@ -425,7 +426,7 @@ impl<'a> Parts<'a> {
         Err(Corrupt::new("payload: rows of runs", at, found, chunk.rows))
     }
 
-    /// High bits from the list, low bits, zeros.
+    /// Joins high bits from the list, low bits, and trailing zeros.
     #[inline(never)]
     fn join(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         let (entries, _) = self.dictionary.as_chunks::<2>();
@@ -444,31 +445,32 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// The rows of patches.
+    /// The row numbers of the patches.
     pub(crate) fn patch_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
         rows(self.patch_rows, self.patch_at, end)
     }
 
-    /// The rows of exceptions.
+    /// The row numbers of the exceptions.
     pub(crate) fn exception_rows(&self, end: usize) -> Result<&'a [[u8; 2]], Corrupt> {
         rows(self.exception_rows, self.exception_at, end)
     }
 
-    /// The value or step of patch `at`.
+    /// The value or delta of patch `at`.
     pub(crate) fn patched(&self, chunk: &Chunk, at: usize) -> u64 {
         let size = usize::from(chunk.patch_bytes).clamp(1, 8);
         let step = self.patch_steps.get(at * size..(at + 1) * size);
         self.unpatched(chunk, last_bytes(step.unwrap_or_default()))
     }
 
-    /// The value or step that a patch of `units` stands for.
+    /// The value or delta that a patch of `units` represents.
     #[inline(always)]
     fn unpatched(&self, chunk: &Chunk, units: u64) -> u64 {
         let units = (units >> 1) ^ 0u64.wrapping_sub(units & 1);
         chunk.base.wrapping_add(units.wrapping_mul(self.scale))
     }
 
-    /// Puts the values or steps that are stored whole among the others; `finish` makes of them what these already are.
+    /// Writes the patched values or deltas into `out`. `finish` converts them to the representation that `out`
+    /// already has.
     fn patch(
         &self,
         chunk: &Chunk,
@@ -486,7 +488,8 @@ impl<'a> Parts<'a> {
             let mut words = [0; Self::PATCHES_AT_ONCE];
             let words = &mut words[..rows.len()];
             for word in &mut *words {
-                // Eight bytes at once, but for the last steps: copying so few as there are takes longer than all the rest.
+                // Loads eight bytes at once except for the last patches: copying exactly `size` bytes takes longer
+                // than all the rest.
                 let units = match steps.first_chunk() {
                     Some(eight) => u64::from_le_bytes(*eight) & mask,
                     None => last_bytes(&steps[..size]),
@@ -502,7 +505,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Puts the words that are stored whole among the others.
+    /// Writes the exceptions into `out`.
     fn except(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         if chunk.exceptions == 0 {
             return Ok(());
@@ -527,13 +530,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Fewer than eight bytes as a number.
+/// A number of fewer than eight bytes.
 fn last_bytes(bytes: &[u8]) -> u64 {
     let step = |number, &byte| number << 8 | u64::from(byte);
     bytes.iter().rev().fold(0, step)
 }
 
-/// Row numbers: ascending, and below `end`. `at`: where they lie in the payload.
+/// Checks row numbers: ascending, and below `end`. `at` is their offset in the payload.
 fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
     let (fields, _) = bytes.as_chunks::<2>();
     let mut next = 0;
@@ -543,7 +546,7 @@ fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
         wrong |= row < next;
         next = row + 1;
     }
-    // They ascend, so the last one is the greatest.
+    // They ascend, so the last one is the largest.
     if wrong || next > end {
         return Err(first_wrong_row(fields, at, end));
     }

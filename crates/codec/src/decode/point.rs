@@ -1,8 +1,9 @@
-//! Single words of a vector.
+//! Random access to single words of a vector.
 //!
-//! Who wants one row of a thousand pays for that row where the encoding allows it: words near a base or a line and tables of
-//! words are looked up, steps that are all the same but for a few are added up without the words between. Where it does not
-//! (other steps, lists, runs, splits, nulls, f32), the answer is `None`, and the caller decodes.
+//! A caller that needs one row of a thousand pays only for that row if the encoding allows it: words near a base or a
+//! line and tables of words are looked up; if all deltas are equal except for a few patches, the word is computed
+//! without those in between. For all other encodings (varying deltas, lists, runs, splits, nulls, f32) the result is
+//! `None`, and the caller decodes the vector.
 
 use crate::chunk::{self, Chunk};
 use crate::decode::Parts;
@@ -11,14 +12,14 @@ use crate::loops::float::Alp;
 use crate::loops::pack::Packed;
 use tidalite_base::Corrupt;
 
-/// Word `row` of the vector, the same as `decode_column` puts there; `None` where only decoding tells it, and when there is no
-/// such row.
+/// Word `row` of the vector, equal to the result of `decode_column`; `None` if the encoding requires decoding, or if
+/// the row does not exist.
 ///
 /// # Errors
-/// [`Corrupt`], with the offset inside the payload as address, when chunk and payload contradict each other or `rows`.
+/// [`Corrupt`], with the offset inside the payload as address, if chunk and payload contradict each other or `rows`.
 ///
 /// # Cost
-/// Some ten nanoseconds; of steps a look at each that is another than most.
+/// About ten nanoseconds; with deltas, plus one step per patch.
 ///
 /// ```
 /// use tidalite_codec::{ColumnType, Hint, encode_column, word_at};
@@ -50,7 +51,7 @@ pub fn word_at(
             let above = chunk.start.wrapping_mul(row as u64);
             [parts.near(chunk, row, rows)?.wrapping_add(above)]
         }
-        // Where steps differ, adding them up up to here takes as long as a kernel takes for all of them.
+        // If deltas vary, summing them up to this row takes as long as a kernel takes for all of them.
         chunk::DELTA | chunk::ORDERED_DELTA | chunk::ALP_DELTA if chunk.width == 0 => {
             [parts.stepped(chunk, row, rows)?]
         }
@@ -88,14 +89,14 @@ pub fn word_at(
     Ok(Some(word[0]))
 }
 
-/// How many words of an ascending vector are `word` or less, as unsigned numbers; `None` where only decoding tells it. Of
-/// words that do not ascend any number of rows may be the answer.
+/// The number of words of an ascending vector that are at most `word`, compared as unsigned numbers; `None` if the
+/// encoding requires decoding. If the words do not ascend, the result is unspecified.
 ///
 /// # Errors
 /// As for [`word_at`].
 ///
 /// # Cost
-/// A search by halves; of constant steps one look at each step that is another.
+/// A binary search; with constant deltas, one step per patch.
 pub fn count_up_to(
     chunk: &Chunk,
     bytes: &[u8],
@@ -128,7 +129,7 @@ pub fn count_up_to(
 }
 
 impl Parts<'_> {
-    /// The word of a row that is stored whole.
+    /// The word of a row if it is an exception.
     fn exception(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<Option<u64>, Corrupt> {
         if chunk.exceptions == 0 {
             return Ok(None);
@@ -153,7 +154,7 @@ impl Parts<'_> {
         })
     }
 
-    /// The integer of a row by steps that are all the base but for patches: the first is `start`, whatever step 0 says.
+    /// The integer of a row if all deltas equal the base except for patches. Row 0 is `start`; delta 0 is ignored.
     fn stepped(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
         let patches = self.patch_rows(rows)?.iter().enumerate();
         let up_to = |at: &[u8; 2]| (1..=row).contains(&usize::from(u16::from_le_bytes(*at)));
@@ -165,11 +166,11 @@ impl Parts<'_> {
         Ok(chunk.start.wrapping_add(even).wrapping_add(by))
     }
 
-    /// Of steps that are all the base but for patches, how many words are `word` or less.
+    /// The number of words that are at most `word`, if all deltas equal the base except for patches.
     fn steps_up_to(&self, chunk: &Chunk, rows: usize, word: u64) -> Result<usize, Corrupt> {
         let patches = self.patch_rows(rows)?.iter().enumerate();
         let patches = patches.map(|(at, row)| (at, usize::from(u16::from_le_bytes(*row))));
-        // Words from `from` on, the first of them `value`, are even up to the next patch.
+        // Words from row `from` on begin with `value` and have a constant delta up to the next patch.
         let (mut from, mut value) = (0, chunk.start);
         let even = |from: usize, value: u64, end: usize| match value <= word {
             false => 0,

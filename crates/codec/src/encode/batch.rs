@@ -1,11 +1,11 @@
-//! Times of several series behind one another, as a block of a run has them: the times of each lie near a line of the same slope, but all of
-//! them lie near none, since each series begins anew.
+//! Concatenated times of several series, as in a block of a run: the times of each series lie near a line with the
+//! same slope, but the whole vector does not lie near one line, since each series begins anew.
 //!
-//! So the times of each series are shifted, all by the same, until they go on where those of the series before it end. What the shifts are stands beside
-//! the vector:
+//! All times of a series are therefore shifted by one amount, so that they continue where the series before it ends.
+//! The shifts are stored beside the vector:
 //!
 //! ```text
-//! for each series but the first: | bytes u8, 0 to 8 | zigzag of its shift less the one before it, in so many bytes |
+//! for each series but the first: | bytes u8, 0 to 8 | zigzag of its shift minus the one before it, in so many bytes |
 //! ```
 
 use crate::chunk::{self, Chunk};
@@ -18,19 +18,20 @@ use core::ops::Range;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Rows of a series in a block, on the average, of which shifts are worth their bytes: 64 bits of times and 48 of its shift.
+/// Minimum average number of rows per series in a block for which shifts pay: 64 bits for a time and 48 for a shift.
 const ROWS_MIN: usize = 128;
-/// Bytes of all shifts at most.
+/// Maximum size of all shifts, in bytes.
 pub const SHIFTS_BYTES_MAX: usize = 9 * (VECTOR_ROWS / ROWS_MIN - 1);
 
-/// Encodes 1 to 1024 times of several series, as [`encode_times`] does, and appends the payload to `out`. `series` has that of each row; those of a
-/// series are side by side, and ascend. `shifts` is filled with what [`unshift`] needs: nothing where it does not pay. Where it is something, it takes with the
-/// payload at most eight bytes a time.
+/// Encodes 1 to 1024 times of several series, as [`encode_times`] does, and appends the payload to `out`. `series[i]`
+/// is the series of row i; rows of one series are contiguous and ascending. `shifts` receives the input of
+/// [`unshift`], and stays empty if shifting does not pay. If it is not empty, payload and shifts together take at
+/// most eight bytes per time.
 ///
-/// Cost: where times lie near lines 1 ns a value more than `encode_times`.
+/// Cost: 1 ns a value more than `encode_times` if the times lie near lines.
 ///
 /// # Panics
-/// When there are none or more than 1024, or not as many as in `series`.
+/// If there are no times or more than 1024, or not as many as in `series`.
 pub fn encode_times_in_turns(
     series: &[u64],
     times: &[i64],
@@ -61,7 +62,7 @@ pub fn encode_times_in_turns(
     encode_times(times, hint, out)
 }
 
-/// The slope of the lines, as far as it is worth a look.
+/// The common slope of the lines; `None` if shifts cannot pay.
 fn slope_of(series: &[u64], times: &[i64], hint: &Hint) -> Option<u64> {
     let (mut longest, mut at, mut count) = (0..0, 0, 0);
     for one in series.chunk_by(|a, b| a == b) {
@@ -80,7 +81,7 @@ fn slope_of(series: &[u64], times: &[i64], hint: &Hint) -> Option<u64> {
     slope::of(kernel::words(&times[longest]), 1)
 }
 
-/// Shifts the times of each series so that the least distance from the line is the same for all.
+/// Shifts the times of each series so that the minimum distance from the line is equal for all series.
 fn shift(series: &[u64], times: &[i64], slope: u64, shifted: &mut [i64], shifts: &mut Vec<u8>) {
     let (mut at, mut least, mut before) = (0, None, 0);
     for one in series.chunk_by(|a, b| a == b) {
@@ -88,7 +89,7 @@ fn shift(series: &[u64], times: &[i64], slope: u64, shifted: &mut [i64], shifts:
         let from_line =
             |row: usize| own[row].wrapping_sub(slope.wrapping_mul((at + row) as u64) as i64);
         let first = from_line(0);
-        // Of times that are nowhere near a line these may wrap; what comes of it is no line either, and is not kept.
+        // Far from any line these may wrap; the result is not near a line either, and is discarded.
         let nearest = (0..own.len()).map(from_line).min().unwrap_or(first);
         let shift = nearest.wrapping_sub(*least.get_or_insert(nearest));
         if at > 0 {
@@ -109,10 +110,10 @@ fn put(step: u64, shifts: &mut Vec<u8>) {
     shifts.extend_from_slice(&number.to_le_bytes()[..bytes]);
 }
 
-/// Undoes what `shifts` say, in times that `decode_times` has read; `series` has that of each row.
+/// Undoes `shifts` in the times that `decode_times` has read; `series[i]` is the series of row i.
 ///
 /// # Errors
-/// [`Corrupt`] when there are fewer shifts than series, or more.
+/// [`Corrupt`] if there are fewer shifts than series, or more.
 pub fn unshift(series: &[u64], shifts: &[u8], times: &mut [i64]) -> Result<(), Corrupt> {
     each_shift(series, shifts, |rows, shift| {
         let end = rows.end.min(times.len());
@@ -122,7 +123,7 @@ pub fn unshift(series: &[u64], shifts: &[u8], times: &mut [i64]) -> Result<(), C
     })
 }
 
-/// What `shifts` say of the time of one row: what [`unshift`] would add to it.
+/// The shift of one row: the amount that [`unshift`] would add to its time.
 ///
 /// # Errors
 /// As for [`unshift`].
@@ -136,7 +137,7 @@ pub fn shift_at(series: &[u64], shifts: &[u8], row: usize) -> Result<i64, Corrup
     Ok(found)
 }
 
-/// Calls `f` with the rows of each series, and their shift.
+/// Calls `f` with the rows of each series and their shift.
 fn each_shift(
     series: &[u64],
     shifts: &[u8],
@@ -184,7 +185,7 @@ mod tests {
     use crate::decode_times;
     use crate::tests::{Rng, few};
 
-    /// What is read is what was written; answers the chunk and the bytes of the shifts.
+    /// Checks that a batch round-trips; returns the chunk and the size of the shifts.
     fn round_trip(series: &[u64], times: &[i64], hint: &mut Hint) -> (Chunk, usize) {
         let (mut shifts, mut out) = (vec![7], Vec::new());
         let chunk = encode_times_in_turns(series, times, hint, &mut shifts, &mut out);
@@ -204,7 +205,8 @@ mod tests {
         (chunk, shifts.len())
     }
 
-    /// Series of so many rows each, a tick apart and up to 2^20 units of 100 late; each begins somewhere in time.
+    /// Series of `rows` rows each, one tick apart plus a jitter of up to 2^20 units of 100; each begins at a random
+    /// time.
     fn in_turns(rng: &mut Rng, rows: usize, same_clock: bool) -> (Vec<u64>, Vec<i64>) {
         let (mut series, mut times) = (Vec::new(), Vec::new());
         let begin = (rng.next() >> 10) as i64;
@@ -230,7 +232,7 @@ mod tests {
                     let (series, times) = in_turns(&mut rng, rows, same_clock);
                     let (chunk, shifts) = round_trip(&series, &times, &mut hint);
                     assert_eq!(chunk.encoding, chunk::SLOPE, "round {round}");
-                    // The jitter's 20 bits and the unit.
+                    // The 20 bits of the jitter, and the unit.
                     assert!(chunk.len() <= 20 * 128 + 8, "{chunk:?}");
                     let count = VECTOR_ROWS.div_ceil(rows);
                     assert!(0 < shifts && shifts <= 9 * (count - 1));
@@ -262,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Lines at the ends of time, and from one end to the other: shifts wrap, and come back.
+    /// Lines at the ends of the time range, and from one end to the other: shifts wrap and still round-trip.
     #[test]
     fn lines_at_the_ends_of_time_come_back() {
         let mut rng = Rng(4332);
@@ -285,7 +287,7 @@ mod tests {
         assert_eq!(shifted, few(100));
     }
 
-    /// Any bytes are shifts of these series, or `Corrupt`.
+    /// Any bytes are valid shifts for these series, or `Corrupt`.
     #[test]
     fn any_bytes_are_shifts_or_refused() {
         let mut rng = Rng(4333);

@@ -1,18 +1,18 @@
-//! Decimals that numbers only nearly are: 7.119999900000001 stands for 7.1199999 and is one unit in the last place beside
-//! it. Such a unit is stored in a few bits beside the decimal, where the whole word would take 80.
+//! Floats that nearly are decimals: 7.119999900000001 stands for 7.1199999 and differs by one unit in the last place.
+//! The difference is stored in a few bits beside the decimal, where an exception would take 80.
 
 use crate::chunk::Correction;
 use crate::kernel;
 use crate::loops::float::{self, Alp};
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// What an exception costs: row and word.
+/// Size of an exception in bits: row and word.
 const EXCEPTION_BITS: u64 = 80;
 
-/// Furthest correction to either side that is counted.
+/// Largest correction, in either direction, that is counted.
 const FAR: i64 = 32;
 
-/// How often each correction is needed.
+/// Number of rows that need each correction.
 struct Histogram {
     counts: [u16; 2 * FAR as usize + 1],
 }
@@ -30,7 +30,7 @@ impl Histogram {
         counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// The cheapest corrections for so many rows, and their bits with those of the exceptions that remain.
+    /// The cheapest correction for so many rows, and the total bits of corrections and remaining exceptions.
     fn cheapest(&self, rows: u64) -> (Correction, u64) {
         let mut best = (
             Correction::default(),
@@ -52,15 +52,16 @@ impl Histogram {
     }
 }
 
-/// How far `word` is from what the rule makes of `int`; `None` where the rule is not meant for it.
+/// Distance of `word` from the word `made` that the rule yields for `int`; `None` if it is out of range.
 #[inline]
 fn distance(int: u64, made: u64, word: u64) -> Option<i64> {
     let distance = word.wrapping_sub(made) as i64;
     (float::is_in_range(int) && (-FAR..=FAR).contains(&distance)).then_some(distance)
 }
 
-/// Chooses corrections for the rows in `bad`, whose words `alp` does not give back, and writes them for all rows to
-/// `corrections`, as they are packed. Answers which, and how many of `bad` remain exceptions: they are its first ones.
+/// Chooses a correction for the rows in `bad`, whose words `alp` does not reproduce, and writes the packed values of
+/// all rows to `corrections`. Returns the correction and the number of rows that remain exceptions; these are moved
+/// to the front of `bad`.
 pub(super) fn correct(
     alp: Alp,
     words: &[u64],
@@ -104,7 +105,7 @@ pub(super) fn correct(
     (correction, remain)
 }
 
-/// Bits that the sample costs beside its integers, with corrections where they help.
+/// Bits that the sample costs in addition to its integers, with corrections if they help.
 pub(super) fn sample_bits(alp: Alp, words: &[u64], ints: &[u64], bad: &[u16]) -> u64 {
     let mut histogram = Histogram::new();
     histogram.counts[FAR as usize] = (words.len() - bad.len()) as u16;

@@ -1,21 +1,21 @@
-//! The distinct words of a vector, where they are few.
+//! The distinct words of a vector, if they are few.
 
 use super::block::Block;
 use crate::loops::pack::packed_bytes;
 use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// The distinct words of a vector in order of first appearance, and each row's place among them.
+/// The distinct words of a vector in order of first appearance, and the index of each row's word among them.
 pub(super) struct Dictionary {
     pub(super) entries: Vec<u64>,
     pub(super) codes: Block,
 }
 
 impl Dictionary {
-    /// More entries never pay: half of 1024 rows at 64 bits is 32 bits a row.
+    /// More entries never pay: 512 entries of 64 bits already cost 32 bits per row of 1024.
     pub(super) const ENTRIES_MAX: usize = 512;
 
-    /// `None` when it would cost `bits_max` or more.
+    /// Returns `None` if the dictionary would cost `bits_max` or more.
     pub(super) fn of(words: &[u64], bits_max: u64) -> Option<Self> {
         const SLOTS: usize = 2048;
         let entries_max = (bits_max / 64).min(Self::ENTRIES_MAX as u64) as usize;

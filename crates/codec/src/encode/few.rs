@@ -1,4 +1,4 @@
-//! Vectors of few words, or of few in a row: which of dictionary, list and runs is the cheapest.
+//! Vectors with few distinct words or few runs: chooses the cheapest of dictionary, list and runs.
 
 use super::block::EncodeInner;
 use super::dictionary::Dictionary;
@@ -8,15 +8,15 @@ use super::write;
 use crate::chunk::{self, Chunk};
 use crate::column::ColumnType;
 
-/// Words that are few, or few in a row.
+/// A vector with few distinct words or few runs.
 pub(super) enum Few {
     Dictionary(Box<Dictionary>),
     Nested(Box<Nested>),
 }
 
 impl Few {
-    /// The cheapest of them with a code less than `below`, where it costs less than `bits_max`. Teaches the hint what is
-    /// inside. `inner` encodes a vector inside the vector.
+    /// The cheapest of these encodings with a code below `below`, if it costs less than `bits_max`. Stores the
+    /// choices for the inner vector in the hint. `inner` encodes an inner vector.
     pub(super) fn search(
         ty: ColumnType,
         words: &[u64],
@@ -25,7 +25,7 @@ impl Few {
         below: u8,
         inner: EncodeInner,
     ) -> Option<Self> {
-        /// A list of fewer entries does not pay for the chunk in it.
+        /// A shorter list does not pay for its inner chunk.
         const ENTRIES_MIN: usize = 8;
         let rows = words.len();
         let mut best = Dictionary::of(words, bits_max)
@@ -59,7 +59,7 @@ impl Few {
         best
     }
 
-    /// That of the hint, a list or runs.
+    /// Uses the encoding of the hint again: a list or runs.
     pub(super) fn again(
         ty: ColumnType,
         words: &[u64],

@@ -1,14 +1,14 @@
-//! Which base, unit and width suit a vector of integers, and which of them are better stored whole.
+//! Chooses base, unit and width for a vector of integers, and the outliers that are stored apart.
 //!
-//! A fit keeps a window `base ..= base + (2^width - 1) * scale`; what lies outside costs its own
-//! bits. The window of all values is always tried. When a sample of the values lies much closer
-//! together than all of them, narrower windows around the middle of the sample are counted.
+//! A fit has a window `base ..= base + (2^width - 1) * scale`; each value outside costs extra bits. The window of all
+//! values is always tried. If a sample of the values lies much closer together than all of them, narrower windows
+//! around the middle of the sample are evaluated.
 
 use crate::kernel;
 use crate::loops::pack::packed_bytes;
 use crate::loops::scan::{Extent, bits};
 
-/// A window, and what the vector costs with it.
+/// A window, and the cost of the vector with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fit {
     pub(crate) base: u64,
@@ -16,30 +16,31 @@ pub(crate) struct Fit {
     pub(crate) width: u32,
     /// Values outside the window.
     pub(crate) outliers: usize,
-    /// Of the payload.
+    /// Size of the payload.
     pub(crate) bits: u64,
 }
 
-/// Bits of a value outside the window, at most: its row and its distance, in as many bytes as the greatest needs.
+/// Maximum size in bits of a value outside the window: its row, and its distance in as many bytes as the largest
+/// distance needs.
 fn outlier_bits(extent: Extent, scale: u64) -> u64 {
     let units = extent.span() / scale;
     ROW_BITS + 8 * u64::from(step_bytes(2 * units.min(u64::MAX / 2)))
 }
 
-/// Bits of a row number.
+/// Size in bits of a row number.
 const ROW_BITS: u64 = 16;
 
-/// Below this many values the search costs more than it saves.
+/// Below this number of values the search costs more than it saves.
 const ROWS_MIN: usize = 20;
 
-/// Values in the sample.
+/// Number of values in the sample.
 const SAMPLE: usize = 96;
 
-/// Values dropped at either end of the sample.
+/// Numbers of values to drop at either end of the sample.
 const DROPS: [usize; 8] = [0, 1, 2, 3, 5, 8, 12, 16];
 
 impl Fit {
-    /// The greatest distance from the base.
+    /// The largest distance from the base that the window covers.
     pub(crate) fn reach(&self) -> u64 {
         if self.width == 0 {
             0
@@ -48,7 +49,7 @@ impl Fit {
         }
     }
 
-    /// The best window found for at least one value, whose extent is known.
+    /// The best window found for one or more values with a known extent.
     pub(crate) fn find(values: &[u64], extent: Extent) -> Self {
         let all = Self::all(values.len(), extent, unit(values, extent));
         if all.width == 0 || values.len() < ROWS_MIN {
@@ -70,8 +71,8 @@ impl Fit {
         all.priced(rows, 0)
     }
 
-    /// The window of all values, or this window, which was found for other values; `None` when its unit does not
-    /// suit these. Nothing is searched for.
+    /// Without a search: the cheaper of the window of all values and this window, which was found for other values;
+    /// `None` if its unit does not divide these values.
     pub(crate) fn again(mut self, values: &[u64], extent: Extent) -> Option<Self> {
         if self.scale > 1 {
             let low = extent.low as u64;
@@ -87,7 +88,7 @@ impl Fit {
             return Some(all);
         }
         if self.scale > 1 {
-            // Values outside are stored in units from the base, as a signed number.
+            // Values outside the window are stored as a signed number of units from the base.
             let base = self.base as i64;
             let (low, high) = (extent.low.checked_sub(base), extent.high.checked_sub(base));
             if high.is_none() || low.is_none_or(|low| low % self.scale as i64 != 0) {
@@ -127,7 +128,7 @@ impl Fit {
                 if width >= self.width {
                     continue;
                 }
-                // Where the sample has no outlier, a few of the others will.
+                // If the sample has no outlier, a few of the other values will.
                 let dropped = (low + high) as u64 * 4 + 1;
                 let outside = dropped * values.len() as u64 / (4 * count as u64);
                 let estimate =
@@ -157,7 +158,7 @@ impl Fit {
         chosen
     }
 
-    /// The window of `width` bits around `ends`, as far inside the extent as it goes.
+    /// The window of `width` bits around `ends`, kept inside the extent as far as possible.
     fn window(
         self,
         values: &[u64],
@@ -168,7 +169,7 @@ impl Fit {
     ) -> Self {
         let mut fit = Self { width, ..self };
         let reach = fit.reach();
-        // Distances from the lowest value, in 64 bits without sign, cannot wrap.
+        // Unsigned 64-bit distances from the lowest value cannot wrap.
         let low = (ends[0] as u64).wrapping_sub(extent.low as u64);
         let high = (ends[1] as u64).wrapping_sub(extent.low as u64);
         let slack = reach.saturating_sub(high - low);
@@ -176,7 +177,7 @@ impl Fit {
             .saturating_sub(slack / 2)
             .min(extent.span().saturating_sub(reach));
         fit.base = (extent.low as u64).wrapping_add(offset - offset % self.scale);
-        // The values that a window with these ends in it can reach may fit one together.
+        // All values within reach of a window that contains these ends may fit into one window.
         let near = low.saturating_sub(slack);
         let near_reach = high.saturating_add(slack).min(extent.span()) - near;
         let from = (extent.low as u64).wrapping_add(near);
@@ -189,20 +190,20 @@ impl Fit {
     }
 }
 
-/// A number for `i` without a pattern, the same at every call.
+/// A pseudo-random number for `i`, equal at every call.
 pub(crate) fn scattered(i: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & 0xffff) as usize
 }
 
-/// Bytes of a distance stored whole.
+/// Size in bytes of a distance.
 pub(crate) fn step_bytes(step: u64) -> u8 {
     (bits(step).div_ceil(8) as u8).max(1)
 }
 
-/// The greatest number that divides all distances between the values; 1 when their span does not
-/// fit 63 bits, so that a distance from any of them has a sign.
+/// The greatest common divisor of all distances between the values; 1 if their span does not fit 63 bits, so that a
+/// distance from any of them has a sign.
 fn unit(values: &[u64], extent: Extent) -> u64 {
-    /// Rows looked at one by one; the others are tested at once.
+    /// Rows tested one by one; the rest is tested at once.
     const AHEAD: usize = 48;
     if extent.span() == 0 || extent.span() > i64::MAX as u64 {
         return 1;

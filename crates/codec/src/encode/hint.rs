@@ -1,33 +1,33 @@
-//! What the last vector of times or of a column taught: tried first for the next one.
+//! Encoder state carried from one vector of times or of a column to the next; the remembered choice is tried first.
 
 use crate::chunk;
 use crate::encode::layout::Laid;
 use crate::loops::float::Alp;
 
-/// The choice made for the last vector of one column of one series, or of its times. Wrong hints cost time and
-/// bytes, never correctness. Keep one per series and column; `Hint::default()` knows nothing.
+/// The choice made for the last vector of one column of one series, or of its times. A wrong hint costs time and
+/// bytes, never correctness. Keep one per series and column; `Hint::default()` is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hint {
-    /// Encoding of the last vector that was not constant; 0: none yet.
+    /// Encoding of the last vector that was not constant; 0 if there was none yet.
     pub(crate) encoding: u8,
-    /// Bits a value that the last search promised.
+    /// Bits per value found by the last search.
     pub(crate) bits: u8,
     /// Vectors since the last search.
     pub(crate) age: u8,
     /// Decimals: [`CORRECTING`] or 0. Split: bits of the high part.
     pub(crate) detail: u8,
-    /// The decimals of a float column.
+    /// The decimal rule of a float column.
     pub(crate) alp: Alp,
-    /// Exceptions in 1024 rows that these had when they were found.
+    /// Exceptions per 1024 rows with this rule when it was found.
     pub(crate) bad: u16,
-    /// Of the vector inside the last one: runs and lists.
+    /// State of the inner vector of runs and lists.
     pub(crate) inner: Inner,
-    /// How the last vector's integers were laid down. It is not among the bytes of a hint: it is found again
-    /// with the first vector, for the cost of one search.
+    /// Layout of the last vector's integers. It is not serialized with a hint: the first vector finds it again, at
+    /// the cost of one search.
     pub(crate) laid: Laid,
 }
 
-/// What of a hint is kept for the vector inside a vector.
+/// The part of a hint that is kept for an inner vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inner {
     encoding: u8,
@@ -37,17 +37,17 @@ pub(crate) struct Inner {
     bad: u16,
 }
 
-/// The detail of decimals that are corrected.
+/// Value of `detail` for decimals with corrections.
 pub(crate) const CORRECTING: u8 = 1;
 
 impl Hint {
-    /// A choice is looked at again after this many vectors: the data may have become simple.
+    /// A choice is reconsidered after this many vectors: the data may have become simple.
     const AGE_MAX: u8 = 32;
 
-    /// Decimals, the cheapest to write and to read, after so many.
+    /// As `AGE_MAX`, for decimals, the cheapest encoding to write and to read.
     const AGE_MAX_DECIMALS: u8 = 255;
 
-    /// Remembers what a search found.
+    /// Stores the result of a search.
     pub(crate) fn learn(&mut self, encoding: u8, bits: u64, rows: usize) {
         self.encoding = encoding;
         self.bits = (bits / rows as u64).min(255) as u8;
@@ -55,7 +55,7 @@ impl Hint {
         self.detail = 0;
     }
 
-    /// The hint for the vector inside.
+    /// The hint for the inner vector.
     pub(crate) fn inside(&self) -> Self {
         let Inner {
             encoding,
@@ -75,7 +75,7 @@ impl Hint {
         }
     }
 
-    /// Remembers what the vector inside taught.
+    /// Stores the hint of the inner vector.
     pub(crate) fn keep_inside(&mut self, inside: &Self) {
         self.inner = Inner {
             encoding: inside.encoding,
@@ -86,17 +86,18 @@ impl Hint {
         };
     }
 
-    /// Whether a vector of this size still keeps the promise.
+    /// Whether the cost of a vector is still close to the cost that the search found.
     pub(crate) fn holds(&self, bits: u64, rows: usize) -> bool {
         bits / rows as u64 <= u64::from(self.bits) * 5 / 4 + 1
     }
 
-    /// Exceptions that the remembered decimals may have: one row in 64, and twice what they had.
+    /// Maximum number of exceptions with the remembered decimal rule: one row in 64, plus twice the rate when it was
+    /// found.
     pub(crate) fn bad_max(&self, rows: usize) -> usize {
         rows / 64 + 2 * usize::from(self.bad) * rows / 1024
     }
 
-    /// Counts a vector; whether the choice is too old.
+    /// Counts a vector; returns whether the choice is too old.
     pub(crate) fn grow_old(&mut self) -> bool {
         self.age = self.age.saturating_add(1);
         let most = if self.encoding == chunk::ALP_FOR {

@@ -1,4 +1,4 @@
-//! A hint in eight bytes, for those who keep it between two runs of a program.
+//! A hint in eight bytes, for callers that keep it between two runs of a program.
 //!
 //! ```text
 //! 0          1      2     3          4        5        6     8
@@ -6,7 +6,7 @@
 //! |    u8    |  u8  | u8  |    u8    |   u8   |   u8   | u16 |
 //! ```
 //!
-//! Writers may leave it all zero. It says nothing about any chunk: readers do not need it.
+//! Writers may store zeros. A hint describes no chunk: readers do not need it.
 
 use crate::encode::hint::{Hint, Inner};
 use crate::encode::layout::Laid;
@@ -16,7 +16,7 @@ use crate::loops::float::Alp;
 pub const HINT_BYTES: usize = 8;
 
 impl Hint {
-    /// The 8 bytes.
+    /// The hint as 8 bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HINT_BYTES] {
         let Alp { exponent, factor } = self.alp;
@@ -33,7 +33,7 @@ impl Hint {
         ]
     }
 
-    /// Reads 8 bytes; any bytes are a hint, and one that makes no sense knows nothing.
+    /// Reads 8 bytes. Any bytes are accepted; inconsistent ones give an empty hint.
     #[must_use]
     pub fn from_bytes(bytes: [u8; HINT_BYTES]) -> Self {
         let [encoding, bits, age, exponent, factor, detail, low, high] = bytes;
@@ -67,7 +67,7 @@ mod tests {
         let mut out = Vec::new();
         encode_column(ColumnType::F64, &words, &mut hint, &mut out);
         assert_eq!(hint.bad, 4);
-        hint.laid = Laid::default(); // not among the bytes, as what is inside
+        hint.laid = Laid::default(); // not serialized, like `inner`
         hint.inner = Inner::default();
         assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
         for first in (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }) {

@@ -1,54 +1,56 @@
-//! Integers laid down near a base, or by their steps, and times also near a line; and what is remembered of the last choice.
+//! Layout of integers: near a base, by deltas (*steps*), or, for times, near a line; and the memory of the last
+//! choice.
 //!
-//! A search looks at both and for outliers in each: 3 ns a value. What was found is tried first for the next
-//! vector, in passes that cost a tenth of that, and kept while it costs the same number of bits.
+//! A search evaluates values and deltas, with outliers in each: 3 ns a value. Its result is tried first for the next
+//! vector, in passes that cost a tenth of that, and kept while the number of bits stays about equal.
 
 use crate::encode::fit::{Fit, scattered};
 use crate::kernel;
 use crate::loops::scan::Extent;
 use crate::loops::slope;
 
-/// Integers laid down near a base, or by their steps.
+/// Layout of integers near a base, or by deltas.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) fit: Fit,
     pub(crate) delta: bool,
 }
 
-/// What to do when bases and steps cost nearly the same.
+/// Choice when values and deltas cost nearly the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Preference {
     Smallest,
-    /// Steps are slower to read: they must save an eighth.
+    /// Deltas are slower to decode: they must save an eighth.
     Bases,
 }
 
-/// The layout that the last search found.
+/// The layout found by the last search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Laid {
-    /// Vectors since then; 0: there was none.
+    /// Vectors since the last search; 0 if there was none.
     age: u8,
     delta: bool,
-    /// With the bits that it took.
+    /// Includes the cost in bits.
     fit: Fit,
     /// Rows of the vector that was searched.
     rows: u16,
-    /// Of times that lie near a line, which `fit` is about then; 0: they do not.
+    /// Slope of the line near which the times lie, with `fit` for the distances from it; 0 without a line.
     slope: u64,
 }
 
 impl Laid {
-    /// Another search after this many vectors: the data may have become simple.
+    /// A new search runs after this many vectors: the data may have become simple.
     const AGE_MAX: u8 = 32;
 
-    /// As many steps that are not as all others are no reason to search: ids of the series in a block of a run.
+    /// Up to this many deltas that differ from the constant one do not trigger a search: series ids in a block of a
+    /// run.
     const JUMPS_FEW: usize = 8;
 
-    /// What a vector of fewer rows needs says little of the others.
+    /// The cost of a vector with fewer rows does not predict the cost of others.
     const ROWS_MIN: usize = 128;
 
-    /// The slope of the line that the times lay near; `Some(None)`: near none, and it is not yet time to look again. `None`: whoever wants to
-    /// know looks.
+    /// The slope of the line near which the times lay. `Some(None)`: no line, and no new search is due. `None`:
+    /// unknown, the caller must search.
     pub(crate) fn line(&self) -> Option<Option<u64>> {
         match self.slope {
             0 if self.age == 0 || self.age >= Self::AGE_MAX => None,
@@ -57,7 +59,7 @@ impl Laid {
         }
     }
 
-    /// Chooses between bases and steps; fills `steps`. At least two values.
+    /// Chooses between values and deltas; fills `steps`. Requires at least two values.
     pub(crate) fn lay_out(
         &mut self,
         ints: &[u64],
@@ -85,8 +87,9 @@ impl Laid {
         layout
     }
 
-    /// The same for times, which may lie near a line; answers its slope, or 0: then it is as `lay_out` says. With a slope,
-    /// `rest` holds what is left of the times, and the layout is about that. At least two times.
+    /// Like `lay_out`, for times, which may lie near a line. Returns the slope of the line, or 0 for a layout as from
+    /// `lay_out`. With a slope, `rest` holds the distances from the line, and the layout applies to these. Requires
+    /// at least two times.
     pub(crate) fn lay_out_times(
         &mut self,
         times: &[u64],
@@ -102,11 +105,11 @@ impl Laid {
                     return (Layout { fit, delta: false }, self.slope);
                 }
             }
-            // What is remembered is no layout without a slope.
+            // The remembered layout is not valid without the slope.
             self.age = 0;
         }
         let by_steps = self.lay_out(times, steps, Preference::Smallest);
-        // A choice that is kept was searched for without a line that is better.
+        // If the choice was kept, the search for it found no better line.
         let searched = self.age <= 1 && times.len() >= Self::ROWS_MIN;
         if !searched || !by_steps.delta {
             return (by_steps, 0);
@@ -129,7 +132,7 @@ impl Laid {
         (Layout { fit, delta: false }, slope)
     }
 
-    /// The remembered layout, when it is young and costs what it promised.
+    /// The remembered layout, if it is recent and its cost is about equal.
     fn again(&mut self, ints: &[u64], steps: &[u64], step_extent: Extent) -> Option<Layout> {
         if self.age == 0 || self.age >= Self::AGE_MAX {
             return None;
@@ -140,7 +143,7 @@ impl Laid {
             let extent = kernel::extent(ints);
             self.fit.again(ints, extent)
         }?;
-        // A few steps that differ from the others cost so little that their number may well change.
+        // A few deltas that differ from the others cost so little that their number may vary.
         if fit.width == 0 && self.fit.width == 0 && self.delta && fit.outliers <= Self::JUMPS_FEW {
             self.age += 1;
             return Some(Layout { fit, delta: true });
@@ -153,26 +156,26 @@ impl Laid {
         Some(Layout { fit, delta })
     }
 
-    /// Whether so many bits are about what the last search promised.
+    /// Whether a cost of `bits` is close to the cost that the last search found.
     fn keeps(&self, bits: u64, rows: usize) -> bool {
-        // Bits for 2^20 rows; much fewer are suspect as well, for then the data is not what it was.
+        // Scaled to 2^20 rows. A much lower cost also triggers a search, since the data has changed.
         let found = (bits << 20) / rows as u64;
         let promised = (self.fit.bits << 20) / u64::from(self.rows);
         found <= promised + promised / 16 && found >= promised - promised / 4
     }
 }
 
-/// The best layout of values whose steps differ.
+/// The best layout of values whose deltas are not constant.
 fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preference) -> Layout {
     if preference == Preference::Smallest && step_extent.low >= 0 {
-        // Where values ascend, no two steps are as far apart as the first value and the last one.
+        // If values ascend, two deltas cannot be further apart than the first and the last value.
         let fit = Fit::find(steps, step_extent);
         return Layout { fit, delta: true };
     }
     let extent = kernel::extent(ints);
     let near = Fit::find(ints, extent);
-    // Where steps spread as far as values, they are worth a look only when it is a few of them that do: levels that change now
-    // and then, a count that starts anew, another series in a block of a run.
+    // If deltas spread as far as values, they are evaluated only if a few of them cause the spread: levels that
+    // change now and then, a counter that restarts, another series in a block of a run.
     let spread = step_extent.span() / 2 >= extent.span() / 2;
     if preference == Preference::Bases && spread && !mostly_close(steps, extent.span()) {
         return Layout {
@@ -189,10 +192,10 @@ fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preferen
     Layout { fit, delta }
 }
 
-/// Whether most steps are one and the same, or closer together than an eighth of how far the values spread; by a small sample.
+/// Whether most deltas of a small sample are equal, or closer together than an eighth of the spread of the values.
 fn mostly_close(steps: &[u64], spread: u64) -> bool {
     const SAMPLE: usize = 9;
-    /// Of the sample, one at either end may be a jump.
+    /// One value at either end of the sample may be a jump.
     const ENDS: usize = 1;
     let mut sample = [0i64; SAMPLE];
     for (i, place) in sample.iter_mut().enumerate() {
@@ -216,7 +219,7 @@ mod tests {
         laid.lay_out(values, &mut vec![0; values.len()], Preference::Smallest)
     }
 
-    /// Steps of a second and up to a millisecond, in units; now and then a gap.
+    /// Deltas of a second plus up to a millisecond, in units, with occasional gaps.
     fn times(rng: &mut Rng, unit: u64, gaps: usize) -> Vec<u64> {
         let mut at = rng.next() >> 20;
         let mut values: Vec<u64> = (0..1024)
@@ -252,8 +255,8 @@ mod tests {
         }
     }
 
-    /// Walks of a few series behind each other, as in a block of a run: the step from one to the next is as wide as all of them, the
-    /// others are small.
+    /// Concatenated random walks of a few series, as in a block of a run: the delta from one series to the next is as
+    /// wide as the whole range, the others are small.
     #[test]
     fn a_few_wide_steps_do_not_hide_the_small_ones() {
         let mut rng = Rng(8);
@@ -272,7 +275,7 @@ mod tests {
             let found = Laid::default().lay_out(&values, &mut steps, Preference::Bases);
             assert!(found.delta && found.fit.width == 7, "{found:?}");
         }
-        // Noise has steps that spread twice as far: they are not worth a look.
+        // The deltas of noise spread twice as far, and are not evaluated.
         let noise: Vec<u64> = (0..1024).map(|_| rng.below(1000)).collect();
         let mut steps = vec![0; noise.len()];
         assert!(
@@ -294,7 +297,7 @@ mod tests {
         assert_eq!(hint.age, 2);
         assert_eq!(laid(&mut hint, &fine).fit.scale, 7);
         assert_eq!(hint.age, 1);
-        // Steps of two kinds: far fewer bits than were promised.
+        // Two distinct deltas: far fewer bits than the last search found.
         let simple: Vec<u64> = (0..1024).map(|i| 70_000 * i + i % 2 * 7).collect();
         assert_eq!(laid(&mut hint, &simple).fit.width, 1);
         assert_eq!(hint.age, 1);
@@ -305,8 +308,8 @@ mod tests {
         let ends = [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64];
         let mut rng = Rng(7);
         for _ in 0..few(300) {
-            // Any remembered window with any values gives a layout that comes back: the round trip is written
-            // by encode, so here only that it answers and that its unit divides.
+            // Any remembered window with any values gives a layout that round-trips. Tests of encode check the round
+            // trip; this one checks only that there is a layout and that its unit divides.
             let fit = Fit {
                 base: ends[rng.below(5) as usize].wrapping_add(rng.below(3)),
                 scale: [1, 2, 10, 1 << 40, 1 << 62][rng.below(5) as usize],

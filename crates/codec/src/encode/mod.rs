@@ -1,7 +1,7 @@
 //! Chooses an encoding for a vector and writes its payload.
 //!
-//! Costs are counted in bits, exactly but for the row that a step column has too many. A hint is
-//! tried first and kept while it fits; a search runs when it does not.
+//! Costs are counted in bits, and are exact except for the unused delta of row 0. The hint is tried first and kept
+//! while it fits; otherwise a search runs.
 
 pub(crate) mod batch;
 mod block;
@@ -31,8 +31,7 @@ use split::Split;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
 
-/// Room to work in, one per thread: to zero it anew for a vector of a few rows would cost more than
-/// to encode them.
+/// Scratch buffers, one set per thread: zeroing them for each short vector would cost more than encoding it.
 struct Scratch {
     ints: Block,
     steps: Block,
@@ -44,7 +43,7 @@ thread_local! {
     static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Scratch::new());
 }
 
-/// The part of the scratch that a vector uses.
+/// The part of the scratch buffers that a vector uses.
 struct Desk<'a> {
     ints: &'a mut [u64],
     steps: &'a mut [u64],
@@ -75,17 +74,17 @@ impl Scratch {
 fn with_desk<T>(rows: usize, work: impl FnOnce(Desk<'_>) -> T) -> T {
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
         Ok(mut scratch) => work(scratch.desk(rows)),
-        // A vector inside a vector, while that one uses the room.
+        // An inner vector, while the outer one uses the buffers.
         Err(_) => work(Scratch::new().desk(rows)),
     })
 }
 
 /// Encodes 1 to 1024 timestamps, in any order, and appends the payload to `out`.
 ///
-/// Cost: 0.2 ns a value where the step is constant, else 1 ns where the hint fits, 3 where it does not.
+/// Cost: 0.2 ns a value if the delta is constant, else 1 ns if the hint fits, 3 if it does not.
 ///
 /// # Panics
-/// When there are none or more than 1024.
+/// If there are no timestamps or more than 1024.
 pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
     let words = kernel::words(times);
     let chunk = new_chunk(words);
@@ -132,15 +131,15 @@ pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk 
 
 /// Encodes 1 to 1024 words of a column and appends the payload to `out`.
 ///
-/// Cost: 1 to 4 ns a value where the hint fits, 20 to 50 where it does not.
+/// Cost: 1 to 4 ns a value if the hint fits, 20 to 50 if it does not.
 ///
 /// # Panics
-/// When there are none or more than 1024.
+/// If there are no words or more than 1024.
 pub fn encode_column(ty: ColumnType, values: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
     column(ty, values, hint, chunk::RUNS + 1, out)
 }
 
-/// With an encoding whose code is less than `below`: a vector inside a vector must not hold another of its kind.
+/// Uses only encodings whose code is below `below`: an inner vector must not have the encoding of the outer one.
 fn column(ty: ColumnType, values: &[u64], hint: &mut Hint, below: u8, out: &mut Vec<u8>) -> Chunk {
     let mut chunk = new_chunk(values);
     if kernel::all_equal(values) {
@@ -164,7 +163,7 @@ fn column(ty: ColumnType, values: &[u64], hint: &mut Hint, below: u8, out: &mut 
     })
 }
 
-/// Words of which some but not all are null.
+/// Encodes words of which some but not all are null.
 fn with_nulls(
     ty: ColumnType,
     words: &[u64],
@@ -188,7 +187,7 @@ fn with_nulls(
     chunk
 }
 
-/// Words that came from f32; others come back too.
+/// Encodes words that came from f32; other words round-trip too.
 fn narrow_floats(
     chunk: Chunk,
     words: &[u64],
@@ -245,12 +244,12 @@ fn integers(
     }
     let layout = hint.laid.lay_out(ints, steps, Preference::Bases);
     let bits = layout.fit.bits;
-    // Others are looked for where they may pay, and not again for a while where they did not.
+    // Other encodings are searched for if they may pay; if they did not, the next search is delayed.
     let other = matches!(hint.encoding, chunk::DICTIONARY | chunk::LIST | chunk::RUNS);
     let fits = hint.encoding != 0 && !other && hint.holds(bits, rows);
     if bits > GOOD * rows as u64 && (!fits || hint.grow_old()) {
         hint.learn(chunk::FOR, bits, rows);
-        // Lanes are padded: what is no better than the words as they are is none.
+        // Lanes are padded, so the layout can cost more than the unencoded words; another encoding must beat both.
         let bits = bits.min(64 * rows as u64);
         if let Some(found) = Few::search(ty, words, bits, hint, below, column) {
             hint.encoding = found.encoding();
@@ -278,7 +277,7 @@ fn integers(
     )
 }
 
-/// A vector as decimals.
+/// A vector encoded as decimals.
 struct Decimals {
     alp: Alp,
     layout: Layout,
@@ -288,8 +287,8 @@ struct Decimals {
 }
 
 impl Decimals {
-    /// Fills the desk; `None` when more than `bad_max` rows are exceptions. `correcting`: with corrections where they
-    /// pay.
+    /// Fills the scratch buffers; returns `None` if more than `bad_max` rows are exceptions. With `correcting`,
+    /// corrections are used if they pay.
     fn of(
         alp: Alp,
         words: &[u64],
@@ -331,8 +330,8 @@ impl Decimals {
     }
 }
 
-/// Gives each exception the integer before it (the first ones: that behind them), so that it
-/// neither widens the window nor makes a step.
+/// Gives each exception the integer before it (leading ones: the first integer after them), so that it neither widens
+/// the window nor adds a delta.
 fn fill_gaps(ints: &mut [u64], bad: &[u16]) {
     let lead = bad
         .iter()
@@ -360,7 +359,7 @@ fn floats(
     if encoding == 0 || encoding >= below || hint.grow_old() {
         encoding = search(words, &mut desk, hint, below);
     }
-    // At most twice: as remembered, then as found.
+    // At most two passes: with the remembered encoding, then with the one that a search found.
     loop {
         let searched = hint.age == 0;
         match encoding {
@@ -465,10 +464,10 @@ fn floats(
     }
 }
 
-/// Up to this many bits a value nothing else than decimals, or integers near a base or by steps, is tried.
+/// Up to this many bits per value, only decimals, and integers near a base or by deltas, are tried.
 const GOOD: u64 = 2;
 
-/// Tries everything; teaches the hint, sets its age to 0 and answers its encoding.
+/// Tries all encodings; stores the best in the hint, resets its age to 0 and returns the encoding.
 fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 {
     let rows = words.len();
     hint.learn(chunk::RAW, 64 * rows as u64, rows);
@@ -478,7 +477,7 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 
     for (alp, fee) in [(multiply, 0), (divide, 2)] {
         let Some(alp) = alp else { continue };
         if let Some(found) = Decimals::of(alp, words, desk, &mut Laid::default(), rows / 2, true)
-            // A division takes three times as long to read as a product: it must save 2 %.
+            // A division takes three times as long to decode as a product: it must save 2 %.
             && found.bits + found.bits * fee / 100 < best
         {
             best = found.bits;
@@ -525,13 +524,13 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 
     hint.encoding
 }
 
-/// Zeros that all words end with, at most 63.
+/// Number of trailing zero bits that all words have, at most 63.
 fn trailing_zeros(words: &[u64]) -> u32 {
     kernel::or(words).trailing_zeros().min(63)
 }
 
-/// The cheapest product and the cheapest division for a sample of the words; both, because the
-/// sample may not have what a product fails at.
+/// The cheapest product and the cheapest division for a sample of the words; both, because the sample may not contain
+/// the words that a product cannot represent.
 fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     const SAMPLE: usize = 64;
     let mut sample = [0; SAMPLE];
@@ -539,7 +538,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     let finite = |word: u64| f64::from_bits(word).is_finite() && word != (-0.0f64).to_bits();
     let stride = words.len().div_ceil(SAMPLE);
     for (i, group) in words.chunks(stride).enumerate() {
-        // Not at a fixed stride: it would miss most of a periodic column.
+        // Random positions: a fixed stride would miss most of a periodic column.
         let (before, from) = group.split_at(scattered(i) % group.len());
         if let Some(&word) = from.iter().chain(before).find(|&&word| finite(word)) {
             sample[count] = word;
@@ -551,7 +550,7 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
         return [None, None];
     }
     let (mut ints, mut right, mut bad) = ([0; SAMPLE], [0; SAMPLE], [0; SAMPLE]);
-    // Bits of the sample, and whether all of it came back.
+    // Returns the bits of the sample, and whether the rule reproduces all of it cheaply.
     let mut try_rule = |alp: Alp| {
         let ints = &mut ints[..count];
         let wrong = kernel::alp_encode(alp, sample, ints, &mut bad).bad;
@@ -565,12 +564,12 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
             0 => 0,
             _ => correct::sample_bits(alp, sample, &right, &bad[..wrong]),
         };
-        // Another decimal costs more than three bits.
+        // A further decimal digit costs more than three bits.
         let complete = beside <= 3 * count as u64;
         (u64::from(width) * count as u64 + beside, complete)
     };
     let mut multiply = (u64::MAX, None);
-    // By decimals, few first: when all came back, more decimals only make greater integers.
+    // Fewest decimals first: once all words are reproduced, more decimals only give larger integers.
     'decimals: for decimals in 0..=EXPONENT_MAX {
         let mut all = false;
         for exponent in decimals..=EXPONENT_MAX {

@@ -1,5 +1,5 @@
-//! Vectors inside a vector: the words of its runs, or its distinct words in order, encoded like any others, and beside
-//! them how long each run is, or which word each row has.
+//! Encodings with an inner vector: the words of the runs plus the run lengths, or the sorted distinct words plus an
+//! index per row.
 
 use super::block::{Block, EncodeInner};
 use super::dictionary::Dictionary;
@@ -10,25 +10,25 @@ use crate::loops::pack::packed_bytes;
 use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// A vector by the words of another.
+/// A vector encoded through an inner vector.
 pub(super) struct Nested {
     /// [`chunk::LIST`] or [`chunk::RUNS`].
     pub(super) encoding: u8,
     pub(super) inner: Chunk,
     pub(super) payload: Vec<u8>,
-    /// Numbers of words, or lengths.
+    /// Indices of words, or run lengths.
     pub(super) numbers: Block,
     pub(super) count: usize,
     pub(super) base: u64,
     pub(super) width: u32,
-    /// What the inner vector taught.
+    /// Hint learned from the inner vector.
     pub(super) hint: Hint,
-    /// Of the payload.
+    /// Size of the payload.
     pub(super) bits: u64,
 }
 
 impl Nested {
-    /// By runs of the same word, where these are half as many as the rows at most.
+    /// Run-length encoding; `None` if there are more runs than half the rows.
     pub(super) fn runs(
         ty: ColumnType,
         words: &[u64],
@@ -66,7 +66,7 @@ impl Nested {
         )
     }
 
-    /// By the place of each word among the distinct ones, where these are half as many as the rows at most.
+    /// Indices into the sorted distinct words; `None` if these are more than half the rows.
     pub(super) fn list(
         ty: ColumnType,
         words: &[u64],

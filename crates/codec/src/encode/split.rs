@@ -1,5 +1,6 @@
-//! Words cut in two: the high bits, sign and exponent and a little more, are one of a few and stand in a list; the low
-//! bits are stored as they are. Zeros that all words end with are left out (ALP-RD, Afroozeh, Kuffó and Boncz, 2023).
+//! Words split in two: the high bits (sign, exponent and a few more) take few distinct values and are indices into a
+//! list; the low bits are stored unencoded. Trailing zero bits that all words have are left out (ALP-RD, Afroozeh,
+//! Kuffó and Boncz, 2023).
 
 use crate::chunk::SPLIT_HIGH_MAX;
 use crate::kernel;
@@ -7,34 +8,35 @@ use crate::loops::pack::packed_bytes;
 use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Bits of an exception: row and word.
+/// Size of an exception in bits: row and word.
 const EXCEPTION_BITS: u64 = 80;
-/// Bits of an entry of the list.
+/// Size of a list entry in bits.
 const ENTRY_BITS: u64 = 16;
-/// Longest list.
+/// Maximum length of the list.
 const ENTRIES_MAX: usize = 256;
 
-/// A cut, and the list for it.
+/// A split position, and the list for it.
 pub(super) struct Split {
-    /// Zeros that all words end with.
+    /// Trailing zero bits that all words have.
     pub(super) zeros: u32,
-    /// Bits between the zeros and the high part.
+    /// Bits between the trailing zeros and the high part.
     pub(super) low: u32,
     pub(super) entries: Vec<u16>,
-    /// Of the payload.
+    /// Size of the payload.
     pub(super) bits: u64,
 }
 
-/// A high part and its rows, most frequent first.
+/// High parts with their numbers of rows, most frequent first.
 type Counts = Vec<(u16, u16)>;
 
 impl Split {
-    /// The cheapest cut of all that cost less than `bits_max`; `None` when there is none.
+    /// The cheapest split that costs less than `bits_max`, if there is one.
     pub(super) fn search(words: &[u64], mut bits_max: u64) -> Option<Self> {
         let zeros = kernel::or(words).trailing_zeros();
         let mut best: Option<Self> = None;
         for high in 1..=SPLIT_HIGH_MAX {
-            // The low bits alone may be too many: words that are decimals have hundreds of high parts, but no cut is looked at.
+            // The low bits alone may cost too much: decimal words have hundreds of high parts, and skip every split
+            // here.
             let low = 64u32.saturating_sub(zeros).saturating_sub(high);
             if 8 * packed_bytes(words.len(), low) as u64 >= bits_max {
                 continue;
@@ -49,7 +51,7 @@ impl Split {
         best
     }
 
-    /// With a high part of so many bits, 1 to 16.
+    /// The split with a high part of `high` bits, 1 to 16.
     pub(super) fn at(words: &[u64], high: u32) -> Option<Self> {
         let zeros = kernel::or(words).trailing_zeros();
         let low = 64u32.checked_sub(zeros)?.checked_sub(high)?;
@@ -65,7 +67,7 @@ impl Split {
                 .map(|&(_, n)| u64::from(n))
                 .sum::<u64>();
             taken = entries;
-            // The width that so many entries need, which is less than `width` for the last few.
+            // The width that this number of entries needs, which is less than `width` for the last few.
             let own = bits(entries as u64 - 1);
             let cost = 8 * packed_bytes(rows, own) as u64
                 + low_bits
@@ -89,12 +91,12 @@ impl Split {
         })
     }
 
-    /// Bits of a code.
+    /// Bits per code.
     pub(super) fn width(&self) -> u32 {
         bits(self.entries.len() as u64 - 1)
     }
 
-    /// The number of the high part of a word in the list.
+    /// The index in the list of a word's high part.
     pub(super) fn code(&self, word: u64) -> Option<u64> {
         let high = (word >> self.zeros >> self.low) as u16;
         self.entries
@@ -109,7 +111,7 @@ impl Split {
     }
 }
 
-/// The high parts above bit `from`, most frequent first; of equally many the lower one.
+/// The high parts above bit `from`, most frequent first; ties by value.
 fn counts(words: &[u64], from: u32) -> Counts {
     let mut highs = [0u16; VECTOR_ROWS];
     let highs = &mut highs[..words.len()];

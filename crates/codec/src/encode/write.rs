@@ -1,11 +1,11 @@
-//! Lays the parts of a payload down, in the order that docs/format.md gives:
+//! Writes the parts of a payload, in the order given in docs/format.md:
 //!
 //! ```text
 //! scale               8             if SCALED
 //! dictionary          8 * patches   DICTIONARY only
 //!                     2 * patches   SPLIT
 //! inner chunk         32            LIST, RUNS
-//! inner payload       what the inner chunk says
+//! inner payload       length of the inner chunk
 //! packed              see pack.rs   width > 0
 //! corrections         see pack.rs   decimals, width of corrections > 0
 //! low bits            see pack.rs   SPLIT
@@ -28,9 +28,9 @@ use tidalite_base::limits::VECTOR_ROWS;
 
 const _: () = assert!(VECTOR_ROWS <= 64 * TILE, "a bit a tile");
 
-/// Rows whose words are stored whole.
+/// Rows whose words are stored unencoded.
 pub(super) struct Exceptions {
-    /// One bit a row.
+    /// One bit per row.
     rows: [u64; VECTOR_ROWS / 64],
     count: usize,
     shared: bool,
@@ -58,7 +58,7 @@ impl Exceptions {
         self.rows[row / 64] |= 1 << (row % 64);
     }
 
-    /// Counts the rows and sees whether they have one word.
+    /// Counts the rows and detects whether they share one word.
     fn settle(&mut self, words: &[u64]) {
         self.count = self
             .rows
@@ -104,22 +104,22 @@ impl Exceptions {
     }
 }
 
-/// The values of a vector in all their shapes.
+/// The values of a vector in all representations.
 pub(super) struct Values<'a> {
     /// Signed integers.
     pub(super) ints: &'a mut [u64],
-    /// Their steps; step 0 means nothing.
+    /// Deltas of the integers; delta 0 is unused.
     pub(super) steps: &'a mut [u64],
     /// The words of the column.
     pub(super) words: &'a [u64],
-    /// Integers are words with this bit turned.
+    /// Integers are words with this bit flipped.
     pub(super) flip: u64,
-    /// What corrects the decimals, as it is packed.
+    /// Packed values of the corrections of decimals.
     pub(super) corrections: &'a [u64],
     pub(super) correction: Correction,
 }
 
-/// `codes`: the encoding near bases, and by steps.
+/// Writes integers in a layout. `codes`: the encodings for values and for deltas.
 pub(super) fn layout(
     mut chunk: Chunk,
     codes: [u8; 2],
@@ -135,7 +135,7 @@ pub(super) fn layout(
         chunk.flags |= chunk::SCALED;
         out.extend(fit.scale.to_le_bytes());
     }
-    // The values that are packed: the step of row 0 means nothing.
+    // The values to pack; the delta of row 0 is unused.
     let laid = if layout.delta {
         chunk.encoding = codes[1];
         chunk.base = fit.base;
@@ -150,9 +150,9 @@ pub(super) fn layout(
     let mut patches = Vec::new();
     if fit.outliers > 0 {
         let reach = fit.reach();
-        // With no packed bits there is no unit in the payload either.
+        // Without packed bits the payload has no unit either.
         let scale = if fit.width > 0 { fit.scale } else { 1 };
-        // They are few, so most tiles have none.
+        // Outliers are few, so most tiles have none.
         let mut tiles = kernel::tiles_outside(laid, fit.base, reach);
         while tiles != 0 {
             let from = TILE * tiles.trailing_zeros() as usize;
@@ -208,7 +208,8 @@ fn corrections(chunk: &mut Chunk, correction: Correction, values: &[u64], out: &
     }
 }
 
-/// High bits as numbers into a list, low bits, and words whose high bits are not in it. `codes` and `lows` are room.
+/// Writes indices of the high bits, low bits, and exceptions: words whose high bits are not in the list. `codes` and
+/// `lows` are scratch buffers.
 pub(super) fn split(
     mut chunk: Chunk,
     found: &Split,
@@ -263,7 +264,7 @@ pub(super) fn nested(mut chunk: Chunk, found: &Nested, out: &mut Vec<u8>) -> Chu
     chunk
 }
 
-/// 0, -1, 1, -2 ... as 0, 1, 2, 3 ...
+/// Zigzag encoding: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...
 fn zigzag(x: i64) -> u64 {
     ((x << 1) ^ (x >> 63)) as u64
 }

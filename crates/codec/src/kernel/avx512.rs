@@ -1,7 +1,7 @@
-//! Steps summed up in registers, for AVX-512: what the compiler does not find in the loops of scan.rs, where it takes
-//! vectors apart.
+//! Prefix sums in AVX-512 registers: for the loops of scan.rs the compiler takes vectors apart and does not find this
+//! code.
 //!
-//! The integers and floats are those of scan.rs, pack.rs and float.rs, operation by operation.
+//! Integers and floats are computed as in scan.rs, pack.rs and float.rs, operation by operation.
 
 use core::arch::x86_64::*;
 
@@ -9,9 +9,9 @@ use crate::loops::float::{Alp, LIMIT, MAGIC, MAGIC_BITS, MANTISSA, Quotient, Rul
 use crate::loops::pack::{self, Packed};
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Values of a register.
+/// Values per register.
 pub(super) const EIGHT: usize = 8;
-/// Values of a row of packed lanes of a whole vector.
+/// Values per row of packed lanes in a whole vector.
 const LANES: usize = 16;
 
 #[expect(unsafe_code, reason = "loads a whole array into a register")]
@@ -32,18 +32,18 @@ pub(super) fn store<T>(to: &mut [T; EIGHT], values: __m512i) {
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), values) }
 }
 
-/// The first eight words, or as many as there are, at least one, and then those of `fill`. (A processor takes its time where it
-/// finds that it may not read at all.)
+/// Loads the first eight words; if there are fewer (at least one), the rest comes from `fill`. (A masked load that
+/// faults is slow on the processor.)
 #[expect(unsafe_code, reason = "loads a part of a register")]
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) fn load_some(from: &[u64], fill: __m512i) -> __m512i {
     let there = (1u32 << from.len().min(EIGHT)) - 1;
-    // SAFETY: no word is read but those that the mask has, which are there, at any alignment.
+    // SAFETY: only the words in the mask are read; they exist, and any alignment is allowed.
     unsafe { _mm512_mask_loadu_epi64(fill, there as u8, from.as_ptr().cast()) }
 }
 
-/// Sums of the first, the first two ... of eight.
+/// Prefix sums of eight values.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn sums_of(ones: __m512i) -> __m512i {
@@ -53,14 +53,14 @@ fn sums_of(ones: __m512i) -> __m512i {
     _mm512_add_epi64(fours, _mm512_alignr_epi64::<4>(fours, zero))
 }
 
-/// The last of eight, eight times.
+/// The last of eight values, in all eight places.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn last_of(values: __m512i) -> __m512i {
     _mm512_permutexvar_epi64(_mm512_set1_epi64(7), values)
 }
 
-/// See `scan::prefix_sum_with`; `one` is what `finish` does, for what is left over.
+/// See `scan::prefix_sum_with`; `one` is the scalar form of `finish`, for the remainder.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn prefix_sum_with(
@@ -87,7 +87,7 @@ fn prefix_sum_with(
     }
 }
 
-/// Unpacks a whole vector of steps and sums them up: nothing is written but what the reader gets.
+/// Unpacks a whole vector of deltas and sums them in one pass: only final values are written.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn unpack_sums_with(
@@ -101,10 +101,10 @@ fn unpack_sums_with(
     let (words, _) = words.as_chunks::<LANES>();
     let mask = _mm512_set1_epi64((u64::MAX >> (64 - width)) as i64);
     let scale = _mm512_set1_epi64(steps.scale as i64);
-    // The first step means nothing: the sum begins where it leads to `start`.
+    // Delta 0 is ignored: the sum begins such that it yields `start`.
     let first = u64::from_le_bytes(words[0][0]) & (u64::MAX >> (64 - width));
     let first = first.wrapping_mul(steps.scale).wrapping_add(steps.base);
-    // What the bases add up to is known beforehand.
+    // The sums of the bases are known in advance.
     let bases = |from: u64| -> __m512i {
         let mut bases = [0u64; EIGHT];
         for (i, place) in bases.iter_mut().enumerate() {
@@ -120,7 +120,7 @@ fn unpack_sums_with(
     for row in rows {
         let (k, shift) = ((bit / 64) as usize, bit % 64);
         bit += width;
-        // As pack::unpack_row.
+        // As in pack::unpack_row.
         let right = _mm_cvtsi32_si128(shift as i32);
         let halves = words[k].as_chunks::<EIGHT>().0;
         let mut low = [0, 1].map(|i| _mm512_srl_epi64(load(&halves[i]), right));
@@ -159,16 +159,16 @@ fn unpack_sums_with(
     }
 }
 
-/// Steps of so few bits that the sums of four rows have room in 16 bits each.
+/// Maximum width of deltas at which the sums of four rows fit 16 bits each.
 const FEW_BITS: u32 = 10;
-/// Rows whose sums lie side by side in a word.
+/// Rows whose sums share a word.
 const BESIDE: usize = 4;
-/// Bits that each of them has.
+/// Bits for each of these sums.
 const SUM_BITS: u32 = 64 / BESIDE as u32;
 const _: () = assert!((BESIDE * LANES) as u64 * ((1 << FEW_BITS) - 1) < 1 << SUM_BITS);
 
-/// As `unpack_sums_with`, of steps of up to `FEW_BITS` bits and scale 1: four rows are summed up at once, each in a quarter of
-/// the words. It takes three quarters of the instructions.
+/// Like `unpack_sums_with`, for deltas of at most `FEW_BITS` bits and scale 1: four rows are summed at once, each in
+/// a quarter of the words. Takes three quarters of the instructions.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn unpack_few_sums_with(
@@ -183,16 +183,17 @@ fn unpack_few_sums_with(
     let set = |word: u64| _mm512_set1_epi64(word as i64);
     let mask = u64::MAX >> (64 - width);
     let of_row = set(u64::MAX >> (64 - SUM_BITS));
-    // The first step means nothing: the sum begins where it leads to `start`.
+    // Delta 0 is ignored: the sum begins such that it yields `start`.
     let first = (u64::from_le_bytes(words[0][0]) & mask).wrapping_add(steps.base);
     let begin = set(start.wrapping_sub(first));
-    // What the bases add up to is known beforehand: row i of a half has i + 1 of them.
+    // The sums of the bases are known in advance: row i of a half contains i + 1 bases.
     let ones = _mm512_set_epi64(8, 7, 6, 5, 4, 3, 2, 1);
     let bases = _mm512_mullo_epi64(ones, set(steps.base));
     let mut sum_a = _mm512_add_epi64(begin, bases);
     let mut sum_b = _mm512_add_epi64(sum_a, set(steps.base.wrapping_mul(EIGHT as u64)));
     let bases_row = set(steps.base.wrapping_mul(LANES as u64));
-    // From row to row a step moves up by its width, and its place by that of a sum; turning round by 64 changes nothing.
+    // Per row a delta moves up by its width, and its destination by the width of a sum; rotation by 64 is the
+    // identity.
     let mut turn = _mm512_setzero_si512();
     let turn_row = set(u64::from(width).wrapping_sub(u64::from(SUM_BITS)));
     let (groups, _) = out.as_chunks_mut::<{ BESIDE * LANES }>();
@@ -206,7 +207,7 @@ fn unpack_few_sums_with(
             let halves = words[k].as_chunks::<EIGHT>().0;
             let mut own = [0, 1].map(|i| _mm512_rorv_epi64(load(&halves[i]), turn));
             if shift + width > 64 {
-                // The upper bits are in the next word, where the same turn puts them; these are so many.
+                // The upper bits are in the next word, where the same rotation puts them; the mask selects them.
                 let upper = place_of_upper(mask, 64 - shift, SUM_BITS * row);
                 let halves = words[k + 1].as_chunks::<EIGHT>().0;
                 for (own, half) in own.iter_mut().zip(halves) {
@@ -224,7 +225,7 @@ fn unpack_few_sums_with(
         let (a, b) = (sums_of(a), sums_of(b));
         let (all_a, all_b) = (last_of(a), last_of(b));
         let all = _mm512_add_epi64(all_a, all_b);
-        // What the rows before each of the four add up to.
+        // The sums of the rows before each of the four.
         let before = _mm512_mullo_epi64(all, set(0x0001_0001_0001_0000));
         let mut a = _mm512_add_epi64(a, before);
         let mut b = _mm512_add_epi64(b, _mm512_add_epi64(all_a, before));
@@ -247,14 +248,14 @@ fn unpack_few_sums_with(
     }
 }
 
-/// The bits of a step, at its place, that are not among its `lower` bits.
+/// Mask of the bits of a delta, at its destination, above its `lower` lowest bits.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn place_of_upper(mask: u64, lower: u32, place: u32) -> __m512i {
     _mm512_set1_epi64(((mask >> lower << lower) << place) as i64)
 }
 
-/// Whichever is faster.
+/// Chooses the faster of the two functions.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw")]
 #[inline]
 fn whole_sums_with(
@@ -270,7 +271,7 @@ fn whole_sums_with(
     }
 }
 
-/// `Rule::product` of eight integers, each by `MAGIC_BITS` more than it is.
+/// `Rule::product` of eight integers, each already increased by `MAGIC_BITS`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn products(rule: Rule, moved: __m512i) -> __m512i {
@@ -279,7 +280,7 @@ fn products(rule: Rule, moved: __m512i) -> __m512i {
     _mm512_castpd_si512(_mm512_mul_pd(up, _mm512_set1_pd(rule.down)))
 }
 
-/// `Quotient::of` eight integers, each by `LIMIT` more than it is, by multiplication.
+/// `Quotient::of` of eight integers, each already increased by `LIMIT`, by multiplication.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn quotients(by: Quotient, moved: __m512i) -> __m512i {
@@ -296,7 +297,7 @@ pub(super) fn prefix_sum(start: u64, out: &mut [u64]) {
     prefix_sum_with(start, out, |sums| sums, |sum| sum);
 }
 
-/// See [`crate::loops::float::alp_sums`]. Sums begin by as much more as the rule wants.
+/// See [`crate::loops::float::alp_sums`]. Sums begin with the offset that the rule expects.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn alp_sums(alp: Alp, start: u64, words: &mut [u64]) {
     if let Some(rule) = Rule::of(alp) {

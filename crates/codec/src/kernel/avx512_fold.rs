@@ -1,7 +1,7 @@
-//! The passes of statistics in registers, for AVX-512: the compiler takes the tree that lanes are added up by into pairs, fills
-//! the last block by way of memory, and looks for a row in each block twice.
+//! Statistics passes in AVX-512 registers: the compiler splits the tree that sums the lanes into pairs, fills the
+//! last block through memory, and searches each block twice for a row.
 //!
-//! The figures are those of stats/fold.rs, bit by bit.
+//! The results equal those of stats/fold.rs bit by bit.
 
 use core::arch::x86_64::*;
 
@@ -9,7 +9,7 @@ use super::avx512::{EIGHT, load, load_some, store};
 use crate::loops::dd::Dd;
 use crate::loops::fold::{Lanes, Reach, Total, gather_infinite};
 
-/// Eight lanes of a sum, and what additions round away.
+/// Eight lanes of a sum, and their rounding errors.
 #[derive(Clone, Copy)]
 struct Sum {
     hi: __m512d,
@@ -27,8 +27,8 @@ impl Sum {
         }
     }
 
-    /// As `two_sum`. `one` is 1.0, which the compiler must not know: half of the sums are made as x * 1 + y, the same bits, where
-    /// products are made. A processor that makes sums elsewhere (AMD) then does both at once.
+    /// See `two_sum`. `one` is 1.0, hidden from the compiler: half of the sums are computed as x * 1 + y, with the
+    /// same bits, in the multiplier. A processor with separate adders (AMD) then executes both at once.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn take(&mut self, x: __m512d, one: __m512d) {
@@ -41,7 +41,7 @@ impl Sum {
     }
 }
 
-/// What the eight lanes of floats hold while they are in registers.
+/// The eight lanes of floats while they are in registers.
 #[derive(Clone, Copy)]
 struct Registers {
     sum: Sum,
@@ -71,14 +71,14 @@ fn quick_two_sum(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
 }
 
 impl Registers {
-    /// Takes in a row a lane. `one` is as for [`Sum::take`].
+    /// Adds one row per lane. `one` is as in [`Sum::take`].
     #[target_feature(enable = "avx512f,avx512dq")]
     #[inline]
     fn take(&mut self, words: __m512i, one: __m512d) {
         let x = _mm512_castsi512_pd(words);
         let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
         self.nan_count += u64::from(nan.count_ones());
-        // The second one where one is NaN, or both are zero.
+        // Gives the second operand if one is NaN, or if both are zero.
         self.low = _mm512_min_pd(x, self.low);
         self.high = _mm512_max_pd(x, self.high);
         let x = _mm512_maskz_mov_pd(!nan, x);
@@ -114,7 +114,7 @@ pub(super) fn float_lanes(values: &[u64]) -> Lanes {
         own.take(load(block), one);
     }
     if !rest.is_empty() {
-        // NaN adds nothing but its count.
+        // A NaN only changes the count of NaN.
         let nan = _mm512_castpd_si512(_mm512_set1_pd(f64::NAN));
         own.take(load_some(rest, nan), one);
         own.nan_count -= (EIGHT - rest.len()) as u64;
@@ -135,7 +135,7 @@ pub(super) fn float_lanes(values: &[u64]) -> Lanes {
     }
 }
 
-/// Pairs of floats, side by side.
+/// Pairs of floats in two registers.
 #[derive(Clone, Copy)]
 struct Pairs {
     hi: __m512d,
@@ -143,7 +143,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// As `Dd::add` does where nothing overflows.
+    /// Like `Dd::add` without overflow.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn add(self, other: Self) -> Self {
@@ -172,12 +172,12 @@ fn pairs(hi: &[f64; EIGHT], lo: &[f64; EIGHT]) -> Pairs {
     Pairs { hi, lo }
 }
 
-/// See `fold::gather`: both trees at once, the sum's in the lower half and that of the squares in the upper one.
+/// See `fold::gather`: both trees at once, the sum in the lower half and the squares in the upper half.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     let sum = pairs(&lanes.sum, &lanes.sum_rest);
     let squares = pairs(&lanes.squares, &lanes.squares_rest);
-    // Lanes 0 to 3 of each, and 4 to 7.
+    // Lanes 0 to 3 of both, then lanes 4 to 7.
     let low = Pairs {
         hi: _mm512_shuffle_f64x2::<0b01_00_01_00>(sum.hi, squares.hi),
         lo: _mm512_shuffle_f64x2::<0b01_00_01_00>(sum.lo, squares.lo),
@@ -190,7 +190,7 @@ pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     let two = four.add(four.map(|x| _mm512_permutex_pd::<0b11_10_11_10>(x)));
     let one = two.add(two.map(|x| _mm512_permute_pd::<0b0101_0101>(x)));
     let dd = |hi: f64, lo: f64, highs: &[f64; EIGHT], lows: &[f64; EIGHT]| {
-        // What is not finite on the way stays so up to here.
+        // A value that becomes infinite or NaN on the way is still so here.
         if hi.is_finite() {
             Dd { hi, lo }
         } else {
@@ -210,7 +210,7 @@ pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     ]
 }
 
-/// See `fold::float_total`. Where there are NaN, or infinities, so is the sum of all values: then they are looked for.
+/// See `fold::float_total`. With NaN or infinities the sum of all values is not finite; only then are they counted.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn float_total(values: &[u64]) -> Total {
     let sum = sum_of(values, |x| x);
@@ -227,7 +227,7 @@ pub(super) fn float_total(values: &[u64]) -> Total {
     }
 }
 
-/// The sum of `value` of each float, by the eight lanes.
+/// The sum of `value` of each float, in eight lanes.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 #[inline]
 fn sum_of(values: &[u64], value: impl Fn(__m512d) -> __m512d) -> Dd {
@@ -268,7 +268,7 @@ pub(super) fn float_reach(values: &[u64]) -> Reach {
     let mut take = |words: __m512i| {
         let x = _mm512_castsi512_pd(words);
         nans |= _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
-        // The second one where one is NaN, or both are zero.
+        // Gives the second operand if one is NaN, or if both are zero.
         low = _mm512_min_pd(x, low);
         high = _mm512_max_pd(x, high);
     };
@@ -289,10 +289,11 @@ pub(super) fn float_reach(values: &[u64]) -> Reach {
     }
 }
 
-/// Registers that are compared without a way out.
+/// Registers compared between two tests for an early exit.
 const BLOCK: usize = 4;
 
-/// The first row that holds a word, of the rows before `at` if there is one, else of those from `at` on in these registers.
+/// `before` if it is set, else the first row in these registers that holds `word`; `at` is the number of their first
+/// row.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn row_in(before: Option<usize>, word: __m512i, at: usize, rows: &[__m512i]) -> Option<usize> {
@@ -331,7 +332,7 @@ pub(super) fn positions(values: &[u64], [a, b]: [u64; 2]) -> [usize; 2] {
         at += EIGHT;
     }
     if !rest.is_empty() {
-        // Where they end one row is repeated: it is not the first of its kind.
+        // Fills the end with a repeated row, which cannot be a first occurrence.
         let fill = _mm512_set1_epi64(rest[0] as i64);
         let rows = [load_some(rest, fill)];
         row_a = row_in(row_a, a, at, &rows);

@@ -1,7 +1,6 @@
-//! The hot loops, each compiled for AVX-512, for AVX2, for NEON and for any processor, and chosen once per
-//! process. The bodies are the same safe code (`loops`) inlined
-//! into functions with different target features, so all variants give the same bits: Rust never
-//! contracts or reorders floating-point operations.
+//! The hot loops, each compiled for AVX-512, for AVX2, for NEON and for any processor; the variant is chosen once per
+//! process. The bodies are the same safe code (`loops`) inlined into functions with different target features, so all
+//! variants give the same bits: Rust never contracts or reorders floating-point operations.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -19,7 +18,7 @@ use crate::loops::fold;
 use crate::loops::pack::{self, Packed};
 use crate::loops::scan::{self, Extent};
 
-/// What the processor offers.
+/// Instruction sets of the processor.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -29,7 +28,7 @@ enum Level {
     Avx512 = 3,
 }
 
-/// What the processor offers: code for NEON may multiply and add at once.
+/// Instruction sets of the processor; NEON code may use fused multiply-add.
 #[cfg(target_arch = "aarch64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -38,7 +37,7 @@ enum Level {
     Neon = 2,
 }
 
-/// A [`Level`], or 0 before the first look.
+/// A [`Level`], or 0 before detection.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
@@ -66,7 +65,7 @@ impl Level {
         Self::detect()
     }
 
-    /// The one that the environment asks for, or the next one below it that the processor has.
+    /// The level named in the environment, or the best one that the processor has if that is lower.
     #[cfg(feature = "levels")]
     fn first() -> Self {
         let best = Self::detect();
@@ -126,15 +125,15 @@ impl Level {
     }
 }
 
-/// Names the kind of code to run, in builds with the feature `levels` (those of tests): `portable`, `avx2`, `avx512` or `neon`. What is beyond the
-/// processor counts as the best that it has.
+/// Environment variable that selects the kernel variant in builds with the feature `levels` (used by tests):
+/// `portable`, `avx2`, `avx512` or `neon`. A variant that the processor lacks is replaced by its best one.
 #[cfg(feature = "levels")]
 pub const LEVEL_VARIABLE: &str = "TIDALITE_KERNEL";
 
-/// The kind of code that runs: `portable`, `avx2`, `avx512` or `neon`.
+/// The kernel variant in use: `portable`, `avx2`, `avx512` or `neon`.
 ///
 /// # Panics
-/// When [`LEVEL_VARIABLE`] is none of these.
+/// If [`LEVEL_VARIABLE`] has another value.
 #[cfg(feature = "levels")]
 #[must_use]
 pub fn level_name() -> &'static str {
@@ -148,8 +147,8 @@ pub fn level_name() -> &'static str {
     }
 }
 
-/// Runs `work` with each kind of code that this processor can run. Tests beside it see the change,
-/// and must not care: all kinds give the same bits.
+/// Runs `work` with each kernel variant that this processor supports. Tests that run concurrently are affected too,
+/// which is harmless: all variants give the same bits.
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
     let best = Level::detect();
@@ -183,13 +182,13 @@ mod tests {
     }
 }
 
-/// There is one kind of code.
+/// There is only one variant.
 #[cfg(all(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
     work("Portable");
 }
 
-/// The same memory as words.
+/// Reinterprets times as words, in place.
 #[must_use]
 #[inline]
 pub fn words(times: &[i64]) -> &[u64] {
@@ -200,44 +199,44 @@ pub fn words(times: &[i64]) -> &[u64] {
     }
 }
 
-/// The same memory as words.
+/// Reinterprets times as words, in place.
 #[must_use]
 #[inline]
 pub fn words_mut(times: &mut [i64]) -> &mut [u64] {
-    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the
-    // borrow of `times` lasts as long as the answer.
+    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the borrow of `times`
+    // lasts as long as the returned slice.
     #[expect(unsafe_code, reason = "writes i64 as u64 in place")]
     unsafe {
         core::slice::from_raw_parts_mut(times.as_mut_ptr().cast(), times.len())
     }
 }
 
-/// The same memory as times.
+/// Reinterprets words as times, in place.
 #[must_use]
 #[inline]
 pub fn times_mut(words: &mut [u64]) -> &mut [i64] {
-    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the
-    // borrow of `words` lasts as long as the answer.
+    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the borrow of `words`
+    // lasts as long as the returned slice.
     #[expect(unsafe_code, reason = "writes u64 as i64 in place")]
     unsafe {
         core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len())
     }
 }
 
-/// Whether each time is greater than the one before it.
+/// Whether the times ascend strictly.
 #[must_use]
 pub fn is_ascending(times: &[i64]) -> bool {
     ascending(times)
 }
 
-/// The least and the greatest time; `i64::MAX` and `i64::MIN` where there is none.
+/// The smallest and the largest time; `i64::MAX` and `i64::MIN` without times.
 #[must_use]
 pub fn time_span(times: &[i64]) -> (i64, i64) {
     let Extent { low, high } = extent(words(times));
     (low, high)
 }
 
-/// The words of an i64 column as its values, in place.
+/// Reinterprets the words of an i64 column as its values, in place.
 #[must_use]
 #[inline]
 pub fn as_integers(words: &[u64]) -> &[i64] {
@@ -248,7 +247,7 @@ pub fn as_integers(words: &[u64]) -> &[i64] {
     }
 }
 
-/// The words of an f64 column as its values, in place.
+/// Reinterprets the words of an f64 column as its values, in place.
 #[must_use]
 #[inline]
 pub fn as_floats(words: &[u64]) -> &[f64] {
@@ -261,23 +260,24 @@ pub fn as_floats(words: &[u64]) -> &[f64] {
     }
 }
 
-/// The sum of floats by plain addition in 32 lanes, in an order that is the same on every processor: so are the bits, but for
-/// which NaN a NaN is. NaN and infinities take part; [`Stats`](crate::Stats) leaves NaN out, and is exact to 2^-50.
+/// The sum of floats by plain addition in 32 lanes, in an order that is equal on every processor. The bits are
+/// therefore equal too, except for NaN payloads. NaN and infinities take part; [`Stats`](crate::Stats) leaves NaN
+/// out, and is exact to 2^-50.
 ///
 /// # Cost
-/// A tenth of what decoding the values takes, where they are in the processor's first cache.
+/// A tenth of the cost of decoding the values, if they are in the L1 cache.
 #[must_use]
 pub fn sum_floats(values: &[f64]) -> f64 {
     float_sum(values)
 }
 
-/// Writes `first`, `first + step`, ... wrapping: the times of a constant step.
+/// Writes `first`, `first + step`, ... wrapping: times with a constant delta.
 #[inline]
 pub fn fill_steps(first: i64, step: u64, out: &mut [i64]) {
     ramp(first as u64, step, words_mut(out));
 }
 
-/// The first path, or the second one where there is none.
+/// The first path, or the second one if the first is absent.
 macro_rules! first {
     ($first:path; $second:path) => {
         $first
@@ -287,8 +287,8 @@ macro_rules! first {
     };
 }
 
-/// `$fast` is compiled for AVX2, AVX-512 and NEON, `$any` for any processor. Where the compiler does badly there is code of
-/// its own for AVX-512 or NEON.
+/// Compiles `$fast` for AVX2, AVX-512 and NEON, and `$any` for any processor. Where the compiler generates poor code,
+/// a hand-written version for AVX-512 or NEON replaces `$fast`.
 macro_rules! dispatched {
     (
         $(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path

@@ -1,7 +1,8 @@
-//! Whole vectors unpacked for NEON, whose registers hold two words: the compiler takes the lanes of pack.rs one by one there.
+//! Unpacks whole vectors with NEON, whose registers hold two words: the compiler would process the lanes of pack.rs
+//! one by one.
 //!
-//! The integers and floats are those of pack.rs and float.rs, operation by operation. Vectors that are not whole, and units
-//! other than one (NEON does not multiply words), go the common way.
+//! Integers and floats are computed as in pack.rs and float.rs, operation by operation. Partial vectors, and units
+//! other than one (NEON does not multiply 64-bit words), use the common code.
 
 use core::arch::aarch64::*;
 
@@ -10,9 +11,9 @@ use crate::loops::pack::{self, Packed};
 use crate::loops::scan;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Words of a register.
+/// Words per register.
 const TWO: usize = 2;
-/// Values of a row of packed lanes of a whole vector.
+/// Values per row of packed lanes in a whole vector.
 const LANES: usize = 16;
 
 #[expect(unsafe_code, reason = "loads a whole array into a register")]
@@ -49,7 +50,7 @@ fn change_with(
     for row in rows {
         let (k, shift) = ((bit / 64) as usize, bit % 64);
         bit += width;
-        // A shift to the left by less than nothing is one to the right.
+        // A left shift by a negative count is a right shift.
         let right = vdupq_n_s64(-i64::from(shift));
         let (places, _) = row.as_chunks_mut::<TWO>();
         let (lows, _) = words[k].as_chunks::<TWO>();
@@ -138,7 +139,7 @@ pub(super) fn alp_unpack(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
 #[target_feature(enable = "neon")]
 pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
-    // Two words a register: one addition after the other takes no longer.
+    // With two words per register, plain sequential additions take no longer.
     scan::prefix_sum(start, out);
 }
 
@@ -149,7 +150,7 @@ pub(super) fn alp_unpack_sums(alp: Alp, steps: Packed<'_>, start: u64, out: &mut
     float::alp_decode::<true>(alp, out);
 }
 
-/// `Rule::product` of two.
+/// `Rule::product` of two integers.
 #[target_feature(enable = "neon")]
 #[inline]
 fn products(rule: Rule, ints: uint64x2_t) -> uint64x2_t {
@@ -159,7 +160,7 @@ fn products(rule: Rule, ints: uint64x2_t) -> uint64x2_t {
     vreinterpretq_u64_f64(vmulq_f64(up, vdupq_n_f64(rule.down)))
 }
 
-/// `Quotient::of` two, by multiplication.
+/// `Quotient::of` of two integers, by multiplication.
 #[target_feature(enable = "neon")]
 #[inline]
 fn quotients(by: Quotient, ints: uint64x2_t) -> uint64x2_t {

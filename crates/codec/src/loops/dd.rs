@@ -1,7 +1,7 @@
 //! Double-double: an unevaluated sum of two floats, about 106 bits.
 //!
-//! Invariant: when `hi` is not finite, `lo` is zero and a NaN is `f64::NAN`, so that an infinity
-//! never turns into NaN by way of the error term, and all processors write the same bits.
+//! Invariant: if `hi` is not finite, `lo` is zero and a NaN is `f64::NAN`, so that the error term never turns an
+//! infinity into NaN, and all processors write the same bits.
 
 /// `hi + lo` with |lo| <= ulp(hi) / 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (s, (a - (s - bb)) + (b - bb))
 }
 
-/// The same when |a| >= |b| or a is zero (Dekker).
+/// Like [`two_sum`], for |a| >= |b| or a = 0 (Dekker).
 #[inline(always)]
 pub(crate) fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
@@ -50,7 +50,7 @@ impl Dd {
         }
     }
 
-    /// One float.
+    /// A double-double from one float.
     pub(crate) fn from_f64(x: f64) -> Self {
         Self::new(x, 0.0)
     }
@@ -85,12 +85,12 @@ impl Dd {
         }
     }
 
-    /// Times a power of two: exact unless it overflows or underflows.
+    /// Multiplies by a power of two: exact unless it overflows or underflows.
     pub(crate) fn scale(self, power: f64) -> Self {
         Self::new(self.hi * power, self.lo * power)
     }
 
-    /// Relative error below 2^-104 also when the operands cancel (the "accurate" sum of Li et al.).
+    /// Relative error below 2^-104 even if the operands cancel (the "accurate" sum of Li et al.).
     pub(crate) fn add(self, other: Self) -> Self {
         let (s, e) = two_sum(self.hi, other.hi);
         if !s.is_finite() {
@@ -109,7 +109,7 @@ impl Dd {
         Self::new(p, e + (self.hi * other.lo + self.lo * other.hi))
     }
 
-    /// Divides by a whole number.
+    /// Divides by an integer.
     pub(crate) fn div(self, by: f64) -> Self {
         let first = self.hi / by;
         if !first.is_finite() {
@@ -117,7 +117,7 @@ impl Dd {
         }
         let (p, e) = two_product(first, by);
         if !p.is_finite() {
-            // A quotient of the largest floats that was rounded up.
+            // The quotient of very large floats was rounded up.
             return Self::new(first, 0.0);
         }
         let rest = self.add(Self::new(p, e).neg());
@@ -128,7 +128,7 @@ impl Dd {
         Self::new(s, e + rest.hi / by)
     }
 
-    /// Divides by a whole number, to one float. What the quotient of the high parts leaves is exact.
+    /// Divides by an integer, to one float. The remainder of the quotient of the high parts is exact.
     pub(crate) fn div_to_f64(self, by: f64) -> f64 {
         let first = self.hi / by;
         if !first.is_finite() {

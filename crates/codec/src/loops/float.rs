@@ -1,18 +1,17 @@
 //! Floats as integers: decimals (ALP, Afroozeh, Kuffó and Boncz, 2023) and ordered bits.
 //!
-//! A decimal number is an integer d with |d| < 2^51 and a rule that turns it into the float:
-//! multiply, d * 10^f * 10^-e in this order, each product rounded; or divide, d / 10^e, rounded
-//! once. Division is exact for every number that was parsed from up to 15 digits; multiplication
-//! is faster, and is what made numbers that were computed as count * 0.01. A word that the rule
-//! does not give back bit by bit is an exception.
+//! A decimal is an integer d with |d| < 2^51 and a rule that turns it into the float: multiply, d * 10^f * 10^-e in
+//! this order, each product rounded; or divide, d / 10^e, rounded once. Division is exact for every number that was
+//! parsed from up to 15 digits; multiplication is faster, and also matches numbers that were computed as count *
+//! 0.01. A word that the rule does not reproduce bit by bit is an exception.
 
 use crate::loops::pack::{self, Packed};
 use crate::loops::scan;
 
-/// Greatest e, and greatest f of a multiplication.
+/// Largest e, and largest f of a multiplication.
 pub(crate) const EXPONENT_MAX: u8 = 18;
 
-/// The factor that stands for division.
+/// The factor that denotes division.
 pub(crate) const DIVIDE: u8 = 255;
 
 const POWERS: [f64; 19] = [
@@ -25,15 +24,15 @@ const INVERSES: [f64; 19] = [
     1e-15, 1e-16, 1e-17, 1e-18,
 ];
 
-/// 1.5 * 2^52: adding it rounds a float below 2^51 to an integer that stands in the low bits.
-/// AVX2 has no conversion between i64 and f64; this is exact and the same everywhere.
+/// 1.5 * 2^52: adding it rounds a float below 2^51 to an integer in the low bits. AVX2 has no conversion between i64
+/// and f64; this one is exact on every processor.
 pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub(crate) const MAGIC_BITS: u64 = MAGIC.to_bits();
 
-/// The low bits of a float.
+/// The mantissa bits of a float.
 pub(crate) const MANTISSA: u64 = (1 << 52) - 1;
 
-/// |d| is below this.
+/// Exclusive upper bound of |d|.
 pub(crate) const LIMIT: u64 = 1 << 51;
 
 /// A rule between integers and floats.
@@ -45,12 +44,12 @@ pub(crate) struct Alp {
 }
 
 impl Alp {
-    /// Whether the tables have it.
+    /// Whether exponent and factor are within the tables.
     pub(crate) fn is_valid(self) -> bool {
         self.exponent <= EXPONENT_MAX && (self.factor <= EXPONENT_MAX || self.factor == DIVIDE)
     }
 
-    /// The words of a few integers, by a valid rule: the same bits as those of a vector.
+    /// The words of a few integers, by a valid rule: bit-identical to [`alp_decode`].
     #[inline(always)]
     pub(crate) fn words<const N: usize>(self, ints: [u64; N]) -> [u64; N] {
         match Rule::of(self) {
@@ -63,14 +62,14 @@ impl Alp {
     }
 }
 
-/// What encoding a vector by a rule found.
+/// Result of encoding a vector by a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AlpScan {
-    /// Exceptions; their rows are in `bad`, and their places in `ints` arbitrary.
+    /// Number of exceptions; their rows are in `bad`, and their elements of `ints` are arbitrary.
     pub(crate) bad: usize,
 }
 
-/// Whether a rule is meant for this integer.
+/// Whether an integer is in the range of a rule.
 #[inline(always)]
 pub(crate) fn is_in_range(int: u64) -> bool {
     int.wrapping_add(LIMIT - 1) < 2 * LIMIT - 1
@@ -87,13 +86,14 @@ fn float(int: u64) -> f64 {
     f64::from_bits(int.wrapping_add(MAGIC_BITS)) - MAGIC
 }
 
-/// As `float` within the range, and some float within it for any other: 52 bits of the integer count.
+/// Like `float` for integers within the range, and some float within it for any other: only 52 bits of the integer
+/// are used.
 #[inline(always)]
 fn float_within(int: u64) -> f64 {
     f64::from_bits(int.wrapping_add(LIMIT) & MANTISSA | MAGIC_BITS & !MANTISSA) - MAGIC
 }
 
-/// How to divide a float within the range by a power of ten.
+/// Divides a float within the range by a power of ten.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quotient {
     power: f64,
@@ -117,12 +117,13 @@ impl Quotient {
         }
     }
 
-    /// d / power, rounded once; `FMA`: by two multiplications, a fifth of the time of a division.
+    /// d / power, rounded once. With `FMA`, by two multiplications, in a fifth of the time of a division.
     ///
-    /// Both give the same bits: the pair is within 2^-105 of 1 / power, so the product before its rounding is within
-    /// 2^-104 of the quotient, relatively. The middle m between two floats has 54 bits; with power = 10^e the distance
-    /// |d - m * 10^e| is a whole number of units of m * 5^e and not zero, for m is odd and |d| < 2^53. So no quotient is
-    /// nearer to a middle than 1 / (2^54 * 5^18) > 2^-96, and both sides of the product round to the same float.
+    /// Both give the same bits: the pair is within 2^-105 of 1 / power, so the product before rounding is within 2^-104
+    /// of the quotient, relatively. The midpoint m between two floats has 54 bits; with power = 10^e the distance
+    /// |d - m * 10^e| is an integral number of units of m * 5^e and not zero, because m is odd and |d| < 2^53. No
+    /// quotient is therefore nearer to a midpoint than 1 / (2^54 * 5^18) > 2^-96, and the exact quotient and the
+    /// product round to the same float.
     #[inline(always)]
     pub(crate) fn of<const FMA: bool>(self, d: f64) -> f64 {
         if FMA {
@@ -139,7 +140,7 @@ impl Quotient {
     }
 }
 
-/// Writes the integers of `values` and the rows of those that do not come back.
+/// Writes the integers of `values`, and the rows of those that do not round-trip.
 #[inline(always)]
 pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [u16]) -> AlpScan {
     let e = usize::from(alp.exponent);
@@ -173,11 +174,11 @@ pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [
     AlpScan { bad }
 }
 
-/// The integer of a word, and a number that is zero when it comes back and is in range.
+/// The integer of a word, and a number that is zero if the word round-trips and the integer is in range.
 #[inline(always)]
 fn round_trip(word: u64, rule: impl Fn(f64) -> (u64, f64)) -> (u64, u64) {
     let (int, back) = rule(f64::from_bits(word));
-    // A NaN can come back by luck of the processor, but its integer is out of range.
+    // On some processors a NaN can round-trip by chance, but its integer is out of range.
     (int, (back.to_bits() ^ word) | u64::from(!is_in_range(int)))
 }
 
@@ -222,13 +223,13 @@ pub(crate) fn alp_decode<const FMA: bool>(alp: Alp, words: &mut [u64]) {
     with_rule::<FMA>(alp, Decode { words });
 }
 
-/// `words` holds steps: sums them up, the first value being `start`, and turns the integers into the words of floats.
+/// Sums the deltas in `words`, with `start` as the first value, and turns the integers into the words of floats.
 #[inline(always)]
 pub(crate) fn alp_sums<const FMA: bool>(alp: Alp, start: u64, words: &mut [u64]) {
     with_rule::<FMA>(alp, Sums { start, words });
 }
 
-/// The same of packed steps.
+/// Like [`alp_sums`], from packed deltas.
 #[inline(always)]
 pub(crate) fn alp_unpack_sums<const FMA: bool>(
     alp: Alp,
@@ -240,7 +241,7 @@ pub(crate) fn alp_unpack_sums<const FMA: bool>(
     alp_sums::<FMA>(alp, start, out);
 }
 
-/// The words of the floats of start, start + step ...
+/// The float words of the integers start, start + step ...
 #[inline(always)]
 pub(crate) fn alp_ramp<const FMA: bool>(alp: Alp, start: u64, step: u64, out: &mut [u64]) {
     with_rule::<FMA>(alp, Ramp { start, step, out });
@@ -252,25 +253,25 @@ pub(crate) fn alp_unpack<const FMA: bool>(alp: Alp, values: Packed<'_>, out: &mu
     with_rule::<FMA>(alp, Unpack { values, out });
 }
 
-/// How an integer becomes a word, for those that do it one by one: without a branch, which in a loop over rows would keep the
-/// compiler from holding in a register what the loop sums.
+/// Converts single integers to words, without a branch, which in a loop over rows would keep the compiler from
+/// holding the loop's sum in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) up: f64,
     pub(crate) down: f64,
-    /// Bits that are taken from the integer itself: all or none.
+    /// Mask of the bits taken from the integer itself: all or none.
     integer: u64,
 }
 
 impl Rule {
-    /// The integer is the word.
+    /// The integer itself is the word.
     pub(crate) const INTEGER: Self = Self {
         up: 0.0,
         down: 0.0,
         integer: u64::MAX,
     };
 
-    /// That of a multiplication; `None` for a division, which takes longer than all that a caller may wait for.
+    /// The rule of a multiplication; `None` for a division, which is too slow for this use.
     pub(crate) fn of(alp: Alp) -> Option<Self> {
         (alp.factor != DIVIDE).then(|| Self {
             up: POWERS[usize::from(alp.factor)],
@@ -279,7 +280,7 @@ impl Rule {
         })
     }
 
-    /// Whether the integer is the word.
+    /// Whether the integer itself is the word.
     pub(crate) fn is_integer(self) -> bool {
         self.integer != 0
     }
@@ -289,7 +290,7 @@ impl Rule {
         (int & self.integer) | (self.product(int) & !self.integer)
     }
 
-    /// As `word`, of a rule that multiplies.
+    /// Like `word`, for a rule that multiplies.
     #[inline(always)]
     pub(crate) fn product(self, int: u64) -> u64 {
         (float(int) * self.up * self.down).to_bits()
@@ -401,7 +402,7 @@ pub(crate) fn ordered(words: &mut [u64], zeros: u32) {
     }
 }
 
-/// Undoes `ordered`. The low bits of negative keys are ones that stand for zeros.
+/// Inverse of `ordered`. The low bits of negative keys become ones, which the mask clears.
 #[inline(always)]
 pub(crate) fn unordered(words: &mut [u64], zeros: u32) {
     let mask = u64::MAX << zeros;

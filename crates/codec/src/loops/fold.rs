@@ -1,30 +1,32 @@
-//! Statistics in one pass over a slice of words: sums, squares and extremes of floats and integers, and where a word stands.
+//! Statistics in one pass over a slice of words: sums, squares and extremes of floats and integers, and the position
+//! of a word.
 //!
-//! `kernel` compiles these loops for each kind of processor. Slices that windows cut are short, so a further pass would show.
+//! `kernel` compiles these loops for each kind of processor. Slices cut by windows are short, so another pass would
+//! be noticeable.
 
 use super::dd::{Dd, quick_two_sum, two_product, two_sum};
 use super::parts::Parts;
 use super::scan::Extent;
 
-/// Lanes of a pass. Row i of a stretch goes to lane i mod 8; the lanes of sums of floats are added pairwise:
-/// (0+4), (1+5), (2+6), (3+7), then (0+2), (1+3), then 0+1.
+/// Lanes of a pass. Row i of a slice goes to lane i mod 8; the lanes of sums of floats are added pairwise: (0+4),
+/// (1+5), (2+6), (3+7), then (0+2), (1+3), then 0+1.
 const LANES: usize = 8;
 
-/// What the eight lanes of floats hold.
+/// The results of the eight float lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes {
     pub(crate) sum: [f64; LANES],
     pub(crate) sum_rest: [f64; LANES],
     pub(crate) squares: [f64; LANES],
     pub(crate) squares_rest: [f64; LANES],
-    /// The smallest and the greatest of all; of the zeros either may stand here.
+    /// The smallest and the largest value; a zero may have either sign.
     pub(crate) low: f64,
     pub(crate) high: f64,
     pub(crate) nan_count: u64,
 }
 
-/// `two_product(x, x)` for processors without FMA, where `mul_add` is a slow call: Dekker's
-/// product where no part of it can overflow or underflow, so that the bits are the same.
+/// `two_product(x, x)` for processors without FMA, where `mul_add` is a slow call: Dekker's product, used only if no
+/// part of it can overflow or underflow, so that the bits are the same.
 #[inline(always)]
 fn exact_square(x: f64) -> (f64, f64) {
     const SPLIT: f64 = 134_217_729.0; // 2^27 + 1
@@ -39,17 +41,17 @@ fn exact_square(x: f64) -> (f64, f64) {
     (p, ((high * high - p) + 2.0 * (high * low)) + low * low)
 }
 
-/// Row i goes to lane i mod 8. Of the figures, those of `PARTS` are made: sum, squares, extremes.
+/// Row i goes to lane i mod 8. Only the figures in `PARTS` are computed: sum, squares, extremes.
 #[inline(always)]
 fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
     let parts = Parts::of_bits(PARTS);
-    // Arrays of their own, not fields: so the lanes stay in registers.
+    // Separate arrays rather than fields, which keeps the lanes in registers.
     let (mut sum, mut sum_rest) = ([0.0; LANES], [0.0; LANES]);
     let (mut squares, mut squares_rest) = ([0.0; LANES], [0.0; LANES]);
     let (mut low, mut high) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
     let mut nan_count = [0u64; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();
-    // NaN adds nothing but its count, so it fills the last block.
+    // A NaN only changes the count of NaN, so it pads the last block.
     let mut last = [f64::NAN.to_bits(); LANES];
     last[..rest.len()].copy_from_slice(rest);
     for at in 0..=blocks.len() {
@@ -60,7 +62,7 @@ fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
             let nan = x.is_nan();
             nan_count[lane] += u64::from(nan);
             if parts.has(Parts::EXTREMES) {
-                // Not f64::min: this is one instruction, and leaves a NaN out.
+                // Not `f64::min`: this is a single instruction, and ignores NaN.
                 low[lane] = if x < low[lane] { x } else { low[lane] };
                 high[lane] = if x > high[lane] { x } else { high[lane] };
             }
@@ -93,21 +95,21 @@ fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
     }
 }
 
-/// All figures.
+/// Computes all figures.
 #[inline(always)]
 pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
     lanes_of::<{ Parts::ALL.bits() }, FMA>(values)
 }
 
-/// The sum of floats, added up as those of all figures are; without the NaN.
+/// The sum of floats without NaN, in the summation order of [`float_lanes`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Total {
-    /// Not finite where it needs a closer look.
+    /// If it is not finite, the caller must distinguish the cases.
     pub(crate) sum: Dd,
     pub(crate) nan_count: u64,
 }
 
-/// The sum alone.
+/// Computes only the sum.
 #[inline(always)]
 pub(crate) fn float_total(values: &[u64]) -> Total {
     let lanes = lanes_of::<{ Parts::SUM.bits() }, false>(values);
@@ -117,7 +119,8 @@ pub(crate) fn float_total(values: &[u64]) -> Total {
     }
 }
 
-/// The smallest and the greatest float, of the zeros either; infinities the other way round of none. NaN are counted.
+/// The smallest and the largest float, with either zero; +infinity and -infinity without values. NaN are
+/// counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) low: f64,
@@ -125,7 +128,7 @@ pub(crate) struct Reach {
     pub(crate) nan_count: u64,
 }
 
-/// The extremes alone.
+/// Computes only the extremes.
 #[inline(always)]
 pub(crate) fn float_reach(values: &[u64]) -> Reach {
     let lanes = lanes_of::<{ Parts::EXTREMES.bits() }, false>(values);
@@ -136,7 +139,7 @@ pub(crate) fn float_reach(values: &[u64]) -> Reach {
     }
 }
 
-/// Adds lane i + `HALF` to lane i, as `Dd::add` does where nothing overflows.
+/// Adds lane i + `HALF` to lane i, like `Dd::add` without overflow.
 #[inline(always)]
 fn halve<const HALF: usize>(hi: &mut [f64; LANES], lo: &mut [f64; LANES]) {
     for i in 0..HALF {
@@ -147,7 +150,7 @@ fn halve<const HALF: usize>(hi: &mut [f64; LANES], lo: &mut [f64; LANES]) {
     }
 }
 
-/// Sum and sum of the squares of all lanes.
+/// The sum and the sum of squares over all lanes.
 #[inline(always)]
 pub(crate) fn gather(lanes: &Lanes) -> [Dd; 2] {
     [
@@ -165,7 +168,7 @@ fn gather_one(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
     halve::<4>(&mut highs, &mut lows);
     halve::<2>(&mut highs, &mut lows);
     halve::<1>(&mut highs, &mut lows);
-    // What is not finite on the way stays so up to here.
+    // A value that becomes infinite or NaN on the way is still so here.
     if highs[0].is_finite() {
         Dd {
             hi: highs[0],
@@ -205,7 +208,7 @@ pub(crate) fn sums_of_halves(values: &[u64], flip: u64) -> [u64; 2] {
     [low, high]
 }
 
-/// The least and the greatest of `word ^ flip`, signed.
+/// The smallest and the largest `word ^ flip`, as signed values.
 #[inline(always)]
 pub(crate) fn key_extent(values: &[u64], flip: u64) -> Extent {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
@@ -217,20 +220,20 @@ pub(crate) fn key_extent(values: &[u64], flip: u64) -> Extent {
     Extent { low, high }
 }
 
-/// What one pass over integers gives.
+/// Result of one pass over integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IntegerPass {
-    /// Smallest and greatest of `word ^ flip`, signed.
+    /// The smallest and the largest `word ^ flip`, as signed values.
     pub(crate) low: i64,
     pub(crate) high: i64,
-    /// Sum of values within -2^31 to 2^31 - 1, fewer than 2^31 of them, and of their squares' lower and upper 32 bits. Of others
-    /// they mean nothing.
+    /// The sum of fewer than 2^31 values within -2^31 to 2^31 - 1, and the sums of the lower and upper 32 bits of
+    /// their squares. Meaningless for other values.
     pub(crate) sum: i64,
     pub(crate) squares_low: u64,
     pub(crate) squares_high: u64,
 }
 
-/// Extremes and sums at once: most columns are narrow.
+/// Extremes and sums in one pass: most columns are narrow.
 #[inline(always)]
 pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
@@ -249,19 +252,19 @@ pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
         low,
         high,
         sum,
-        // What wrapped away is in the upper halves; the sum of the lower ones has room.
+        // The upper halves contain the part that wrapped; the sum of the lower halves cannot overflow.
         squares_low: squares.wrapping_sub(squares_high << 32),
         squares_high,
     }
 }
 
-/// Rows that are compared without a way out.
+/// Rows compared between two tests for an early exit.
 const BLOCK: usize = 64;
 
-/// The first row of a block that holds `word`, `BLOCK` when none does.
+/// The first row of a block that holds `word`, or `BLOCK` if it does not occur.
 #[inline(always)]
 fn row_in(block: &[u64; BLOCK], word: u64) -> usize {
-    // A way out of the loop would make it take a step a row.
+    // With an early exit the loop would process one row at a time.
     let row = |i: usize| if block[i] == word { i } else { BLOCK };
     (0..BLOCK).map(row).fold(BLOCK, usize::min)
 }
@@ -279,7 +282,7 @@ pub(crate) fn position(values: &[u64], word: u64) -> Option<usize> {
     row.map(|row| values.len() - rest.len() + row)
 }
 
-/// The first rows that hold each of two words, 0 for one that is not there.
+/// The first rows that hold each of two words; 0 for a word that does not occur.
 #[inline(always)]
 pub(crate) fn positions(values: &[u64], [a, b]: [u64; 2]) -> [usize; 2] {
     let (blocks, rest) = values.as_chunks::<BLOCK>();

@@ -1,4 +1,4 @@
-//! Packing values of `width` bits, 1 to 64.
+//! Bit packing of values of `width` bits, 1 to 64.
 //!
 //! n values lie in L lanes, value i in lane i mod L at row i / L:
 //!
@@ -12,7 +12,7 @@
 //! (k * L + l)-th word of the payload, so that one row of all lanes is one vector register or two.
 //! Unused bits at the end are zero.
 
-/// Packed values: value i is `base + packed[i] * scale`; `bytes` has at least `packed_bytes` bytes, `width` is not 0.
+/// Packed values: value i is `base + packed[i] * scale`. `bytes` has at least `packed_bytes` bytes; `width` is not 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed<'a> {
     pub(crate) bytes: &'a [u8],
@@ -45,7 +45,7 @@ impl Packed<'_> {
     }
 }
 
-/// Lanes of `n` values.
+/// Number of lanes for `n` values.
 #[inline(always)]
 pub(crate) fn lanes(n: usize) -> usize {
     match n {
@@ -57,14 +57,14 @@ pub(crate) fn lanes(n: usize) -> usize {
     }
 }
 
-/// Bytes of `n` packed values.
+/// Size in bytes of `n` packed values.
 #[inline]
 pub(crate) fn packed_bytes(n: usize, width: u32) -> usize {
     let lanes = lanes(n);
     (n.div_ceil(lanes) * width as usize).div_ceil(64) * lanes * 8
 }
 
-/// The `width` lowest bits, 1 to 64.
+/// Mask of the `width` lowest bits, 1 to 64.
 #[inline(always)]
 fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)
@@ -94,7 +94,7 @@ fn pack_lanes<const L: usize>(values: &[u64], width: u32, base: u64, out: &mut [
         for l in 0..L {
             let value = values[l].wrapping_sub(base) & mask;
             full[l] |= value << shift;
-            // In two steps, because a shift by 64 is not a shift.
+            // Two shifts, because a shift by 64 is undefined.
             spill[l] = value >> 1 >> (63 - shift);
         }
         shift += width;
@@ -164,7 +164,7 @@ pub(crate) fn unpack_with(
     }
 }
 
-/// `out[i] += values[i]`; their scale is 1.
+/// `out[i] += values[i]`; the scale must be 1.
 #[inline(always)]
 pub(crate) fn unpack_onto(values: Packed<'_>, out: &mut [u64]) {
     let Packed {
@@ -179,7 +179,7 @@ pub(crate) fn unpack_onto(values: Packed<'_>, out: &mut [u64]) {
     );
 }
 
-/// `out[i] = (out[i] << width | packed[i]) << zeros`, width below 64.
+/// `out[i] = (out[i] << width | packed[i]) << zeros`; `width` is below 64.
 #[inline(always)]
 pub(crate) fn join(bytes: &[u8], width: u32, zeros: u32, out: &mut [u64]) {
     change_with(
@@ -248,7 +248,7 @@ fn unpack_lanes<const L: usize>(
     }
 }
 
-/// One row of all lanes. Arrays of a known length, so that the lanes become vector registers.
+/// Unpacks one row of all lanes. Arrays of constant length let the lanes become vector registers.
 #[inline(always)]
 fn unpack_row<const L: usize>(
     words: &[[[u8; 8]; L]],
@@ -261,7 +261,7 @@ fn unpack_row<const L: usize>(
     let (k, shift) = (bit / 64, (bit % 64) as u32);
     let mut out = [0; L];
     if shift + width <= 64 {
-        // Within one word, as most values of few bits are. The processor soon knows which rows these are.
+        // The row lies within one word, as for most narrow values. The branch is well predicted.
         let word = words[k];
         for l in 0..L {
             out[l] = u64::from_le_bytes(word[l]) >> shift;
@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// One value, bit by bit, as docs/format.md says it.
+    /// Reads one value bit by bit, as described in docs/format.md.
     fn described(bytes: &[u8], n: usize, width: usize, i: usize) -> u64 {
         let lanes = lanes(n);
         let (lane, row) = (i % lanes, i / lanes);

@@ -1,48 +1,49 @@
-//! Which figures statistics have.
+//! Selects the figures that statistics contain.
 //!
-//! A writer's have all. A reader that asks for a mean has no use for squares, extremes, and where these are: they are neither
-//! read nor made nor merged. What statistics were not asked for they do not tell: see [`Stats::parts`](super::Stats::parts).
+//! Statistics written to a file have all figures. A reader that needs a mean does not need squares, extremes and
+//! their times: these are not read, computed or merged. Figures that were not requested are not reported: see
+//! [`Stats::parts`](super::Stats::parts).
 
-/// A set of figures. The counts of rows, of NaN and of nulls are in each.
+/// A set of figures. Every set includes the counts of rows, of NaN and of nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts(u8);
 
 impl Parts {
-    /// Nothing but the counts.
+    /// Only the counts.
     pub const COUNTS: Self = Self(0);
     /// The sum.
     pub const SUM: Self = Self(1);
     /// The sum of the squares.
     pub const SQUARES: Self = Self(1 << 1);
-    /// The smallest and the greatest word.
+    /// The smallest and the largest word.
     pub const EXTREMES: Self = Self(1 << 2);
     /// The words of the first and the last row.
     pub const ENDS: Self = Self(1 << 3);
-    /// The earliest times of the extremes, and these.
+    /// The earliest times of the extremes, and the extremes.
     pub const TIMES: Self = Self(1 << 4 | Self::EXTREMES.0);
-    /// All there are.
+    /// All figures.
     pub const ALL: Self = Self(Self::SUM.0 | Self::SQUARES.0 | Self::ENDS.0 | Self::TIMES.0);
 
-    /// Those of both.
+    /// The union of both sets.
     #[must_use]
     #[inline]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of these are among them.
+    /// Whether this set contains all of `others`.
     #[must_use]
     #[inline]
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// As a number, to compile code for one set.
+    /// The set as a number, to compile code for one set.
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Undoes [`bits`](Self::bits).
+    /// Inverse of [`bits`](Self::bits).
     pub(crate) const fn of_bits(bits: u8) -> Self {
         Self(bits)
     }

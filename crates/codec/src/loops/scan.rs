@@ -2,7 +2,7 @@
 
 use crate::loops::pack::{self, Packed};
 
-/// Smallest and greatest, as signed values.
+/// The smallest and the largest value, as signed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) low: i64,
@@ -10,19 +10,19 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// high - low, as an unsigned number: never wraps.
+    /// high - low, as an unsigned number that cannot wrap.
     pub(crate) fn span(self) -> u64 {
         (self.high as u64).wrapping_sub(self.low as u64)
     }
 }
 
-/// Bits of `value`.
+/// Number of bits that `value` needs.
 #[inline(always)]
 pub(crate) fn bits(value: u64) -> u32 {
     64 - value.leading_zeros()
 }
 
-/// start, start + step, start + 2 step ...
+/// Writes start, start + step, start + 2 step ...
 #[inline(always)]
 pub(crate) fn ramp(start: u64, step: u64, out: &mut [u64]) {
     ramp_with(
@@ -59,7 +59,7 @@ pub(crate) fn incline(slope: u64, out: &mut [u64]) {
     }
 }
 
-/// Takes 0, slope, 2 slope ... away; answers the extent of what is left.
+/// Subtracts 0, slope, 2 slope ...; returns the extent of the differences.
 #[inline(always)]
 pub(crate) fn level(values: &[u64], slope: u64, out: &mut [u64]) -> Extent {
     let mut above = 0u64;
@@ -70,7 +70,7 @@ pub(crate) fn level(values: &[u64], slope: u64, out: &mut [u64]) -> Extent {
     extent(&out[..values.len()])
 }
 
-/// `out` holds steps; turns them into values: the first is `start`, whatever step 0 says.
+/// Turns the deltas in `out` into values; the first is `start`, and delta 0 is ignored.
 #[inline(always)]
 pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
     prefix_sum_with(
@@ -81,22 +81,22 @@ pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
     );
 }
 
-/// The same of packed steps.
+/// Like [`prefix_sum`], from packed deltas.
 #[inline(always)]
 pub(crate) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
     prefix_sum(start, out);
 }
 
-/// As `prefix_sum`, and `finish` of each value.
+/// Like `prefix_sum`, with `finish` applied to each value.
 #[inline(always)]
 pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) -> u64 + Copy) {
     let Some(first) = out.first_mut() else {
         return;
     };
     *first = start;
-    // One chain of additions takes a cycle a value. Inside a block of eight the sums are made in
-    // three steps of doubling distance, in registers; only the total goes from block to block.
+    // A single chain of additions takes a cycle per value. Within a block of eight the sums are computed in three
+    // steps of doubling distance, in registers; only the total is carried from block to block.
     const BLOCK: usize = 8;
     let mut sum = 0u64;
     let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
@@ -117,8 +117,8 @@ pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) 
         for i in 0..BLOCK {
             block[i] = finish(eights[i].wrapping_add(sum));
         }
-        // Hidden from the compiler: it would take the sum out of the vector just made, which puts a broadcast and an
-        // extraction, twelve cycles, between one block and the next. So it is one addition.
+        // Hidden from the compiler: it would extract the sum from the vector just computed, which puts a broadcast
+        // and an extraction, twelve cycles, between two blocks. With `black_box` the chain is one addition.
         sum = sum.wrapping_add(core::hint::black_box(eights[BLOCK - 1]));
     }
     for place in rest {
@@ -127,13 +127,13 @@ pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) 
     }
 }
 
-/// Whether each time is greater than the one before it.
+/// Whether the times ascend strictly.
 #[inline(always)]
 pub(crate) fn ascending(times: &[i64]) -> bool {
     let Some(next) = times.get(1..) else {
         return true;
     };
-    // No way out within a block, so that eight are compared at once.
+    // No early exit within a block, so that eight pairs are compared at once.
     let mut blocks = times.chunks(128).zip(next.chunks(128));
     blocks.all(|(left, right)| {
         let pairs = left.iter().zip(right);
@@ -141,18 +141,18 @@ pub(crate) fn ascending(times: &[i64]) -> bool {
     })
 }
 
-/// Whether all words are the same.
+/// Whether all words are equal.
 #[inline(always)]
 pub(crate) fn all_equal(values: &[u64]) -> bool {
     let Some(&first) = values.first() else {
         return true;
     };
-    // Most vectors that vary do so at once.
+    // Most vectors that vary do so in the first block.
     let mut blocks = values.chunks(128);
     blocks.all(|block| block.iter().fold(0, |or, &word| or | (word ^ first)) == 0)
 }
 
-/// Whether all steps are the same.
+/// Whether all deltas are equal.
 #[inline(always)]
 pub(crate) fn constant_step(values: &[u64]) -> bool {
     if values.len() < 3 {
@@ -170,13 +170,13 @@ pub(crate) fn constant_step(values: &[u64]) -> bool {
     })
 }
 
-/// The bits that any value has.
+/// The bitwise or of all values.
 #[inline(always)]
 pub(crate) fn or(values: &[u64]) -> u64 {
     values.iter().fold(0, |or, &value| or | value)
 }
 
-/// The greatest as an unsigned number; 0 of none.
+/// The largest value as an unsigned number; 0 without values.
 #[inline(always)]
 pub(crate) fn greatest(values: &[u64]) -> u64 {
     values
@@ -184,26 +184,26 @@ pub(crate) fn greatest(values: &[u64]) -> u64 {
         .fold(0, |greatest, &value| greatest.max(value))
 }
 
-/// Puts the words of the table in the place of their numbers; one outside the table gives some word of it. Compiled for any
-/// processor only: vector code would gather, which takes longer than one load after the other.
+/// Replaces each index by its word in the table; an index outside the table gives an arbitrary word of it. Compiled
+/// for any processor only: vector code would use gathers, which take longer than separate loads.
 pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mut [u64]) {
     const { assert!(ENTRIES.is_power_of_two()) };
-    // Without a test and a way out for each, which costs as much as the look-up.
+    // A bounds check with an early exit per index would cost as much as the look-up.
     for number in numbers {
         *number = table[*number as usize % ENTRIES];
     }
 }
 
-/// Writes each word as often as its length says; false, with `out` in any state, where a length is 0 or their sum is not
-/// that of the rows.
+/// Repeats each word by its length. Returns false, with `out` in any state, if a length is 0 or if the lengths do not
+/// sum to the number of rows.
 #[inline(always)]
 pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
-    /// Words written at once: those behind the run are written over by the runs behind it.
+    /// Words written at once: those past the end of a run are overwritten by the next runs.
     const AHEAD: usize = 8;
     let rows = out.len() as u64;
     let (mut sum, mut wrong) = (0u64, false);
     for &length in lengths {
-        // None longer than the rows, so the sum does not wrap.
+        // No length exceeds the number of rows, so the sum does not wrap.
         wrong |= length.wrapping_sub(1) >= rows;
         sum = sum.wrapping_add(length);
     }
@@ -225,7 +225,7 @@ pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
 /// Value i is added to lane i mod 32; then lane l + 16 to lane l, l + 8, l + 4, l + 2, l + 1.
 #[inline(always)]
 pub(crate) fn sum_floats(values: &[f64]) -> f64 {
-    // Four registers of eight: an addition begins before the one before it is done.
+    // Four registers of eight lanes: additions overlap.
     const LANES: usize = 32;
     let mut sums = [0.0; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();
@@ -247,7 +247,7 @@ pub(crate) fn sum_floats(values: &[f64]) -> f64 {
     sums[0]
 }
 
-/// Smallest and greatest of at least one value.
+/// The smallest and the largest of one or more values.
 #[inline(always)]
 pub(crate) fn extent(values: &[u64]) -> Extent {
     let mut low = i64::MAX;
@@ -259,7 +259,7 @@ pub(crate) fn extent(values: &[u64]) -> Extent {
     Extent { low, high }
 }
 
-/// The steps between values; step 0 repeats step 1. At least two values.
+/// The deltas between values; delta 0 repeats delta 1. Requires at least two values.
 #[inline(always)]
 pub(crate) fn deltas(values: &[u64], out: &mut [u64]) -> Extent {
     let mut low = i64::MAX;
@@ -279,7 +279,7 @@ pub(crate) fn deltas(values: &[u64], out: &mut [u64]) -> Extent {
     Extent { low, high }
 }
 
-/// How many values lie outside `base ..= base + reach`.
+/// Number of values outside `base ..= base + reach`.
 #[inline(always)]
 pub(crate) fn count_outside(values: &[u64], base: u64, reach: u64) -> usize {
     let mut count = 0u64;
@@ -289,10 +289,10 @@ pub(crate) fn count_outside(values: &[u64], base: u64, reach: u64) -> usize {
     count as usize
 }
 
-/// Values of a bit of `tiles_outside`.
+/// Values per bit of `tiles_outside`.
 pub(crate) const TILE: usize = 64;
 
-/// A bit for each `TILE` values, of which there are 64 at most: whether one of them lies outside `base ..= base + reach`.
+/// One bit per `TILE` values, for at most 64 tiles: whether a value of the tile lies outside `base ..= base + reach`.
 #[inline(always)]
 pub(crate) fn tiles_outside(values: &[u64], base: u64, reach: u64) -> u64 {
     let mut tiles = 0;
@@ -302,8 +302,7 @@ pub(crate) fn tiles_outside(values: &[u64], base: u64, reach: u64) -> u64 {
     tiles
 }
 
-/// The smallest and the greatest distance from `base` among those up to `reach`, of which there is
-/// at least one.
+/// The smallest and the largest distance from `base` among the distances up to `reach`; there must be at least one.
 #[inline(always)]
 pub(crate) fn extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2] {
     let (mut low, mut high) = (u64::MAX, 0);
@@ -316,7 +315,7 @@ pub(crate) fn extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2] {
     [low, high]
 }
 
-/// x with x * odd = 1 modulo 2^64 (Newton; each step doubles the correct bits, from 5).
+/// x with x * odd = 1 modulo 2^64 (Newton; each step doubles the correct bits, starting from 5).
 #[inline(always)]
 fn inverse(odd: u64) -> u64 {
     let mut x = odd.wrapping_mul(3) ^ 2;
@@ -326,14 +325,15 @@ fn inverse(odd: u64) -> u64 {
     x
 }
 
-/// Whether `divisor` divides every `value - base`, taken as unsigned.
+/// Whether `divisor` divides every unsigned `value - base`.
 #[inline(always)]
 pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
-    // d * inverse, rotated by the twos in the divisor, is the quotient if there is one, and
+    // d * inverse, rotated by the factors of two in the divisor, is the quotient if the division is exact, and
     // otherwise greater than any quotient (Granlund and Montgomery, section 9).
     let twos = divisor.trailing_zeros();
     let inverse = inverse(divisor >> twos);
-    // Hidden from the compiler: it would make the comparison a multiplication that overflows, which has no vector form.
+    // Hidden from the compiler: it would turn the comparison into a multiplication with overflow check, which has no
+    // vector form.
     let limit = core::hint::black_box(u64::MAX / divisor);
     let mut fails = 0u64;
     for &value in values {
@@ -346,7 +346,7 @@ pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
     fails == 0
 }
 
-/// `(value - base) / divisor`, signed, where that leaves no rest.
+/// `(value - base) / divisor`, signed; the division must be exact.
 #[inline(always)]
 pub(crate) fn divide(values: &mut [u64], base: u64, divisor: u64) {
     let twos = divisor.trailing_zeros();

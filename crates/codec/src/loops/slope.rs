@@ -1,19 +1,20 @@
-//! The line that times lie near: a clock that ticks evenly, and rows that come a little late each.
+//! The line near which times lie: an evenly ticking clock whose rows each arrive a little late.
 //!
-//! The steps between such times spread twice as far as the times do around their line, which is a bit a row. How far rows are late
-//! is noise, so no line through them has the clock's own slope, and one that is a little too steep has left the times at the end of the vector. But clocks tick in
-//! seconds and tenths of them: of all slopes that the noise allows, the roundest is taken. It is the same for the next vector.
+//! The deltas between such times spread twice as far as the times around their line, which costs a bit per row. The
+//! delays are noise, so a line fitted to the times never has the exact slope of the clock, and a line that is
+//! slightly too steep has left the times at the end of the vector. But clocks tick in seconds and tenths of them: of
+//! all slopes that the noise allows, the roundest is taken. It is equal for the next vector.
 //!
-//! What is found here is tried like any other layout and costs its bits; a wrong slope costs time, nothing else.
+//! The result is tried like any other layout, at its cost in bits; a wrong slope only costs time.
 
-/// What a slope costs in the directory of a leaf, about: it must save more.
+/// Approximate cost of a slope in the directory of a leaf: it must save more than this.
 pub(crate) const BITS: u64 = 64;
-/// Times at least: of fewer the slope is not known well enough.
+/// Minimum number of times: with fewer the slope is too uncertain.
 const ROWS_MIN: usize = 64;
-/// So many standard deviations off the slope of least squares the clock's own may be.
+/// Maximum distance of the clock's slope from the least-squares slope, in standard deviations.
 const DEVIATIONS: f64 = 4.0;
 
-/// The slope of a line through ascending times, a multiple of `unit`; `None` where there is none that is worth a look.
+/// The slope of a line through ascending times, a multiple of `unit`; `None` if no line is worth trying.
 pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     let (first, last) = (*times.first()?, *times.last()?);
     let span = last.wrapping_sub(first);
@@ -23,7 +24,7 @@ pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     let (slope, deviation) = least_squares(times, first);
     let allowed = DEVIATIONS * deviation;
     let (least, most) = (slope - allowed, slope + allowed);
-    // Also not a number.
+    // Also false for NaN.
     if !(least > 0.0 && most < span as f64) {
         return None;
     }
@@ -34,7 +35,7 @@ pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     })
 }
 
-/// The slope, and its standard deviation were what is left of the times noise.
+/// The slope, and its standard deviation if the residuals are noise.
 fn least_squares(times: &[u64], first: u64) -> (f64, f64) {
     let rows = times.len() as f64;
     let middle = (rows - 1.0) / 2.0;
@@ -55,7 +56,8 @@ fn least_squares(times: &[u64], first: u64) -> (f64, f64) {
     (slope, (left / rows / squares).sqrt())
 }
 
-/// The multiple of the greatest power of ten times `unit` between two numbers; `None` where only single units are.
+/// The multiple, between two numbers, of the largest power of ten times `unit`; `None` if only multiples of `unit`
+/// itself lie there.
 fn roundest(least: f64, most: f64, unit: u64) -> Option<u64> {
     let (least, most) = (least.ceil() as u64, most.floor() as u64);
     let mut power = unit;
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
     use crate::tests::{Rng, few};
 
-    /// Times of a clock, each late by less than this.
+    /// Times of a clock, each delayed by less than `late` units.
     fn late(rng: &mut Rng, tick: u64, late: u64, unit: u64, rows: u64) -> Vec<u64> {
         let begin = rng.next() >> 8;
         let time = |row| begin + row * tick + rng.below(late) * unit;

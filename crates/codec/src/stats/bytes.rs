@@ -1,4 +1,4 @@
-//! Statistics as bytes.
+//! Encoding of statistics in 104 bytes.
 //!
 //! ```text
 //! offset size
@@ -6,8 +6,8 @@
 //!      8    8  nan_count
 //!     16   16  sum          f64: hi, lo, in one of two forms (sums.rs);  else i128
 //!     32   16  squares      hi, lo: the sum of the squared values, in one of two forms (squares.rs)
-//!     48    8  min          the word; 0 when there is no value
-//!     56    8  min_time     the earliest time of it
+//!     48    8  min          the word; 0 without values
+//!     56    8  min_time     its earliest time
 //!     64    8  max
 //!     72    8  max_time
 //!     80    8  first        the word of the first row, NaN and null included
@@ -39,14 +39,14 @@ const TYPE: usize = LAST + 8;
 const NULL_COUNT: usize = TYPE + 1;
 const NULL_COUNT_BYTES: usize = 7;
 const _: () = assert!(NULL_COUNT + NULL_COUNT_BYTES == STATS_BYTES);
-/// What the field holds at most; no file has so many rows.
+/// The largest value of the field; no file has so many rows.
 pub(super) const NULL_COUNT_MAX: u64 = (1 << (8 * NULL_COUNT_BYTES)) - 1;
 
 impl Stats {
     /// Writes the 104 bytes.
     ///
     /// # Panics
-    /// When it has not all figures.
+    /// If a figure is missing.
     pub fn encode(&self, bytes: &mut [u8; STATS_BYTES]) {
         assert!(self.parts == Parts::ALL, "what is kept has all figures");
         put_u64(bytes, COUNT, self.count);
@@ -68,10 +68,10 @@ impl Stats {
         bytes[NULL_COUNT..].copy_from_slice(&nulls[..NULL_COUNT_BYTES]);
     }
 
-    /// The 104 bytes.
+    /// The statistics as 104 bytes.
     ///
     /// # Panics
-    /// When it has not all figures.
+    /// If a figure is missing.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; STATS_BYTES] {
         let mut bytes = [0; STATS_BYTES];
@@ -88,13 +88,13 @@ impl Stats {
         Self::decoded(ty, bytes).ok_or_else(|| odd_bytes(ty, bytes))
     }
 
-    /// Takes those of rows behind these in, as [`merge_after`](Self::merge_after) does, from the first 104 bytes.
+    /// Merges the statistics of later rows from the first 104 bytes, like [`merge_after`](Self::merge_after).
     ///
     /// # Errors
     /// As for [`decode`](Self::decode).
     #[inline]
     pub fn merge_bytes(&mut self, bytes: &[u8]) -> Result<(), Corrupt> {
-        // Not an error until it is known to be one: errors are large, and what may be one lies in memory.
+        // An `Option` until the error is certain: errors are large, and a value that may be one is kept in memory.
         let Some(later) = Self::decoded(self.ty, bytes) else {
             return Err(odd_bytes(self.ty, bytes));
         };
@@ -144,7 +144,7 @@ fn null_count(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(nulls)
 }
 
-/// What is wrong with bytes that are no statistics.
+/// Describes the error in bytes that are not valid statistics.
 #[cold]
 #[inline(never)]
 fn odd_bytes(ty: ColumnType, bytes: &[u8]) -> Corrupt {

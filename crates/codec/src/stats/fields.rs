@@ -1,12 +1,13 @@
-//! Statistics as twelve whole numbers most of which are small: what a format keeps that stores only the bytes that a number
-//! needs. The count of the rows is not among them, nor is the type; both are known where such statistics are.
+//! Statistics as twelve integers, most of them small, for a format that stores only the bytes that an integer needs.
+//! The number of rows and the type are not included; the reader knows both.
 //!
 //! ```text
-//! first  min  max  last     floats: the bits, bytes turned round, so that round numbers are short; or the integers of a decimal rule
-//!                           integers: min as it is (signed: zigzag); first, max and last less min
-//! min_time  max_time        ticks of the clock since it began
-//! sum  sum_high             floats: hi and lo, turned round;  integers: zigzag of the i128, its low and its high half
-//! squares  squares_rest     hi and lo, turned round
+//! first  min  max  last     floats: the bits, byte-swapped, so that round numbers are short; or the integers of a
+//!                           decimal rule
+//!                           integers: min itself (signed: zigzag); first, max and last minus min
+//! min_time  max_time        ticks of the clock since its begin
+//! sum  sum_high             floats: hi and lo, byte-swapped;  integers: zigzag of the i128, its low and its high half
+//! squares  squares_rest     hi and lo, byte-swapped
 //! nan_count  null_count
 //! ```
 //!
@@ -23,12 +24,12 @@ use crate::loops::parts::Parts;
 use crate::short::{unzigzag, zigzag};
 use tidalite_base::Corrupt;
 
-/// Whole numbers that [`Stats::to_fields`] gives.
+/// Number of integers that [`Stats::to_fields`] returns.
 pub const STATS_FIELDS: usize = 12;
 
-/// Of the first row's word, among the fields.
+/// Index of the first row's word among the fields.
 pub(crate) const FIRST: usize = 0;
-/// Of the smallest.
+/// Index of the smallest word.
 pub(crate) const MIN: usize = FIRST + 1;
 const MAX: usize = MIN + 1;
 const LAST: usize = MAX + 1;
@@ -42,19 +43,19 @@ const NAN_COUNT: usize = SQUARES_REST + 1;
 const NULL_COUNT: usize = NAN_COUNT + 1;
 const _: () = assert!(NULL_COUNT + 1 == STATS_FIELDS);
 
-/// In what the times of extremes are counted.
+/// The unit in which the times of extremes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// The time of tick 0.
     pub begin: i64,
-    /// From a tick to the next; at least 1.
+    /// Time between two ticks; at least 1.
     pub step: u64,
     /// The last tick.
     pub last: u64,
 }
 
 impl Clock {
-    /// Ticks are units of time, from `begin` to `end`.
+    /// A clock whose ticks are single units of time, from `begin` to `end`.
     #[must_use]
     #[inline]
     pub fn units(begin: i64, end: i64) -> Self {
@@ -82,19 +83,19 @@ impl Clock {
     }
 }
 
-/// How the four words of statistics (first, least, greatest, last) become fields.
+/// Representation of the four words of statistics (first, smallest, largest, last) as fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WordForm {
-    /// As the integers of this rule, in a column of floats.
+    /// Integers of this rule, in a column of floats.
     decimals: Option<Alp>,
 }
 
 impl WordForm {
-    /// As their type says.
+    /// The form given by the column type.
     pub const OF_TYPE: Self = Self { decimals: None };
 
-    /// That of a vector's statistics beside its chunk: the integers of the chunk's decimal rule, when the four words are decimals by
-    /// it, bit by bit.
+    /// The form for a vector's statistics beside its chunk: integers of the chunk's decimal rule, if that rule
+    /// reproduces all four words bit by bit.
     #[must_use]
     pub fn beside(chunk: &Chunk, stats: &Stats) -> Self {
         let Some(alp) = chunk.decimals().filter(|_| stats.value_count() > 0) else {
@@ -108,8 +109,8 @@ impl WordForm {
         }
     }
 
-    /// The one that [`code`](Self::code) stands for; `None` when there is no such form beside a chunk of this encoding, with these details
-    /// (`Chunk::to_fields`).
+    /// Inverse of [`code`](Self::code); `None` if a chunk of this encoding with these details (`Chunk::to_fields`)
+    /// has no such form.
     #[must_use]
     #[inline]
     pub fn of_code(code: u64, encoding: u8, details: u64) -> Option<Self> {
@@ -122,7 +123,7 @@ impl WordForm {
         }
     }
 
-    /// 0: as the type says. 1: decimals.
+    /// 0: the form of the type. 1: decimals.
     #[must_use]
     pub fn code(self) -> u64 {
         u64::from(self.decimals.is_some())
@@ -138,7 +139,7 @@ impl WordForm {
 }
 
 impl Anchors {
-    /// Those in the first two fields of statistics.
+    /// The anchors given by the first two fields of statistics.
     #[must_use]
     #[inline]
     pub fn of_fields(ty: ColumnType, form: WordForm, fields: [u64; 2]) -> Self {
@@ -152,11 +153,11 @@ impl Anchors {
     }
 }
 
-/// How the words of a type become fields.
+/// Conversion of the words of a type to fields.
 #[derive(Clone, Copy)]
 enum Words {
     Floats,
-    /// Floats, of which the integers of this rule are stored.
+    /// Floats stored as the integers of this rule.
     Decimals(Alp),
     Signed,
     Unsigned,
@@ -174,7 +175,7 @@ impl Words {
         }
     }
 
-    /// What stands for the least word: the word, or its integer.
+    /// The smallest word, or its integer, from its field.
     #[inline]
     fn least_stored(self, field: u64) -> u64 {
         match self {
@@ -184,7 +185,7 @@ impl Words {
         }
     }
 
-    /// The same of another field; `least` is that of the least one.
+    /// The stored value of another field; `least` is the stored value of the smallest word.
     #[inline]
     fn other_stored(self, field: u64, least: u64) -> u64 {
         match self {
@@ -193,7 +194,7 @@ impl Words {
         }
     }
 
-    /// First, least, greatest and last word, from their fields: it is looked once how, for all of them.
+    /// First, smallest, largest and last word from their fields, with one match for all four.
     #[inline(always)]
     fn all(self, [first, min, max, last]: [u64; 4]) -> [u64; 4] {
         let from = |least: u64| [first, 0, max, last].map(|field: u64| least.wrapping_add(field));
@@ -223,7 +224,7 @@ fn dd(hi: u64, lo: u64) -> Dd {
     Dd { hi, lo }
 }
 
-/// NaN and nulls together, where so many rows of this type can have them.
+/// The number of NaN and nulls, or `None` if that many rows of this type cannot have them.
 #[inline]
 fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Option<u64> {
     let nulls = fields[NULL_COUNT];
@@ -237,11 +238,11 @@ fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Opt
 }
 
 impl Stats {
-    /// The whole numbers; the times of the extremes are ticks of `clock`. `form` is one that suits them: found by
-    /// [`WordForm::beside`], or that of their type.
+    /// The fields of the statistics; times of extremes are ticks of `clock`. `form` must suit the words: it is the
+    /// result of [`WordForm::beside`], or the form of the type.
     ///
     /// # Panics
-    /// When it has not all figures, or the form does not suit.
+    /// If a figure is missing, or if the form does not suit.
     #[must_use]
     pub fn to_fields(&self, clock: &Clock, form: WordForm) -> [u64; STATS_FIELDS] {
         assert!(self.parts == Parts::ALL, "what is kept has all figures");
@@ -280,7 +281,7 @@ impl Stats {
         fields
     }
 
-    /// What stands for these words: they, or their integers.
+    /// The values that represent these words: the words themselves, or their integers.
     fn stored(&self, words: [u64; 4], how: Words) -> [u64; 4] {
         let Words::Decimals(alp) = how else {
             return words;
@@ -291,11 +292,12 @@ impl Stats {
         ints
     }
 
-    /// Undoes [`to_fields`](Self::to_fields), of `count` rows of a column of type `ty`, whose words are in the form of the type.
+    /// Inverse of [`to_fields`](Self::to_fields) for `count` rows of a column of type `ty`, with words in the form of
+    /// the type.
     ///
     /// # Errors
-    /// [`Corrupt`], with the number of the field as address: more NaN and nulls than rows, nulls where there are none, a time that the
-    /// clock does not show.
+    /// [`Corrupt`], with the number of the field as address: more NaN and nulls than rows, nulls in a column without
+    /// nulls, or a time outside the clock.
     pub fn from_fields(
         ty: ColumnType,
         count: u64,
@@ -306,7 +308,7 @@ impl Stats {
             .ok_or_else(|| Self::odd_fields(ty, count, fields, clock))
     }
 
-    /// What is wrong with fields of which there are no statistics.
+    /// Describes the error in fields that are not valid statistics.
     #[cold]
     #[inline(never)]
     #[must_use]
@@ -326,8 +328,8 @@ impl Stats {
         Corrupt::new("times of statistics", MIN_TIME as u64, found, expected)
     }
 
-    /// As [`from_fields`](Self::from_fields): `None` stays in registers where an error would not, and [`odd_fields`](Self::odd_fields)
-    /// says what is wrong.
+    /// Like [`from_fields`](Self::from_fields). `None` stays in registers where an error would not;
+    /// [`odd_fields`](Self::odd_fields) describes the error.
     #[must_use]
     #[inline]
     pub fn of_fields(
@@ -339,8 +341,9 @@ impl Stats {
         Self::some_of_fields::<{ Parts::ALL.bits() }>(form.words(ty), ty, count, fields, clock)
     }
 
-    /// Takes those of rows behind these in, as [`merge_after`](Self::merge_after) does; `fields` gives the numbers, `with_form` the form of
-    /// their words, too. For readers of thousands: of what these have not, nothing is looked at, where it is compiled into the caller.
+    /// Merges the statistics of later rows, like [`merge_after`](Self::merge_after). `fields` returns the integers,
+    /// `with_form` also the form of their words. Meant for thousands of calls: inlined into the caller, it does not
+    /// read the figures that `self` lacks.
     #[must_use]
     #[inline(always)]
     pub fn merge_fields(
@@ -356,7 +359,7 @@ impl Stats {
         let ty = self.ty;
         match self.parts.bits() {
             SUM => {
-                // Without a word of them.
+                // Does not need the words.
                 let words = Words::of(ty);
                 let later = Self::some_of_fields::<SUM>(words, ty, count, &fields()?, clock)?;
                 self.take(Parts::SUM, &later);
@@ -377,7 +380,7 @@ impl Stats {
         Some(())
     }
 
-    /// Statistics with the figures of these bits.
+    /// Statistics with the figures in `PARTS`.
     #[inline(always)]
     fn some_of_fields<const PARTS: u8>(
         words: Words,

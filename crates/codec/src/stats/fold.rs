@@ -1,30 +1,30 @@
-//! Figures of a slice of words, from the passes of `kernel`: sums that are exact where one pass is not enough, and the words of the
-//! extremes.
+//! Figures of a slice of words, from the passes of `kernel`: sums that stay exact if one pass is not enough, and the
+//! words of the extremes.
 
 use crate::column::ColumnType;
 use crate::kernel;
 use crate::loops::dd::Dd;
 
-/// Of a stretch of floats.
+/// Figures of a slice of floats.
 pub(super) struct Floats {
     pub(super) nan_count: u64,
     pub(super) sum: Dd,
     pub(super) squares: Dd,
-    /// The words of the smallest and the greatest; `None` when all are NaN.
+    /// The words of the smallest and the largest value; `None` if all are NaN.
     pub(super) extremes: Option<[u64; 2]>,
 }
 
-/// Of a stretch of integers.
+/// Figures of a slice of integers.
 pub(super) struct Integers {
     pub(super) sum: i128,
     pub(super) squares: Dd,
     pub(super) extremes: [u64; 2],
 }
 
-/// The words of the smallest and the greatest float, of which there is one.
+/// The words of the smallest and the largest float; at least one float must exist.
 #[inline]
 pub(super) fn extremes_of(values: &[u64], min: f64, max: f64) -> [u64; 2] {
-    // The smaller zero is -0.0, the greater +0.0, where there is one.
+    // The smallest zero is -0.0 and the largest +0.0, if the slice contains it.
     let zero = |wanted: f64| match kernel::position(values, wanted.to_bits()) {
         Some(_) => wanted.to_bits(),
         None => (-wanted).to_bits(),
@@ -39,7 +39,7 @@ pub(super) fn extremes_of(values: &[u64], min: f64, max: f64) -> [u64; 2] {
     ]
 }
 
-/// The sum of floats as `floats` has it, and how many are NaN.
+/// The sum of floats as in `floats`, and the number of NaN.
 pub(super) fn float_sum(values: &[u64]) -> (Dd, u64) {
     let total = kernel::float_total(values);
     if total.sum.hi.is_finite() {
@@ -48,14 +48,14 @@ pub(super) fn float_sum(values: &[u64]) -> (Dd, u64) {
     (odd_sum(values), total.nan_count)
 }
 
-/// The sum of floats some of which are infinite, or which overflow on the way: the extremes tell them apart.
+/// The sum if some floats are infinite or the sum overflows on the way: the extremes distinguish the cases.
 #[cold]
 #[inline(never)]
 fn odd_sum(values: &[u64]) -> Dd {
     floats(values).sum
 }
 
-// Into `Stats::of`, of pieces that are short: handing over what it makes would take as long as making it.
+// Inlined into `Stats::of`, whose slices are short: returning the result would take as long as computing it.
 #[inline(always)]
 pub(super) fn floats(values: &[u64]) -> Floats {
     let lanes = kernel::float_lanes(values);
@@ -82,7 +82,7 @@ pub(super) fn floats(values: &[u64]) -> Floats {
         };
         squares = Dd::from_f64(f64::INFINITY);
     } else {
-        // They are not when one of the lanes is not.
+        // The sums are not finite if a lane overflowed.
         if !sum.hi.is_finite() {
             sum = super::sums::of_large(values);
         }
@@ -98,18 +98,18 @@ pub(super) fn floats(values: &[u64]) -> Floats {
     }
 }
 
-/// What moves unsigned values into the signed order and back.
+/// Mask that maps unsigned values to the signed order and back.
 fn flip_of(ty: ColumnType) -> u64 {
     if ty == ColumnType::U64 { 1 << 63 } else { 0 }
 }
 
 /// The sum of integers of a type without nulls.
 pub(super) fn integer_sum(ty: ColumnType, values: &[u64]) -> i128 {
-    /// So many halves of 32 bits have room in 64.
+    /// Number of 32-bit halves whose sum fits 64 bits.
     const EACH: usize = 1 << 31;
     let mut sum = 0;
     for values in values.chunks(EACH) {
-        // Each value by 2^63 more than it is, where it may be less than none.
+        // Signed values are increased by 2^63, so that none is negative.
         let more = flip_of(ty) ^ 1 << 63;
         let [low, high] = kernel::sums_of_halves(values, more);
         sum += (i128::from(high) << 32) + i128::from(low);
@@ -118,7 +118,7 @@ pub(super) fn integer_sum(ty: ColumnType, values: &[u64]) -> i128 {
     sum
 }
 
-/// The least and the greatest word of a type without nulls.
+/// The smallest and the largest word of a type without nulls.
 pub(super) fn integer_extremes(ty: ColumnType, values: &[u64]) -> [u64; 2] {
     let flip = flip_of(ty);
     let extent = kernel::key_extent(values, flip);
@@ -131,7 +131,7 @@ pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
     let pass = kernel::integer_pass(values, flip);
     let (low, high) = (pass.low as u64 ^ flip, pass.high as u64 ^ flip);
     let extremes = [low, high];
-    // An unsigned value beyond 2^63 is no small negative one.
+    // An unsigned value from 2^63 up must not pass for a small negative one.
     let small = if flip == 0 { -(1 << 31) } else { 0 }..1 << 31;
     if small.contains(&(low as i64)) && small.contains(&(high as i64)) && count < 1 << 31 {
         let squares = (u128::from(pass.squares_high) << 32) + u128::from(pass.squares_low);

@@ -1,22 +1,23 @@
-//! Statistics over a stretch of one column.
+//! Statistics over a range of rows of one column.
 //!
 //! ```text
-//! bytes   the 104 bytes of a node
-//! fields  the short numbers of a directory and a record
+//! bytes   the 104-byte encoding in a tree node
+//! fields  the variable-length integers in a directory or record
 //! fold    figures from the passes of `kernel`
-//! sums    sums of floats, also beyond the floats
-//! squares sums of squares, also beyond the floats
+//! sums    sums of floats, with extended range
+//! squares sums of squares, with extended range
 //! ```
 //!
 //! 1. NaN counts only in `count`, `nan_count`, `first` and `last`; null in `null_count` instead.
-//! 2. Extremes are in the order of bits (`ColumnType::order_key`), in which -0.0 lies just before +0.0: the same rows have the same extremes
-//!    whatever their order. Among equal bits the earliest time stays. A filter asks in the same order, with a bound that is a zero taken for
-//!    both zeros (`ValueRange` of the room series), so what the extremes rule out it does not match.
-//! 3. The same rows give the same bits on every processor: floats are summed in eight fixed lanes.
-//! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes, also where their parts are beyond the floats. An
-//!    infinite value makes them what plain addition would.
-//! 5. Statistics of some figures only ([`Parts`]) have these bit by bit as those of all figures have them. The others are zero,
-//!    are told to nobody, and are never written.
+//! 2. Extremes use the order of bits (`ColumnType::order_key`), in which -0.0 lies just before +0.0: equal rows have
+//!    equal extremes in any order of the rows. Among equal bits the earliest time is kept. A filter uses the same
+//!    order, and a zero bound includes both zeros (`ValueRange` of the crate series), so the extremes never rule out
+//!    a row that matches.
+//! 3. Equal rows give equal bits on every processor: floats are summed in eight fixed lanes.
+//! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes, even if partial sums exceed the
+//!    range of floats. With an infinite value the sum equals the result of plain addition.
+//! 5. Statistics with some figures only ([`Parts`]) have these bit by bit as statistics with all figures. The other
+//!    figures are zero, and are neither reported nor written.
 
 pub(crate) mod bytes;
 pub(crate) mod fields;
@@ -28,11 +29,11 @@ use crate::column::ColumnType;
 use crate::loops::dd::Dd;
 use crate::loops::parts::Parts;
 
-/// Count, sums, extremes with their times, first and last of a stretch of one column.
+/// Count, sums, extremes with their times, first and last word of a range of rows of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
     ty: ColumnType,
-    /// What it has beside the counts.
+    /// The figures that it has besides the counts.
     parts: Parts,
     count: u64,
     nan_count: u64,
@@ -51,13 +52,13 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Of no rows.
+    /// Statistics of no rows.
     #[must_use]
     pub fn empty(ty: ColumnType) -> Self {
         Self::empty_with(Parts::ALL, ty)
     }
 
-    /// Of no rows, with these figures.
+    /// Statistics of no rows, with these figures.
     #[must_use]
     #[inline]
     pub fn empty_with(parts: Parts, ty: ColumnType) -> Self {
@@ -79,11 +80,11 @@ impl Stats {
         }
     }
 
-    /// Of rows in ascending order of time. Any sub-slice will do; so statistics of a part of a
-    /// vector are those of the sub-slices.
+    /// Statistics of rows in ascending order of time. Any sub-slice is allowed, which gives the statistics of a part
+    /// of a vector.
     ///
     /// # Panics
-    /// When there are not as many times as values.
+    /// If there are not as many times as values.
     #[must_use]
     pub fn of(ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
         assert_eq!(times.len(), values.len(), "one word a row");
@@ -118,11 +119,11 @@ impl Stats {
         stats
     }
 
-    /// As [`of`](Self::of), with these figures. The sum alone, and the extremes alone without their times, take a pass that makes
-    /// nothing else.
+    /// Like [`of`](Self::of), with these figures. The sum alone, and the extremes alone without their times, take a
+    /// pass that computes nothing else.
     ///
     /// # Panics
-    /// When there are not as many times as values.
+    /// If there are not as many times as values.
     #[must_use]
     pub fn with(parts: Parts, ty: ColumnType, times: &[i64], values: &[u64]) -> Self {
         let is_sum = parts.has(Parts::SUM) && Parts::SUM.and(Parts::ENDS).has(parts);
@@ -165,7 +166,7 @@ impl Stats {
         stats
     }
 
-    /// Of rows some of which are null: those of the others, and the counts.
+    /// Statistics of rows some of which are null: figures of the other rows, and the counts.
     #[inline(never)]
     fn of_nullable(parts: Parts, ty: ColumnType, null: u64, times: &[i64], values: &[u64]) -> Self {
         let rows = times.iter().zip(values).filter(|&(_, &word)| word != null);
@@ -179,8 +180,8 @@ impl Stats {
         stats
     }
 
-    /// Of rows that were written before the column was added: `count` times the word [`ColumnType::fill`], the first
-    /// one at `begin`.
+    /// Statistics of rows that were written before the column was added: `count` times the word [`ColumnType::fill`],
+    /// the first one at `begin`.
     #[must_use]
     pub fn of_fill(ty: ColumnType, begin: i64, count: u64) -> Self {
         if count == 0 {
@@ -194,7 +195,8 @@ impl Stats {
         stats
     }
 
-    /// Of `count` rows from `begin` on whose words are all zero: what [`of`](Self::of) gives, without looking at rows.
+    /// Statistics of `count` rows from `begin` on whose words are all zero: equal to the result of [`of`](Self::of),
+    /// without a pass over rows.
     #[must_use]
     pub fn of_zeros(ty: ColumnType, begin: i64, count: u64) -> Self {
         let empty = Self::empty(ty);
@@ -210,10 +212,10 @@ impl Stats {
         }
     }
 
-    /// The same, with no more than these figures, all of which it has.
+    /// A copy with only these figures.
     ///
     /// # Panics
-    /// When it lacks one.
+    /// If one of them is missing.
     #[must_use]
     pub fn only(&self, parts: Parts) -> Self {
         let mut own = Self::empty_with(parts, self.ty);
@@ -221,10 +223,10 @@ impl Stats {
         own
     }
 
-    /// Takes in the statistics of rows that lie after these in time: of those, what these have.
+    /// Merges the statistics of rows that lie after these in time; figures that `self` lacks are ignored.
     ///
     /// # Panics
-    /// When the column types differ, or the others lack a figure.
+    /// If the column types differ, or `later` lacks a figure.
     pub fn merge_after(&mut self, later: &Self) {
         assert!(
             self.ty == later.ty && later.parts.has(self.parts),
@@ -240,7 +242,7 @@ impl Stats {
         self.take(self.parts, later);
     }
 
-    /// What `merge_after` does where `later` has rows; `parts` are those of `self`.
+    /// `merge_after` for a `later` with rows; `parts` are the figures of `self`.
     #[inline(always)]
     fn take(&mut self, parts: Parts, later: &Self) {
         let is_first = self.count == 0;
@@ -257,11 +259,11 @@ impl Stats {
                 self.max_time = if has_times { later.max_time } else { 0 };
             }
         }
-        // Counts of a damaged file may be anything: they wrap rather than panic.
+        // The counts of a damaged file are arbitrary: they wrap instead of panicking.
         self.count = self.count.wrapping_add(later.count);
         self.nan_count = self.nan_count.wrapping_add(later.nan_count);
         self.null_count = self.null_count.wrapping_add(later.null_count);
-        // The first sums are taken as they are: zero and they would be other bits where they are -0.0.
+        // The first sums are copied: adding them to zero would change the bits of -0.0.
         if parts.has(Parts::SUM) {
             self.float_sum = match is_first {
                 true => later.float_sum,
@@ -283,11 +285,11 @@ impl Stats {
         }
     }
 
-    /// Takes in the statistics of other rows, which may lie anywhere in time. `begins_first` and `ends_last` say
-    /// whether the first and the last row of all are among the others; of equal extremes the earliest time stays.
+    /// Merges the statistics of other rows, which may lie anywhere in time. `begins_first` and `ends_last` say
+    /// whether the first and the last row overall are in `other`; of equal extremes the earliest time is kept.
     ///
     /// # Panics
-    /// When the column types differ, or the others lack a figure.
+    /// If the column types differ, or `other` lacks a figure.
     pub fn merge_beside(&mut self, other: &Self, begins_first: bool, ends_last: bool) {
         let before = *self;
         self.merge_after(other);
@@ -312,7 +314,7 @@ impl Stats {
         }
     }
 
-    /// The same statistics with other times, for a series that is read on another clock.
+    /// Statistics with converted times, for a series that is read on another clock.
     #[must_use]
     pub fn with_times(mut self, time: impl Fn(i64) -> i64) -> Self {
         if self.value_count() > 0 && self.parts.has(Parts::TIMES) {
@@ -322,7 +324,7 @@ impl Stats {
         self
     }
 
-    /// The figures it has. Sums that are not among them are NaN; of the others there is `None`.
+    /// The figures that it has. A sum that is missing is reported as NaN, any other figure as `None`.
     #[must_use]
     pub fn parts(&self) -> Parts {
         self.parts
@@ -334,32 +336,32 @@ impl Stats {
         self.ty
     }
 
-    /// Rows, those with NaN or null included.
+    /// Number of rows, including NaN and null.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Rows with NaN.
+    /// Number of rows with NaN.
     #[must_use]
     pub fn nan_count(&self) -> u64 {
         self.nan_count
     }
 
-    /// Rows without a value.
+    /// Number of null rows.
     #[must_use]
     pub fn null_count(&self) -> u64 {
         self.null_count
     }
 
-    /// Rows without NaN and null: what sums, mean and extremes are about.
+    /// Number of rows that are neither NaN nor null: the rows in sums, mean and extremes.
     #[must_use]
     pub fn value_count(&self) -> u64 {
         let others = self.nan_count.saturating_add(self.null_count);
         self.count.saturating_sub(others)
     }
 
-    /// The sum, rounded once; 0.0 of no value; infinite where it is beyond the floats.
+    /// The sum, rounded once; 0.0 without values; infinite if it exceeds the range of floats.
     #[must_use]
     pub fn sum(&self) -> f64 {
         sums::to_f64(self.exact_sum())
@@ -371,7 +373,7 @@ impl Stats {
         (!self.ty.is_float() && self.parts.has(Parts::SUM)).then_some(self.int_sum)
     }
 
-    /// The sum of the squares, rounded once; infinite where it is beyond the floats.
+    /// The sum of the squares, rounded once; infinite if it exceeds the range of floats.
     #[must_use]
     pub fn square_sum(&self) -> f64 {
         if self.parts.has(Parts::SQUARES) {
@@ -381,60 +383,61 @@ impl Stats {
         }
     }
 
-    /// The arithmetic mean, `None` of no value.
+    /// The arithmetic mean; `None` without values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let n = self.value_count();
         (n > 0 && self.parts.has(Parts::SUM)).then(|| sums::mean(self.exact_sum(), n as f64))
     }
 
-    /// The variance of the values as a whole population (divided by n), `None` of no value. Never negative; within 2^-47 of
-    /// the exact one relative to the mean of the squares. Infinite beyond the floats; NaN where a value is infinite.
+    /// The variance of the values as a whole population (divided by n); `None` without values. Never negative; within
+    /// 2^-47 of the exact variance relative to the mean of the squares. Infinite if it exceeds the range of floats;
+    /// NaN if a value is infinite.
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         self.deviation(0).map(Deviation::square)
     }
 
-    /// The variance estimated from the values as a sample (divided by n - 1), `None` below two; as near as
-    /// [`Stats::variance`].
+    /// The variance estimated from the values as a sample (divided by n - 1); `None` for fewer than two. As accurate
+    /// as [`Stats::variance`].
     #[must_use]
     pub fn sample_variance(&self) -> Option<f64> {
         self.deviation(1).map(Deviation::square)
     }
 
-    /// The square root of [`Stats::variance`], also where that is beyond the floats.
+    /// The square root of [`Stats::variance`], finite even if the variance exceeds the range of floats.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         self.deviation(0).map(Deviation::root)
     }
 
-    /// The square root of [`Stats::sample_variance`], also where that is beyond the floats.
+    /// The square root of [`Stats::sample_variance`], finite even if the variance exceeds the range of floats.
     #[must_use]
     pub fn sample_stddev(&self) -> Option<f64> {
         self.deviation(1).map(Deviation::root)
     }
 
-    /// The smallest value's word and its earliest time.
+    /// The word of the smallest value, and its earliest time.
     #[must_use]
     pub fn min(&self) -> Option<(u64, i64)> {
         let min = self.min_word().filter(|_| self.parts.has(Parts::TIMES));
         min.map(|min| (min, self.min_time))
     }
 
-    /// The greatest value's word and its earliest time.
+    /// The word of the largest value, and its earliest time.
     #[must_use]
     pub fn max(&self) -> Option<(u64, i64)> {
         let max = self.max_word().filter(|_| self.parts.has(Parts::TIMES));
         max.map(|max| (max, self.max_time))
     }
 
-    /// The smallest value's word.
+    /// The word of the smallest value.
     #[must_use]
     pub fn min_word(&self) -> Option<u64> {
         (self.value_count() > 0 && self.parts.has(Parts::EXTREMES)).then_some(self.min)
     }
 
-    /// The greatest value's word.
+    /// The word of the largest value.
     #[must_use]
     pub fn max_word(&self) -> Option<u64> {
         (self.value_count() > 0 && self.parts.has(Parts::EXTREMES)).then_some(self.max)
@@ -452,7 +455,7 @@ impl Stats {
         (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.last)
     }
 
-    /// In one of the forms of `sums`.
+    /// The sum in one of the forms of `sums`.
     fn exact_sum(&self) -> Dd {
         if !self.parts.has(Parts::SUM) {
             return Dd::from_f64(f64::NAN);
@@ -464,8 +467,8 @@ impl Stats {
         }
     }
 
-    /// squares - sum^2 / n, over n less `fewer`; `None` where that is below one. In double-double the difference loses
-    /// 2 log2(mean / stddev) of 106 bits.
+    /// squares - sum^2 / n, divided by n - `fewer`; `None` if that divisor is below one. In double-double the
+    /// difference loses 2 log2(mean / stddev) of 106 bits.
     fn deviation(&self, fewer: u64) -> Option<Deviation> {
         let n = self.value_count();
         if n <= fewer || !self.parts.has(Parts::SUM.and(Parts::SQUARES)) {
@@ -485,12 +488,12 @@ impl Stats {
     }
 }
 
-/// How far values are from their mean.
+/// Deviation of values from their mean.
 #[derive(Clone, Copy)]
 struct Deviation {
-    /// The mean of the squares of the distances.
+    /// The mean of the squared deviations.
     square: f64,
-    /// That is of the values scaled down (`squares.rs`).
+    /// Whether `square` is computed from scaled-down values (`squares.rs`).
     is_beyond: bool,
 }
 
@@ -510,7 +513,7 @@ impl Deviation {
     }
 }
 
-/// Rounding may leave a variance of zero a hair below it.
+/// Clamps a variance that rounding has left slightly below zero.
 fn positive(x: Dd) -> f64 {
     let x = x.to_f64();
     if x < 0.0 { 0.0 } else { x }

@@ -1,19 +1,19 @@
-//! Sums of squares, also where they are beyond the floats: squares of values from 1e154 on are.
+//! Sums of squares with extended range: squares of values from 1e154 up exceed the range of floats.
 //!
-//! A sum of squares is never negative, so there is room for a second form: where `hi` is negative, the sum is
-//! -(hi + lo) times 2^1200. Of finite values that is always within reach.
+//! A sum of squares is never negative, which leaves room for a second form: if `hi` is negative, the sum is -(hi +
+//! lo) times 2^1200. The sum of squares of finite values always fits this form.
 //!
-//! Invariants: 1. Only a sum that the plain form cannot hold has the second one, and the same rows in the same pieces have the
-//! same bits. 2. Infinity means that one of the values is infinite.
+//! Invariants: 1. Only a sum that does not fit the plain form has the second one, and equal rows in equal pieces have
+//! equal bits. 2. An infinite sum means that one of the values is infinite.
 
 use crate::loops::dd::{Dd, two_product};
 
-/// A value times this has a square that fits: 2^-600.
+/// 2^-600: the square of a value times this is finite.
 const DOWN: f64 = f64::from_bits((1023 - 600) << 52);
 /// 2^600.
 const UP: f64 = f64::from_bits((1023 + 600) << 52);
 
-/// Both together.
+/// The sum of both.
 #[inline(always)]
 pub(super) fn add(a: Dd, b: Dd) -> Dd {
     let all = a.add(b);
@@ -32,7 +32,7 @@ fn add_beyond(a: Dd, b: Dd) -> Dd {
     }
 }
 
-/// Of finite values, NaN left out.
+/// The sum of squares of finite values; NaN are left out.
 #[cold]
 #[inline(never)]
 pub(super) fn of_large(values: &[u64]) -> Dd {
@@ -47,7 +47,7 @@ pub(super) fn of_large(values: &[u64]) -> Dd {
     kept(all)
 }
 
-/// Whether it has the second form.
+/// Whether the sum has the second form.
 pub(super) fn is_beyond(squares: Dd) -> bool {
     squares.hi < 0.0 && squares.hi.is_finite()
 }
@@ -61,17 +61,17 @@ pub(super) fn to_f64(squares: Dd) -> f64 {
     }
 }
 
-/// The squares of the same values times 2^-600, of a sum in the second form.
+/// The sum of squares of the values times 2^-600, from a sum in the second form.
 pub(super) fn scaled_down(squares: Dd) -> Dd {
     squares.neg()
 }
 
-/// A deviation of values times 2^-600 as it is without.
+/// The deviation of the original values, from the deviation of the values times 2^-600.
 pub(super) fn scaled_up(deviation: f64) -> f64 {
     deviation * UP
 }
 
-/// Times 2^-1200; `None` for what is not finite.
+/// The sum times 2^-1200; `None` if it is not finite.
 fn down(squares: Dd) -> Option<Dd> {
     if !squares.hi.is_finite() {
         return None;
@@ -83,7 +83,7 @@ fn down(squares: Dd) -> Option<Dd> {
     })
 }
 
-/// The form that a sum is kept in, from the sum times 2^-1200.
+/// The stored form of a sum, from the sum times 2^-1200.
 fn kept(scaled: Dd) -> Dd {
     let plain = scaled.scale(UP).scale(UP);
     if plain.hi.is_finite() {

@@ -1,21 +1,21 @@
-//! Sums of floats, also where they are beyond the floats: 2^64 values of f64::MAX, of which the next ones may take most away again.
+//! Sums of floats with extended range: up to 2^64 values of f64::MAX, most of which later values may cancel.
 //!
-//! In a `Dd`, |hi| is never less than |lo|, so there is room for a second form: where |hi| < |lo|, the sum is
-//! (hi + lo) times 2^128, the halves changed over. Of finite values that is always within reach.
+//! In a `Dd`, |hi| is never less than |lo|, which leaves room for a second form: if |hi| < |lo|, the sum is (hi + lo)
+//! times 2^128, with the halves swapped. The sum of finite values always fits this form.
 //!
-//! Invariants: 1. Only a sum that the plain form cannot hold has the second one, and the same rows in the same pieces have the
-//! same bits. 2. An infinite `hi` means that a value is infinite, a NaN that infinities of both signs are among them.
+//! Invariants: 1. Only a sum that does not fit the plain form has the second one, and equal rows in equal pieces have
+//! equal bits. 2. An infinite `hi` means that a value is infinite; a NaN, that there are infinities of both signs.
 
 use crate::loops::dd::Dd;
 
-/// A sum of fewer than 2^64 floats times this is a float: 2^-128.
+/// 2^-128: a sum of fewer than 2^64 floats times this is finite.
 const DOWN: f64 = f64::from_bits((1023 - 128) << 52);
 /// 2^128.
 const UP: f64 = f64::from_bits((1023 + 128) << 52);
-/// What sums are scaled by beside sums of squares that are beyond the floats, over `DOWN`: 2^-472.
+/// 2^-472: scale of sums, in addition to `DOWN`, that matches sums of squares in the second form.
 const DOWN_TO_600: f64 = f64::from_bits((1023 - 472) << 52);
 
-/// Both together.
+/// The sum of both.
 #[inline(always)]
 pub(super) fn add(a: Dd, b: Dd) -> Dd {
     let all = a.add(b);
@@ -34,7 +34,7 @@ fn add_beyond(a: Dd, b: Dd) -> Dd {
     kept(down(a).add(down(b)))
 }
 
-/// Of finite values, NaN left out.
+/// The sum of finite values; NaN are left out.
 #[cold]
 #[inline(never)]
 pub(super) fn of_large(values: &[u64]) -> Dd {
@@ -48,13 +48,13 @@ pub(super) fn of_large(values: &[u64]) -> Dd {
     kept(all)
 }
 
-/// Whether it has the second form.
+/// Whether the sum has the second form.
 #[inline(always)]
 fn is_beyond(sum: Dd) -> bool {
     sum.hi.abs() < sum.lo.abs()
 }
 
-/// The sum as a float: infinite where the nearest one would be 2^1024.
+/// The sum as a float: infinite if the nearest one would be 2^1024.
 pub(super) fn to_f64(sum: Dd) -> f64 {
     match is_beyond(sum) {
         true => down(sum).to_f64() * UP,
@@ -62,7 +62,7 @@ pub(super) fn to_f64(sum: Dd) -> f64 {
     }
 }
 
-/// The mean of so many values.
+/// The mean of `values` values.
 pub(super) fn mean(sum: Dd, values: f64) -> f64 {
     match is_beyond(sum) {
         true => down(sum).div_to_f64(values) * UP,
@@ -70,12 +70,12 @@ pub(super) fn mean(sum: Dd, values: f64) -> f64 {
     }
 }
 
-/// The sum of the same values times 2^-600.
+/// The sum of the values times 2^-600.
 pub(super) fn scaled_down(sum: Dd) -> Dd {
     down(sum).scale(DOWN_TO_600)
 }
 
-/// Times 2^-128.
+/// The sum times 2^-128.
 fn down(sum: Dd) -> Dd {
     match is_beyond(sum) {
         true => Dd::new(sum.lo, sum.hi),
@@ -83,8 +83,8 @@ fn down(sum: Dd) -> Dd {
     }
 }
 
-/// The form that a sum is kept in, from the sum times 2^-128. What the way down has lost is below 2^-900, beside values that add up to
-/// more than 2^1023.
+/// The stored form of a sum, from the sum times 2^-128. Scaling down has lost less than 2^-900, compared with a sum
+/// above 2^1023.
 fn kept(scaled: Dd) -> Dd {
     let plain = scaled.scale(UP);
     match plain.hi.is_finite() || !scaled.hi.is_finite() {

@@ -4,8 +4,8 @@ use super::fields::{Clock, WordForm};
 use super::*;
 use crate::tests::{Rng, few};
 
-/// An exact sum of floats, of products of two, and of integers: a fixed-point number with 32 bits
-/// a limb, the lowest worth 2^-LOWEST.
+/// An exact sum of floats, of products of two, and of integers: a fixed-point number with 32 bits per limb, the
+/// lowest worth 2^-LOWEST.
 struct Exact {
     limbs: Vec<i64>,
 }
@@ -45,12 +45,12 @@ impl Exact {
         self.add(u128::from(m) * u128::from(m), 2 * e, false);
     }
 
-    /// Rounded to about a float.
+    /// The sum, rounded to about a float.
     fn value(&self) -> f64 {
         self.value_times(0)
     }
 
-    /// Times 2^`scale`, rounded to about a float.
+    /// The sum times 2^`scale`, rounded to about a float.
     fn value_times(&self, scale: i32) -> f64 {
         let mut limbs = self.limbs.clone();
         let carry = |limbs: &mut Vec<i64>| {
@@ -90,7 +90,7 @@ fn parts(x: f64) -> (u64, i32) {
     }
 }
 
-/// Distances of the sums of `stats` from the exact ones, relative to the sums of magnitudes.
+/// Errors of the sums of `stats`, relative to the sums of magnitudes.
 fn errors(stats: &Stats, words: &[u64]) -> [f64; 2] {
     let (mut sum, mut size) = (Exact::new(), Exact::new());
     let mut squares = Exact::new();
@@ -169,7 +169,7 @@ fn sums_are_near_the_exact_ones_in_any_order_of_merging() {
         let times: Vec<i64> = (0..n as i64).map(|i| i * 3 - 7).collect();
         let whole = Stats::of(ty, &times, &words);
         check_extremes(&whole, &times, &words);
-        // Pieces, merged by twos, threes ... until one is left.
+        // Pieces, merged in groups of two, three ... until one is left.
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < n {
@@ -339,7 +339,7 @@ fn rows_of_zeros_have_the_statistics_of_zeros() {
     }
 }
 
-/// Every type with its edges: what fields say is what was there, bit by bit, and each form is the only one.
+/// Every type with its edge cases: fields round-trip bit by bit, and each encoding is unique.
 #[test]
 fn fields_keep_every_bit() {
     use super::fields::STATS_FIELDS;
@@ -392,7 +392,7 @@ fn fields_keep_every_bit() {
             );
             let first = [fields[0], fields[1], fields[2], fields[3]];
             assert_eq!(super::fields::last_word(ty, first), words[rows - 1]);
-            // Any other numbers are refused, or are what they make; nothing panics.
+            // Any other integers are rejected or round-trip; nothing panics.
             let mut odd = fields;
             odd[rng.below(STATS_FIELDS as u64) as usize] = rng.next() >> rng.below(64);
             if let Ok(found) = Stats::from_fields(ty, rows as u64, &odd, &clock) {
@@ -409,11 +409,11 @@ fn fields_keep_every_bit() {
 fn every_set() -> impl Iterator<Item = Parts> {
     let times_alone = Parts::TIMES.bits() & !Parts::EXTREMES.bits();
     let sets = (0..=Parts::ALL.bits()).map(Parts::of_bits);
-    // The times of extremes without these are no set.
+    // The times of extremes without the extremes are not a valid set.
     sets.filter(move |set| set.has(Parts::EXTREMES) || set.bits() & times_alone == 0)
 }
 
-/// Words of a type: few, spread, odd, all of one kind; some null where there are nulls.
+/// Words of a type: few, spread, odd, all of one kind; some null in a nullable type.
 fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
     let odd = [
         f64::NAN.to_bits(),
@@ -439,7 +439,7 @@ fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
         _ => rng.next() >> rng.below(64),
     };
     let words: Vec<u64> = (0..n).map(&mut word).collect();
-    // An f32 has words that are floats of 32 bits.
+    // Words of an f32 column are widened 32-bit floats.
     let narrow = ty.base() == ColumnType::F32;
     words
         .into_iter()
@@ -450,7 +450,8 @@ fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
         .collect()
 }
 
-/// However few figures are asked for, they are those of all figures, bit by bit: of rows, merged, from fields, from bytes.
+/// With any set of figures, each figure equals the one of all figures, bit by bit: from rows, merged, from fields,
+/// from bytes.
 #[test]
 fn a_set_of_figures_has_the_bits_of_all() {
     for seed in 0..if cfg!(miri) { 4 } else { 400 } {
@@ -507,10 +508,10 @@ fn a_set_of_figures_has_the_bits_of_all() {
     }
 }
 
-/// What statistics have not they do not tell.
+/// Checks that missing figures are not reported.
 fn told(own: &Stats, whole: &Stats) {
     let (parts, none) = (own.parts(), f64::NAN);
-    // Under Miri an operation may give any NaN, each time another one; what is stored is always the same one.
+    // Under Miri an operation may give any NaN, a different one each time; the stored NaN is always the same.
     let bits = |value: f64| match cfg!(miri) && value.is_nan() {
         true => none.to_bits(),
         false => value.to_bits(),
@@ -538,8 +539,8 @@ fn told(own: &Stats, whole: &Stats) {
     assert_eq!(own.value_count(), whole.value_count());
 }
 
-/// Of values from 1e154 on the squares are beyond the floats; what is said of them is what is said of the same values at a scale
-/// where they are not, however the rows are put together.
+/// Squares of values from 1e154 up exceed the range of floats. The results equal those of the same values at a
+/// smaller scale, in any grouping of the rows.
 #[test]
 fn deviations_of_values_whose_squares_are_beyond_the_floats() {
     let rows = if cfg!(miri) { 100 } else { 3000 };
@@ -587,7 +588,7 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
             }
         }
     }
-    // A few among many small ones, in either order; one alone; all the same.
+    // A few large values among many small ones, in either order; one alone; all equal.
     for order in [[1.0, 1e200], [1e200, 1.0]] {
         let mut stats = floats(&[order[0]; 100]);
         stats.merge_after(&floats(&[order[1]; 100]));
@@ -596,13 +597,13 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
     }
     assert_eq!(floats(&[1e200]).stddev(), Some(0.0));
     assert!(floats(&[1e200; 77]).stddev().unwrap() < 1e200 * 2f64.powi(-45));
-    // Squares that fit alone, and not together.
+    // Squares that are finite alone, but not their sum.
     let edge = [1.2e154; 2];
     let mut stats = floats(&edge[..1]);
     assert!(stats.square_sum().is_finite());
     stats.merge_after(&floats(&[-1.2e154]));
     assert_eq!(stats.stddev(), Some(1.2e154));
-    // Values whose sum is beyond the floats have one; infinite values have none.
+    // Values whose sum exceeds the range of floats have a deviation; infinite values do not.
     assert!(floats(&[f64::MAX; 2]).stddev().unwrap() < f64::MAX * 2f64.powi(-45));
     for values in [[f64::INFINITY, 1.0], [f64::NEG_INFINITY, 1e200]] {
         assert!(floats(&values).stddev().unwrap().is_nan(), "{values:?}");

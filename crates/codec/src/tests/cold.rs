@@ -1,11 +1,11 @@
-//! Columns in cold form: they come back bit by bit, and damaged they are refused.
+//! Columns in cold form round-trip bit by bit; damaged ones are rejected.
 
 use super::{Rng, few};
 use crate::{Chunk, ColdColumn, ColumnType, decode_cold, encode_cold};
 
 const TYPES: [ColumnType; 8] = ColumnType::ALL;
 
-/// Words of some shape; those of f32 are widened ones, but for one kind.
+/// Words of some shape; words of f32 are widened, except in one kind.
 fn words(rng: &mut Rng, ty: ColumnType, rows: usize) -> Vec<u64> {
     let kind = rng.below(8);
     let mut walk = 0i64;
@@ -44,7 +44,7 @@ fn vectors(rng: &mut Rng, ty: ColumnType) -> Vec<Vec<u64>> {
     let all = words(rng, ty, whole * 1024 + last);
     let mut vectors: Vec<Vec<u64>> = all.chunks(1024).map(<[u64]>::to_vec).collect();
     if rng.below(3) == 0 {
-        vectors[0].fill(7); // one word: left out
+        vectors[0].fill(7); // a vector with one word is left out
     }
     vectors
 }
@@ -79,7 +79,7 @@ fn columns_come_back() {
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             assert_eq!(back, *words, "seed {seed}: {ty:?}");
             seen += 1;
-            // Never by the decoder of the hot form, and never with another number of rows.
+            // Never with the decoder of the hot form, and never with another number of rows.
             assert!(crate::decode_column(&chunk, payload, &mut back).is_err());
             let mut short = vec![0; words.len() - 1];
             assert!(decode_cold(&column.model, &chunk, payload, &mut short).is_err());
@@ -88,7 +88,8 @@ fn columns_come_back() {
     assert!(cfg!(miri) || seen > 800, "{seen} vectors");
 }
 
-/// Any bytes give values or `Corrupt`: bits and bytes of model, chunk and page are changed, pages cut, swapped and made up.
+/// Any bytes give values or `Corrupt`: bits and bytes of model, chunk and page are changed, and pages are cut,
+/// swapped and invented.
 #[test]
 fn damaged_columns() {
     let (mut refused, mut read) = (0, 0);

@@ -57,14 +57,14 @@ fn random_chunks_and_payloads() {
         let bytes: Vec<u8> = (0..rng.below(9000)).map(|i| (i ^ seed) as u8).collect();
         chunk[12..16].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
         try_all(&chunk, &bytes, rows);
-        // The length that the chunk asks for, so that what comes behind the length is reached.
+        // Uses the length that the chunk requires, so that the checks after the length check are reached.
         let asked = decode_column(&Chunk::decode(&chunk), &bytes, &mut vec![0; rows]);
         let Some(length) = asked.err().filter(|e| e.what == "chunk: length") else {
             continue;
         };
         let length: u32 = length.expected.parse().unwrap();
         if length > 30_000 {
-            continue; // a chunk inside asks for it, and for more memory than a test should take
+            continue; // required by an inner chunk; would take too much memory for a test
         }
         chunk[12..16].copy_from_slice(&length.to_le_bytes());
         let bytes: Vec<u8> = (0..length)
@@ -119,7 +119,7 @@ fn mutated_chunks_and_payloads() {
     }
 }
 
-/// Any bytes are a chunk in its short form, which is then read as any chunk is, or none.
+/// Any bytes either are a chunk in its short form, which then behaves like any chunk, or are rejected.
 #[test]
 fn random_short_chunks() {
     let mut found = 0;

@@ -1,5 +1,5 @@
-//! Each loop beside the description of it, with every kind of code that this processor runs: on values that no encoder
-//! makes as well, for a reader of damaged bytes gets the same everywhere.
+//! Compares each loop with its definition, in every kernel variant that this processor supports. Includes values that
+//! no encoder produces, because damaged bytes must decode equally on every processor.
 
 use super::{Rng, few};
 use crate::kernel::{self, at_every_level};
@@ -8,10 +8,10 @@ use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::loops::fold;
 use crate::loops::pack::{self, Packed, packed_bytes};
 
-/// Whole vectors, and lengths of every number of lanes.
+/// Whole vectors, and lengths for every number of lanes.
 const LENGTHS: [usize; 9] = [1024, 1023, 700, 512, 300, 130, 17, 8, 1];
 
-/// Any bits of any width now and then, else few; so that whole words of lanes are full or empty.
+/// Random bits of a random width, sometimes only few of them set, so that whole words of lanes are full or empty.
 fn random(rng: &mut Rng, n: usize) -> (u32, Vec<u8>) {
     let width = 1 + rng.below(64) as u32;
     let few = rng.below(3) == 0;
@@ -70,14 +70,14 @@ fn steps_are_summed_up_as_they_are_written() {
     }
 }
 
-/// Every NaN is the same.
+/// Replaces every NaN by one bit pattern.
 fn one_nan(words: &mut [u64]) {
     let is_nan = |word: &&mut u64| f64::from_bits(**word).is_nan();
     let nans = words.iter_mut().filter(is_nan);
     nans.for_each(|word| *word = f64::NAN.to_bits());
 }
 
-/// Steps of few bits are summed up side by side, where the greatest ones leave no room.
+/// Deltas of few bits share words while they are summed; the largest ones leave no bits unused.
 #[test]
 fn steps_of_few_bits_do_not_run_into_each_other() {
     const ROWS: usize = 1024;
@@ -118,7 +118,7 @@ fn steps_of_few_bits_do_not_run_into_each_other() {
                 assert_eq!(out, expected, "{level} style {style} {width} bits");
                 kernel::alp_unpack_sums(alp, steps, start, &mut out);
                 if cfg!(miri) {
-                    // Infinity times nothing is any NaN there, each time another one.
+                    // Under Miri infinity times zero is an arbitrary NaN, a different one each time.
                     one_nan(&mut out);
                     one_nan(&mut floats);
                 }
@@ -197,7 +197,7 @@ fn floats_are_summed_in_the_same_order_everywhere() {
     }
 }
 
-/// Of a few values, of NaN and infinities among them, of many that are alike.
+/// A few distinct values, values with NaN and infinities, or many of similar size.
 fn floats(rng: &mut Rng, n: usize) -> Vec<u64> {
     let odd = [
         f64::NAN,
@@ -227,7 +227,7 @@ fn statistics_are_the_same_bits_everywhere() {
         let values = floats(&mut rng, n);
         let bits = |lanes: &fold::Lanes, sums: [Dd; 2]| {
             let sums = sums.map(|sum| [sum.hi.to_bits(), sum.lo.to_bits()]);
-            // Of the zeros either may be the extreme.
+            // Either zero may be the extreme.
             let extremes = [lanes.low, lanes.high].map(|x| (x + 0.0).to_bits());
             (sums, extremes, lanes.nan_count)
         };
@@ -239,7 +239,7 @@ fn statistics_are_the_same_bits_everywhere() {
         let rows = wanted.map(|word| values.iter().position(|&w| w == word).unwrap());
         let absent = (0..).find(|word| !values.contains(word)).unwrap();
         let distances: Vec<u64> = values.iter().map(|x| x.wrapping_sub(values[0])).collect();
-        // Some distance or other: few lie beyond it, or many.
+        // A random distance, which few or many values exceed.
         let rare = distances[rng.below(n as u64) as usize];
         let outside = distances
             .chunks(64)
@@ -269,7 +269,7 @@ fn statistics_are_the_same_bits_everywhere() {
     }
 }
 
-/// Halves of squares, put together from a sum that wraps.
+/// The halves of squares are derived from a sum that wraps.
 #[test]
 fn sums_of_the_widest_squares_are_exact() {
     for words in [[i32::MIN as i64 as u64; 1024], [(1 << 31) - 1; 1024]] {

@@ -1,10 +1,10 @@
-//! Times of an even clock, each row a little late: near a line.
+//! Times of an even clock whose rows are each a little late: they lie near a line.
 
 use super::{Rng, few, times_round_trip};
 use crate::kernel::at_every_level;
 use crate::{Chunk, Hint, chunk, decode_times, encode_times};
 
-/// Rows from the `from`-th on.
+/// `rows` rows from row `from` on.
 fn late(rng: &mut Rng, (tick, unit): (i64, i64), late: u64, from: i64, rows: i64) -> Vec<i64> {
     let time = |row| row * tick + rng.below(late) as i64 * unit;
     (from..from + rows).map(time).collect()
@@ -45,7 +45,7 @@ fn late_rows_cost_what_they_are_late() {
 #[test]
 fn what_is_not_late_goes_by_steps() {
     let mut rng = Rng(2);
-    // Whenever it happens: how late a row is, is how late the next one is.
+    // Events at random intervals: each delay carries over to the next row.
     let mut at = 0;
     let mut events = || {
         at += 1 + rng.below(2_000_000) as i64;
@@ -53,7 +53,7 @@ fn what_is_not_late_goes_by_steps() {
     };
     let times: Vec<i64> = (0..1024).map(|_| events()).collect();
     assert_eq!(times_round_trip(&times).0.encoding, chunk::DELTA);
-    // A clock that stood still for a while.
+    // A clock that stopped for a while.
     let mut rng = Rng(3);
     let mut times = late(&mut rng, (1_000_000, 1), 1000, 0, 1024);
     times[300..]
@@ -74,7 +74,8 @@ fn a_few_rows_that_are_very_late_are_stored_apart() {
     assert!(bytes.len() < 10 * 128 + 3 * 8, "{chunk:?}");
 }
 
-/// Clocks change, stop, run backwards; vectors are short; times are at the ends of their range. What is remembered is never wrong.
+/// Clocks change, stop, and run backwards; vectors are short; times lie at the ends of their range. No hint ever
+/// leads to a wrong result.
 #[test]
 fn any_times_come_back_under_any_hint() {
     let mut expected: Option<Vec<Vec<u8>>> = None;

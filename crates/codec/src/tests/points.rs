@@ -1,7 +1,7 @@
 use super::{Rng, column_round_trip, few, times_round_trip};
 use crate::{ColumnType, Hint, chunk, count_up_to, decode_column, word_at};
 
-/// A vector of each encoding that can be looked into: every word, and every search.
+/// A vector of each encoding with random access: every word, and every search.
 #[test]
 fn single_words_of_every_encoding_that_has_them() {
     let mut rng = Rng(61);
@@ -104,7 +104,7 @@ fn shapes(rng: &mut Rng, n: u64) -> Vec<(ColumnType, Vec<u64>)> {
     ]
 }
 
-/// Ids as they stand in blocks: some rows of each, mostly the same number.
+/// Series ids as in blocks: several rows of each id, mostly the same number.
 #[test]
 fn counts_up_to_a_word_of_ids() {
     let mut rng = Rng(67);

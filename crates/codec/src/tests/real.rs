@@ -1,4 +1,4 @@
-//! Real columns, where `TIDALITE_TEST_DATA` names a folder of them. Prints bits a value.
+//! Real columns, if `TIDALITE_TEST_DATA` names a folder of them. Prints bits per value.
 
 use super::column_round_trip;
 use crate::{CHUNK_BYTES, ColumnType, Hint};

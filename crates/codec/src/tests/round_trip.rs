@@ -55,7 +55,7 @@ fn special_words_among_ordinary_ones() {
     }
 }
 
-/// Vectors of every kind of shape, one after the other under one hint.
+/// Vectors of every kind of shape, one after another with one hint.
 #[test]
 fn random_shapes_under_wrong_hints() {
     let mut hints = [Hint::default(); 3];
@@ -292,7 +292,7 @@ fn periodic_columns_do_not_fool_the_sample() {
         let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
         assert!(bytes.len() <= 3 * 128, "period {period}: {chunk:?}");
     }
-    // Two levels in long stretches: a patch a change.
+    // Two levels in long runs: one patch per change.
     let words: Vec<u64> = (0..1024)
         .map(|i| u64::from(i / 100 % 2 == 0) * 4096)
         .collect();
@@ -306,7 +306,7 @@ fn words_that_barely_repeat_are_stored_as_they_are() {
     for distinct in 480..=593 {
         let few: Vec<u64> = (0..distinct).map(|_| rng.next()).collect();
         let words: Vec<u64> = (0..593).map(|row| few[row % distinct]).collect();
-        // No longer than a head and the words.
+        // At most the size of a header and the words.
         column_round_trip(ColumnType::U64, &words, &mut Hint::default());
     }
 }

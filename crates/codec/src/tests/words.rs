@@ -1,10 +1,10 @@
-//! First, least, greatest and last words that are stored as the integers of their chunk's decimal rule.
+//! First, smallest, largest and last words stored as the integers of their chunk's decimal rule.
 
 use super::{Rng, few};
 use crate::{Anchors, Chunk, Clock, ColumnType, Hint, Parts, Stats, WordForm, encode_column};
 
-/// Two-decimal words beside their chunk: integers, whether the rule multiplies or divides, and bit by bit; words that are no decimals of the
-/// chunk's rule stay what they are.
+/// Words with two decimals are stored as integers beside their chunk, whether the rule multiplies or divides, and
+/// round-trip bit by bit. Words that are not decimals of the chunk's rule keep the form of the type.
 #[test]
 fn words_of_decimals_are_short_integers() {
     let mut rng = Rng(433);
@@ -29,7 +29,7 @@ fn words_of_decimals_are_short_integers() {
         let form = WordForm::beside(&chunk, &stats);
         assert_eq!(form.code(), 1, "round {round}: {chunk:?}");
         let fields = stats.to_fields(&clock, form);
-        // The greatest and both ends, from the least.
+        // The largest, the first and the last value, relative to the smallest.
         assert!([0, 2, 3].iter().all(|&field| fields[field] <= 102_300));
         let anchors = Anchors::of_fields(ColumnType::F64, form, [fields[0], fields[1]]);
         let (rule, own) = chunk.to_fields(anchors);
@@ -50,7 +50,7 @@ fn words_of_decimals_are_short_integers() {
             expected.merge_after(&stats);
             assert_eq!(format!("{found:?}"), format!("{expected:?}"));
         }
-        // Not of all four words.
+        // The rule does not fit all four words.
         let mut odd = words;
         odd[0] = std::f64::consts::PI.to_bits();
         let stats = Stats::of(ColumnType::F64, &times, &odd);
