@@ -8,7 +8,8 @@ mod toy;
 use std::io;
 use std::sync::{Arc, Mutex};
 use tidalite_pager::{
-    Durability, Error, Event, LockMemory, Logger, LossCause, LostCommits, Options, Pager, Storage,
+    Durability, Error, Event, Header, LockMemory, Logger, LossCause, LostCommits, Options, Pager,
+    Ptr, Storage,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Hook, SimDisk, forward_storage};
@@ -261,6 +262,85 @@ fn a_page_of_a_later_commit_shows_that_the_newest_record_is_stale() {
     }
     println!("{told} of {} stale records are told", told + silent);
     assert!(told > 10 && silent > 10, "{told} told, {silent} silent");
+}
+
+/// True if the page of a pointer in the record was overwritten by a sound page of another commit.
+fn is_written_over(image: &[u8], pointer: usize) -> bool {
+    let ptr = Ptr::decode(image, pointer);
+    let page = ptr.addr as usize..ptr.addr as usize + toy::PAGE;
+    !ptr.is_null()
+        && image.get(page).is_some_and(|page| {
+            let header = Header::decode(page);
+            header.address == ptr.addr && header.birth > ptr.birth
+        })
+}
+
+/// Only a page of the free space was overwritten: no page of the layers above shows the loss.
+#[test]
+fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
+    tidalite_testkit::watch();
+    // Offsets in the record of the pointers to the free space's root and to the directory of dead ranges (docs/format.md
+    // section 3).
+    const POINTERS: [usize; 2] = [72, 120];
+    let newest = |image: &[u8]| {
+        let pairs = PAIRS.iter();
+        *pairs
+            .max_by_key(|pair| word(image, pair[0] * BLOCK + 48))
+            .unwrap()
+    };
+    let of_own_pages = |options: Options| Options {
+        roots: None,
+        ..options
+    };
+    let mut rng = Rng::new(1);
+    let disk = Arc::new(SimDisk::new());
+    let pager = open(&disk, &options(0)).unwrap();
+    let mut alone = [0; POINTERS.len()];
+    // Each reader keeps dead ranges.
+    let mut readers = Vec::new();
+    for id in 1..400 {
+        if id % 7 == 0 {
+            readers.push(pager.begin_read().unwrap());
+            readers.drain(..readers.len().saturating_sub(20));
+        }
+        let old = disk.image();
+        let mut txn = pager.begin_write().unwrap();
+        let root = root_of(txn.app());
+        let slots: Vec<_> = (0..1 + rng.below(20))
+            .map(|_| (rng.index(toy::SLOTS), id))
+            .collect();
+        let root = apply(&mut txn, &root, &slots).unwrap();
+        txn.commit(&app(&root, id), Durability::Durable).unwrap();
+        let mut image = disk.image();
+        let (before, after) = (newest(&old)[0] * BLOCK, newest(&image)[0] * BLOCK);
+        let moved = |at: &usize| old[before + at..][..32] != image[after + at..][..32];
+        if id == 1 || !POINTERS.iter().any(moved) {
+            continue;
+        }
+        // Further commits reuse pages that the newest record no longer needs.
+        let beside = disk_of(&image);
+        let lazy = open(&beside, &options(0)).unwrap();
+        (0..40).for_each(|id| commit(&lazy, 1000 + id, Durability::Lazy));
+        lazy.begin_write().unwrap();
+        image = beside.image();
+        for block in newest(&image) {
+            let bytes = block * BLOCK..(block + 1) * BLOCK;
+            image[bytes.clone()].copy_from_slice(&old[bytes]);
+        }
+        let record = newest(&image)[0] * BLOCK;
+        let over = POINTERS.map(|at| is_written_over(&image, record + at));
+        let reader = open(&disk_of(&image), &of_own_pages(reading())).unwrap();
+        let lost = reader.recovery().lost;
+        assert_eq!(lost.is_some(), over != [false; 2], "commit {id}: {lost:?}");
+        if lost.is_some() {
+            let refusing = open(&disk_of(&image), &of_own_pages(options(0)));
+            assert_eq!(Some(refused(refusing)), lost);
+        }
+        alone[0] += u32::from(over == [true, false]);
+        alone[1] += u32::from(over == [false, true]);
+    }
+    println!("by the root, by the directory of dead ranges: {alone:?}");
+    assert!(alone.iter().all(|cases| *cases > 0), "{alone:?}");
 }
 
 /// A disk that runs a callback before a read.

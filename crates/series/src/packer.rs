@@ -403,4 +403,78 @@ mod tests {
             assert!(allocated - live <= 256 + live / 200);
         }
     }
+
+    const PAGE: usize = 4096;
+    /// Leaves of one page each that fill the first extent of a transaction.
+    const LEAVES: usize = EXTENT_BYTES_FIRST / PAGE;
+
+    /// Appends leaves of one page each and returns their addresses.
+    fn append(packer: &mut Packer, pages: &mut ScratchPages, leaves: usize) -> Vec<u64> {
+        let mut one = || {
+            let mut leaf = vec![1; PAGE];
+            let of = (Kind::SeriesLeaf, 7);
+            packer.append(pages, &mut leaf, HEADER_BYTES, of, 0)
+        };
+        (0..leaves).map(|_| one().unwrap().addr).collect()
+    }
+
+    fn bury(packer: &mut Packer, pages: &mut ScratchPages, leaf: u64) {
+        packer.bury(pages, leaf, PAGE as u64).unwrap();
+    }
+
+    /// Address, live bytes and used bytes of each extent.
+    fn extents_of(table: &Tree, pages: &ScratchPages) -> Vec<(u64, u64, u64)> {
+        let mut all = Vec::new();
+        extents::each(table, pages, |addr, record| {
+            all.push((addr, record.live, record.used));
+            Ok(())
+        })
+        .unwrap();
+        all
+    }
+
+    /// Two extents of older transactions touch; the last leaf of the first and the first leaf of the second die together.
+    #[test]
+    fn a_dead_leaf_just_behind_a_full_extent_is_counted_in_its_own() {
+        let mut pages = ScratchPages::new(PAGE);
+        let mut packer = Packer::new(Tree::new(3));
+        let leaves = append(&mut packer, &mut pages, LEAVES + 2);
+        let (first, second) = (leaves[0], leaves[LEAVES]);
+        let table = packer.finish(&mut pages).unwrap();
+        pages.commit();
+        let (full, page) = (EXTENT_BYTES_FIRST as u64, PAGE as u64);
+        assert_eq!(second, first + full, "the extents touch");
+        let whole = [(first, full, full), (second, 2 * page, 2 * page)];
+        assert_eq!(extents_of(&table, &pages), whole);
+
+        let mut packer = Packer::new(table);
+        bury(&mut packer, &mut pages, leaves[LEAVES - 1]);
+        bury(&mut packer, &mut pages, second);
+        let table = packer.finish(&mut pages).unwrap();
+        let less = [(first, full - page, full), (second, page, 2 * page)];
+        assert_eq!(extents_of(&table, &pages), less);
+    }
+
+    /// The extent that this transaction fills, or has filled, lies just before one of an older transaction.
+    #[test]
+    fn a_dead_leaf_just_behind_an_extent_of_this_transaction_is_counted_in_its_own() {
+        for closed in [false, true] {
+            let mut pages = ScratchPages::new(PAGE);
+            let mut packer = Packer::new(Tree::new(3));
+            let new = append(&mut packer, &mut pages, LEAVES);
+            let mut older = Packer::new(Tree::new(3));
+            let old = append(&mut older, &mut pages, 2);
+            packer.table = older.finish(&mut pages).unwrap();
+            let (full, page) = (EXTENT_BYTES_FIRST as u64, PAGE as u64);
+            assert_eq!(old[0], new[0] + full, "the extents touch");
+
+            if closed {
+                packer.close(&mut pages).unwrap();
+            }
+            bury(&mut packer, &mut pages, old[0]);
+            let table = packer.finish(&mut pages).unwrap();
+            let found = extents_of(&table, &pages);
+            assert_eq!(found, [(new[0], full, full), (old[0], page, 2 * page)]);
+        }
+    }
 }

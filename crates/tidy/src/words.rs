@@ -2,7 +2,7 @@
 //! pronouns of persons for code, and negated nouns. [`PATTERNS`] lists them.
 
 use crate::source::{Source, words};
-use crate::tree::Tree;
+use crate::tree::{Finding, Tree};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -36,14 +36,18 @@ impl Count {
         };
         let words: Vec<String> = words(&comments).map(str::to_lowercase).collect();
         for (at, word) in words.iter().enumerate() {
+            let before = at
+                .checked_sub(1)
+                .map_or("", |before| words[before].as_str());
             let next = words.get(at + 1).map_or("", String::as_str);
             let after = words.get(at + 2).map_or("", String::as_str);
             let pattern = match (word.as_str(), next) {
                 ("what", _) => 0,
                 ("who", _) => 1,
                 ("whoever" | "nobody" | "somebody", _) => 2,
-                ("is", "no") if after != "longer" => 3,
-                ("is" | "are", "none") => 3,
+                // "There is no lock" is plain; "a text that is no number" is not.
+                ("is", "no") if after != "longer" && before != "there" => 3,
+                ("is" | "are", "none") if before != "there" => 3,
                 ("that", "of") | ("those", "of" | "that") => 4,
                 _ => continue,
             };
@@ -86,6 +90,32 @@ pub fn by_crate(tree: &Tree) -> BTreeMap<String, Count> {
     crates
 }
 
+/// Crates whose comments must keep to the maxima.
+const PLAIN: [&str; 9] = [
+    "base", "codec", "derive", "kv", "pager", "runs", "series", "testkit", "tidy",
+];
+
+/// Compares the comments of the crates in `PLAIN` with the maxima.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, count) in by_crate(tree) {
+        if !PLAIN.contains(&name.as_str()) {
+            continue;
+        }
+        for ((pattern, most), found) in PATTERNS.iter().zip(count.found) {
+            if found * 1000 > most * count.lines.max(1) {
+                let lines = count.lines;
+                let text = format!(
+                    "{found} occurrences of \"{pattern}\" in {lines} lines of comments; the maximum is {most} per thousand"
+                );
+                findings.push(Finding::new(&format!("crates/{name}"), 0, text));
+            }
+        }
+    }
+    findings
+}
+
 /// Occurrences per thousand lines of comments, one line per crate.
 #[must_use]
 pub fn report(tree: &Tree) -> String {
@@ -119,6 +149,16 @@ mod tests {
         assert_eq!(count.lines, 3);
         assert_eq!(count.found, [1, 1, 1, 1, 2]);
         assert!((count.per_thousand()[4] - 666.7).abs() < 0.1);
+    }
+
+    #[test]
+    fn a_finished_crate_keeps_to_the_maxima() {
+        let plain = "// The writer lock is free.\n".repeat(600);
+        let found = |text: &str| check(&Tree::of(&[("crates/kv/src/lib.rs", text)])).len();
+        assert_eq!(found(&format!("{plain}// what who\n")), 0);
+        assert_eq!(found(&format!("{plain}// what what what, who who\n")), 2);
+        let other = check(&Tree::of(&[("crates/other/src/lib.rs", "// what\n")]));
+        assert!(other.is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use tidalite_tidy::{
     Finding, Tree, arrows, documents, excerpts, fence, layers, leftovers, licences, limits, parity,
-    root, watched,
+    root, watched, words,
 };
 
 fn tree() -> Tree {
@@ -57,6 +57,11 @@ fn parity_tables_name_what_exists() {
 #[test]
 fn ordinary_tests_run_under_the_monitor() {
     none(&watched::check(&tree()));
+}
+
+#[test]
+fn comments_of_finished_crates_are_plain() {
+    none(&words::check(&tree()));
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Limits at and one beyond, empty tables, page fill, the state after a full disk.
 
 use super::{check_all, claims, few, random_key, random_value};
+use crate::page::edit;
 use crate::value::check_len;
 use crate::{
-    Error, HEIGHT_MAX, KEY_BYTES_MAX, TREE_BYTES, Tree, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES,
-    key_bytes_max,
+    Error, HEIGHT_MAX, KEY_BYTES_MAX, PageAt, Result, TREE_BYTES, Tree, VALUE_BYTES_MAX,
+    VALUE_CHUNK_BYTES, Walk, key_bytes_max,
 };
 use std::collections::BTreeMap;
+use tidalite_base::Corrupt;
 use tidalite_base::limits::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_pager::{Kind, PageRead};
 use tidalite_testkit::ScratchPages;
@@ -382,4 +384,71 @@ fn a_tree_is_decoded_only_from_what_it_encodes_to() {
     assert!(Tree::decode(&tall.encode()).is_ok());
     tall.height += 1;
     assert!(Tree::decode(&tall.encode()).is_err());
+}
+
+/// Counts the pages below the root that hold less than a quarter of a page: leaves, branches.
+struct Sparse<'p> {
+    pages: &'p ScratchPages,
+    found: [u64; 2],
+}
+
+impl Walk for Sparse<'_> {
+    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+        let bytes = self.pages.page(&page.ptr)?;
+        let (_, live) = edit::fill(&bytes, page.level, page.ptr.addr)?;
+        let is_root = page.from.is_empty() && page.to.is_none();
+        if !is_root && live * 4 < bytes.len() {
+            self.found[usize::from(page.level > 0)] += 1;
+        }
+        Ok(true)
+    }
+
+    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+        Err(corrupt.into())
+    }
+}
+
+/// What a cut leaves of the pages at its edges is merged with a neighbour, or shares rows with it: at the left edge and at the right one.
+/// Mending looks at each level once, from the leaf up. So a few sparse pages stay: a leaf whose branch has no other child, and a branch
+/// above two leaves that share their rows.
+#[test]
+#[cfg_attr(miri, ignore = "thousands of rows, counted")]
+fn a_cut_leaves_hardly_any_sparse_page_at_either_edge() {
+    let mut pages = ScratchPages::new(512);
+    let mut whole = Tree::new(5);
+    let rows = (0..4000u64).map(|i| (i.to_be_bytes(), i.to_le_bytes()));
+    whole.append(&mut pages, rows).unwrap();
+    whole.seal(&mut pages).unwrap();
+    pages.commit();
+    assert!(whole.height() > 2);
+    // The other edge stays in one place, at the beginning of a leaf or somewhere else.
+    let left = (0..200).map(|i| (700 + i, 2301));
+    let right = (0..200).map(|i| (701, 2300 + i));
+    for (edge, cuts) in [left.collect::<Vec<_>>(), right.collect()]
+        .iter()
+        .enumerate()
+    {
+        let (mut leaves, mut branches) = (0, 0);
+        for &(from, to) in cuts {
+            let (from, to): (u64, u64) = (from, to);
+            let mut tree = whole;
+            let removed = tree.remove_range(&mut pages, &from.to_be_bytes(), &to.to_be_bytes());
+            assert_eq!(removed.unwrap(), to - from);
+            tree.seal(&mut pages).unwrap();
+            check_all(&tree, &pages);
+            let mut sparse = Sparse {
+                pages: &pages,
+                found: [0; 2],
+            };
+            tree.walk(&pages, &mut sparse).unwrap();
+            leaves += sparse.found[0];
+            branches += sparse.found[1];
+            pages.rollback();
+        }
+        println!("edge {edge}: {leaves} leaves, {branches} branches");
+        assert!(
+            leaves <= 10 && branches <= 20,
+            "edge {edge}: {leaves} leaves, {branches} branches"
+        );
+    }
 }

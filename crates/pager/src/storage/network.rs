@@ -35,15 +35,11 @@ pub(crate) fn name_of(kind: u32) -> Option<&'static str> {
 
 /// Fails if the file of this path, which need not exist yet, would lie on such a file system.
 pub(crate) fn refuse(path: &Path) -> Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    // If `statfs` fails for both, opening the file reports the reason.
-    let Ok(found) = statfs(path).or_else(|_| statfs(folder)) else {
+    // If the kind is unknown, opening the file reports the reason.
+    let Some(kind) = kind_at(path) else {
         return Ok(());
     };
-    match name_of(found.f_type as u32) {
+    match name_of(kind) {
         None => Ok(()),
         Some(kind) => Err(Error::NetworkFileSystem {
             path: path.to_owned(),
@@ -52,19 +48,128 @@ pub(crate) fn refuse(path: &Path) -> Result<()> {
     }
 }
 
+/// The kind of file system of a path, or of its folder where nothing is there yet.
+fn kind_at(path: &Path) -> Option<u32> {
+    #[cfg(test)]
+    if let Some(kind) = tests::pretended(path) {
+        return Some(kind);
+    }
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let found = statfs(path).or_else(|_| statfs(folder)).ok()?;
+    Some(found.f_type as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Options, Pager};
+    use std::cell::RefCell;
+    use std::fs;
+    use std::path::PathBuf;
+
+    const NFS: u32 = 0x6969;
+    const EXT4: u32 = 0xef53;
+
+    thread_local! {
+        /// A folder, and the kind of file system that this thread takes it for.
+        static PRETENDED: RefCell<Option<(PathBuf, u32)>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn pretended(path: &Path) -> Option<u32> {
+        PRETENDED.with_borrow(|pretended| {
+            let (folder, kind) = pretended.as_ref()?;
+            path.starts_with(folder).then_some(*kind)
+        })
+    }
+
+    /// A folder of this test's own, with one inside that is taken for a file system of this kind.
+    fn with_mount<T>(name: &str, kind: u32, test: impl FnOnce(&Path, &Path) -> T) -> T {
+        let name = format!("tidalite-network-{name}-{}", std::process::id());
+        let here = std::env::temp_dir().join(name);
+        let mount = here.join("mount");
+        fs::create_dir_all(&mount).unwrap();
+        let here = fs::canonicalize(&here).unwrap();
+        let mount = here.join("mount");
+        PRETENDED.set(Some((mount.clone(), kind)));
+        let result = test(&here, &mount);
+        PRETENDED.set(None);
+        fs::remove_dir_all(&here).unwrap();
+        result
+    }
+
+    fn is_refused(path: &Path, options: &Options, place: &Path) {
+        match Pager::open(path, options) {
+            Err(Error::NetworkFileSystem { path, kind }) => {
+                assert_eq!((path.as_path(), kind), (place, "NFS"));
+            }
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("{} is opened", path.display()),
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_database_there_is_refused_unless_it_is_opened_exclusively() {
+        let shared = Options::default();
+        let exclusive = Options {
+            exclusive: true,
+            ..Options::default()
+        };
+        with_mount("shared", NFS, |_, mount| {
+            let path = mount.join("plant.tdl");
+            is_refused(&path, &shared, &path);
+            assert_eq!(fs::read_dir(mount).unwrap().count(), 0, "nothing is made");
+            drop(Pager::open(&path, &exclusive).unwrap());
+            // Now that it is there, writers and readers are refused alike.
+            is_refused(&path, &shared, &path);
+            let reading = Options {
+                read_only: true,
+                ..Options::default()
+            };
+            is_refused(&path, &reading, &path);
+            drop(Pager::open(&path, &exclusive).unwrap());
+        });
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_lock_file_there_is_refused_beside_a_local_database() {
+        with_mount("lock", NFS, |here, mount| {
+            let lock_path = mount.join("plant.tdl-lock");
+            let mut options = Options {
+                lock_path: Some(lock_path.clone()),
+                ..Options::default()
+            };
+            is_refused(&here.join("plant.tdl"), &options, &lock_path);
+            options.exclusive = true;
+            drop(Pager::open(here.join("plant.tdl"), &options).unwrap());
+        });
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "files of the system")]
+    fn a_database_on_a_local_file_system_is_shared() {
+        with_mount("local", EXT4, |_, mount| {
+            drop(Pager::open(mount.join("plant.tdl"), &Options::default()).unwrap());
+        });
+    }
 
     #[test]
     fn kinds_of_file_systems_are_told_apart() {
         let names = [
-            (0x6969, Some("NFS")),
+            (NFS, Some("NFS")),
+            (0x517b, Some("SMB")),
+            (0xff53_4d42, Some("CIFS")),
             (0xfe53_4d42, Some("SMB2")),
             (0x0102_1997, Some("9p")),
             (0x00c3_6400, Some("Ceph")),
-            // ext4, XFS, btrfs, tmpfs, overlayfs, FUSE.
-            (0xef53, None),
+            (0x5346_414f, Some("AFS")),
+            (0x6b41_4653, Some("AFS")),
+            // ext4, XFS, btrfs, tmpfs, overlayfs, FUSE (sshfs among others).
+            (EXT4, None),
             (0x5846_5342, None),
             (0x9123_683e, None),
             (0x0102_1994, None),

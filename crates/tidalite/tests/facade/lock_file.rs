@@ -1,6 +1,7 @@
 //! The lock file beside a data file of another instant: what it says of lazy commits is a hint, never evidence.
 
 use crate::common::{Folder, assert_clean};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -8,6 +9,7 @@ use tidalite::{
     ColumnType, Database, Durability, Event, LockMemory, MemoryStorage, Options, Schema, Storage,
     Unit, Verify,
 };
+use tidalite_pager::{HEADER_BYTES, Header, Kind};
 
 /// What a medium writes whole.
 const SECTOR: usize = 512;
@@ -151,6 +153,69 @@ fn any_lost_sector_of_lazy_commits_is_noticed_before_they_are_believed() {
     }
     println!("{dropped} sectors were missed, {unused} that nothing reaches were not");
     assert!(dropped > 300 && unused > 0);
+}
+
+/// Kind of the block at the beginning of a page, if it names this place as its own.
+fn kind_at(image: &[u8], at: usize) -> Option<Kind> {
+    let header = Header::decode(image.get(at..at + HEADER_BYTES)?);
+    (header.address == at as u64).then_some(header.kind)
+}
+
+/// What a lazy commit reaches only as part of something larger: the tail page, the zeros behind the record of the front, those behind the
+/// leaves of a packed extent. One byte of each is damaged in turn, and nothing else.
+#[test]
+fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
+    const PAGE: usize = 1024;
+    tidalite_testkit::watch();
+    let storage = Arc::new(MemoryStorage::new());
+    let options = Options::new().page_size(PAGE).log_bytes(0);
+    let open = |storage: Arc<MemoryStorage>, memory: &LockMemory| {
+        let second = Arc::new(MemoryStorage::new());
+        options.open_storages(storage, second, memory).unwrap()
+    };
+    let memory = LockMemory::new();
+    let db = open(storage.clone(), &memory);
+    commit_to_all(&db, 1, Durability::Durable);
+    db.sync().unwrap();
+    let before = image(&storage);
+    // Whole vectors go to leaves, many rows of many series to a run, and then a few to the tail.
+    commit_to_all(&db, 2, Durability::Lazy);
+    commit(&db, 3, Durability::Lazy);
+    let (after, area) = (image(&storage), memory.image());
+    memory.kill_all();
+    drop(db);
+    let (mut kind, mut found) = (None, BTreeMap::new());
+    for at in (0..after.len() - PAGE).step_by(PAGE) {
+        kind = kind_at(&after, at).or(kind);
+        let page = at..at + PAGE;
+        let is_old = before.get(page.clone()) == Some(&after[page.clone()]);
+        let is_last = kind_at(&after, at + PAGE).is_some();
+        let name = match kind {
+            Some(Kind::Tail) => "tail",
+            Some(Kind::FrontRecord) => "padding of the record",
+            Some(Kind::SeriesLeaf) if is_last => "padding of an extent",
+            _ => continue,
+        };
+        if is_old || name != "tail" && after[page.end - 8..page.end] != [0; 8] {
+            continue;
+        }
+        let mut damaged = after.clone();
+        damaged[page.end - 1] ^= 0x40;
+        let storage = Arc::new(MemoryStorage::from_image(damaged));
+        let db = open(storage, &LockMemory::from_image(&area));
+        let dropped = db.recovery().dropped_unrecorded.is_some();
+        let newest = number_of(&db);
+        assert_eq!(newest < 3, dropped, "{name}, byte {at}: commit {newest}");
+        let report = db.check().unwrap();
+        // What is not dropped is no part of the commit.
+        assert!(report.is_clean(), "{name}: {:?}", report.problems);
+        *found.entry(name).or_insert(0) += u32::from(dropped);
+    }
+    println!("{found:?}");
+    assert!(
+        found.len() == 3 && found.values().all(|n| *n > 0),
+        "{found:?}"
+    );
 }
 
 /// As a process that is killed leaves it: the data file and the lock file.
