@@ -57,7 +57,7 @@ impl Front {
     /// `Corrupt` when the record is damaged; `Io`.
     ///
     /// # Cost
-    /// One block of at most 64 KiB, none when there are no runs.
+    /// One block of at most 64 KiB, none without runs.
     pub fn load<R: PageRead>(r: &R, root: &FrontRoot) -> Result<Self> {
         let mut record = Record::read(r, &root.record)?;
         Ok(Self {

@@ -54,7 +54,7 @@ const _: () = assert!(RECORD_BYTES_MAX <= CHECKSUM_SPAN_MAX);
 pub struct FrontRoot {
     /// The tail page; null if there is none.
     pub tail: Ptr,
-    /// The record; null if there are no runs.
+    /// The record; null without runs.
     pub record: Ptr,
     /// Rows in the tail, including repeated timestamps.
     pub tail_rows: u64,

@@ -42,7 +42,7 @@ impl Staging {
         away
     }
 
-    /// Takes back a lent log: its memory, and those of its rows that were held back. `late`: some of its rows did not
+    /// Takes back a lent log: its memory, and its held-back rows. `late`: some of its rows did not
     /// simply follow the rows already there.
     pub(crate) fn bring_back<'k>(
         &mut self,

@@ -3,7 +3,7 @@
 use crate::buffer::slot::NO_SLOT;
 
 /// Row count of the first search for rounds; later searches follow each time the rows have doubled. This keeps the cost
-/// per row low where there are no rounds, and where rounds end soon and must be recorded as stretches.
+/// per row low in logs without rounds, and where rounds end soon and must be recorded as stretches.
 pub(super) const SEEK_ROWS_MIN: usize = 1 << 12;
 
 /// See the head of `round_robin.rs`.

@@ -123,7 +123,7 @@ mod tests {
 
     type Model = BTreeMap<u64, BTreeMap<i64, [u64; 2]>>;
 
-    /// Consumes all rows except those that `keep` leaves buffered, and compares them with the model.
+    /// Consumes all rows except the ones that `keep` leaves buffered, and compares them with the model.
     fn take(staging: &mut Staging, model: &mut Model, keep: usize) {
         let mut seen = 0;
         staging

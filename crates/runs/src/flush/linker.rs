@@ -89,7 +89,7 @@ pub(crate) fn seal_and_link<L: Linker>(
 }
 
 impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
-    /// Bundles the writer's state. `staged` holds rows in addition to those of the linking threads; `obstacles` is kept
+    /// Bundles the writer's state. `staged` holds rows besides the linking threads' own; `obstacles` is kept
     /// between calls, and must be reset to `None` whenever the delta changes otherwise.
     pub fn new(
         front: &'a mut Front,

@@ -227,7 +227,7 @@ fn write_rows(
 }
 
 /// Writes a page without the rows of one series within `from..=to`. Returns the page (null if no row is left), the
-/// number of its rows, and the removed times; `None` if there are no such rows.
+/// number of its rows, and the removed times; `None` without such rows.
 pub(crate) fn delete<W: PageWrite>(
     w: &mut W,
     tail: &Ptr,

@@ -75,7 +75,7 @@ fn is_zero<R: PageRead>(r: &R, at: u64, end: u64) -> Result<bool> {
     Ok(rest < r.page_size() && r.bytes(at, rest)?.iter().all(|&byte| byte == 0))
 }
 
-/// Verifies a block that is no longer listed; returns the start of the next one.
+/// Verifies a block that the directory does not list; returns the start of the next one.
 fn dead_block<R: PageRead>(r: &R, owner: u64, extent: &Extent, at: u64, end: u64) -> Result<u64> {
     let bytes = r.bytes(at, (end - at).min(BLOCK_BYTES_MAX as u64) as usize)?;
     let Some(len) = encoded_len(&bytes) else {

@@ -34,7 +34,7 @@ pub struct LoneBlock {
 /// The block at a found header, verified and decoded once.
 ///
 /// # Errors
-/// `Corrupt` if there is no valid block; `Io`.
+/// `Corrupt` without a valid block; `Io`.
 pub fn lone_block<R: PageRead>(r: &R, found: &Candidate, room: u64) -> Result<LoneBlock> {
     let addr = found.header.address;
     let most = room.min(BLOCK_BYTES_MAX as u64) as usize;
