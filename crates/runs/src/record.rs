@@ -12,7 +12,8 @@
 //! |        | u64      | u16     | u8    |
 //! layout:  | columns u8 | a type u8 a column |
 //! tier:    | runs u8 | inputs u8 | output u8 | runs oldest first, 160 bytes each |
-//!          and when inputs > 0: | merged bytes u64 | input bytes u64 | watermark known u8 | watermark key 20 | and the output run if 1 |
+//!          and if inputs > 0: | merged bytes u64 | input bytes u64 | watermark known u8 | watermark key 20 |
+//!          and the output run if output = 1
 //! ```
 //!
 //! `inputs` is the number of oldest runs of the tier that its open merge takes; 0 if no merge is open. Up to and

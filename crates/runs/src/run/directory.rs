@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! block   key: class, series, time of its first row        (20 bytes, see key.rs)
-//!         value: | lengths u32: of 7 numbers | address, length, checksum, birth of the block; last series less the first one;
-//!                  zigzag of the last time less the first one; rows |
+//!         value: | lengths u32: of 7 numbers | address, length, checksum, birth of the block;
+//!                  last series less the first one; zigzag of the last time less the first one; rows |
 //! extent  key: class ffff_ffff, address as series, time 0   (sorts after all blocks)
 //!         value: | pages u64 | birth u64 | blocks u64: number that the directory lists |
 //! ```

@@ -6,15 +6,15 @@
 //!                                                        only if the payload has bytes
 //! numbers, each in the minimum number of bytes (short.rs); `lengths` holds these numbers of bytes:
 //!   column   details, base, start of the chunk (`Chunk::to_fields`); then the statistics from `first`, `min` on
-//!            (`Stats::to_fields`), whose times are row numbers if the times are stepped, otherwise units of time since the
-//!            vector's begin. The place of a sixteenth length holds the form of the first, least, greatest and last value
-//!            (`WordForm`): 1 if they are integers of the chunk's decimal rule
+//!            (`Stats::to_fields`), whose times are row numbers if the times are stepped, otherwise units of time since
+//!            the vector's begin. The place of a sixteenth length holds the form of the first, least, greatest and last
+//!            value (`WordForm`): 1 if they are integers of the chunk's decimal rule
 //!   times    details, base, start of the chunk; begin less the end of the vector before; end less begin; 1024 less the
 //!            number of rows
 //! ```
 //!
-//! The row counts of chunk and statistics equal the row count of the vector, the first and last value of the chunk
-//! those in the statistics; the payload length is stored before the entries (directory.rs).
+//! The row counts of chunk and statistics equal the vector's row count; the first and last value of the chunk equal
+//! the values in the statistics; the payload length is stored before the entries (directory.rs).
 
 use crate::leaf::directory::Place;
 use crate::leaf::open_vector::OpenVector;

@@ -41,8 +41,7 @@ pub(crate) struct OpenLeaf {
     pub(super) times_model: Option<Model>,
     pub(crate) columns: Vec<OpenColumn>,
     pub(super) payloads: Vec<u8>,
-    /// The leaf accepts vectors up to its maximum number, without the size limit, and is already in cold form: see
-    /// cold.rs.
+    /// The leaf is written in cold form (cold.rs) and takes vectors up to their maximum number, without a size limit.
     pub(crate) cold: bool,
     last: Before,
     /// Maximum number of vectors, if the columns allow as many.

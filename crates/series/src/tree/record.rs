@@ -8,7 +8,7 @@
 //! hints   8 B per column: encoder state; a writer may leave zeros
 //! root    if height > 0: an entry
 //! entry   | link 72 B | statistics: for each column a form and its data |
-//!           form 0: | 0 u8 | lengths 6 B | numbers |   as in an entry of a leaf (leaf/entry.rs), with times since the link's begin
+//!           form 0: | 0 u8 | lengths 6 B | numbers |   as in leaf/entry.rs, with times since the link's begin
 //!           form 1: | 1 u8 |          every value is zero and begin, end, count equal the link's
 //!           form 2: | 2 u8 |          every value is null, likewise; only if the column has nulls
 //! ```
