@@ -53,7 +53,7 @@ const _: () = assert!(RECORD_BYTES_MAX <= CHECKSUM_SPAN_MAX);
 /// The root of the delta, stored by the caller at each commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontRoot {
-    /// The tail page; null if there is none.
+    /// The tail page; null for an empty tail.
     pub tail: Ptr,
     /// The record; null without runs.
     pub record: Ptr,

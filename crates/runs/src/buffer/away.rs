@@ -42,8 +42,8 @@ impl Staging {
         away
     }
 
-    /// Takes back a lent log: its memory, and its held-back rows. `late`: some of its rows did not
-    /// simply follow the rows already there.
+    /// Takes back a lent log: its memory, and its held-back rows. `late`: some of its rows did not simply follow the
+    /// rows already there.
     pub(crate) fn bring_back<'k>(
         &mut self,
         layout: usize,

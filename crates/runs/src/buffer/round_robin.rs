@@ -181,8 +181,8 @@ impl Log {
 
     /// Finds rounds that extend to the end of the log: their first stretch, and the number of series per round.
     ///
-    /// Cost: a few comparisons per stretch of the rounds; if there are no rounds, at most two thirds of the stretches
-    /// are examined.
+    /// Cost: a few comparisons per stretch of the rounds; without rounds, at most two thirds of the stretches are
+    /// examined.
     fn find_rounds(&self) -> Option<(usize, usize)> {
         let open = self.stretches.len();
         if self.open == NO_SLOT || self.rows != self.open_start + 1 {

@@ -286,7 +286,7 @@ impl Step<'_> {
         }
     }
 
-    /// Merges many short series together; returns false, without any effect, if there are none.
+    /// Merges many short series together; returns false, without any effect, if batching does not pay.
     fn batch<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,

@@ -115,9 +115,9 @@ impl Staging {
         }
     }
 
-    /// Empties the write buffer for good. Rows that may be linked and justify a leaf are linked. The other rows are
-    /// added to `blocks`, if given; then no other write buffer may have rows of their series. `rest` receives the rows
-    /// that are not added to `blocks`, series by series, sorted by time within a series.
+    /// Empties the write buffer for good. Rows that may be linked and justify a leaf are linked. Short remainders
+    /// of series are added to `blocks`, if given; then no other write buffer may have rows of their series. `rest`
+    /// receives all remaining rows, series by series, sorted by time within a series.
     ///
     /// # Errors
     /// Errors of the linker and of `rest`; the remaining rows are then lost, and the transaction must be rolled back.

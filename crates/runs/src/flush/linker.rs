@@ -61,7 +61,7 @@ pub(crate) enum Linked {
     Behind,
     /// The rows were placed among existing rows.
     Among,
-    /// The rows may not be linked, or there are none.
+    /// The rows are empty or may not be linked.
     No,
 }
 

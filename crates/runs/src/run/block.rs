@@ -156,7 +156,7 @@ impl Block {
         Key::new(self.class, SeriesId(self.series[row]), self.rows.times[row])
     }
 
-    /// The first row at or after `key`; `len` if there is none.
+    /// The first row at or after `key`; `len` without such a row.
     pub(crate) fn lower_bound(&self, key: &Key) -> usize {
         if self.class != key.class {
             return if self.class < key.class {

@@ -108,7 +108,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Ok(self.time() == Some(time))
     }
 
-    /// Moves to the first row; false if there is none.
+    /// Moves to the first row; false in an empty series.
     ///
     /// # Errors
     /// As `search`.
@@ -118,7 +118,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         self.enter(reached, false, At::Start)
     }
 
-    /// Moves to the last row; false if there is none.
+    /// Moves to the last row; false in an empty series.
     ///
     /// # Errors
     /// As `search`.

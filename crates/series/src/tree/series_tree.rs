@@ -328,7 +328,7 @@ impl SeriesTree {
         self.flush_pending(w, packer, PENDING_OPEN_MAX)
     }
 
-    /// Memory of the open leaf; 0 if there is none.
+    /// Memory of the open leaf; 0 without one.
     #[must_use]
     pub fn open_bytes(&self) -> usize {
         self.open.as_ref().map_or(0, |leaf| leaf.bytes())
