@@ -1,18 +1,19 @@
-//! Deliberate bugs, to prove that the tests bite. They act with the feature `seeded-bugs` only, each switched on for one thread, so
-//! that other tests of the same process stay sound; a shipped build holds none of this.
+//! Deliberate bugs, to prove that the tests detect them. They exist only with the feature `seeded-bugs`, and each is
+//! switched on for one thread, so that other tests of the process are unaffected. A release build contains none of
+//! this.
 
 /// A deliberate bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// Merges forget their watermark: the record says that nothing was merged yet.
+    /// Merges lose their watermark: the record claims that nothing has been merged yet.
     MergeForgetsWatermark,
-    /// The tail, which is older, stays in front of the blocks of appenders.
+    /// The tail page, although older, keeps precedence over the blocks of appenders.
     BlocksPassTail,
-    /// Blocks go on waiting when another appender opens a series among theirs.
+    /// Blocks stay pending although another appender opens one of their series.
     BlocksWaitOn,
 }
 
-/// All of them.
+/// All deliberate bugs.
 pub const BUGS: [Bug; 3] = [
     Bug::MergeForgetsWatermark,
     Bug::BlocksPassTail,
@@ -28,12 +29,12 @@ mod switch {
         static ACTIVE: Cell<Option<Bug>> = const { Cell::new(None) };
     }
 
-    /// Turns one bug on for this thread, or all off.
+    /// Enables one bug for this thread, or disables all.
     pub fn enable(bug: Option<Bug>) {
         ACTIVE.set(bug);
     }
 
-    /// Whether that bug is on.
+    /// Whether the bug is enabled.
     #[must_use]
     pub fn active(bug: Bug) -> bool {
         ACTIVE.get() == Some(bug)
@@ -43,7 +44,7 @@ mod switch {
 #[cfg(feature = "seeded-bugs")]
 pub use switch::{active, enable};
 
-/// Whether that bug is on: never.
+/// Whether the bug is enabled: always false.
 #[cfg(not(feature = "seeded-bugs"))]
 #[must_use]
 pub const fn active(_: Bug) -> bool {

@@ -1,19 +1,19 @@
-//! Counters of the work of the front: they prove its bounds without a clock.
+//! Work counters of the delta: they prove its bounds without a clock.
 
-/// What the front did since it was loaded or since the last commit.
+/// Work of the delta since it was loaded or since the last commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Rows given: staged rows that were handed over.
+    /// Buffered rows that were flushed.
     pub rows_given: u64,
-    /// Bytes of those rows, raw (8 for the series, 8 for the time, 8 a column).
+    /// Raw bytes of those rows (8 for the series, 8 for the time, 8 per column).
     pub bytes_given: u64,
-    /// Rows handed to the sink straight from staging.
+    /// Rows passed to the sink directly from the write buffer.
     pub rows_linked: u64,
-    /// Those of them that were encoded as vectors by threads beside the writer.
+    /// Part of `rows_linked` that helper threads encoded as vectors.
     pub rows_linked_beside: u64,
-    /// Rows encoded as blocks of a run by threads beside the writer.
+    /// Rows encoded as run blocks by helper threads.
     pub rows_in_blocks: u64,
-    /// Rows handed to the sink by merges.
+    /// Rows passed to the sink by merges.
     pub rows_linked_by_merges: u64,
     /// Rows read by merges.
     pub rows_merged: u64,
@@ -21,14 +21,14 @@ pub struct Work {
     pub blocks_written: u64,
     /// Pages of extents written, blocks and record.
     pub extent_pages_written: u64,
-    /// Runs written from staging and tail.
+    /// Runs written from the write buffer and the tail.
     pub runs_written: u64,
-    /// Merges that ended.
+    /// Merges completed.
     pub merges_ended: u64,
-    /// Blocks of inputs that were freed while their merge went on.
+    /// Input blocks that were freed while their merge was still open.
     pub blocks_passed: u64,
-    /// Logs of rows given to other threads when all was to be handed over.
+    /// Logs lent to other threads when everything was to be flushed.
     pub logs_lent: u64,
-    /// Merges that had to be driven to their end because their tier was full.
+    /// Merges that had to be completed at once because their tier was full.
     pub merges_forced: u64,
 }

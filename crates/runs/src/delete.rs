@@ -1,8 +1,8 @@
-//! Deleting an interval of a series: at once, everywhere in the front.
+//! Deletes an interval of a series immediately, everywhere in the delta.
 //!
-//! Blocks that lie within the interval lose their directory entry; blocks that touch it are written again without the
-//! rows. The old block stays in its extent, whole, until the last block of that extent is replaced or the run dies. No tombstone is left, so that readers and
-//! merges need not know that something was deleted.
+//! Blocks entirely within the interval lose their directory entry; blocks that overlap it partly are rewritten without
+//! the deleted rows. The old block stays intact in its extent until the last block of that extent is replaced or the
+//! run is freed. There are no tombstones, so readers and merges need not know about deletes.
 
 use crate::counters::Work;
 use crate::front::Front;
@@ -16,18 +16,18 @@ use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Directory entries looked at together.
+/// Directory entries read per batch.
 const ENTRIES_AT_ONCE: usize = 64;
 
 impl Front {
-    /// Removes all rows of a series with `from <= time <= to`; answers the times that are gone, sorted, each once. Staged
-    /// rows and leaves are the caller's.
+    /// Removes all rows of a series with `from <= time <= to`. Returns the removed times, sorted and without
+    /// duplicates. The caller handles the write buffer and the leaves.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, `DiskFull`; the transaction must then be rolled back.
     ///
     /// # Cost
-    /// Writes the blocks at the edges of the interval of every live run anew; their directory pages; the tail page.
+    /// Rewrites the blocks at the edges of the interval in every live run, their directory pages and the tail page.
     pub fn delete<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -68,7 +68,7 @@ impl Front {
             if let Some(run) = tier.merge.as_mut().and_then(|merge| merge.output.as_mut()) {
                 self.changed |= delete(run, None, &mut self.work)?;
             }
-            // A run that lost its last row goes, unless an open merge counts on it.
+            // A run without rows is freed, unless an open merge uses it as input.
             let mut i = inputs;
             while i < tier.runs.len() {
                 if tier.runs[i].rows == 0 {
@@ -89,12 +89,12 @@ struct DeleteInRun<'l> {
     place: (u32, SeriesId),
     from: i64,
     to: i64,
-    /// Rows up to here are gone already as far as readers can tell: deleted, but not counted.
+    /// Watermark: rows up to this key are already hidden from readers. They are deleted but not counted.
     after: Option<Key>,
 }
 
 impl DeleteInRun<'_> {
-    /// True when something was removed.
+    /// Returns true if rows were removed.
     fn run<W: PageWrite>(
         &self,
         w: &mut W,

@@ -1,4 +1,4 @@
-//! The front: tail, tiers of runs, open merges.
+//! The delta: tail, tiers of runs, open merges.
 //!
 //! ```text
 //! newest                                                                        oldest
@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Age is total: every row of the tail is newer than every row of a run of the same series; of two runs of a tier the one
-//!    that comes later in the list is newer; every run of a tier is newer than those of higher tiers.
-//! 2. An open merge takes the oldest runs of its tier. Its output holds what they held up to the watermark, less
-//!    what was linked; rows of the inputs up to the watermark are not seen any more.
-//! 3. In a series, no live run (nor the tail) holds a row older than a leaf row of the same time. It follows from
-//!    the rule for linking: a stretch is linked only when nothing older in the front lies within its span.
+//! 1. Age is a total order: every row of the tail is newer than every row of the same series in a run; of two runs in a
+//!    tier, the later in the list is newer; every run of a tier is newer than the runs of higher tiers.
+//! 2. An open merge takes the oldest runs of its tier. Its output holds the rows of the inputs up to the watermark,
+//!    except the linked ones; readers ignore the rows of the inputs up to the watermark.
+//! 3. Within a series, no live run (nor the tail) holds a row older than a leaf row with the same time. This follows
+//!    from the rule for linking: rows are linked only if the delta has no older row within their time span.
 //! 4. A tier has at most `TIER_RUNS_MAX` runs.
 //! 5. `record` and the directories may be changed in memory only; `commit` seals and writes them.
 
@@ -31,33 +31,33 @@ use tidalite_codec::ColumnType;
 use tidalite_kv::Relocation;
 use tidalite_pager::{Error, PageRead, PageWrite, Ptr, Result};
 
-/// The layouts of a file: lists of column types, by class.
+/// Schema layouts of a file: lists of column types, indexed by class.
 pub(crate) type Layouts = Arc<Vec<Box<[ColumnType]>>>;
 
-/// The write-optimised front under one snapshot or write transaction. See the head of `front.rs`.
+/// The delta (write-optimised tier) as seen by one snapshot or write transaction. See the head of `front.rs`.
 #[derive(Clone, Debug)]
 pub struct Front {
     pub(crate) tail: Ptr,
     pub(crate) tail_rows: u64,
     pub(crate) layouts: Layouts,
-    /// What is to be written; its layouts stand in `layouts`.
+    /// The record to be written; its layouts are in `layouts`.
     pub(crate) record: Record,
     pub(crate) record_ptr: Ptr,
     /// Whether runs, merges or layouts changed since the record was written.
     pub(crate) changed: bool,
     pub(crate) work: Work,
-    /// Series of which this transaction linked something.
+    /// Series that have rows linked by this transaction.
     pub(crate) linked: HashSet<SeriesId>,
 }
 
 impl Front {
-    /// The front that the root names.
+    /// Loads the delta that the root points to.
     ///
     /// # Errors
     /// `Corrupt` when the record is damaged; `Io`.
     ///
     /// # Cost
-    /// One block of at most 64 KiB, none when there are no runs.
+    /// One block of at most 64 KiB, none without runs.
     pub fn load<R: PageRead>(r: &R, root: &FrontRoot) -> Result<Self> {
         let mut record = Record::read(r, &root.record)?;
         Ok(Self {
@@ -72,18 +72,18 @@ impl Front {
         })
     }
 
-    /// What was done since the front was loaded or last committed.
+    /// Work counters since the delta was loaded or last committed.
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
     }
 
-    /// The same, and begins to count anew.
+    /// Returns the work counters and resets them.
     pub fn take_work(&mut self) -> Work {
         std::mem::take(&mut self.work)
     }
 
-    /// Live runs of each tier, outputs of open merges not counted.
+    /// Number of live runs per tier, without the outputs of open merges.
     #[must_use]
     pub fn tier_runs(&self) -> Vec<usize> {
         self.record
@@ -93,13 +93,13 @@ impl Front {
             .collect()
     }
 
-    /// Runs in all, outputs of open merges included.
+    /// Number of runs in all tiers, including the outputs of open merges.
     #[must_use]
     pub fn run_count(&self) -> usize {
         self.runs().count()
     }
 
-    /// Rows in runs, those that an open merge has copied counted twice.
+    /// Rows in runs; rows that an open merge has copied are counted twice.
     #[must_use]
     pub fn run_rows(&self) -> u64 {
         self.runs()
@@ -112,7 +112,7 @@ impl Front {
         self.tail_rows
     }
 
-    /// Whether the front holds no row.
+    /// Whether the delta holds no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tail.is_null() && self.runs().all(|run| run.rows == 0)
@@ -125,7 +125,7 @@ impl Front {
         })
     }
 
-    /// Runs of the tiers from `tier` on, newest first, each with the key up to which its rows are not seen.
+    /// Runs of the tiers from `tier` on, newest first. Rows of a run up to its key (the watermark) are hidden.
     pub(crate) fn live_runs(&self, tier: usize) -> impl Iterator<Item = (&Run, Option<Key>)> {
         let tiers = self.record.tiers.get(tier..).unwrap_or_default();
         tiers.iter().flat_map(|tier| {
@@ -139,20 +139,20 @@ impl Front {
         })
     }
 
-    /// The columns of the rows of a class (`Held::class`), if there is such a class.
+    /// The column types of a class (`Held::class`), if the class exists.
     #[must_use]
     pub fn layout(&self, class: u32) -> Option<&[ColumnType]> {
         self.layouts.get(class as usize).map(|layout| &**layout)
     }
 
-    /// The class of a layout, if rows of it were ever stored here.
+    /// The class of a layout, if rows with this layout were ever stored here.
     #[must_use]
     pub fn class_of(&self, types: &[ColumnType]) -> Option<u32> {
         let known = self.layouts.iter().position(|layout| **layout == *types);
         known.map(|class| class as u32)
     }
 
-    /// The class of a layout; a new one when it is not known.
+    /// The class of a layout; adds a new class if the layout is unknown.
     pub(crate) fn add_class(&mut self, types: &[ColumnType]) -> Result<u32> {
         if let Some(class) = self.class_of(types) {
             return Ok(class);
@@ -181,8 +181,8 @@ impl Front {
         self.record.next_run
     }
 
-    /// Moves what lies at and beyond the boundary: tail, record, and of runs extents and directories, as far as the step reaches.
-    /// True when all is done.
+    /// Moves pages at and beyond the boundary, as far as the step allows: tail, record, and the extents and directories
+    /// of runs. Returns true when nothing is left to move.
     ///
     /// # Errors
     /// `DiskFull`, `Io`, `Corrupt`; the transaction must then be rolled back.
@@ -220,7 +220,7 @@ impl Front {
         Ok(!step.is_over())
     }
 
-    /// Seals the directories, writes the record if it changed, and says where everything is.
+    /// Seals the directories, writes the record if it changed, and returns the root.
     pub(crate) fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<FrontRoot> {
         if self.changed {
             for tier in &mut self.record.tiers {
@@ -246,9 +246,9 @@ impl Front {
         })
     }
 
-    /// The oldest transaction that a run may be of which takes in the tail.
+    /// Lower bound for the oldest transaction of a run that absorbs the tail.
     pub(crate) fn tail_oldest<W: PageWrite>(&self, w: &W) -> TxnId {
-        // Rows of the tail are newer than the newest run, more is not known of them.
+        // Rows of the tail are newer than the newest run; nothing more is known about them.
         match self.live_runs(0).next() {
             _ if self.tail.is_null() => w.txn(),
             Some((run, _)) => run.txn_newest,
@@ -256,7 +256,7 @@ impl Front {
         }
     }
 
-    /// The rows of the tail are elsewhere now.
+    /// Frees the tail page, whose rows have been moved elsewhere.
     pub(crate) fn free_tail<W: PageWrite>(&mut self, w: &mut W) {
         if !self.tail.is_null() {
             w.free_page(&self.tail);
@@ -265,7 +265,7 @@ impl Front {
         }
     }
 
-    /// Counts rows that were linked.
+    /// Counts linked rows.
     pub(crate) fn note_linked(&mut self, series: SeriesId, rows: usize, columns: usize) {
         let rows = rows as u64;
         self.work.rows_given += rows;

@@ -1,4 +1,4 @@
-//! The key that orders everything in the front: layout class, series, time.
+//! The sort key of the delta: layout class, series, time.
 //!
 //! ```text
 //! 0          4           12                 20
@@ -6,8 +6,8 @@
 //! |   u32    |    u64    |        8 bytes            |
 //! ```
 //!
-//! Big-endian, so that the order of the bytes is the order of the keys: directories are kv trees.
-//! The class comes first so that a block holds rows of one layout only.
+//! The fields are big-endian, so byte order is key order: directories are kv trees. The class comes first, so that a
+//! block holds rows of only one layout.
 
 use tidalite_base::SeriesId;
 
@@ -16,10 +16,10 @@ pub(crate) const KEY_BYTES: usize = 20;
 
 const SIGN: u64 = 1 << 63;
 
-/// Where a row belongs.
+/// Position of a row in the sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// Index into the front's list of layouts.
+    /// Index into the delta's list of layouts.
     pub(crate) class: u32,
     /// Series within the class.
     pub(crate) series: SeriesId,
@@ -47,7 +47,7 @@ impl Key {
         (self.class, self.series)
     }
 
-    /// The key right after this one.
+    /// The key immediately after this one.
     pub(crate) fn next(&self) -> Option<Self> {
         if let Some(time) = self.time.checked_add(1) {
             return Some(Self { time, ..*self });
@@ -59,7 +59,7 @@ impl Key {
         }
     }
 
-    /// The key right before this one; the first one has none and stays.
+    /// The key immediately before this one; the smallest key returns itself.
     pub(crate) fn before(&self) -> Self {
         if let Some(time) = self.time.checked_sub(1) {
             return Self { time, ..*self };
@@ -79,7 +79,7 @@ impl Key {
         bytes
     }
 
-    /// The key in `bytes`; `None` when they are not as long as a key.
+    /// Decodes a key; `None` if `bytes` does not have the length of a key.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; KEY_BYTES] = bytes.try_into().ok()?;
         let word = |at: usize| {

@@ -1,43 +1,44 @@
-//! The write-optimised front: rows that are not yet in their series' leaves.
+//! The delta: the write-optimised tier with the rows that are not yet in the leaves of their series.
 //!
-//! Ten thousand series that get a point a second each must not cost ten thousand leaves a second. So rows are staged
-//! in memory while the transaction is open, and what is not worth a leaf at its commit goes to a tail page, then to
-//! sorted runs, which merge in bounded steps until stretches long enough for leaves come together.
+//! If ten thousand series each get a point per second, writing ten thousand leaves per second would be too expensive.
+//! Rows therefore stay in the write buffer while the transaction is open. At commit, rows that are too few for a leaf
+//! go to the tail page, then to sorted runs. Runs are merged in bounded steps until a series has enough contiguous rows
+//! for leaves; these rows are *linked*, that is, installed as leaves of the series.
 //!
 //! ```text
-//! push ──> staging ──┬── long stretches ───────────────────────────> Sink: linked in place by the series
-//!                    └── rest ──> tail page ──> run ──> merges ──┬──────────^
-//!                                                                └──> run of the next tier
+//! push ──> write buffer ──┬── long stretches ────────────────────────> Sink: linked by the series
+//!                         └── rest ──> tail page ──> run ──> merges ──┬──────────^
+//!                                                                     └──> run of the next tier
 //!
-//! bugs        deliberate ones, which the searches must find
-//! key         class, series, time          what everything here is ordered by
-//! limits, counters, step_sizes             every bound, the counters that prove them, bytes written and freed at once
+//! bugs        deliberate bugs that the randomized tests must find
+//! key         class, series, time          the sort order of everything here
+//! limits, counters, step_sizes             bounds, counters that prove them, bytes written and freed at once
 //! run         one run
 //!  ├ block         up to 1024 rows, encoded
-//!  ├ directory     a kv tree a run: blocks by first key, extents
-//!  ├ descriptor    what the record says of a run
-//!  ├ writer        rows become blocks, blocks become extents
-//!  ├ cursor        walking a run; asking it about an interval
+//!  ├ directory     a kv tree per run: blocks by first key, extents
+//!  ├ descriptor    the entry of a run in the record
+//!  ├ writer        packs rows into blocks and blocks into extents
+//!  ├ cursor        iterates over a run; tests an interval for rows
 //!  └ tail          the page of the newest rows
 //! record      FrontRoot                    the list of tiers and runs in the file
 //! front       Front                        tail, tiers, open merges
-//! link        Sink; threshold: rows worth a leaf; obstacles: older rows in their way
+//! link        Sink; threshold: minimum rows for a leaf; obstacles: overlap with older rows
 //! compaction  merge: tiers, bounded steps, watermarks; batch, reclaim, memory
-//! buffer      Staging, Slot                the open transaction's rows, in memory
-//!  ├ log, slot                         columns of rows in the order of pushing
-//!  ├ rounds, round_robin, transposed   series that are fed in turn
+//! buffer      Staging, Slot                the write buffer: rows of the open transaction, in memory
+//!  ├ log, slot                         columns of rows in push order
+//!  ├ rounds, round_robin, transposed   series that are written in round-robin order
 //!  ├ overlay                           rows of a series that was read
 //!  ├ group, grouping, copies           rows by series
-//!  └ away                              a log that other threads have
-//! flush       from the buffer to sink, tail and runs
+//!  └ away                              a log that is lent to helper threads
+//! flush       from the write buffer to sink, tail and runs
 //!  ├ driver        Front::flush, commit, store
 //!  ├ linker        Linker                  several threads that encode, one writer that links
-//!  ├ blocks        Blocks                  those that other threads have encoded: Front::add_blocks
-//!  ├ appender      Staging::flush, end     a thread's own staging
-//!  └ threads, helpers                      Beside: threads that have a transaction's staged rows
+//!  ├ blocks        Blocks                  blocks encoded by other threads: Front::add_blocks
+//!  ├ appender      Staging::flush, end     a thread with its own write buffer
+//!  └ threads, helpers                      Beside: helper threads that encode a transaction's buffered rows
 //! read        Front::rows, latest, first
 //! delete      Front::delete
-//! visit       the whole front: check, since (after a transaction), extents; around (damage), damage (what it takes along), salvage
+//! visit       traversals: check, since (after a transaction), extents; around (damage), damage (rows hit), salvage
 //! ```
 
 mod buffer;

@@ -1,4 +1,4 @@
-//! Reading: the rows of a series in the tail, in every live run and in open merges.
+//! Reads: the rows of a series from the tail, every live run and open merges.
 
 use crate::front::Front;
 use crate::key::Key;
@@ -14,22 +14,22 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, Result};
 
 thread_local! {
-    /// The memory of the block in which the newest row was looked for last: cleared and asked for anew, it was a tenth of the question.
+    /// Block memory reused by lookups of the newest row: allocating it anew took a tenth of the lookup time.
     static BLOCK: RefCell<Block> = RefCell::default();
 }
 
-/// A row: its time and its words.
+/// A row: its time and its raw values.
 pub type FrontRow = (i64, Vec<u64>);
 
 impl Front {
-    /// All rows of a series with `from <= time <= to` that are not in its leaves: sorted, of each time those that were written
-    /// together last. They are newer than a leaf's rows of the same time and take their place.
+    /// Collects all rows of a series with `from <= time <= to` that are not in its leaves, sorted; for each time, only
+    /// the rows last written together. These rows are newer than leaf rows with the same time and replace them.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// The tail page; per live run that can hold such rows a descent of its directory and usually one block.
+    /// The tail page; per live run that may hold such rows, one descent of its directory and usually one block.
     pub fn rows<R: PageRead>(
         &self,
         r: &R,
@@ -95,14 +95,14 @@ impl Front {
         Ok(())
     }
 
-    /// The newest row with `from <= time <= to`; of several at its time the last one.
+    /// The newest row with `from <= time <= to`; the last one if several rows have its time.
     ///
     /// # Errors
     /// As for `rows`.
     ///
     /// # Cost
-    /// The tail page; then of the runs, the newest first, those whose times reach beyond the row that was found, each a descent of its
-    /// directory and a block where that says so. So one run where rows come in the order of time.
+    /// The tail page; then, newest first, each run whose time range extends beyond the row found so far: a descent of
+    /// its directory, and a block if the directory calls for it. One run if rows arrive in time order.
     pub fn latest<R: PageRead>(
         &self,
         r: &R,
@@ -117,7 +117,7 @@ impl Front {
         let mut found = self.tail_row(r, place, (from, to), |rows| rows.len().checked_sub(1))?;
         let mut block = BLOCK.take();
         for (run, after) in self.live_runs(0) {
-            // Of equal times the newer run has the row.
+            // For equal times the newer run takes precedence.
             let at_least = match &found {
                 Some((time, _)) => time.checked_add(1),
                 None => Some(from),
@@ -153,7 +153,7 @@ impl Front {
         Ok(found)
     }
 
-    /// The first row with `time >= from`; of several at its time the first of those that were written together last.
+    /// The first row with `time >= from`; if several rows have its time, the first of those last written together.
     ///
     /// # Errors
     /// As for `rows`.
@@ -205,13 +205,13 @@ impl Front {
         Ok(pick(&rows).map(|row| row_of(&rows, row)))
     }
 
-    /// How many rows of each series the front holds; a time that is there in several runs counts as often.
+    /// Number of rows per series in the delta; a time that occurs in several runs is counted once per run.
     ///
     /// # Errors
     /// As for `rows`.
     ///
     /// # Cost
-    /// Reads the whole front.
+    /// Reads the whole delta.
     pub fn series_row_counts<R: PageRead>(&self, r: &R) -> Result<BTreeMap<SeriesId, u64>> {
         let mut counts = BTreeMap::new();
         for (run, after) in self.live_runs(0) {
@@ -232,7 +232,7 @@ impl Front {
     }
 }
 
-/// `key`, or the first one that is seen after the watermark `after`.
+/// `key`, or the first key after the watermark `after`.
 fn unseen(key: Key, after: Option<Key>) -> Option<Key> {
     match after {
         Some(after) if key <= after => after.next(),

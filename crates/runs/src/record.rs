@@ -1,4 +1,4 @@
-//! What the front knows of itself: its root, which the caller keeps, and its record, which the root names.
+//! Metadata of the delta: its root, which the caller stores, and its record, which the root points to.
 //!
 //! ```text
 //! root (96 bytes)
@@ -12,11 +12,12 @@
 //! |        | u64      | u16     | u8    |
 //! layout:  | columns u8 | a type u8 a column |
 //! tier:    | runs u8 | inputs u8 | output u8 | runs oldest first, 160 bytes each |
-//!          and when inputs > 0: | merged bytes u64 | input bytes u64 | watermark known u8 | watermark key 20 | and the output run if 1 |
+//!          and if inputs > 0: | merged bytes u64 | input bytes u64 | watermark known u8 | watermark key 20 |
+//!          and the output run if output = 1
 //! ```
 //!
-//! `inputs` counts the oldest runs of the tier that its open merge takes; 0 when no merge is open. Up to and including the
-//! watermark, readers take the output; above it, the inputs.
+//! `inputs` is the number of oldest runs of the tier that its open merge takes; 0 if no merge is open. Up to and
+//! including the watermark, readers use the output; above it, the inputs.
 
 use crate::bugs::{Bug, active};
 use crate::key::{KEY_BYTES, Key};
@@ -49,21 +50,21 @@ const RECORD_BYTES_MAX: usize = LIST_AT
     + TIERS_MAX * (3 + MERGE_BYTES + (TIER_RUNS_MAX + 1) * RUN_BYTES);
 const _: () = assert!(RECORD_BYTES_MAX <= CHECKSUM_SPAN_MAX);
 
-/// Where the front is: kept by the caller from commit to commit.
+/// The root of the delta, stored by the caller at each commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontRoot {
-    /// The tail page; null when there is none.
+    /// The tail page; null for an empty tail.
     pub tail: Ptr,
-    /// The record; null when there are no runs.
+    /// The record; null without runs.
     pub record: Ptr,
-    /// Rows in the tail, repeated timestamps counted.
+    /// Rows in the tail, including repeated timestamps.
     pub tail_rows: u64,
-    /// Rows in runs, repeated timestamps and those that an open merge has copied counted.
+    /// Rows in runs, including repeated timestamps and rows copied by an open merge.
     pub run_rows: u64,
 }
 
 impl FrontRoot {
-    /// The bytes to keep.
+    /// Encodes the root.
     #[must_use]
     pub fn encode(&self) -> [u8; FRONT_ROOT_BYTES] {
         let mut bytes = [0; FRONT_ROOT_BYTES];
@@ -74,7 +75,7 @@ impl FrontRoot {
         bytes
     }
 
-    /// The root in `bytes`.
+    /// Decodes a root.
     #[must_use]
     pub fn decode(bytes: &[u8; FRONT_ROOT_BYTES]) -> Self {
         Self {
@@ -89,19 +90,19 @@ impl FrontRoot {
 /// An open merge of the oldest runs of a tier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Merge {
-    /// How many runs it takes.
+    /// Number of input runs.
     pub(crate) inputs: usize,
-    /// What was written so far; `None` while everything was linked.
+    /// The output so far; `None` while all rows were linked.
     pub(crate) output: Option<Run>,
-    /// The last key that is finished; `None` at the beginning.
+    /// The last finished key; `None` at the beginning.
     pub(crate) watermark: Option<Key>,
     /// Raw bytes of input rows read so far.
     pub(crate) merged_bytes: u64,
-    /// Raw bytes of the inputs when it began.
+    /// Raw bytes of the inputs when the merge began.
     pub(crate) input_bytes: u64,
 }
 
-/// Runs of like age and size.
+/// Runs of similar age and size.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tier {
     /// Oldest first.
@@ -119,7 +120,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Writes the record into an extent of its own.
+    /// Writes the record into its own extent.
     pub(crate) fn write<W: PageWrite>(&self, w: &mut W) -> Result<(Ptr, u64)> {
         let mut bytes = vec![0; LIST_AT];
         put_u64(&mut bytes, NEXT_RUN_AT, self.next_run);
@@ -172,7 +173,7 @@ impl Record {
         Ok((ptr, pages))
     }
 
-    /// Reads the record; a null pointer is an empty one.
+    /// Reads the record; a null pointer stands for an empty record.
     pub(crate) fn read<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Self> {
         if ptr.is_null() {
             return Ok(Self::default());
@@ -218,7 +219,7 @@ impl Record {
     }
 }
 
-/// The extent of a record: it lies alone in whole pages.
+/// The extent of a record, which occupies whole pages on its own.
 pub(crate) fn record_extent(ptr: &Ptr, page_size: usize) -> Extent {
     Extent {
         addr: ptr.addr,
@@ -227,7 +228,7 @@ pub(crate) fn record_extent(ptr: &Ptr, page_size: usize) -> Extent {
     }
 }
 
-/// Reads field by field, never beyond the end.
+/// Decodes fields one by one, never reading past the end.
 struct Fields<'b> {
     bytes: &'b [u8],
     at: usize,

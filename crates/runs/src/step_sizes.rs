@@ -1,26 +1,27 @@
-//! How many bytes of blocks are written, and freed, at once.
+//! Number of block bytes that are written, or freed, at once.
 //!
-//! A search's runs are a few blocks long: on its thread, both may be so short that these runs have several extents, too, and
-//! merges free what they have passed of them; and a merge may take fewer runs.
+//! In randomized tests, runs are only a few blocks long. Such a test can reduce both sizes on its thread, so that even
+//! its runs have several extents and merges free consumed blocks; it can also reduce the number of runs per merge.
 
 use crate::limits::{BLOCK_BYTES_MAX, FAN_IN};
 
-/// Bytes of blocks that are collected before they are written as one extent.
+/// Bytes of blocks collected before they are written as one extent.
 const EXTENT_BYTES: usize = 1 << 20;
 
-/// Bytes of blocks that a merge has passed of an input for which it changes that run's directory.
+/// Bytes of consumed blocks of one merge input that justify changing the directory of that run.
 const PASSED_BYTES: usize = 512 << 10;
 
-/// Bytes of rows that a step of a merge takes for which it frees what was passed of all inputs, and an eighth of what is worth while else: such a step
-/// writes some MiB of leaves, of which the directories of sixteen inputs are a hundredth.
+/// Bytes of merged rows from which a step counts as large. A large step frees the consumed blocks of all inputs, and
+/// already at an eighth of `PASSED_BYTES`: it writes several MiB of leaves, and the directories of sixteen inputs are a
+/// hundredth of that.
 const LARGE_STEP_BYTES: u64 = 8 << 20;
 
-/// The first two, for searches.
+/// The first two sizes, for randomized tests.
 const SHORT_BYTES: usize = 2 << 10;
-/// The last, for searches: some of their steps are longer.
+/// The last size, for randomized tests: some of their steps are larger.
 const SHORT_STEP_BYTES: u64 = 96 << 10;
 
-/// Bytes that blocks collected for an extent do not exceed by more than a block.
+/// Target size of an extent: collected blocks exceed it by at most one block.
 pub(crate) fn extent_bytes() -> usize {
     if is_short() {
         BLOCK_BYTES_MAX + SHORT_BYTES
@@ -29,7 +30,7 @@ pub(crate) fn extent_bytes() -> usize {
     }
 }
 
-/// Bytes of blocks behind which it is worth while to free them.
+/// Bytes of consumed blocks from which freeing them pays off.
 pub(crate) fn passed_bytes() -> u64 {
     let bytes = if is_short() {
         SHORT_BYTES
@@ -39,7 +40,7 @@ pub(crate) fn passed_bytes() -> u64 {
     bytes as u64
 }
 
-/// Bytes of rows with which a step is a large one.
+/// Bytes of rows from which a step counts as large.
 pub(crate) fn large_step_bytes() -> u64 {
     if is_short() {
         SHORT_STEP_BYTES
@@ -48,7 +49,7 @@ pub(crate) fn large_step_bytes() -> u64 {
     }
 }
 
-/// Runs that one merge takes: [`FAN_IN`], or fewer in a search.
+/// Runs that one merge takes: [`FAN_IN`], or fewer in a randomized test.
 pub(crate) fn fan_in() -> usize {
     fewer_runs().clamp(2, FAN_IN)
 }
@@ -63,7 +64,7 @@ mod switch {
         static RUNS: Cell<usize> = const { Cell::new(FAN_IN) };
     }
 
-    /// How many runs a merge takes on this thread from now on: 2 to [`FAN_IN`].
+    /// Sets the number of runs per merge on this thread: 2 to [`FAN_IN`].
     pub fn set_fan_in(runs: usize) {
         RUNS.set(runs);
     }
@@ -72,7 +73,7 @@ mod switch {
         RUNS.get()
     }
 
-    /// Whether extents are short on this thread from now on.
+    /// Switches short extents on or off for this thread.
     pub fn short_extents(on: bool) {
         SHORT.set(on);
     }

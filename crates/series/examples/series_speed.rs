@@ -1,5 +1,5 @@
-//! Rates of one series over pages in memory, in million rows a second: the best of several short runs.
-//! `cargo run --release -p tidalite-series --example series_speed`
+//! Throughput of one series over pages in memory, in million rows per second: the best of several short runs. `cargo
+//! run --release -p tidalite-series --example series_speed`
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
@@ -25,7 +25,7 @@ fn rate(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(best)
 }
 
-/// Regular times and a ramp, or times with jitter and a walk at two decimals.
+/// Regular times and a ramp, or times with jitter and a random walk with two decimals.
 fn rows(hard: bool) -> Rows {
     let mut rng = Rng::new(1);
     let mut rows = Rows::with_capacity(2, ROWS);

@@ -1,5 +1,4 @@
-//! The extents table: which packed extents there are and how much of each is alive. An ordered table;
-//! its id is the caller's choice.
+//! The extents table: the packed extents and their live bytes. An ordered table; the caller chooses its id.
 //!
 //! ```text
 //! key    | address u64, big-endian |
@@ -8,8 +7,8 @@
 //!        |  u64  |    u64    |    u64     |    u64     |    i64    |
 //! ```
 //!
-//! `live` counts the bytes of leaves that the newest version reaches, `used` those that were ever
-//! written; behind them are zeros. `last time` is the newest timestamp in the extent.
+//! `live` counts the bytes of leaves that the newest version references, `used` the bytes of all leaves ever written;
+//! the rest of the extent is zero. `last time` is the newest timestamp in the extent.
 
 use tidalite_base::limits::{EXTENT_PAGES_MAX, SECOND_FILE_AT};
 use tidalite_base::{Corrupt, TxnId, get_i64, get_u64, put_i64, put_u64};
@@ -23,23 +22,23 @@ const USED_AT: usize = LIVE_AT + 8;
 const LAST_TIME_AT: usize = USED_AT + 8;
 const RECORD_BYTES: usize = LAST_TIME_AT + 8;
 
-/// What the table says of one packed extent.
+/// Table entry of one packed extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtentRecord {
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
     /// The transaction that wrote it.
     pub birth: TxnId,
-    /// Bytes of leaves that the newest version reaches.
+    /// Bytes of leaves that the newest version references.
     pub live: u64,
     /// Bytes of leaves ever written.
     pub used: u64,
-    /// Newest timestamp in it.
+    /// Newest timestamp in the extent.
     pub last_time: i64,
 }
 
 impl ExtentRecord {
-    /// The pages, as the pager names them.
+    /// The extent in the form of the pager.
     #[must_use]
     pub fn extent(&self, addr: u64) -> Extent {
         Extent {
@@ -108,7 +107,7 @@ pub(crate) fn holding<R: PageRead>(
         return Ok(None);
     }
     let (start, record) = decode_row(cursor.key(), &cursor.value()?.to_vec()?)?;
-    // In a table whose keys do not ascend the seek may end behind the address.
+    // In a damaged table whose keys do not ascend, the seek may end after the address.
     let into = addr.checked_sub(start);
     Ok(into
         .is_some_and(|bytes| bytes < record.used)

@@ -4,32 +4,32 @@
 //! row         Row
 //! link        pointer, span, count                  72 bytes
 //! leaf        up to 16 vectors of 1024 rows         directory, payloads
-//!  ├ layout, directory, entry, capacity     the bytes
-//!  ├ reader, stats                          Leaf: vectors, and what is known of them unread
-//!  ├ writer, open_vector, assemble, cold    OpenLeaf: rows in, bytes out; cold form
-//!  └ sealed                                 vectors encoded before their leaf is known, by any thread
-//! node        a spine of links, statistics apart    an extent of its own
-//! extents     how much of each extent is alive      an ordered table
+//!  ├ layout, directory, entry, capacity     the byte format
+//!  ├ reader, stats                          Leaf: vectors, and their statistics without decoding
+//!  ├ writer, open_vector, assemble, cold    OpenLeaf: encodes rows into leaf bytes; cold form
+//!  └ sealed                                 vectors encoded by any thread before their leaf is known
+//! node        a spine of links, separate statistics     an extent of its own
+//! extents     live bytes per extent                     an ordered table
 //! packer      a transaction's stream of leaves      extents of up to 1 MiB, 64-byte aligned
 //! tree        SeriesTree (series_tree): link, delete, save      the decoded record and the changes to it
-//!  ├ record       what is stored of a series        types, root, up to 8 links that wait
-//!  ├ edit         copy-on-write from leaf to root   merge, split, cut
-//!  ├ link_sealed  what other threads have encoded
-//!  ├ leaf_cursor  steps over links to leaves
-//!  └ cool         old leaves in cold form           joined, and smaller
-//! read        View: vectors, cursor, aggregate,     the tree and the late rows as one
+//!  ├ record       the stored record of a series     types, root, up to 8 pending links
+//!  ├ edit         copy-on-write from leaf to root   merge, split, range delete
+//!  ├ link_sealed  links vectors that other threads encoded
+//!  ├ leaf_cursor  iterates over links to leaves
+//!  └ cool         rewrites old leaves in cold form  joined, and smaller
+//! read        View: vectors, cursor, aggregate,     the tree merged with the late rows
 //!             windows, candles, filter, count
 //! visit       check: every rule of the format, every byte; relocate; salvage: leaves without a tree;
-//!             walk: by links, around damage; what differs between two versions
+//!             walk: by links, around damage; the difference between two versions
 //! ```
 //!
 //! ```text
-//!  record ──root──> node ──> node ──> leaf leaf leaf ...      a node: begin, end, count and a
-//!     └──waiting──────────────────────────────> leaf leaf     column's statistics for each link
-//!  late rows (the front's, given by the caller)  · ·· ·  ·
+//!  record ──root──> node ──> node ──> leaf leaf leaf ...      a node: begin, end, count and
+//!     └──pending──────────────────────────────> leaf leaf     column statistics for each link
+//!  late rows (from the delta, passed in by the caller)  · ·· ·  ·
 //! ```
 //!
-//! The caller keeps the records, the root of the extents table and the front. Errors are the pager's.
+//! The caller stores the records, the root of the extents table and the delta. Errors come from the pager.
 
 mod extents;
 mod leaf;

@@ -1,4 +1,4 @@
-//! Links: what a tree node, and the series record, knows of a leaf or of a node below.
+//! Links: the description of a leaf or a lower node in a tree node or in the series record.
 //!
 //! ```text
 //! 0      32      40    48      56         64      72
@@ -6,9 +6,9 @@
 //! | 32 B |  i64  | i64 |  u64  |   u64    |  u64  |
 //! ```
 //!
-//! `begin` and `end` are the first and the last timestamp below, both included. `data txn` is the
-//! newest transaction whose rows are below. `bytes` is what the leaves below take in their packed
-//! extents, alignment included; a cut uses it to lower an extent's live bytes unread.
+//! `begin` and `end` are the first and the last timestamp below the link, both included. `data txn` is the newest
+//! transaction with rows below it. `bytes` is the size of the leaves below in their packed extents, including
+//! alignment; a range delete subtracts it from an extent's live bytes without reading the leaves.
 
 use crate::row::Row;
 use tidalite_base::{TxnId, get_i64, get_u64, put_i64, put_u64};
@@ -63,18 +63,18 @@ impl Link {
         }
     }
 
-    /// True when the rows `from ..= to` contain every row below.
+    /// True if the interval `from ..= to` contains every row below.
     pub(crate) fn inside(&self, from: i64, to: i64) -> bool {
         from <= self.begin && self.end <= to
     }
 
-    /// True when no row of `from ..= to` can be below.
+    /// True if no row of `from ..= to` can be below.
     pub(crate) fn outside(&self, from: i64, to: i64) -> bool {
         self.end < from || to < self.begin
     }
 }
 
-/// A link with the statistics of every column: what an edit carries about.
+/// A link with the statistics of every column, as used by modifications.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) link: Link,
@@ -82,7 +82,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The last row below: the statistics of a column end with its word.
+    /// The last row below: the statistics of each column include its last value.
     pub(crate) fn last_row(&self) -> Option<Row> {
         let words = self.stats.iter().map(Stats::last);
         Some(Row {

@@ -1,5 +1,5 @@
-//! Tree nodes: a spine of up to 64 links, and one block of statistics for each column, in an extent of
-//! its own. Reading touches the spine and the columns asked for.
+//! Tree nodes: a spine of up to 64 links, and one block of statistics per column, in an extent of its own. A read
+//! accesses only the spine and the requested columns.
 //!
 //! ```text
 //! extent
@@ -15,8 +15,8 @@
 //! | header  | n x 104 B |
 //! ```
 //!
-//! The links of a node of level 1 lead to leaves, those of level n to nodes of level n - 1. They ascend
-//! and their spans do not overlap.
+//! The links of a node of level 1 lead to leaves, the links of level n to nodes of level n - 1. They ascend and their
+//! spans do not overlap.
 
 use crate::link::{Entry, LINK_BYTES, Link};
 use tidalite_base::limits::COLUMNS_MAX;
@@ -27,9 +27,9 @@ use tidalite_pager::{
     Result, seal_block,
 };
 
-/// Links of a node at most.
+/// Maximum number of links in a node.
 pub(crate) const NODE_LINKS_MAX: usize = 64;
-/// Levels of a tree at most: with two links a node, more than the file can have leaves.
+/// Maximum number of levels in a tree: with two links per node, enough for more leaves than a file can have.
 pub(crate) const HEIGHT_MAX: u8 = 48;
 
 const LEVEL_AT: usize = HEADER_BYTES;
@@ -55,8 +55,8 @@ pub(crate) struct Spine<'r> {
 }
 
 impl<'r> Spine<'r> {
-    /// Reads the spine that `link` leads to; it must be of `level` and hold what the link says. Spans that
-    /// nest exactly also keep a damaged file from leading a walk through one node twice.
+    /// Reads the spine that `link` points to; it must be of `level` and agree with the link. Since spans must nest
+    /// exactly, a damaged file cannot lead a walk through one node twice.
     pub(crate) fn open<R: PageRead>(
         r: &'r R,
         link: &Link,
@@ -79,7 +79,7 @@ impl<'r> Spine<'r> {
             );
         }
         let links = usize::from(block[LINKS_AT]);
-        // A node that was written before the last columns were added has fewer.
+        // A node written before the last columns were added has fewer columns.
         let own_columns = usize::from(get_u16(&block, COLUMNS_AT));
         if block[LEVEL_AT] != level || own_columns > columns {
             let found = format!("level {}, {own_columns} columns", block[LEVEL_AT]);
@@ -132,7 +132,7 @@ impl<'r> Spine<'r> {
         )
     }
 
-    /// The last link that begins at or before `t`; the first when there is none.
+    /// The last link that begins at or before `t`; otherwise the first link.
     pub(crate) fn link_at(&self, t: i64) -> usize {
         let (mut low, mut high) = (0, self.links);
         while high - low > 1 {
@@ -186,7 +186,7 @@ impl<'r> Spine<'r> {
         }
     }
 
-    /// Bytes of the node: spine and statistics, without the padding behind them.
+    /// Bytes of the node: spine and statistics, without padding.
     pub(crate) fn node_bytes(&self) -> usize {
         self.block.len() + self.columns * stats_bytes(self.links)
     }
@@ -195,13 +195,13 @@ impl<'r> Spine<'r> {
 /// The statistics of one column of a node.
 pub(crate) struct NodeStats<'r> {
     block: PageRef<'r>,
-    /// Of a column that was added later: first time and rows of each link.
+    /// First time and row count of each link, for a column that was added later.
     added: Vec<(i64, u64)>,
     ty: ColumnType,
 }
 
 impl NodeStats<'_> {
-    /// Those of link `i`.
+    /// The statistics of link `i`.
     pub(crate) fn get(&self, i: usize) -> Result<Stats> {
         if let Some(&(begin, count)) = self.added.get(i) {
             return Ok(Stats::of_fill(self.ty, begin, count));
@@ -212,7 +212,7 @@ impl NodeStats<'_> {
         )?)
     }
 
-    /// Takes those of link `i` in behind those of the rows before it, as far as these go.
+    /// Merges the statistics of link `i` into `all`, which covers the preceding rows; only the parts that `all` has.
     #[inline]
     pub(crate) fn merge(&self, i: usize, all: &mut Stats) -> Result<()> {
         if let Some(&(begin, count)) = self.added.get(i) {
@@ -223,7 +223,7 @@ impl NodeStats<'_> {
     }
 }
 
-/// A whole node, read for an edit.
+/// A whole node, read for modification.
 pub(crate) struct Node {
     pub(crate) entries: Vec<Entry>,
     pub(crate) extent: Extent,
@@ -256,7 +256,7 @@ pub(crate) fn read<R: PageRead>(
 /// Writes a node of `level` over `entries` and returns the link to it.
 ///
 /// # Panics
-/// When there are no entries, or more than a node takes.
+/// If there are no entries, or more than a node can hold.
 pub(crate) fn write<W: PageWrite>(
     w: &mut W,
     owner: u64,

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Invariants:
-//! 1. An extent is written by one transaction only and starts on a page of its own, so no page that an
-//!    earlier commit wrote is written again before its extent was freed and reclaimed.
-//! 2. Every byte of a closed extent up to its last page's end was written: leaves, or zeros.
-//! 3. `live` of an extent is the sum of `Link::bytes` of the leaves that the newest version reaches in it.
-//!    When it falls to zero the extent is freed.
-//! 4. `buffer` holds the bytes of the open extent from `written` to `used`; until `flush` they cannot be read.
+//! 1. An extent is written by only one transaction and starts on its own page, so no page of an earlier commit is
+//!    written again before its extent was freed and reclaimed.
+//! 2. Every byte of a closed extent up to the end of its last page was written: leaves, or zeros.
+//! 3. `live` of an extent is the sum of `Link::bytes` over its leaves that the newest version references. When it falls
+//!    to zero, the extent is freed.
+//! 4. `buffer` holds the bytes of the open extent from `written` to `used`; they are unreadable until `flush`.
 
 use crate::extents::{self, ExtentRecord};
 use crate::leaf::capacity::vectors_max;
@@ -25,15 +25,15 @@ use tidalite_base::limits::LEAF_VECTORS_MAX;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
 
-/// The first extent of a transaction; each further one is twice as large, up to the maximum.
+/// Size of the first extent of a transaction; each further one is twice as large, up to the maximum.
 const EXTENT_BYTES_FIRST: usize = 64 * 1024;
-/// Extents of a bulk load.
+/// Extent size of a bulk load.
 const EXTENT_BYTES_MAX: usize = 1024 * 1024;
-/// The buffer is written when it holds this much.
+/// Buffer size at which the buffer is written.
 const WRITE_BYTES: usize = 256 * 1024;
-/// Leaves without rows whose memory is kept.
+/// Maximum number of empty leaves whose memory is kept.
 const SPARE_MAX: usize = 8;
-/// Dead leaves of older transactions that are collected before the table is touched.
+/// Number of dead leaves of older transactions that are collected before the table is updated.
 const DEAD_MAX: usize = 4096;
 
 struct Open {
@@ -53,24 +53,24 @@ pub struct Packer {
     next_bytes: usize,
     /// Closed extents of this transaction, not yet in the table.
     closed: BTreeMap<u64, ExtentRecord>,
-    /// Leaves of older transactions that died: address and bytes.
+    /// Dead leaves of older transactions: address and bytes.
     dead: Vec<(u64, u64)>,
-    /// Memory of leaves that were closed, for those that are opened next.
+    /// Memory of closed leaves, for reuse by new leaves.
     #[expect(
         clippy::vec_box,
         reason = "trees hold boxes, which come and go as they are"
     )]
     spare: Vec<Box<OpenLeaf>>,
-    /// Memory for a leaf's bytes, lent to one after the other.
+    /// Memory for the bytes of a leaf, borrowed by one leaf at a time.
     bytes: Vec<u8>,
     /// Memory of the trees' open leaves.
     open_bytes: usize,
-    /// Vectors of a leaf at most.
+    /// Maximum number of vectors in a leaf.
     leaf_vectors: usize,
 }
 
 impl Packer {
-    /// A stream for one transaction, over the extents table as it was before.
+    /// Creates a stream for one transaction, based on the previous extents table.
     #[must_use]
     pub fn new(table: Tree) -> Self {
         Self {
@@ -87,25 +87,25 @@ impl Packer {
         }
     }
 
-    /// Leaves that are written take up to `vectors` vectors, between one and 16; those that are there stay as they are.
+    /// Limits newly written leaves to `vectors` vectors, between one and 16; existing leaves do not change.
     #[must_use]
     pub fn with_leaf_vectors(mut self, vectors: usize) -> Self {
         self.leaf_vectors = vectors.clamp(1, LEAF_VECTORS_MAX);
         self
     }
 
-    /// Vectors that a leaf of so many columns takes.
+    /// Maximum number of vectors in a leaf with this many columns.
     pub(crate) fn leaf_vectors(&self, columns: usize) -> usize {
         vectors_max(columns).min(self.leaf_vectors)
     }
 
-    /// Memory that the open leaves of all trees take (`SeriesTree::close_leaf`).
+    /// Memory of the open leaves of all trees (`SeriesTree::close_leaf`).
     #[must_use]
     pub fn open_bytes(&self) -> usize {
         self.open_bytes
     }
 
-    /// The open leaf of a tree took `before` bytes and now takes `after`.
+    /// Updates the memory count of an open leaf from `before` to `after` bytes.
     pub(crate) fn note_open(&mut self, before: usize, after: usize) {
         self.open_bytes = self.open_bytes.saturating_sub(before) + after;
     }
@@ -116,7 +116,7 @@ impl Packer {
         leaf
     }
 
-    /// Takes back a leaf without rows.
+    /// Returns an empty leaf for reuse.
     pub(crate) fn give_leaf(&mut self, leaf: Box<OpenLeaf>) {
         debug_assert!(leaf.rows() == 0, "its rows are written");
         if self.spare.len() < SPARE_MAX {
@@ -132,10 +132,10 @@ impl Packer {
         self.bytes = bytes;
     }
 
-    /// Writes a leaf and returns its link; the leaf is empty then.
+    /// Writes a leaf and returns its link; the leaf is empty afterwards.
     ///
     /// # Panics
-    /// When there is no row.
+    /// If the leaf has no rows.
     pub(crate) fn write_leaf<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -165,7 +165,7 @@ impl Packer {
         Ok(Entry { link, stats })
     }
 
-    /// Appends a leaf: seals its first `directory` bytes as a block and returns the pointer to them.
+    /// Appends a leaf: seals its first `directory` bytes as a block and returns the pointer to that block.
     pub(crate) fn append<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -219,7 +219,7 @@ impl Packer {
         Ok(ptr)
     }
 
-    /// Hands all leaves to the pager, so that this transaction can read them.
+    /// Writes all buffered leaves to the pager, so that this transaction can read them.
     ///
     /// # Errors
     /// As `PageWrite::write_extent`.
@@ -277,7 +277,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Notes that the leaf at `addr`, which takes `bytes`, is no longer reached.
+    /// Records that the leaf at `addr`, of `bytes` bytes, became unreferenced.
     pub(crate) fn bury<W: PageWrite>(&mut self, w: &mut W, addr: u64, bytes: u64) -> Result<()> {
         if let Some(open) = &mut self.open
             && addr >= open.extent.addr
@@ -304,7 +304,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Lowers the live bytes of older extents in the table and frees those that hold nothing any more.
+    /// Lowers the live bytes of older extents in the table and frees extents without live bytes.
     fn apply<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         self.dead.sort_unstable();
         let mut at = 0;
@@ -334,10 +334,10 @@ impl Packer {
         Ok(())
     }
 
-    /// Moves pages of the extents table, see `Tree::relocate`.
+    /// Moves pages of the extents table; see `Tree::relocate`.
     ///
     /// # Errors
-    /// As there.
+    /// As `Tree::relocate`.
     pub fn relocate_table<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -347,11 +347,11 @@ impl Packer {
         self.table.relocate(w, step, from)
     }
 
-    /// Ends this transaction's part of the stream: everything is written, the extents are trimmed, and
-    /// the table that is returned is sealed. More may be appended afterwards, to a fresh extent.
+    /// Ends the stream: all buffered leaves are written, the extents are trimmed, and the returned table is sealed.
+    /// More leaves may be appended afterwards, to a new extent.
     ///
     /// # Errors
-    /// `DiskFull`, `Io`; `Corrupt` when the table contradicts the trees.
+    /// `DiskFull`, `Io`; `Corrupt` if the table contradicts the trees.
     pub fn finish<W: PageWrite>(&mut self, w: &mut W) -> Result<Tree> {
         self.close(w)?;
         self.apply(w)?;
@@ -363,8 +363,9 @@ impl Packer {
     }
 }
 
-/// Bytes of an extent of about `wanted` bytes whose first leaf takes `size`: as many such leaves as fit, which may be a little longer than
-/// the first. What is cut off an extent when it is closed is too short for a further one, and pages of trees lie behind it by then.
+/// Size of an extent of about `wanted` bytes whose first leaf has `size` bytes: as many such leaves as fit; later
+/// leaves may be slightly longer. The part trimmed when the extent is closed is too short for another extent, since
+/// pages of trees follow it by then.
 fn room_for_leaves_like(size: usize, wanted: usize) -> usize {
     let each = size + LEAF_ALIGN;
     (wanted / each).max(1) * each
@@ -383,7 +384,8 @@ mod tests {
     use tidalite_pager::HEADER_BYTES;
     use tidalite_testkit::ScratchPages;
 
-    /// Leaves of a bulk load are about alike: they fill their extents, with pages of trees allocated between them.
+    /// Leaves of a bulk load have similar sizes: they fill their extents, while pages of trees are allocated in
+    /// between.
     #[test]
     fn extents_end_where_their_leaves_do() {
         for size in [35_200, 20_800, 1500, 300_000] {
@@ -399,7 +401,7 @@ mod tests {
             packer.finish(&mut pages).unwrap();
             let (allocated, live) = (pages.pages_allocated(), pages.live_pages());
             println!("leaves of {size}: {allocated} pages allocated, {live} stay");
-            // But for the last extent, which is cut where the transaction ends.
+            // Except for the last extent, which is trimmed at the end of the transaction.
             assert!(allocated - live <= 256 + live / 200);
         }
     }

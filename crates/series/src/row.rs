@@ -5,6 +5,6 @@
 pub struct Row {
     /// Its timestamp.
     pub time: i64,
-    /// One word a column.
+    /// One value per column.
     pub words: Vec<u64>,
 }

@@ -1,5 +1,5 @@
-//! Several series in a real file, under the monitor of the write protocol: commits of all durabilities,
-//! rollbacks, snapshots that stay, reopening. After each commit everything is checked.
+//! Several series in a real file, under the monitor of the write protocol: commits of all durabilities, rollbacks,
+//! long-lived snapshots, reopening. Everything is checked after each commit.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ const TYPES: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];
 
 type Model = Vec<BTreeMap<i64, [u64; 2]>>;
 
-/// What the application area holds: the records' table and the extents table.
+/// Contents of the application area: the records' table and the extents table.
 #[derive(Clone, Copy)]
 struct Roots {
     records: Tree,
@@ -186,7 +186,7 @@ fn commits_snapshots_and_reopening_keep_every_row() {
                 for (snapshot, model) in readers.drain(..) {
                     assert_content(&snapshot, &model);
                 }
-                // What is only in memory counts when the file is closed in an orderly way: make it durable.
+                // Unsynced commits count if the file is closed in an orderly way: make them durable.
                 let txn = pager.begin_write().unwrap();
                 let app = txn.app().to_vec();
                 txn.commit(&app, Durability::Durable).unwrap();

@@ -1,7 +1,7 @@
 //! Statistics passes in AVX-512 registers: the compiler splits the tree that sums the lanes into pairs, fills the
 //! last block through memory, and searches each block twice for a row.
 //!
-//! The results equal those of stats/fold.rs bit by bit.
+//! The results equal the results of stats/fold.rs bit by bit.
 
 use core::arch::x86_64::*;
 

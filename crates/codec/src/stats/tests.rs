@@ -539,7 +539,7 @@ fn told(own: &Stats, whole: &Stats) {
     assert_eq!(own.value_count(), whole.value_count());
 }
 
-/// Squares of values from 1e154 up exceed the range of floats. The results equal those of the same values at a
+/// Squares of values from 1e154 up exceed the range of floats. The results equal the results of the same values at a
 /// smaller scale, in any grouping of the rows.
 #[test]
 fn deviations_of_values_whose_squares_are_beyond_the_floats() {

@@ -1,9 +1,9 @@
-//! A log goes to other threads, and what they held back comes home (`flush/threads.rs`).
+//! Lends a log to helper threads, and takes back the rows that they held back (`flush/threads.rs`).
 //!
 //! Invariants:
-//! 1. While a layout's log is away, another takes its place, with the same slots. Of these the first `away` may have rows in
-//!    the one that is away.
-//! 2. What comes back is older than what has come since: it goes before it.
+//! 1. While a layout's log is lent, another log with the same slots replaces it. The first `away` of these slots may
+//!    have rows in the lent log.
+//! 2. Returned rows are older than rows pushed in the meantime, and are inserted before them.
 
 use crate::buffer::group::Kept;
 use crate::buffer::log::{Fill, Log};
@@ -12,16 +12,16 @@ use crate::buffer::staging::{Slot, Staging};
 use tidalite_base::SeriesId;
 use tidalite_pager::Result;
 
-/// Rows that are moved at a time.
+/// Rows moved per batch.
 const MOVED_ROWS: usize = 1 << 12;
 
 impl Staging {
-    /// Whether a log is away.
+    /// Whether a log is lent to helper threads.
     pub(crate) fn has_away(&self) -> bool {
         self.away_bytes > 0
     }
 
-    /// Takes the rows of a layout out, all but those of overlays; others come into a log of their own meanwhile.
+    /// Takes the log of a layout, with all rows except those in overlays; a fresh log receives new rows meanwhile.
     pub(crate) fn take_away(&mut self, layout: usize) -> Log {
         assert!(self.away_bytes == 0, "one log is away at a time");
         self.hand_overs += 1;
@@ -42,7 +42,8 @@ impl Staging {
         away
     }
 
-    /// A log is back: its memory, and of its rows those that were held back. `late`: not all simply followed what was there.
+    /// Takes back a lent log: its memory, and its held-back rows. `late`: some of its rows did not simply follow the
+    /// rows already there.
     pub(crate) fn bring_back<'k>(
         &mut self,
         layout: usize,
@@ -55,7 +56,7 @@ impl Staging {
         log.away = 0;
         log.late |= late;
         let mut kept = kept.into_iter().filter(|kept| !kept.is_empty()).peekable();
-        // Where nothing came meanwhile, the memory that is used next is the one that has been written before.
+        // If the new log is still empty, keep using the returned memory, which has been written before.
         if kept.peek().is_some() || log.rows() == 0 {
             self.hand_overs += 1;
             log.close_stretch();
@@ -76,7 +77,7 @@ impl Staging {
         self.grouped();
     }
 
-    /// The layouts that have rows in a log.
+    /// The layouts with rows in their log.
     pub(crate) fn logged(&self) -> Vec<usize> {
         let layouts = 0..self.logs.len();
         layouts
@@ -84,7 +85,7 @@ impl Staging {
             .collect()
     }
 
-    /// Whether half the rows of a layout, or more, are of series that have at least `rows_min` of them.
+    /// Whether at least half the rows of a layout belong to series that have at least `rows_min` of them.
     pub(crate) fn is_mostly_long(&self, layout: usize, rows_min: usize) -> bool {
         let log = &self.logs[layout];
         let rows = log.rows_by_slot().into_iter();
@@ -92,13 +93,14 @@ impl Staging {
         long >= log.rows().div_ceil(2)
     }
 
-    /// Bytes that the rows cost which are away.
+    /// Bytes of the rows that are lent to helper threads.
     #[must_use]
     pub fn bytes_away(&self) -> usize {
         self.away_bytes
     }
 
-    /// Whether rows of a slot may be away: before it is read, or its rows change otherwise than by pushing, they must be back.
+    /// Whether rows of a slot may be lent. Before the slot is read, or its rows change otherwise than by pushing, they
+    /// must be back.
     #[must_use]
     pub fn is_away(&self, slot: Slot) -> bool {
         let log = &self.logs[slot.layout as usize];
@@ -107,8 +109,8 @@ impl Staging {
 }
 
 impl Log {
-    /// Calls `f` with the series of every slot, and how many rows it has here; at most, since repeated times are counted as often
-    /// as they were pushed.
+    /// Calls `f` with the series and the row count of every slot. The count is an upper bound, since repeated times are
+    /// counted as often as they were pushed.
     pub(crate) fn each_slot(&self, mut f: impl FnMut(SeriesId, usize) -> Result<()>) -> Result<()> {
         let rows = self.rows_by_slot();
         self.slots
@@ -117,7 +119,8 @@ impl Log {
             .try_for_each(|(slot, rows)| f(slot.series, rows))
     }
 
-    /// Appends the rows of a log whose last stretch is closed, and goes on as it would. The slots are the same.
+    /// Appends the rows of a log whose last stretch is closed, and takes over its round-robin state. Both logs have the
+    /// same slots.
     fn append_log(&mut self, newer: &mut Log, fill: &mut Fill) {
         self.close();
         let before = self.rows();

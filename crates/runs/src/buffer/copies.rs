@@ -1,15 +1,15 @@
-//! Copying the rows of a part of the log (`group.rs`) to where they belong, one series after the other.
+//! Copies the rows of a part of the log (`group.rs`) to their target positions, one series after another.
 
 use crate::buffer::log::{Fill, Log};
 use crate::buffer::transposed::{TURN_SLOTS, Turns};
 use std::ops::Range;
 use tidalite_codec::RowsRef;
 
-/// Series whose stretches are copied together.
+/// Series whose stretches are copied together: one part.
 pub(super) const PART_SLOTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 7;
 
-/// A stretch on its way to its part: rows << 39 | place within the part << 32 | start.
+/// Packed reference to a stretch in a part: rows << 39 | place within the part << 32 | start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Route(u64);
 
@@ -32,10 +32,10 @@ impl Route {
     }
 }
 
-/// Of each series of a part where its copied rows begin and end.
+/// Begin and end of the copied rows of each series in a part.
 pub(super) type Places = [(usize, usize); PART_SLOTS];
 
-/// The rows of one part, copied to their series.
+/// The rows of one part, copied and grouped by series.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     pub(super) times: Vec<i64>,
@@ -44,8 +44,8 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Copies the rows of a part, whose first series has rank `first`, to their series: those of its stretches, then those
-    /// that came in turn. Answers where each series' rows lie.
+    /// Copies the rows of a part, whose first series has rank `first`, grouped by series: first rows from stretches,
+    /// then rows written in round-robin order. Returns the range of each series' rows.
     pub(super) fn copy_part(
         &mut self,
         log: &Log,
@@ -80,7 +80,7 @@ impl Copies {
                 column.resize(total, 0);
             }
         }
-        // An array at a time: more reads are under way at once than if each row were finished first.
+        // One array at a time: more reads are in flight at once than if each row were finished first.
         let begins = places.map(|(begin, _)| begin);
         scatter(index, begins, log.times(), &mut self.times);
         let sources = log.columns.iter().filter(|column| !column.constant);
@@ -133,7 +133,7 @@ impl Copies {
     }
 }
 
-/// Copies every stretch to where its series' rows go on.
+/// Appends every stretch to the rows of its series in `target`.
 fn scatter<T: Copy>(
     index: &[Route],
     mut next: [usize; PART_SLOTS],
@@ -144,7 +144,7 @@ fn scatter<T: Copy>(
         let (from, rows) = (route.start(), route.rows());
         let to = next[route.place()];
         next[route.place()] = to + rows;
-        // One row is the common case, and a call of memcpy costs more than the row.
+        // A single row is the common case, and a call of memcpy costs more than copying the row.
         if rows == 1 {
             target[to] = source[from];
         } else {

@@ -1,9 +1,9 @@
-//! Grouping the log by series: rows that lie scattered in the order of pushing come out series by series.
+//! Groups the log by series: rows scattered in push order come out series by series.
 //!
-//! Two steps, so that neither touches more places at once than the cache and the TLB hold: first the stretches
-//! are distributed (stable) to parts of `PART_SLOTS` neighbouring series, then each part copies its rows to where
-//! they belong. Ten thousand series fed in turn have neighbours next to each other in the log, so that a part
-//! reads whole cache lines and writes to 128 places. Where they come in regular turns, `Turns` does without stretches.
+//! Two steps keep the number of memory locations in use within the cache and the TLB: first the stretches are
+//! distributed (stably) to parts of `PART_SLOTS` neighbouring series, then each part copies its rows to their target
+//! positions. If ten thousand series are written in turn, neighbours are adjacent in the log, so a part reads whole
+//! cache lines and writes to 128 places. Rows in regular round-robin order need no stretches; see `Turns`.
 
 use crate::buffer::copies::{Copies, PART_SLOTS, Places, Route};
 use crate::buffer::log::Log;
@@ -13,36 +13,36 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{Rows, RowsRef, is_ascending};
 use tidalite_pager::Result;
 
-/// The rows of one series, sorted by time, of each those that count.
+/// The rows of one series, sorted by time; superseded rows of a time are dropped.
 pub(crate) struct Group<'a> {
     pub(crate) series: SeriesId,
     pub(crate) rows: RowsRef<'a>,
 }
 
-/// What grouping hands out.
+/// Output of grouping.
 pub(crate) enum Grouped<'a> {
     One(Group<'a>),
-    /// All rows of several series that have few each: in the order of the series, of each sorted by time and no time twice.
+    /// All rows of several series with few rows each: ordered by series, then by time, without repeated times.
     Few {
-        /// That of each row.
+        /// The series of each row.
         series: &'a [u64],
         rows: RowsRef<'a>,
     },
 }
 
-/// Memory for grouping, kept: where each row goes.
+/// Reusable memory for grouping: the target position of each row.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// Slots in the order of their series.
     order: Vec<u32>,
-    /// Place of a slot in `order`.
+    /// Rank of a slot in `order`.
     rank: Vec<u32>,
     /// Stretches by part.
     index: Vec<Route>,
     parts: Vec<u32>,
 }
 
-/// Rows that stay staged, by slot.
+/// Rows that stay in the write buffer, by slot.
 pub(crate) struct Kept {
     rows: Rows,
     slots: Vec<(u32, usize)>,
@@ -56,7 +56,7 @@ impl Kept {
         }
     }
 
-    /// Whether it keeps none.
+    /// Whether no rows are kept.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -69,7 +69,7 @@ impl Kept {
         }
     }
 
-    /// Stages them once more.
+    /// Pushes the kept rows to a log again.
     pub(super) fn stage(&self, log: &mut Log) {
         let mut at = 0;
         for &(slot, rows) in &self.slots {
@@ -81,7 +81,7 @@ impl Kept {
     }
 }
 
-/// Where the rows of a log are.
+/// Positions of the rows of a log, by series.
 pub(crate) struct Plan {
     scratch: Scratch,
     turns: Option<Turns>,
@@ -89,7 +89,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Of a log whose last stretch is closed.
+    /// Creates a plan for a log whose last stretch is closed.
     pub(crate) fn of(log: &Log, mut scratch: Scratch) -> Self {
         scratch.rank(log);
         let turns = Turns::of(log, &scratch.rank);
@@ -108,12 +108,12 @@ impl Plan {
         }
     }
 
-    /// The memory, for the next one.
+    /// Returns the memory for reuse.
     pub(super) fn into_scratch(self) -> Scratch {
         self.scratch
     }
 
-    /// The part that a slot is in.
+    /// The part that contains a slot.
     pub(crate) fn part_of(&self, slot: u32) -> usize {
         self.scratch.rank[slot as usize] as usize / self.part_slots
     }
@@ -122,7 +122,7 @@ impl Plan {
         self.scratch.parts.len().saturating_sub(1)
     }
 
-    /// Calls `f` with each slot of a part that has rows or an overlay, and the rows in the order in which they were pushed.
+    /// Calls `f` with each slot of a part that has rows or an overlay, and with its rows in push order.
     pub(crate) fn part(
         &self,
         log: &Log,
@@ -148,7 +148,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Where the rows of each series of a part are in the log, if none has more than one stretch there: they need not be copied.
+    /// The row range of each series of a part in the log, if no series has more than one stretch; such rows need no
+    /// copying.
     fn places_in_log(&self, part: usize) -> Option<Places> {
         let stretches = self.stretches(part);
         if self.turns.is_some() || stretches.len() > self.part_slots {
@@ -165,14 +166,14 @@ impl Plan {
         Some(places)
     }
 
-    /// The slots of a part, in the order of their series.
+    /// The slots of a part, ordered by series.
     fn slots(&self, log: &Log, part: usize) -> &[u32] {
         let first = part * self.part_slots;
         let count = self.part_slots.min(log.slots.len() - first);
         &self.scratch.order[first..first + count]
     }
 
-    /// How many rows a part has; of rounds the last one counts as whole.
+    /// Approximate number of rows in a part: an incomplete last round counts as complete.
     fn rows_about(&self, log: &Log, part: usize) -> usize {
         let routes = self.stretches(part).iter().map(|route| route.rows());
         let first = part * self.part_slots;
@@ -190,7 +191,7 @@ impl Plan {
         &self.scratch.index[from..ends[part] as usize]
     }
 
-    /// Copies the rows of a part, one series after the other; answers where those of each are.
+    /// Copies the rows of a part, grouped by series; returns the row range of each series.
     fn copy(&self, log: &Log, part: usize, copies: &mut Copies) -> Places {
         let first = part * self.part_slots;
         let ranks = first..first + self.slots(log, part).len();
@@ -199,8 +200,8 @@ impl Plan {
         copies.copy_part(log, self.stretches(part), first, turns)
     }
 
-    /// Copies the rows of a part, as `copy` does, and writes the series of each row to `series`, if none of its series has more than
-    /// `rows_max` rows, or rows in an overlay, or rows that are not in order; answers whether it is so.
+    /// Like `copy`, and also writes the series of each row to `series`. Returns false if a series of the part has more
+    /// than `rows_max` rows, rows in an overlay, or unsorted rows.
     pub(super) fn copy_few(
         &self,
         log: &Log,
@@ -216,7 +217,7 @@ impl Plan {
         {
             return false;
         }
-        // Many rows are not copied in vain.
+        // Avoid copying many rows in vain.
         if self.rows_about(log, part) > slots.len() * rows_max {
             return false;
         }
@@ -233,10 +234,10 @@ impl Plan {
     }
 }
 
-/// Memory for rows that did not come in the order of their times.
+/// Memory for sorting rows that were not pushed in time order.
 pub(crate) struct Sorting {
     rows: Rows,
-    /// Whether there were any.
+    /// Whether any rows were out of order.
     pub(crate) late: bool,
 }
 
@@ -248,7 +249,7 @@ impl Sorting {
         }
     }
 
-    /// Calls `f` with rows that are sorted, the newest of each time.
+    /// Calls `f` with the rows sorted by time, keeping the newest row of each time.
     pub(crate) fn with<T>(&mut self, rows: RowsRef<'_>, f: impl FnOnce(RowsRef<'_>) -> T) -> T {
         if rows.is_sorted_unique() {
             return f(rows);
@@ -304,12 +305,12 @@ impl Scratch {
                 *next += 1;
             }
         }
-        // Each entry now says where its part ends, which is where the next one begins.
+        // Each entry is now the end of its part, which is the start of the next part.
     }
 }
 
 impl Log {
-    /// How many rows each slot has, those of the open stretch not counted.
+    /// Number of rows per slot, without the open stretch.
     pub(super) fn rows_by_slot(&self) -> Vec<usize> {
         let mut rows = vec![0usize; self.slots.len()];
         for (at, stretch) in self.stretches.iter().enumerate() {
@@ -321,7 +322,7 @@ impl Log {
         rows
     }
 
-    /// Rows that are not marked as gone.
+    /// Rows that are not marked as removed.
     pub(super) fn live_rows(&self) -> usize {
         let gone = self.stretches.iter().enumerate();
         let gone = gone.filter(|(_, stretch)| stretch.slot == NO_SLOT);

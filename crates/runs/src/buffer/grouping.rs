@@ -1,4 +1,4 @@
-//! Grouping the staged rows of one layout or of all, those of overlays included.
+//! Groups the buffered rows of one layout or of all layouts, including rows in overlays.
 
 use crate::buffer::group::{Group, Grouped, Kept, Plan, Sorting};
 use crate::buffer::slot::{NO_OVERLAY, STRETCH_BYTES};
@@ -8,29 +8,30 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::ColumnType;
 use tidalite_pager::Result;
 
-/// What would be left after whole vectors were taken away.
+/// Estimated rest after whole vectors are removed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Remainder {
     /// Bytes of the rows in a tail page.
     pub(crate) row_bytes: usize,
-    /// Bytes that they cost when they stay staged.
+    /// Bytes of these rows while they stay in the write buffer.
     pub(crate) staged_bytes: usize,
 }
 
 impl Staging {
-    /// The layouts that have rows or overlays.
+    /// The layouts with rows or overlays.
     pub(crate) fn layouts(&self) -> impl Iterator<Item = (usize, &[ColumnType])> {
         let logs = self.logs.iter().enumerate();
         logs.filter(|(_, log)| !log.slots.is_empty())
             .map(|(layout, log)| (layout, &*log.types))
     }
 
-    /// What would be left if all whole vectors of each series were taken away; at most, since repeated times are counted as often as they were pushed.
+    /// Upper bound on the rest after all whole vectors of each series are removed; repeated times are counted as often
+    /// as they were pushed.
     pub(crate) fn remainder(&mut self) -> Remainder {
         self.left_of(|rows| rows % VECTOR_ROWS)
     }
 
-    /// The same where `left` says how many rows would be left of so many of a series.
+    /// Like [`remainder`](Self::remainder), but `left` maps the row count of a series to the rows that would be left.
     pub(crate) fn left_of(&mut self, left: impl Fn(usize) -> usize) -> Remainder {
         let mut all = Remainder::default();
         for log in &mut self.logs {
@@ -56,8 +57,8 @@ impl Staging {
         all
     }
 
-    /// Calls `f` with every series of a layout that has rows, in the order of series ids. `f` answers how many
-    /// rows it took (the first ones); the others stay staged.
+    /// Calls `f` with every series of a layout that has rows, ordered by series id. `f` returns how many of the first
+    /// rows it consumed; the other rows stay in the write buffer.
     pub(crate) fn group(
         &mut self,
         layout: usize,
@@ -66,7 +67,8 @@ impl Staging {
         self.group_all(layout, true, 0, one_by_one(&mut f))
     }
 
-    /// The same; series that have up to `rows_max` rows may come together, and all their rows are taken.
+    /// Like `group`, but series with at most `rows_max` rows may be delivered in one batch, which consumes all their
+    /// rows.
     pub(crate) fn group_few(
         &mut self,
         layout: usize,
@@ -76,7 +78,7 @@ impl Staging {
         self.group_all(layout, true, rows_max, f)
     }
 
-    /// The same of the series alone that have no overlay.
+    /// Like `group`, but only for series without an overlay.
     pub(crate) fn group_log(
         &mut self,
         layout: usize,
@@ -106,13 +108,13 @@ impl Staging {
         *hand_overs += 1;
         let log = &mut logs[layout];
         log.close_stretch();
-        // Where each commit has a row of each series, the next one will as well.
+        // If each commit has one row per series, expect the same of the next one.
         let rounds = log.rounds.whole().or_else(|| log.one_round());
         if rows_max > 0
             && overlays.is_empty()
             && let Some(slots) = log.lone_round()
         {
-            // They lie as they are wanted.
+            // The rows are already in the required order.
             let series = slots.iter().map(|&slot| log.slots[slot as usize].series.0);
             let series: Vec<u64> = series.collect();
             log.with_rows(0, series.len(), fill, |rows| {
@@ -170,12 +172,12 @@ impl Staging {
         Ok(())
     }
 
-    /// Ends a grouping of all layouts: everything is looked at anew.
+    /// Ends a grouping of all layouts and checks again for rows ready to flush.
     pub(crate) fn grouped(&mut self) {
         let _ = self.ready();
     }
 
-    /// How many series are registered.
+    /// Number of registered series.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.by_series.len()
@@ -184,7 +186,7 @@ impl Staging {
     /// The columns of a slot.
     ///
     /// # Panics
-    /// When the slot is not of this staging.
+    /// If the slot does not belong to this write buffer.
     #[must_use]
     pub fn types(&self, slot: Slot) -> &[ColumnType] {
         &self.logs[slot.layout as usize].types

@@ -1,39 +1,39 @@
-//! The columnar log of one layout: rows of all its series in the order in which they were pushed.
+//! The columnar log of one layout: rows of all its series in push order.
 //!
 //! ```text
-//! times      t t t t t t t t t t t ...      one buffer a column: ten thousand series fed in turn
-//! column 0   (constant so far: elided)      are two sequential writes a row
+//! times      t t t t t t t t t t t ...      one buffer per column: ten thousand series written in
+//! column 0   (constant so far: elided)      turn cost two sequential writes per row
 //! column 1   w w w w w w w w w w w ...
 //! stretches  |slot 4     |slot 9 |slot 4 .. the last one is still open
 //! ```
 //!
-//! Invariants:
-//! 1. `stretches` are ascending in `start`; a closed stretch ends where the next begins, the last closed one
-//!    at `open_start`.
-//! 2. Rows from `open_start` on belong to slot `open`; when `open` is `NO_SLOT` there are none.
-//! 3. A column that is `constant` has no words that count; every row has `value`. The words of the others, like
-//!    `times`, are as long as there is room; the first `rows` count.
-//! 4. While `rows < easy_end` there is room, nothing need be looked at after the next row, and there are two
-//!    columns: flags that are constant `easy_flags`, and a value that varies.
-//! 5. `slots[s].time_max` is at least every time staged for `s` in closed stretches; the slot that is
-//!    open has no overlay.
-//! 6. While rows come in rounds (`round_robin.rs`), no stretch is open, and the rows from `open_start` on are those of the rounds.
+//! A stretch is a range of contiguous rows of one slot. Invariants:
+//! 1. `stretches` ascend by `start`; a closed stretch ends where the next begins, the last closed one at `open_start`.
+//! 2. Rows from `open_start` on belong to slot `open`; if `open` is `NO_SLOT`, there are none.
+//! 3. The words of a `constant` column are unused; every row has `value`. The words of other columns, like `times`,
+//!    fill the allocated room; only the first `rows` of them are valid.
+//! 4. While `rows < easy_end`, there is room, no check is due after the next row, and there are two columns: flags with
+//!    the constant value `easy_flags`, and a varying value.
+//! 5. `slots[s].time_max` is an upper bound of the times buffered for `s` in closed stretches; the open slot has no
+//!    overlay.
+//! 6. While rows arrive in rounds (`round_robin.rs`), no stretch is open, and the rows from `open_start` on belong to
+//!    the rounds.
 
 use crate::buffer::rounds::Rounds;
 use crate::buffer::slot::{NO_OVERLAY, NO_SLOT, STRETCH_BYTES, SlotState, Stretch};
 use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
 
-/// Rows for which a log makes room at first, and at most at once: what is zeroed is still in the cache when it is
+/// Initial room of a log in rows, and the maximum growth step: freshly zeroed memory is still in the cache when it is
 /// written.
 const ROOM_ROWS_MIN: usize = 1024;
 const ROOM_ROWS_STEP: usize = 1 << 13;
 
-/// A log of this many rows gets the address space for all that it may hold, so that it is never copied to grow. What of it is
-/// never reached is never touched: an allocator may give memory that was used before, which zeroing all of it would go through
-/// (256 MiB for points: 25 ms).
+/// A log with this many rows reserves address space for its maximum size, so that it never needs copying to grow. The
+/// unused part is never touched: the allocator may return previously used memory, and zeroing all of it would mean
+/// writing all of it (256 MiB for points: 25 ms).
 const LARGE_ROWS: usize = 1 << 16;
 
-/// How many rows a buffer has room for, and how many more it will probably need.
+/// Number of rows a buffer has room for, and the number it will probably need.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     rows: usize,
@@ -68,7 +68,7 @@ impl LogColumn {
         }
     }
 
-    /// Sets the word of row `row`, the last one; there is room for it.
+    /// Sets the value of row `row`, the last one; there is room for it.
     #[inline]
     fn set(&mut self, row: usize, room: Room, word: u64) {
         if self.constant {
@@ -84,7 +84,7 @@ impl LogColumn {
         self.words[row] = word;
     }
 
-    /// Makes a constant column of `rows` rows a varying one.
+    /// Turns a constant column of `rows` rows into a varying one.
     #[cold]
     #[inline(never)]
     fn vary(&mut self, rows: usize, room: Room) {
@@ -119,17 +119,17 @@ pub(crate) struct Log {
     pub(super) open: u32,
     pub(super) open_start: usize,
     pub(super) rounds: Rounds,
-    /// Of so many slots rows may be in a log that is away (`away.rs`).
+    /// Number of slots that may have rows in a lent log (`away.rs`).
     pub(super) away: usize,
-    /// Whether rows came that were older than others of their series, or met others in the front.
+    /// Whether rows arrived that were older than other rows of their series, or overlapped rows in the delta.
     pub(super) late: bool,
-    /// Rows at which `Staging` looks whether something is to be handed over.
+    /// Row count at which `Staging` checks whether a flush is due.
     look_at: usize,
     easy_end: usize,
     easy_flags: u64,
-    /// Rows that the budget allows, about.
+    /// Approximate number of rows that the budget allows.
     rows_max: usize,
-    /// Rows up to which the budget was found good enough.
+    /// Row count up to which the budget has been checked.
     pub(super) budget_at: usize,
 }
 
@@ -161,7 +161,8 @@ impl Log {
         self.look_at
     }
 
-    /// Looks next when the budget was set to, or the open stretch is a leaf's worth, or the rounds are to be handed over.
+    /// Schedules the next check: when the budget requires it, the open stretch reaches a leaf, or the rounds are due
+    /// for a flush.
     #[inline]
     pub(super) fn look_later(&mut self, leaf_rows: usize) {
         let due = match self.rounds.are_on() {
@@ -172,7 +173,7 @@ impl Log {
         self.ease();
     }
 
-    /// Sees whether the next rows may be pushed the easy way.
+    /// Determines whether the next rows can take the fast path.
     #[inline]
     pub(super) fn ease(&mut self) {
         self.easy_end = 0;
@@ -195,8 +196,8 @@ impl Log {
         &self.times[..self.rows]
     }
 
-    /// Bytes that the staged rows cost. Of the constant columns one is not counted: flags usually stay constant, but the budget
-    /// must also hold when all columns begin to vary, and when a stretch is noted for each row of the rounds.
+    /// Bytes of the buffered rows. One constant column is not counted, since flags usually stay constant; apart from
+    /// that, the budget must hold even if all columns begin to vary and each row of the rounds needs a stretch.
     pub(super) fn bytes(&self) -> usize {
         let varying = self
             .columns
@@ -208,7 +209,7 @@ impl Log {
         self.rows() * 8 * (1 + counted) + stretches * STRETCH_BYTES
     }
 
-    /// Bytes that they cost when nothing is added any more.
+    /// Bytes of the buffered rows if nothing more is added.
     pub(super) fn bytes_taken(&self) -> usize {
         self.bytes() - self.round_rows().len() * STRETCH_BYTES
     }
@@ -226,7 +227,7 @@ impl Log {
         self.look_later(leaf_rows);
     }
 
-    /// Closes the open stretch; rounds end as well, and are noted as stretches.
+    /// Closes the open stretch; ends round-robin mode and records its rows as stretches.
     #[inline]
     pub(super) fn close(&mut self) {
         if self.rounds.are_on() {
@@ -235,7 +236,7 @@ impl Log {
         self.close_stretch();
     }
 
-    /// Closes the open stretch, if rows do not come in rounds.
+    /// Closes the open stretch, unless rows arrive in rounds.
     #[inline]
     pub(super) fn close_stretch(&mut self) {
         if self.rounds.are_on() {
@@ -262,8 +263,8 @@ impl Log {
         self.open_start = self.rows;
     }
 
-    /// Appends a point of two columns to the open stretch, if that is as easy as it usually is: there is room, the flags
-    /// are as they always were, the value is not, and nothing need be looked at afterwards.
+    /// Fast path: appends a two-column point to the open stretch if there is room, the flags are the constant ones, the
+    /// value column already varies, and no check is due afterwards.
     #[inline(always)]
     pub(super) fn push_easy(&mut self, time: i64, flags: u64, value: u64) -> bool {
         let row = self.rows;
@@ -283,7 +284,7 @@ impl Log {
         true
     }
 
-    /// Appends a point of two columns to the rounds, if it is that of the series whose turn it is, and as easy as usual.
+    /// Fast path: appends a two-column point to the rounds, if its series is the expected one.
     #[inline(always)]
     pub(super) fn push_round(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
         if self.rounds.expected != slot || !self.push_easy(time, flags, value) {
@@ -293,8 +294,8 @@ impl Log {
         true
     }
 
-    /// Closes the open stretch of one row, opens one for `slot` and appends a point to it, if that is as easy as it usually
-    /// is where series are fed in turn. What was found about the next rows still holds: a stretch begins later.
+    /// Fast path for series written in turn: closes the open stretch of one row, opens one for `slot` and appends a
+    /// point to it. The bounds of the fast path remain valid, since the new stretch begins later.
     #[inline]
     pub(super) fn push_turn(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
         let row = self.rows;
@@ -372,7 +373,7 @@ impl Log {
             rows_max: self.rows_max,
         };
         room.make(&mut self.times);
-        // It may have got more.
+        // The allocation may be larger than requested.
         let room = self.room();
         for column in &mut self.columns {
             if !column.constant {
@@ -389,8 +390,8 @@ impl Log {
         }
     }
 
-    /// Whether the open stretch is a leaf's worth of rows that lie after everything else staged for
-    /// their series.
+    /// Whether the open stretch is long enough for a leaf, and its rows are later than all other buffered rows of their
+    /// series.
     pub(super) fn open_is_leaf(&self, leaf_rows: usize) -> bool {
         if self.open == NO_SLOT || self.rows - self.open_start < leaf_rows {
             return false;
@@ -425,7 +426,7 @@ impl Log {
         f(RowsRef::new(&self.times()[from..to], &slices))
     }
 
-    /// Forgets the rows from `from` on, which belong to the open stretch.
+    /// Removes the rows from `from` on, which belong to the open stretch.
     pub(super) fn rewind(&mut self, from: usize) {
         debug_assert!(
             from == self.open_start,
@@ -434,7 +435,7 @@ impl Log {
         self.rows = from;
     }
 
-    /// Forgets all rows; slots and memory stay.
+    /// Removes all rows; slots and memory are kept.
     pub(super) fn clear(&mut self) {
         self.rows = 0;
         for column in &mut self.columns {
@@ -453,9 +454,9 @@ impl Log {
         self.budget_at = 0;
     }
 
-    /// Moves the rows of `slot` out of the log, in the order in which they were pushed.
+    /// Moves the rows of `slot` out of the log, in push order.
     ///
-    /// Cost: one pass over the stretches when the series has rows in the log, else nothing.
+    /// Cost: one pass over the stretches if the series has rows in the log, otherwise nothing.
     pub(super) fn take(&mut self, slot: u32) -> Rows {
         self.close();
         let mut rows = Rows::new(self.types.len());
@@ -484,7 +485,7 @@ impl Log {
         rows
     }
 
-    /// Where closed stretch `at` ends.
+    /// The end of closed stretch `at`.
     #[inline]
     pub(super) fn stretch_end(&self, at: usize) -> usize {
         match self.stretches.get(at + 1) {
@@ -494,14 +495,14 @@ impl Log {
     }
 }
 
-/// Memory for the columns that are elided: their value, repeated.
+/// Memory for the elided columns: their value, repeated.
 #[derive(Debug, Default)]
 pub(super) struct Fill {
     columns: Vec<(u64, Vec<u64>)>,
 }
 
 impl Fill {
-    /// Makes the constant columns of `columns` readable for `rows` rows.
+    /// Fills the constant columns among `columns` for `rows` rows.
     pub(super) fn prepare(&mut self, columns: &[LogColumn], rows: usize) {
         let constants = columns.iter().filter(|column| column.constant);
         for (i, column) in constants.enumerate() {
@@ -519,7 +520,7 @@ impl Fill {
         }
     }
 
-    /// The words of the `i`-th elided column, as prepared.
+    /// The values of the `i`-th elided column, as prepared.
     pub(super) fn words(&self, i: usize, rows: usize) -> &[u64] {
         &self.columns[i].1[..rows]
     }

@@ -1,4 +1,4 @@
-//! The rows of an open transaction, in memory.
+//! The write buffer: rows of an open transaction, in memory.
 
 pub(crate) mod away;
 pub(crate) mod copies;

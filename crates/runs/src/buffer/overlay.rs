@@ -1,8 +1,9 @@
-//! The staged rows of one series that is read inside its writing transaction, or that keeps all rows of a time.
+//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time.
 //!
-//! Invariants: 1. The first `sorted` rows are sorted; those after them are newer, in the order in which they came.
-//! 2. Of a time that has rows here, these are all that there are: they take the place of those that are stored. Where rows of
-//!    one time are kept side by side (`keeps_all`), whoever pushes one sees to it that the stored ones are here before it.
+//! Invariants: 1. The first `sorted` rows are sorted; the rows after them are newer, in arrival order.
+//! 2. If a time has rows here, the overlay has all its rows, and they replace the stored rows of that time. If rows
+//!    with equal times are kept (`keeps_all`), the caller must copy the stored rows of a time to the overlay before it
+//!    pushes another.
 
 use tidalite_codec::{Rows, RowsRef};
 
@@ -10,11 +11,11 @@ use tidalite_codec::{Rows, RowsRef};
 pub(super) struct Overlay {
     rows: Rows,
     sorted: usize,
-    /// Whether rows of one time are kept side by side, in the order in which they came; else the newest one stays.
+    /// Whether all rows of a time are kept, in arrival order; otherwise only the newest one.
     keeps_all: bool,
 }
 
-/// Rows in no order that are looked through before they are sorted in.
+/// Number of unsorted rows that are scanned before the overlay is sorted.
 const LOOKED_THROUGH_MAX: usize = 256;
 
 impl Overlay {
@@ -26,13 +27,14 @@ impl Overlay {
         }
     }
 
-    /// From the next row on rows of one time are kept, or replaced; those that are here stay as they are.
+    /// Switches between keeping all rows of a time and keeping the newest, from the next row on; existing rows do not
+    /// change.
     pub(super) fn keep_all(&mut self, keeps_all: bool) {
         self.sorted();
         self.keeps_all = keeps_all;
     }
 
-    /// How many rows of one time there are.
+    /// Number of rows with this time.
     pub(super) fn rows_at(&mut self, time: i64) -> usize {
         if self.rows.len() - self.sorted > LOOKED_THROUGH_MAX {
             self.sorted();
@@ -42,7 +44,7 @@ impl Overlay {
         sorted + rest.filter(|&&other| other == time).count()
     }
 
-    /// Appends the rows of one time to `rows`, in the order in which they came.
+    /// Appends the rows of one time to `rows`, in arrival order.
     pub(super) fn copy_rows_at(&mut self, time: i64, rows: &mut Rows) {
         if self.rows.len() - self.sorted > LOOKED_THROUGH_MAX {
             self.sorted();
@@ -122,7 +124,7 @@ impl Overlay {
         self.rows.view()
     }
 
-    /// Removes rows of an interval, bounds included; answers how many.
+    /// Removes the rows of an interval, bounds included; returns their number.
     pub(super) fn delete(&mut self, from: i64, to: i64) -> u64 {
         let rows = self.sorted();
         let begin = rows.lower_bound(from);

@@ -1,17 +1,18 @@
-//! Series that are fed a row each in turn, again and again: what comes next is known then, and no row needs a note of whose it is.
+//! Series that are written round-robin, one row each per round: the next series is predictable, so rows need no record
+//! of their series.
 //!
 //! ```text
-//! log     ... 4 9 9 | a b c d | a b c d | a b c d | a b ...     a round has a row of each series, in the order of their ids
+//! log     ... 4 9 9 | a b c d | a b c d | a b c d | a b ...     a round has one row per series, ordered by series id
 //!  stretches ^      ^-- first                         ^-- expected: c
 //! ```
 //!
 //! Invariants:
-//! 1. Rounds are on while `expected` is a slot. The rows from `first` to the end of the log are then those of the slots of
-//!    `slots`, one each in turn; that of `expected` is the next one. No slot of a round has an overlay.
-//! 2. In a round the series ascend, each is there once.
-//! 3. A row of any other slot ends the rounds: their rows are noted as stretches of one row, as if they had been so all along.
-//!    A row of a slot with an overlay does not go to the log, and ends nothing.
-//! 4. Rows of rounds cost what such stretches do, as far as the budget is concerned.
+//! 1. Round-robin mode is active while `expected` is a slot. The rows from `first` to the end of the log then belong to
+//!    `slots`, one each in turn; the next row belongs to `expected`. No slot of a round has an overlay.
+//! 2. Within a round the series ascend, without repetition.
+//! 3. A row of any other slot ends the mode: the rows of the rounds are recorded as stretches of one row, as if they
+//!    had always been. A row of a slot with an overlay does not go to the log and does not end the mode.
+//! 4. For the budget, rows of rounds count as much as such stretches.
 
 use crate::buffer::log::Log;
 use crate::buffer::rounds::SEEK_ROWS_MIN;
@@ -20,17 +21,17 @@ use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Fewer series are noted by stretches.
+/// With fewer series, rows are recorded as stretches.
 const SLOTS_MIN: usize = 16;
 
-/// Rounds after which it is a rule.
+/// Number of complete rounds before round-robin order is assumed.
 const ROUNDS_MIN: usize = 3;
 
-/// Bytes of the least rows that are handed over before the budget is used up: few, so that they come from a cache.
+/// Minimum bytes of rows that are flushed before the budget is used up: few enough to be read from a cache.
 const DUE_BYTES_MIN: usize = 4 << 20;
 
 impl Log {
-    /// The rows that came in rounds.
+    /// The rows that arrived in rounds.
     #[inline]
     pub(super) fn round_rows(&self) -> Range<usize> {
         match self.rounds.are_on() {
@@ -39,14 +40,14 @@ impl Log {
         }
     }
 
-    /// Whether rows of a slot are among those of the rounds.
+    /// Whether the rounds contain rows of a slot.
     pub(super) fn rounds_have(&self, slot: u32) -> bool {
         let rows = self.round_rows().len();
         let slots = &self.rounds.slots;
         rows > 0 && slots[..rows.min(slots.len())].contains(&slot)
     }
 
-    /// Of each slot of the rounds how many rows it has.
+    /// Calls `f` with each slot of the rounds and its number of rows.
     pub(super) fn each_in_rounds(&self, mut f: impl FnMut(u32, usize)) {
         let rows = self.round_rows().len();
         if rows > 0 {
@@ -58,7 +59,7 @@ impl Log {
         }
     }
 
-    /// The slots of the log's rows, if these are all of one round, whole or not.
+    /// The slots of the log's rows, if all rows belong to one round, complete or not.
     pub(super) fn lone_round(&self) -> Option<&[u32]> {
         let rows = self.round_rows();
         let lone = rows.start == 0 && rows.len() <= self.rounds.slots.len() && !rows.is_empty();
@@ -71,7 +72,7 @@ impl Log {
         self.rounds.turn();
     }
 
-    /// Looks whether rows have begun to come in rounds.
+    /// Checks whether rows have begun to arrive in rounds.
     pub(super) fn seek_rounds(&mut self) {
         if self.rounds.are_on() || self.rows < self.rounds.seek_at {
             return;
@@ -93,14 +94,14 @@ impl Log {
         self.rounds.seek_at = (2 * self.rows).max(SEEK_ROWS_MIN);
     }
 
-    /// Goes on in rounds after a hand-over: the next row is that of the first slot.
+    /// Resumes round-robin mode after a flush: the next row belongs to the first slot.
     pub(super) fn resume_rounds(&mut self, slots: Vec<u32>) {
         self.close_stretch();
         let rows = self.rows;
         self.begin_rounds(slots, rows);
     }
 
-    /// The slots, if all rows are one round: each of them has one row, and no stretch is open.
+    /// The slots, if the rows form one round: each slot has one row, and no stretch is open.
     pub(super) fn one_round(&self) -> Option<Vec<u32>> {
         let of = |stretch: &Stretch| {
             self.slots
@@ -124,9 +125,10 @@ impl Log {
         self.rounds.due = self.due();
     }
 
-    /// When these rounds are to be handed over. Each series has whole vectors then, if all have as many rows before the rounds
-    /// as they have on average. Where most series are fed otherwise, or rows are late, the budget decides: what is held
-    /// back of the others would be copied again and again, and late rows had better meet the others here than in leaves.
+    /// Row count at which the rounds are to be flushed. Each series then has whole vectors, if all series have the
+    /// average number of rows before the rounds. If most series are not in the rounds, or rows are late, the budget
+    /// decides instead: held-back rows of the other series would be copied repeatedly, and late rows are merged more
+    /// cheaply here than in leaves.
     pub(super) fn due(&self) -> usize {
         let count = self.rounds.slots.len();
         if self.late || self.slots.len() > 2 * count {
@@ -138,18 +140,18 @@ impl Log {
         self.rounds.first + (whole.max(VECTOR_ROWS) - before % VECTOR_ROWS) * count
     }
 
-    /// Whether the rounds are to be handed over.
+    /// Whether the rounds are due for a flush.
     pub(super) fn is_due(&self) -> bool {
         self.rounds.are_on() && self.rows >= self.rounds.due
     }
 
-    /// Rows were late: from now on the budget decides when they are handed over.
+    /// Notes that rows were late: from now on the budget decides when to flush.
     pub(super) fn note_late(&mut self) {
         self.late = true;
         self.rounds.due = usize::MAX;
     }
 
-    /// The rounds end: a stretch for each of their rows.
+    /// Ends round-robin mode: records a stretch for each of its rows.
     #[cold]
     #[inline(never)]
     pub(super) fn spell_out(&mut self) {
@@ -172,14 +174,15 @@ impl Log {
         self.seek_later();
     }
 
-    /// The slot of a stretch, the open one included.
+    /// The slot of a stretch, including the open one.
     fn slot_at(&self, at: usize) -> u32 {
         self.stretches.get(at).map_or(self.open, |own| own.slot)
     }
 
-    /// Finds rounds that go on to the end of the log: their first stretch, and how many series are in a round.
+    /// Finds rounds that extend to the end of the log: their first stretch, and the number of series per round.
     ///
-    /// Cost: a few looks at the slot of each of their stretches; at two thirds of the stretches at most where there are none.
+    /// Cost: a few comparisons per stretch of the rounds; without rounds, at most two thirds of the stretches are
+    /// examined.
     fn find_rounds(&self) -> Option<(usize, usize)> {
         let open = self.stretches.len();
         if self.open == NO_SLOT || self.rows != self.open_start + 1 {
@@ -189,7 +192,7 @@ impl Log {
             let slot = self.slots.get(self.slot_at(at) as usize)?;
             Some(slot.series)
         };
-        // From `single` on all stretches have one row: each has at least one.
+        // From `single` on, all stretches have exactly one row; each stretch has at least one.
         let (mut single, mut after) = (0, open);
         while single < after {
             let middle = usize::midpoint(single, after);

@@ -1,23 +1,23 @@
-//! State of a log whose rows come in rounds (`round_robin.rs`).
+//! State of a log whose rows arrive in rounds (`round_robin.rs`).
 
 use crate::buffer::slot::NO_SLOT;
 
-/// Rows before which rounds are not looked for; afterwards whenever they have doubled, so that to look costs little a row
-/// wherever there are none, and to note them as stretches where they end soon.
+/// Row count of the first search for rounds; later searches follow each time the rows have doubled. This keeps the cost
+/// per row low in logs without rounds, and where rounds end soon and must be recorded as stretches.
 pub(super) const SEEK_ROWS_MIN: usize = 1 << 12;
 
 /// See the head of `round_robin.rs`.
 #[derive(Debug)]
 pub(super) struct Rounds {
     pub(super) expected: u32,
-    /// Place of `expected`.
+    /// Index of `expected` in `slots`.
     pub(super) at: usize,
     pub(super) slots: Vec<u32>,
-    /// First row.
+    /// First row of the rounds.
     pub(super) first: usize,
-    /// Rows of the log at which each series has whole vectors and nothing more.
+    /// Row count of the log at which each series has only whole vectors.
     pub(super) due: usize,
-    /// Rows of the log at which rounds are looked for.
+    /// Row count of the log at which the next search for rounds takes place.
     pub(super) seek_at: usize,
 }
 
@@ -45,7 +45,7 @@ impl Rounds {
         &self.slots
     }
 
-    /// A row of the expected slot is there.
+    /// Advances to the next slot after a row of the expected slot was appended.
     #[inline(always)]
     pub(super) fn turn(&mut self) {
         let mut at = self.at + 1;
@@ -56,21 +56,21 @@ impl Rounds {
         self.expected = self.slots.get(at).copied().unwrap_or(NO_SLOT);
     }
 
-    /// No row is there any more.
+    /// Ends the rounds after all rows were removed.
     pub(super) fn forget(&mut self) {
         self.expected = NO_SLOT;
         self.slots.clear();
         self.seek_at = SEEK_ROWS_MIN;
     }
 
-    /// Goes on as others do, whose log is behind `before` rows; they end.
+    /// Takes over the rounds of another log, whose rows are appended after `before` rows; the other rounds end.
     pub(super) fn go_on_as(&mut self, others: &mut Self, before: usize) {
         std::mem::swap(self, others);
         self.first += before;
         others.forget();
     }
 
-    /// The slots of a round, if the last one is whole: after a hand-over it goes on with the first.
+    /// The slots of a round, if the last round is complete: after a flush the next round begins with the first slot.
     pub(super) fn whole(&self) -> Option<Vec<u32>> {
         (self.are_on() && self.at == 0).then(|| self.slots.clone())
     }

@@ -1,17 +1,17 @@
-//! Rows of the open transaction that have not been handed over yet.
+//! The write buffer: rows of the open transaction that have not been flushed yet.
 //!
 //! ```text
-//! push --> log (one a layout) --- a leaf's worth of one series, ascending ---> handed over from cache
-//!           |        \--- whole vectors of many series that are fed in turn --> grouped, handed over
-//!           |        \--- budget reached, or commit: grouped by series -----> handed over, run, or tail
+//! push --> log (one per layout) - a leaf's worth of one series, ascending ---> flushed from cache
+//!           |        \--- whole vectors of many series written in turn -----> grouped, flushed
+//!           |        \--- budget reached, or commit: grouped by series -----> flushed to leaves, run, or tail
 //!           `-- series is read or deleted from: its rows move to ...
-//! push ----------> overlay (one a series that was read): sorted when read, grouped with the rest
+//! push ----------> overlay (one per series that was read): sorted when read, grouped with the rest
 //! ```
 //!
 //! Invariants:
-//! 1. Of a slot with an overlay, no row is in the log; later pushes go to the overlay.
-//! 2. Staged rows are newer than everything that the front and the series hold of their series.
-//! 3. Between two calls that hand over, the log grows past its budget by no more than `LOOK_ROWS` rows a layout.
+//! 1. If a slot has an overlay, the log has no rows of it; later pushes go to the overlay.
+//! 2. Buffered rows are newer than all rows of their series in the delta and in the leaves.
+//! 3. Between two flush calls, the log exceeds its budget by at most `LOOK_ROWS` rows per layout.
 
 use crate::buffer::log::{Fill, Log};
 use crate::buffer::overlay::Overlay;
@@ -25,20 +25,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
 
-/// Bytes of staged rows at which they are handed over, if nothing else is asked for.
+/// Default budget: bytes of buffered rows at which they are flushed.
 pub const STAGING_BYTES_DEFAULT: usize = 256 << 20;
 
-/// Rows after which a layout's log looks at the budget again.
+/// Rows after which a layout's log checks the budget again.
 const LOOK_ROWS: usize = 4096;
 
-/// The same for an overlay.
+/// Rows after which an overlay checks the budget again.
 const OVERLAY_LOOK_ROWS: usize = 256;
 
-/// Series for which room is kept however few there were.
+/// Minimum capacity, in series, that is kept for the next transaction.
 const SLOTS_FEW: usize = 1024;
 
-/// Numbers of series are dense: neighbours go to neighbouring places, so that series opened one after the other do not each
-/// wait for memory.
+/// Hash for dense series ids: neighbours map to neighbouring buckets, so that opening series in order does not cause a
+/// cache miss for each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IdHasher(u64);
 
@@ -56,26 +56,27 @@ impl Hasher for IdHasher {
     #[inline]
     fn write_u64(&mut self, word: u64) {
         let spread = |word: u64| word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The table takes places from the low bits, and from the high ones what tells apart those of one place.
+        // The hash table takes the bucket from the low bits, and from the high bits the tag that distinguishes entries
+        // of a bucket.
         let place = word ^ spread(word >> 12) >> 32;
         self.0 = (place & (u64::MAX >> 7)) | (spread(word) & !(u64::MAX >> 7));
     }
 }
 
-/// Numbers for `Staging::epoch`.
+/// Generates values for `Staging::epoch`.
 fn next_epoch() -> u64 {
     static EPOCHS: AtomicU64 = AtomicU64::new(1);
     EPOCHS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Where a series stages its rows; valid for the staging that gave it.
+/// Handle for pushing rows of a series; valid only for the write buffer that returned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     pub(super) layout: u32,
     pub(super) index: u32,
 }
 
-/// The transaction's rows that are not yet in place. See the head of `staging.rs`.
+/// The write buffer: rows of the transaction that are not yet in place. See the head of `staging.rs`.
 #[derive(Debug)]
 pub struct Staging {
     pub(crate) logs: Vec<Log>,
@@ -86,15 +87,15 @@ pub struct Staging {
     pub(super) grouping: group::Scratch,
     pub(super) copies: copies::Copies,
     pub(super) hand_overs: u64,
-    /// Which slots are valid: those that were given since this was set. No two stagings have the same.
+    /// Slots are valid if they were returned since this was set. No two write buffers have the same epoch.
     epoch: u64,
-    /// What the rows cost that are away.
+    /// Bytes of the rows that are lent to helper threads.
     pub(super) away_bytes: usize,
-    /// Memory for the next log that goes away.
+    /// Memory for the next log to be lent.
     pub(super) spare: Option<Log>,
-    /// Memory for what the rows go through afterwards.
+    /// Memory of run writers and merges.
     merging: Merging,
-    /// Whether rows were linked by `Staging::flush` since it was empty.
+    /// Whether `Staging::flush` has linked rows since the write buffer was empty.
     pub(crate) linked: bool,
 }
 
@@ -105,7 +106,7 @@ impl Default for Staging {
 }
 
 impl Staging {
-    /// Nothing staged; rows of up to `budget_bytes` are held.
+    /// Creates an empty write buffer with a budget of `budget_bytes`.
     #[must_use]
     pub fn new(budget_bytes: usize) -> Self {
         Self {
@@ -125,18 +126,18 @@ impl Staging {
         }
     }
 
-    /// Memory for runs and merges.
+    /// Memory of run writers and merges.
     pub(crate) fn merging(&mut self) -> &mut Merging {
         &mut self.merging
     }
 
-    /// What the writers of new runs have learned of rows of a layout.
+    /// Encoder hints of new runs for rows of a layout.
     pub(crate) fn run_hints(&self, types: &[ColumnType]) -> Vec<Hint> {
         let kit = self.merging.kit(Merging::NEW);
         kit.map_or(Vec::new(), |kit| kit.hints_of(types).to_vec())
     }
 
-    /// Begins with what the writers of new runs have learned elsewhere.
+    /// Takes over the encoder hints of new runs from another write buffer.
     pub fn learn_from(&mut self, other: &Self) {
         let mut kit = self.merging.take_kit(Merging::NEW);
         match other.merging.kit(Merging::NEW) {
@@ -146,8 +147,8 @@ impl Staging {
         self.merging.give_kit(Merging::NEW, kit);
     }
 
-    /// Forgets rows and slots; keeps the memory of the logs for the next transaction (fresh memory costs more
-    /// than everything else that a push does).
+    /// Removes rows and slots; keeps the memory of the logs for the next transaction (fresh memory costs more than
+    /// everything else that a push does).
     pub fn reset(&mut self) {
         self.forget_rows();
         self.epoch = next_epoch();
@@ -155,7 +156,7 @@ impl Staging {
             log.slots.clear();
             log.rounds.forget();
         }
-        // To clear a table takes as long as it is large, however few are in it.
+        // Clearing a hash table takes time proportional to its capacity, however few entries it has.
         let few = self.by_series.len() < self.by_series.capacity() / 64;
         self.by_series.clear();
         if few {
@@ -163,10 +164,11 @@ impl Staging {
         }
     }
 
-    /// Forgets rows; slots stay as they are for the next transaction, and where the last rows came in rounds (a row of each
-    /// series in turn), the next ones are expected to.
+    /// Removes the rows; slots stay valid for the next transaction. If the last rows arrived in rounds (one row per
+    /// series in turn), the next ones are expected to do so, too.
     ///
-    /// Cost: a pass over the slots where series were read, or fed out of order: not for who will use few of them.
+    /// Cost: a pass over the slots if series were read or written out of order; unsuitable for a caller that will use
+    /// few of them.
     pub fn forget_rows(&mut self) {
         self.hand_overs += 1;
         self.away_bytes = 0;
@@ -188,16 +190,16 @@ impl Staging {
         self.overlays.clear();
     }
 
-    /// Changes when slots are no longer valid that were given before.
+    /// Changes whenever previously returned slots become invalid.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The slot of a series; registers it the first time.
+    /// The slot of a series; registers the series on first use.
     ///
     /// # Panics
-    /// When the series was registered with other columns.
+    /// If the series was registered with other columns.
     pub fn slot(&mut self, series: SeriesId, types: &[ColumnType]) -> Slot {
         if let Some(&slot) = self.by_series.get(&series) {
             assert_eq!(
@@ -226,10 +228,10 @@ impl Staging {
         slot
     }
 
-    /// A new slot for a series whose columns have changed; it must have no staged rows.
+    /// A new slot for a series whose columns have changed; it must have no buffered rows.
     ///
     /// # Panics
-    /// When it has.
+    /// If the series has buffered rows.
     pub fn renew(&mut self, series: SeriesId, types: &[ColumnType]) -> Slot {
         if let Some(old) = self.by_series.remove(&series) {
             assert!(!self.has_rows(old), "rows of {series} are staged");
@@ -237,7 +239,7 @@ impl Staging {
         self.slot(series, types)
     }
 
-    /// The slot of a series that was registered.
+    /// The slot of a registered series.
     #[must_use]
     pub fn find(&self, series: SeriesId) -> Option<Slot> {
         self.by_series.get(&series).copied()
@@ -246,17 +248,17 @@ impl Staging {
     /// The series of a slot.
     ///
     /// # Panics
-    /// When the slot is not of this staging.
+    /// If the slot does not belong to this write buffer.
     #[must_use]
     pub fn series(&self, slot: Slot) -> SeriesId {
         self.logs[slot.layout as usize].slots[slot.index as usize].series
     }
 
-    /// Stages a row. True when something may be ready to be handed over: the caller then calls
-    /// `Front::flush`, at the latest before it has pushed another few thousand rows.
+    /// Pushes a row. Returns true if rows may be ready to flush: the caller must then call `Front::flush`, at the
+    /// latest before it has pushed another few thousand rows.
     ///
     /// # Panics
-    /// When there is not one word a column.
+    /// If `words` does not have one word per column.
     #[inline]
     #[must_use]
     pub fn push(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
@@ -269,7 +271,7 @@ impl Staging {
         log.rows() >= log.look_at()
     }
 
-    /// `push` of another series than the last one.
+    /// `push` for another series than the last one.
     #[inline(never)]
     fn push_elsewhere(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
         let log = &mut self.logs[slot.layout as usize];
@@ -283,9 +285,9 @@ impl Staging {
         log.rows() >= log.look_at()
     }
 
-    /// Stages a point of two columns, if the series is the one that was pushed to last, or the one whose turn it is, and nothing
-    /// is out of the ordinary: then nothing is to be handed over either. Else answers false and has done nothing: `push_point`
-    /// it must be.
+    /// Fast path: pushes a two-column point if its series is the last one pushed to, or the next one in the rounds, and
+    /// no special case applies; no flush is due afterwards. Otherwise returns false without any effect, and the caller
+    /// must use `push_point`.
     #[inline(always)]
     #[must_use]
     pub fn push_easy(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
@@ -301,7 +303,7 @@ impl Staging {
     /// `push` for the default point of two columns.
     ///
     /// # Panics
-    /// When the series has not two columns.
+    /// If the series does not have two columns.
     #[inline]
     #[must_use]
     pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
@@ -311,7 +313,7 @@ impl Staging {
         {
             return false;
         }
-        // The first row of a stretch may be as easy as the others.
+        // The first row of a stretch may take the fast path as well.
         if log.rounds.expected != slot.index
             && (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
             && log.push_easy(time, flags, value)
@@ -328,11 +330,11 @@ impl Staging {
         look
     }
 
-    /// Stages rows in any order, as many as fit before something should be handed over; answers how many.
-    /// The caller flushes and goes on with the rest.
+    /// Pushes rows in any order, as many as fit before a flush is due; returns their number. The caller flushes and
+    /// continues with the rest.
     ///
     /// # Panics
-    /// When the columns are not those of the series.
+    /// If the columns differ from the columns of the series.
     #[must_use]
     pub fn append(&mut self, slot: Slot, rows: RowsRef<'_>) -> usize {
         let log = &mut self.logs[slot.layout as usize];
@@ -353,7 +355,7 @@ impl Staging {
         taken
     }
 
-    /// Opens a stretch for the slot; false when it has an overlay.
+    /// Opens a stretch for the slot; false if it has an overlay.
     #[inline]
     fn open(log: &mut Log, slot: Slot, budget_bytes: usize) -> bool {
         if log.slots[slot.index as usize].overlay != NO_OVERLAY {
@@ -375,66 +377,64 @@ impl Staging {
         overlay.len().is_multiple_of(OVERLAY_LOOK_ROWS)
     }
 
-    /// Rows staged, repeated timestamps counted as often as they were pushed.
+    /// Number of buffered rows; repeated timestamps are counted as often as they were pushed.
     #[must_use]
     pub fn len(&self) -> usize {
         let logged: usize = self.logs.iter().map(Log::live_rows).sum();
         logged + self.overlays.iter().map(Overlay::len).sum::<usize>()
     }
 
-    /// Whether nothing is staged.
+    /// Whether the write buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that the staged rows cost.
+    /// Bytes of the buffered rows.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let logged: usize = self.logs.iter().map(Log::bytes).sum();
         logged + self.overlays.iter().map(Overlay::bytes).sum::<usize>()
     }
 
-    /// The rows of a series that are staged, sorted, of each time those that count. From now on the series has an
-    /// overlay of its own.
+    /// The buffered rows of a series, sorted, without superseded rows. From now on the series has its own overlay.
     ///
-    /// Cost: the first time one pass over the stretches; later only what was pushed since is sorted in.
+    /// Cost: the first time, one pass over the stretches; later, only sorting in the rows pushed since.
     pub fn rows(&mut self, slot: Slot) -> RowsRef<'_> {
         self.overlay(slot).sorted()
     }
 
-    /// Keeps rows of one time side by side, in the order in which they are pushed, or lets the newest one stay, from the next
-    /// row on.
+    /// From the next row on, keeps all rows of a time in push order, or only the newest one.
     ///
-    /// The rows of a time that are staged take the place of all that are stored: before another row is to stand beside these,
-    /// they are to be pushed themselves, unless `rows_at` says that the time is staged already.
+    /// Buffered rows of a time replace all stored rows of that time. Before another row is added to a stored time, the
+    /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered.
     pub fn keep_all(&mut self, slot: Slot, keeps_all: bool) {
         self.overlay(slot).keep_all(keeps_all);
     }
 
-    /// How many rows of one time are staged. As `rows`, moves what is staged of the series to an overlay.
+    /// Number of buffered rows with this time. Like `rows`, moves the buffered rows of the series to an overlay.
     pub fn rows_at(&mut self, slot: Slot, time: i64) -> usize {
         self.overlay(slot).rows_at(time)
     }
 
-    /// Appends the staged rows of one time to `rows`, in the order in which they came, of a series whose rows of one time are kept side by
-    /// side. As `rows`, moves what is staged of the series to an overlay.
+    /// Appends the buffered rows of one time to `rows`, in arrival order; for a series that keeps all rows of a time.
+    /// Like `rows`, moves the buffered rows of the series to an overlay.
     pub fn copy_rows_at(&mut self, slot: Slot, time: i64, rows: &mut Rows) {
         self.overlay(slot).copy_rows_at(time, rows);
     }
 
-    /// Stages sorted rows in place of all that are staged or stored at their times.
+    /// Pushes sorted rows that replace all buffered and stored rows with their times.
     pub fn replace_times(&mut self, slot: Slot, rows: RowsRef<'_>) {
         self.overlay(slot).replace_times(rows);
     }
 
-    /// Counts how often staged rows were handed over or removed: what was staged may be staged no longer when it changes.
+    /// Counts flushes and removals of buffered rows. If it changes, rows that were buffered before may be gone.
     #[must_use]
     pub fn hand_overs(&self) -> u64 {
         self.hand_overs
     }
 
-    /// Whether the series has staged rows, or may have some that are away.
+    /// Whether the series has buffered rows, or may have rows that are lent to helper threads.
     #[must_use]
     pub fn has_rows(&self, slot: Slot) -> bool {
         let log = &self.logs[slot.layout as usize];
@@ -446,7 +446,7 @@ impl Staging {
             || (state.overlay != NO_OVERLAY && self.overlays[state.overlay as usize].len() > 0)
     }
 
-    /// Removes the staged rows with `from <= time <= to`; answers how many different times they had.
+    /// Removes the buffered rows with `from <= time <= to`; returns the number of distinct times among them.
     pub fn delete(&mut self, slot: Slot, from: i64, to: i64) -> u64 {
         if !self.has_rows(slot) {
             return 0;
@@ -467,7 +467,7 @@ impl Staging {
         &mut self.overlays[index as usize]
     }
 
-    /// Looks, after a push said so, what is ready.
+    /// Determines which rows are ready to flush, after a push or append returned true.
     pub(crate) fn ready(&mut self) -> Ready {
         for (layout, log) in self.logs.iter().enumerate() {
             if log.open_is_leaf(LEAF_ROWS) {
@@ -483,11 +483,12 @@ impl Staging {
         }
         let left_bytes = self.budget_bytes - bytes;
         for log in &mut self.logs {
-            // Half of what is left, in rows that cost the most they can: no layout can outrun the budget.
+            // Half of the remaining budget, in rows of maximum cost: no layout can exceed the budget.
             let row_bytes = 8 * (1 + log.types.len()) + STRETCH_BYTES;
             let step = (left_bytes / row_bytes / 2).clamp(1, LOOK_ROWS);
             log.budget_at = log.rows() + step;
-            // A stretch that is long but no leaf (late rows in it) is closed, so that the next one may be.
+            // A stretch that is long enough but cannot become a leaf (because of late rows) is closed, so that the next
+            // one may.
             if log.open != NO_SLOT && log.rows() - log.open_start >= LEAF_ROWS {
                 let slot = log.open;
                 log.switch(slot, LEAF_ROWS);
@@ -498,7 +499,7 @@ impl Staging {
         Ready::Nothing
     }
 
-    /// The open stretch of a layout.
+    /// Calls `f` with the rows of a layout's open stretch.
     pub(crate) fn with_leaf<T>(
         &mut self,
         layout: usize,
@@ -511,39 +512,39 @@ impl Staging {
         })
     }
 
-    /// The open stretch was linked: its memory is used again.
+    /// Reuses the memory of the open stretch, whose rows were linked.
     pub(crate) fn leaf_linked(&mut self, layout: usize) {
         let log = &mut self.logs[layout];
         log.rewind(log.open_start);
         log.look_later(LEAF_ROWS);
     }
 
-    /// The open stretch must wait for the grouping: another begins.
+    /// Begins another stretch, since the open one must wait for the grouping.
     pub(crate) fn leaf_refused(&mut self, layout: usize) {
         let log = &mut self.logs[layout];
         let slot = log.open;
         log.switch(slot, LEAF_ROWS);
     }
 
-    /// Rows of a layout did not simply follow those that were there.
+    /// Notes that rows of a layout did not simply follow the rows already there.
     pub(crate) fn note_late(&mut self, layout: usize) {
         self.logs[layout].note_late();
     }
 
-    /// What the staged rows may cost.
+    /// Budget for the buffered rows.
     #[must_use]
     pub fn budget_bytes(&self) -> usize {
         self.budget_bytes
     }
 }
 
-/// What is to be handed over.
+/// Rows that are ready to flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
     Nothing,
-    /// The open stretch of this layout is a leaf.
+    /// The open stretch of this layout has enough rows for a leaf.
     Leaf(usize),
-    /// The series of this layout that are fed in turn have whole vectors.
+    /// The series of this layout that are written in turn have whole vectors.
     Rounds(usize),
     /// The budget is reached.
     Budget,

@@ -12,7 +12,7 @@ const POINT: [ColumnType; 2] = [ColumnType::I64, ColumnType::F64];
 
 type Model = BTreeMap<(u64, i64), Vec<u64>>;
 
-/// Hands over whatever is ready, as the front does, into a map.
+/// Flushes ready rows into a map, as `Front` would.
 fn drain(staging: &mut Staging, model: &mut Model, everything: bool) {
     let put = |model: &mut Model, series: SeriesId, rows: RowsRef<'_>| {
         for (i, &time) in rows.times().iter().enumerate() {
@@ -119,7 +119,7 @@ fn whatever_is_staged_comes_out_with_the_newest_winning() {
                 let had: Vec<i64> = staging.rows(slot).between(from, to).times().to_vec();
                 assert_eq!(staging.delete(slot, from, to), had.len() as u64);
                 for time in had {
-                    // What an earlier hand-over brought to the map appears again, as it would in the leaves.
+                    // Rows flushed earlier to the map appear again, as they would in the leaves.
                     match out.get(&(id.0, time)) {
                         Some(words) => model.insert((id.0, time), words.clone()),
                         None => model.remove(&(id.0, time)),
@@ -189,7 +189,8 @@ fn one_ascending_series_stays_in_the_cache() {
     assert_eq!(linked + staging.len(), 200_000);
 }
 
-/// What is easy changes with the columns: rows between which the flags or the value begin to vary, by every way in.
+/// The fast path depends on the columns: tests rows between which the flags or the value begin to vary, on every push
+/// path.
 #[test]
 fn a_row_is_pushed_the_easy_way_only_while_the_flags_are_constant() {
     for odd_way in 0..3 {
@@ -227,7 +228,8 @@ fn a_row_is_pushed_the_easy_way_only_while_the_flags_are_constant() {
     }
 }
 
-/// Points of many series in turn, as often as `rounds` says; hands over what is ready. Answers how often that was.
+/// Pushes points of many series in turn for the rounds in `rounds`, and flushes ready rows. Returns the number of
+/// flushes.
 fn feed(
     staging: &mut Staging,
     slots: &[Slot],
@@ -260,11 +262,12 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     let in_order = |_: usize, round: i64| (round * 10, 0);
     let maps = (&mut model, &mut out);
     assert_eq!(feed(&mut staging, &slots, 0..2100, in_order, maps), 2);
-    // Nothing was held back, and the next rows are in rounds again.
+    // No rows were held back, and the next rows are in rounds again.
     assert_eq!(staging.len(), 300 * (2100 - 2048));
     assert!(staging.logs[0].rounds.are_on());
     assert!(staging.has_rows(slots[7]));
-    // A series that comes twice in a round ends them; they are found again. The rows before them are 300 rounds and one.
+    // A series that occurs twice in a round ends the rounds; they are detected again. Before them are 300 rounds and
+    // one row.
     let between = |_: usize, round: i64| (round * 10 + 5, 0);
     let maps = (&mut model, &mut out);
     let again = feed(&mut staging, &slots[7..8], 2099..2100, between, maps);
@@ -273,7 +276,7 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     assert_eq!(feed(&mut staging, &slots, 2100..3100, in_order, maps), 1);
     assert!(staging.logs[0].rounds.are_on());
     assert_eq!(staging.len(), 300 * (3100 - 3072) + 1);
-    // Late rows: from then on they wait for the budget.
+    // Late rows: from then on, rows wait for the budget.
     let late = |i: usize, round: i64| {
         (
             if i == 9 && round == 3200 {
@@ -289,7 +292,7 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
     assert_eq!(staging.len(), 300 * (6200 - 4096) + 1);
     drain(&mut staging, &mut out, true);
     assert!(staging.is_empty() && out == model);
-    // The next transaction begins anew.
+    // The next transaction starts from scratch.
     staging.reset();
     let slots: Vec<Slot> = (0..300)
         .map(|i| staging.slot(SeriesId(i * 2), &POINT))
@@ -314,7 +317,7 @@ fn what_is_done_between_the_rounds_loses_no_row() {
         for _ in 0..rng.between(3, 12) {
             let rounds = round..round + rng.between(1, 600);
             round = rounds.end;
-            // Flags that begin to vary, values that do not, rows of one time.
+            // Flags that begin to vary, constant values, rows with equal times.
             let (odd, same) = (rng.one_in(3), rng.one_in(5));
             let row = |i: usize, round: i64| {
                 let flags = u64::from(odd && round % 50 == 7 && i % 9 == 2);
@@ -354,7 +357,7 @@ fn what_is_done_between_the_rounds_loses_no_row() {
                     model.insert((id, times[1]), vec![3, 5]);
                 }
                 3 => {
-                    // Single rows, each by an append, in the order of the rounds.
+                    // Single rows, each pushed by `append`, in round order.
                     round += 1;
                     for &slot in &slots {
                         let rows = RowsRef::new(std::slice::from_ref(&round), &[&[0], &[9]]);
@@ -396,7 +399,7 @@ fn a_row_of_each_series_in_every_commit_comes_out_as_it_went_in() {
                     rows = rng.below(100);
                 }
                 for row in 0..rows as i64 {
-                    // Some are late, or come twice.
+                    // Some rows are late or repeated.
                     let time = commit * 1000 + if rng.one_in(4) { -row } else { row };
                     let slot = staging.slot(SeriesId(one * 5), &POINT);
                     let _ = staging.push_point(slot, time, 0, rng.u64());

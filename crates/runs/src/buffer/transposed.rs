@@ -1,30 +1,30 @@
-//! Rows that came in rounds (`round_robin.rs`): the end of the log is a matrix, and to group it is to transpose it.
+//! Rows that arrived in rounds (`round_robin.rs`): the end of the log is a matrix, and grouping transposes it.
 //!
 //! ```text
-//! log     ... | a b c d | a b c d | a b c d | a b      a round has a row of each series, in the order of their ids
+//! log     ... | a b c d | a b c d | a b c d | a b      a round has one row per series, ordered by series id
 //! grouped     | a a a a | b b b b | c c c | d d d |
 //! ```
 //!
-//! Grouped stretch by stretch, each row costs an entry of an index, written and read, and a place looked up twice.
+//! Grouping by stretches would cost an index entry per row, written and read, and two lookups of the row's target.
 
 use crate::buffer::log::Log;
 use std::ops::Range;
 use tidalite_base::prefetch;
 
-/// Series that are copied at a time, at most. Each round lies in pages of its own, and with fewer the processor looks those up for a few
-/// words each; with more the rows do not stay in the cache until they are encoded.
+/// Maximum number of series copied at a time. Each round is in different pages: with fewer series, the processor
+/// translates the addresses for a few words each; with more, the rows do not stay in the cache until they are encoded.
 pub(super) const TURN_SLOTS: usize = 32;
 
-/// As many where the rows of these would take more than `TURN_BYTES`: of eight a round has a line in the cache.
+/// Minimum number of series, used if their rows would exceed `TURN_BYTES`: eight series fill one cache line per round.
 const TURN_SLOTS_MIN: usize = 8;
 
-/// Bytes of copied rows that stay in the processor's own cache until they are encoded.
+/// Bytes of copied rows that stay in the per-core cache until they are encoded.
 const TURN_BYTES: usize = 768 << 10;
 
-/// Rounds that are copied at a time: what is written to a series is a cache line.
+/// Rounds copied at a time: one cache line per series is written.
 const TILE_ROUNDS: usize = 8;
 
-/// The rows at the end of a log that came in rounds; the last round may be cut short.
+/// The rows at the end of a log that arrived in rounds; the last round may be incomplete.
 pub(super) struct Turns {
     rows: Range<usize>,
     /// The ranks of the series of a round, ascending.
@@ -32,7 +32,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Those of a log; `ranks` are those of its slots.
+    /// The round-robin rows of a log, if any; `ranks` are the ranks of its slots.
     pub(super) fn of(log: &Log, ranks: &[u32]) -> Option<Self> {
         let rows = log.round_rows();
         let slots = log.rounds.slots().iter();
@@ -42,14 +42,14 @@ impl Turns {
         })
     }
 
-    /// How many series are copied at a time, whose rows have so many bytes.
+    /// Number of series copied at a time if their rows have `row_bytes` bytes.
     pub(super) fn slots_at_once(&self, row_bytes: usize) -> usize {
         let each = self.rows_of(0) * row_bytes;
         let slots = (TURN_BYTES / each.max(1)).clamp(TURN_SLOTS_MIN, TURN_SLOTS);
         1 << slots.ilog2()
     }
 
-    /// The places in a round of the series whose ranks lie in `ranks`.
+    /// The places in a round of the series whose ranks are in `ranks`.
     pub(super) fn places(&self, ranks: Range<usize>) -> Range<usize> {
         let [from, to] = [ranks.start, ranks.end]
             .map(|end| self.ranks.partition_point(|&rank| (rank as usize) < end));
@@ -61,7 +61,7 @@ impl Turns {
         self.ranks[place] as usize
     }
 
-    /// Rows of the series at a place.
+    /// Number of rows of the series at a place.
     pub(super) fn rows_of(&self, place: usize) -> usize {
         let (whole, rest) = (
             self.rows.len() / self.ranks.len(),
@@ -70,7 +70,8 @@ impl Turns {
         whole + usize::from(place < rest)
     }
 
-    /// Copies the rows of the series at `places` from `source`, a column of the log, to where `starts` says, one a place.
+    /// Copies the rows of the series at `places` from `source`, a column of the log, to the offsets `starts`, one per
+    /// place.
     pub(super) fn copy<T: Copy>(
         &self,
         places: Range<usize>,
@@ -85,7 +86,7 @@ impl Turns {
         let tiles = whole / TILE_ROUNDS;
         for tile in 0..tiles {
             let at = tile * TILE_ROUNDS;
-            // Each line is in a page of its own, where the processor does not look ahead by itself.
+            // Each line is in a different page, where the hardware prefetcher does not help.
             for next in at + TILE_ROUNDS..(at + 2 * TILE_ROUNDS).min(whole) {
                 prefetch(round(next));
             }
@@ -122,7 +123,7 @@ mod tests {
 
     type Model = BTreeMap<u64, BTreeMap<i64, [u64; 2]>>;
 
-    /// Takes everything out but what `keep` leaves staged, and compares.
+    /// Consumes all rows except the ones that `keep` leaves buffered, and compares them with the model.
     fn take(staging: &mut Staging, model: &mut Model, keep: usize) {
         let mut seen = 0;
         staging

@@ -1,37 +1,39 @@
-//! Many short stretches, merged at once.
+//! Merges many short groups of rows at once.
 //!
-//! Where each run has a few rows of each of many series, what is done once a series costs more than its rows do. So the rows of
-//! all series that end within the blocks at hand are brought to their places together, a column at a time.
+//! If each run has only a few rows of each of many series, the fixed cost per series exceeds the cost of its rows. The
+//! rows of all series that end within the current blocks are therefore moved to their places together, one column at a
+//! time.
 //!
 //! ```text
 //! blocks   1 1 2 2 3 3 4 | 1 2 2 3 4 4 | 1 1 2 3 3 4      series below 4 end in all of them: a batch
-//! rows     1 1 1 1 1 2 2 2 2 2 3 3 3 3 3                  of each series those of the oldest run first
+//! rows     1 1 1 1 1 2 2 2 2 2 3 3 3 3 3                  within a series, rows of the oldest run first
 //! ```
 //!
-//! Invariants of a batch that was filled:
-//! 1. It has all rows that the inputs have, from where their cursors are, of the series from `first` on that are below the
+//! Invariants of a filled batch:
+//! 1. It has all rows of the inputs, from the cursor positions on, whose series is at least `first` and below the
 //!    bound; the cursors have not moved.
-//! 2. `ends[i]` is where its rows end in the block of cursor `i`.
-//! 3. `series_ends[i]` is where the rows of series `first + i` end in `rows`; they begin where those of the one before end.
+//! 2. `ends[i]` is the end of its rows in the block of cursor `i`.
+//! 3. `series_ends[i]` is the end of the rows of series `first + i` in `rows`; they begin at the end of the preceding
+//!    series.
 
 use crate::run::cursor::RunCursor;
 use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_codec::Rows;
 
-/// Stretches of so many rows on average are merged one by one: copying them whole is quicker.
+/// Series with more rows than this on average are merged one by one: copying whole ranges is faster.
 const STRETCH_ROWS_MAX: usize = 32;
 
-/// Places of series for each row at most: ids that lie far apart are merged one by one.
+/// Maximum range of series ids per row: sparse ids are merged one by one.
 const PLACES_A_ROW_MAX: u64 = 8;
 
-/// See the head of this file. Its memory is used again.
+/// See the head of this file. The memory is reused.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     first: u64,
     ends: Vec<usize>,
     series_ends: Vec<u32>,
-    /// Where each row of the inputs goes.
+    /// Target position of each input row.
     places: Vec<u32>,
     /// The series of each row.
     pub(super) series: Vec<u64>,
@@ -39,8 +41,8 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Takes the rows of as many series as end within the blocks of the cursors at `class`, about `rows_max` rows; false
-    /// when there is nothing to be gained, or when a block is not in order.
+    /// Takes the rows of all series that end within the current blocks of the cursors at `class`, about `rows_max`
+    /// rows. Returns false if batching would not pay off, or if a block is not sorted.
     pub(super) fn fill(
         &mut self,
         cursors: &[RunCursor],
@@ -77,7 +79,7 @@ impl Batch {
         true
     }
 
-    /// The series below which all is taken; sets `first` and `ends`.
+    /// The exclusive upper bound of the series to take; sets `first` and `ends`.
     fn bound(&mut self, cursors: &[RunCursor], class: u32, rows_max: usize) -> Option<u64> {
         let (mut first, mut bound, mut greatest) = (u64::MAX, u64::MAX, 0);
         for cursor in cursors {
@@ -115,7 +117,7 @@ impl Batch {
         (total > 0 && short && dense).then_some(bound)
     }
 
-    /// Ends each input's rows before the bound; answers how many there are.
+    /// Cuts the rows of each input at the bound; returns the total number of rows.
     fn end_at(&mut self, cursors: &[RunCursor], class: u32, bound: u64) -> usize {
         self.ends.clear();
         let mut total = 0;
@@ -133,19 +135,20 @@ impl Batch {
         total
     }
 
-    /// The rows that it has of a cursor's block.
+    /// The range of rows taken from a cursor's block.
     fn rows_of(&self, cursors: &[RunCursor], cursor: usize) -> Range<usize> {
         cursors[cursor].row..self.ends[cursor]
     }
 
-    /// How many rows it has of a cursor's block.
+    /// Number of rows taken from a cursor's block.
     pub(super) fn taken(&self, cursors: &[RunCursor], cursor: usize) -> usize {
         self.rows_of(cursors, cursor).len()
     }
 
-    /// Finds the place of each row; false when a series lies outside the bounds, which takes a damaged block.
+    /// Computes the target position of each row; false if a series lies outside the bounds, which only happens with a
+    /// damaged block.
     fn place(&mut self, cursors: &[RunCursor], bound: u64) -> bool {
-        // Of a block that is not in order the bound may lie below.
+        // In an unsorted block the bound may be below `first`.
         let first = self.first;
         let width = bound.saturating_sub(first) as usize;
         self.series_ends.clear();
@@ -160,7 +163,7 @@ impl Batch {
                 }
             }
         }
-        // How many rows becomes where they begin, and, as they come, where they end.
+        // Turns the counts into start offsets; placing the rows advances these to the end offsets.
         let mut begin = 0;
         for rows in &mut self.series_ends {
             begin += std::mem::replace(rows, begin);
@@ -176,7 +179,7 @@ impl Batch {
         true
     }
 
-    /// Where the rows of each series are.
+    /// The range of rows of each series.
     pub(super) fn each_series(&self) -> impl Iterator<Item = (SeriesId, Range<usize>)> {
         let mut begin = 0;
         (self.first..)
@@ -188,7 +191,7 @@ impl Batch {
             })
     }
 
-    /// Where the rows of each input begin among those of a series that it has.
+    /// Start offsets of the inputs among the rows of a series in the batch.
     pub(super) fn begins(&self, cursors: &[RunCursor], series: SeriesId) -> Vec<usize> {
         let mut begins = Vec::new();
         let mut at = 0;
@@ -205,7 +208,7 @@ impl Batch {
     }
 }
 
-/// Each series and how many rows it has one after the other.
+/// Groups consecutive equal series ids: each series and its number of rows.
 fn stretches(series: &[u64]) -> impl Iterator<Item = (u64, u32)> {
     let mut rest = series;
     std::iter::from_fn(move || {

@@ -1,14 +1,14 @@
-//! Memory of merges and run writers, kept from one transaction to the next.
+//! Memory of merges and run writers, reused across transactions.
 
 use crate::compaction::batch::Batch;
 use crate::run::block::Block;
 use crate::run::writer::Kit;
 use tidalite_codec::Rows;
 
-/// Memory of merges and of the writers of runs, and what these have learned; kept from one transaction to the next.
+/// Memory of merges and run writers, with their encoder hints; reused across transactions.
 #[derive(Debug, Default)]
 pub(crate) struct Merging {
-    /// That of new runs, then one a tier.
+    /// The kit for new runs, then one kit per tier.
     kits: Vec<Kit>,
     pub(super) blocks: Vec<Block>,
     pub(super) batch: Batch,
@@ -16,10 +16,10 @@ pub(crate) struct Merging {
 }
 
 impl Merging {
-    /// For who writes new runs.
+    /// Index of the kit for new runs.
     pub(crate) const NEW: usize = 0;
 
-    /// Lends a kit.
+    /// Borrows a kit.
     pub(crate) fn take_kit(&mut self, place: usize) -> Kit {
         self.kits
             .get_mut(place)
@@ -27,12 +27,12 @@ impl Merging {
             .unwrap_or_default()
     }
 
-    /// A kit that is not lent.
+    /// A kit that is not borrowed.
     pub(crate) fn kit(&self, place: usize) -> Option<&Kit> {
         self.kits.get(place)
     }
 
-    /// Takes it back.
+    /// Returns a kit.
     pub(crate) fn give_kit(&mut self, place: usize, kit: Kit) {
         if self.kits.len() <= place {
             self.kits.resize_with(place + 1, Kit::default);

@@ -1,16 +1,17 @@
-//! Merging in bounded steps.
+//! Merges in bounded steps.
 //!
-//! A merge takes the oldest runs of a tier and makes them the newest run of the next, a step at a time: each run that a
-//! commit writes brings the open merges forward. The record holds how far one came; any later writer goes on from there.
+//! A merge turns the oldest runs of a tier into the newest run of the next tier, one step at a time: each run that a
+//! commit writes advances the open merges. The record holds the progress of each merge, so any later writer can
+//! continue it.
 //!
-//! A tier must be done with its merge before the tier below brings so many runs that it is full. How far that has come is known:
-//! it is what the tier below has merged of what it is to merge. So each tier goes on by as great a part of what is left as
-//! the one below has used up of the time until then, and no commit does much more than another (decision 0420).
+//! A tier must finish its merge before the tier below delivers enough runs to fill it. The time left is known from the
+//! progress of the merge in the tier below. Each tier therefore advances by the same fraction of its remaining work as
+//! the tier below has used up of the remaining time, and no commit does much more work than another (decision 0420).
 //!
-//! Within a step, series by series: rows of all inputs are gathered in the order of time, of each time those of
-//! the newest input that has it, whole vectors that nothing older stands in the way of are linked, the rest goes to the output.
-//! Many series of a few rows each are merged together (`batch.rs`). What the inputs held before the watermark is freed as the
-//! merge goes on (`reclaim.rs`).
+//! Within a step, series are processed one by one: the rows of all inputs are gathered in time order, and for equal
+//! times the newest input takes precedence. Whole vectors without overlapping older rows are linked; the rest goes to
+//! the output. Many series of a few rows each are merged together (`batch.rs`). Input blocks before the watermark are
+//! freed while the merge is open (`reclaim.rs`).
 
 use crate::compaction::batch::Batch;
 use crate::compaction::memory::Merging;
@@ -33,11 +34,11 @@ use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// A merge that so many of the least steps end is not made to wait.
+/// A merge that can end within this many minimal steps is not deferred.
 const STEPS_FEW: u64 = 16;
 
 impl Front {
-    /// Adds a run as the newest of a tier.
+    /// Adds a run as the newest run of a tier.
     pub(crate) fn push_run<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -64,14 +65,14 @@ impl Front {
         Ok(())
     }
 
-    /// Brings every tier's merge forward after a run came.
+    /// Advances the merge of every tier after a run was added.
     pub(crate) fn advance<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
         sink: &mut S,
         memory: &mut Merging,
     ) -> Result<()> {
-        // What came to the tier, in parts of a run, and how much of the next run is there.
+        // Input that arrived in the tier, as a fraction of a run, and the finished fraction of the next run.
         let (mut came, mut begun) = (1.0, 0.0);
         let mut tier = 0;
         while tier < self.record.tiers.len() {
@@ -87,7 +88,7 @@ impl Front {
             let room = (TIER_RUNS_MAX + 1).saturating_sub(at.runs.len()) as f64 - begun;
             let share = if came < room { came / room } else { 1.0 };
             let share_bytes = (left as f64 * share).ceil() as u64;
-            // A merge to which nothing came has time, and small steps cost more for the same.
+            // A merge without new input can wait, and small steps cost more for the same work.
             let waits = came == 0.0 && left > MERGE_STEP_BYTES * STEPS_FEW;
             let (ended, bytes) = if waits {
                 (false, 0)
@@ -107,7 +108,7 @@ impl Front {
         Ok(())
     }
 
-    /// Opens a merge where enough runs wait and none is open.
+    /// Opens a merge if the tier has enough runs and no open merge.
     fn open_merge(&mut self, tier: usize) {
         let tier = &mut self.record.tiers[tier];
         let fan_in = crate::step_sizes::fan_in();
@@ -124,7 +125,7 @@ impl Front {
         }
     }
 
-    /// Goes on with the open merge of a tier by `budget_bytes` of input; answers whether it ended, and how many it were.
+    /// Advances the open merge of a tier by `budget_bytes` of input; returns whether it ended, and the bytes merged.
     fn step<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -139,7 +140,7 @@ impl Front {
         self.changed = true;
         let inputs: Vec<Run> = self.record.tiers[tier].runs[..merge.inputs].to_vec();
         let target = (tier + 1).min(TIERS_MAX - 1);
-        // Within the last tier the inputs are the oldest runs of all.
+        // In the last tier the inputs are the oldest runs of all.
         let older = if target == tier { TIERS_MAX } else { target };
         let output = merge.output.unwrap_or_else(|| {
             let txns = inputs.iter().map(|run| (run.txn_oldest, run.txn_newest));
@@ -198,7 +199,7 @@ impl Front {
                 free_passed(w, &mut self.work, runs, &layouts, of)?;
             }
             self.record.tiers[tier].merge = Some(Merge {
-                // Deletes may have emptied it, but its extents are still its own.
+                // Deletes may have removed all its rows, but it still owns its extents.
                 output: (!output.directory.is_empty()).then_some(output),
                 watermark,
                 merged_bytes: merge.merged_bytes.saturating_add(merged_bytes),
@@ -222,7 +223,7 @@ impl Front {
         Ok((true, merged_bytes))
     }
 
-    /// A new run becomes the newest of tier 0, and the merges go on.
+    /// Adds a new run as the newest of tier 0 and advances the merges.
     pub(crate) fn add_run<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -251,7 +252,7 @@ struct Step<'l> {
     merged_bytes: u64,
     parts: Vec<Part>,
     batch: Batch,
-    /// The rows of a series, while it is merged.
+    /// Rows of the current series.
     gathered: Rows,
     work: Work,
 }
@@ -276,7 +277,7 @@ impl Step<'_> {
                 }
                 self.watermark = Some(Key::new(place.0, place.1, i64::MAX));
             }
-            // What is left of a block would be decoded once more.
+            // Stopping within a block would require decoding its remainder again.
             let far = self.merged_bytes >= budget_bytes.saturating_mul(2);
             let amid = self.cursors.iter().any(RunCursor::is_amid);
             if self.merged_bytes >= budget_bytes && (far || !amid) {
@@ -285,7 +286,7 @@ impl Step<'_> {
         }
     }
 
-    /// Merges as many short stretches as are at hand together; false when there are none, and nothing is done.
+    /// Merges many short series together; returns false, without any effect, if batching does not pay.
     fn batch<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -351,7 +352,7 @@ impl Step<'_> {
         self.cursors.iter().filter_map(RunCursor::place).min()
     }
 
-    /// Merges a series; false when it was left in the middle, with the watermark set to the last row that is finished.
+    /// Merges a series; returns false if it stops within the series, with the watermark at the last finished row.
     fn series<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -388,7 +389,7 @@ impl Step<'_> {
                 taken = rows.len();
             }
             if stop && taken > 0 {
-                // What was gathered beyond is gathered again when the merge goes on.
+                // Rows gathered beyond this one are gathered again when the merge continues.
                 self.watermark = Some(Key::new(place.0, place.1, rows.times[taken - 1]));
                 return Ok(false);
             }
@@ -400,8 +401,8 @@ impl Step<'_> {
         Ok(true)
     }
 
-    /// Links the whole vectors of these rows, or writes those to the output that something older is in the way of;
-    /// answers how many rows.
+    /// Links the whole vectors of these rows, or writes them to the output if older rows overlap; returns the number of
+    /// rows consumed.
     fn place_vectors<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -427,8 +428,8 @@ impl Step<'_> {
         Ok(taken)
     }
 
-    /// Appends the next rows of a series to `rows`; false when there are none left. Takes rows up to the time at which
-    /// the first of the decoded blocks ends, so that they come in order from all runs.
+    /// Appends the next rows of a series to `rows`; false if none are left. Takes rows up to the smallest end time
+    /// among the decoded blocks, so that rows of all runs arrive in time order.
     fn gather<R: PageRead>(
         &mut self,
         r: &R,
@@ -458,7 +459,7 @@ impl Step<'_> {
             }
             let end = cursor.block.series_end(cursor.row, place.1);
             let times = &cursor.block.rows.times[cursor.row..end];
-            // At least one row of a damaged block, whose times may not ascend: never stand still.
+            // Take at least one row of a damaged block, whose times may not ascend, to guarantee progress.
             let taken = times.partition_point(|&time| time <= cut);
             let taken = if sources == 1 { taken.max(1) } else { taken };
             begins.push(rows.len() - begin);
@@ -484,8 +485,8 @@ impl Step<'_> {
     }
 }
 
-/// Sorts the rows from `begin` on, which are those of several runs, each beginning where `begins` says; of equal times those of
-/// the last run stay.
+/// Sorts the rows from `begin` on, which come from several runs; `begins` holds the start of each run's rows. For equal
+/// times the rows of the last run are kept.
 fn sort_from(rows: &mut Rows, begin: usize, begins: &[usize]) {
     if rows.times[begin..].is_sorted_by(|a, b| a < b) {
         return;

@@ -1,4 +1,4 @@
-//! Merging the runs of a tier into one of the next, in bounded steps.
+//! Merges runs of a tier into a run of the next tier, in bounded steps.
 
 pub(crate) mod batch;
 pub(crate) mod memory;

@@ -1,12 +1,13 @@
-//! What an open merge has passed goes before the merge ends.
+//! Frees input blocks that an open merge has consumed, before the merge ends.
 //!
-//! Rows of the inputs up to the watermark are not seen any more: they are in leaves, or in the output. Kept until the end they
-//! would take their space a second time, and the merge of the largest tier has about as many rows as all leaves that were made
-//! since the one before it. So the blocks behind the watermark leave the directory when there are enough of them, and an extent
-//! is free with the last of its blocks. Snapshots of earlier commits have the directory as it was, and hold what it leads to.
+//! Rows of the inputs up to the watermark are hidden: they are in leaves or in the output. Keeping them until the end
+//! would store them twice, and the merge of the largest tier has about as many rows as all leaves created since the
+//! previous merge. Blocks before the watermark are therefore removed from the directory once there are enough of them,
+//! and an extent is freed with its last block. Snapshots of earlier commits keep the old directory and the blocks it
+//! points to.
 //!
-//! Invariant: of an input of an open merge, no block that has rows above the watermark is gone; `rows` and `bytes` of the run
-//! count what its directory still names.
+//! Invariant: for an input of an open merge, every block with rows above the watermark is still present; `rows` and
+//! `bytes` of the run count only the blocks that its directory still lists.
 
 use crate::counters::Work;
 use crate::key::Key;
@@ -17,16 +18,16 @@ use crate::step_sizes::{large_step_bytes, passed_bytes};
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Result};
 
-/// Inputs whose directories a step changes as soon as it is worth while. They all come there at about the same time: the
-/// others follow with the next steps, unless these are so large that twice as much was passed.
+/// Inputs whose directories are changed in a step as soon as that pays off. All inputs reach this point at about the
+/// same time; the others follow in later steps, unless twice as many bytes are consumed before that.
 const INPUTS_A_STEP: usize = 2;
 
-/// Frees the blocks of the inputs that lie at or before `watermark`, where they are worth the pages of the directory that this
-/// writes. The step has merged `merged_bytes` of rows.
+/// Frees the input blocks at or before `watermark` if they are worth the directory pages that this writes. The step has
+/// merged `merged_bytes` of rows.
 ///
 /// # Cost
-/// Nothing for short runs. Else two entries and a rank are looked up an input; where blocks go, their entries are read, and cut off
-/// as a range: some pages of the directory for half a mebibyte.
+/// Nothing for short runs. Otherwise, two entries and a rank are looked up per input. If blocks are freed, their
+/// entries are read and removed as a range: a few directory pages per half a mebibyte.
 pub(super) fn free_passed<W: PageWrite>(
     w: &mut W,
     work: &mut Work,
@@ -73,8 +74,8 @@ fn of_input<W: PageWrite>(
         return Ok(());
     }
     let end = next.map_or(directory::END_OF_BLOCKS, |next| next.first);
-    // Blocks of a run are about as long as its first, or as the one that the merge has come to: a layout of few rows, which may be the
-    // first, has short ones, and so has whoever was deleted from.
+    // Assume that the blocks of a run are as long as the longer of its first block and the block at the merge position.
+    // Single blocks can be short: the first one if its layout has few rows, or a block after a range delete.
     let len = next.map_or(first.ptr.len, |next| first.ptr.len.max(next.ptr.len));
     let passed = run.directory.rank(w, &end.encode())?;
     if passed.saturating_mul(u64::from(len)) < least_bytes {

@@ -1,7 +1,8 @@
-//! Staged rows that are grouped and encoded by a thread that is not the writer's.
+//! Buffered rows that are grouped and encoded by a thread other than the writer thread.
 //!
-//! Only for linking, and for a look at the front before that, it turns to the writer (`Linker`); what may not be linked, and
-//! what is left of whole vectors, stays staged. At the end much of that becomes blocks of a run (`blocks.rs`).
+//! Such a thread calls the writer (`Linker`) only to link rows and, before that, to check the delta for overlap. Rows
+//! that may not be linked, and remainders of whole vectors, stay in the write buffer. At the end much of that becomes
+//! blocks of a run (`blocks.rs`).
 
 use crate::buffer::group::{Group, Grouped};
 use crate::buffer::staging::{Ready, Staging};
@@ -15,12 +16,13 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Error;
 
-/// Bytes of rows that a thread encodes as blocks rather than leave them to the writer: fewer may fit into the tail page, and would
-/// make a run that is soon merged with others.
+/// Minimum bytes of rows that a thread encodes as blocks itself; fewer are left to the writer, since they may fit into
+/// the tail page and would otherwise make a run that is soon merged with others.
 const BLOCKS_BYTES_MIN: usize = 1 << 20;
 
 impl Staging {
-    /// Links whole vectors that may be linked, of a layout or of all. The other rows stay staged, and those of series that were read.
+    /// Links the whole vectors that may be linked, of one layout or of all. Other rows, and rows of series with
+    /// overlays, stay in the write buffer.
     fn link_whole<L: Linker>(&mut self, linker: &L, only: Option<usize>) -> Result<(), L::Error> {
         let mut sealed = SealedOf::<L>::default();
         for layout in 0..self.logs.len() {
@@ -59,11 +61,11 @@ impl Staging {
         Ok(())
     }
 
-    /// Links what is ready, after a push or append said so, where the staging is that of a thread beside the writer's. True: the
-    /// budget is used up by rows that may not be linked, which must be taken out.
+    /// Links rows that are ready, after a push or append returned true, in the write buffer of a helper thread. Returns
+    /// true if the budget is used up by rows that may not be linked; the caller must then take them out.
     ///
     /// # Errors
-    /// Those of the linker; the transaction must then be rolled back.
+    /// Errors of the linker; the transaction must then be rolled back.
     pub fn flush<L: Linker>(&mut self, linker: &L) -> Result<bool, L::Error> {
         loop {
             match self.ready() {
@@ -91,8 +93,8 @@ impl Staging {
         }
     }
 
-    /// Whether so many rows are left here that would be neither linked nor put elsewhere by `end` that they are worth blocks of their
-    /// own. Repeated times are counted as often as they were pushed.
+    /// Whether the rows that `end` would neither link nor put elsewhere are enough for blocks of their own. Repeated
+    /// times are counted as often as they were pushed.
     pub fn is_worth_blocks(&mut self) -> bool {
         let least = BLOCKS_BYTES_MIN.min(self.budget_bytes() / 4);
         let max = self.rest_rows_max();
@@ -104,8 +106,8 @@ impl Staging {
         left.row_bytes >= least
     }
 
-    /// Rows that a series may have left to go into blocks. Behind rows that were linked a shorter rest may be worth a leaf: the commit
-    /// links it.
+    /// Maximum remainder of a series that goes into blocks. After linked rows, a shorter remainder may justify a leaf,
+    /// which the commit links.
     fn rest_rows_max(&self) -> usize {
         match self.linked {
             true => BULK_REST_ROWS_MIN - 1,
@@ -113,12 +115,12 @@ impl Staging {
         }
     }
 
-    /// Takes all rows out: no more come. What may be linked and is worth a leaf is linked. The other rows are added to `blocks`, if that
-    /// is given: no row of their series may be staged elsewhere then. `rest` gets those that are not, series by series, each series'
-    /// sorted by time.
+    /// Empties the write buffer for good. Rows that may be linked and justify a leaf are linked. Short remainders
+    /// of series are added to `blocks`, if given; then no other write buffer may have rows of their series. `rest`
+    /// receives all remaining rows, series by series, sorted by time within a series.
     ///
     /// # Errors
-    /// Those of the linker and of `rest`; the rest of the rows is gone then, and the transaction must be rolled back.
+    /// Errors of the linker and of `rest`; the remaining rows are then lost, and the transaction must be rolled back.
     pub fn end<L: Linker>(
         &mut self,
         linker: &L,
@@ -136,7 +138,7 @@ impl Staging {
             let as_blocks = blocks.is_some();
             let few = if as_blocks { rest_rows_max } else { 0 };
             let (mut list, learned) = (None, self.run_hints(&types));
-            // A layout has a class once there are rows that are not linked.
+            // A layout gets its class when it has rows that are not linked.
             let mut encode = |series: &[u64], rows: RowsRef<'_>| {
                 let list = match &mut list {
                     Some(list) => list,
@@ -192,10 +194,10 @@ impl Staging {
         }
     }
 
-    /// Takes all rows out, series by series, each series' sorted by time.
+    /// Empties the write buffer, series by series, sorted by time within a series.
     ///
     /// # Errors
-    /// Those of `f`; the rest of the rows is gone then.
+    /// Errors of `f`; the remaining rows are then lost.
     pub fn drain<E: From<Error>>(
         &mut self,
         mut f: impl FnMut(SeriesId, &[ColumnType], RowsRef<'_>) -> Result<(), E>,

@@ -1,5 +1,5 @@
-//! Rows of threads beside the writer that are not worth leaves: each thread encodes its own as blocks of a run, and the writer
-//! gives them their places.
+//! Rows of helper threads that do not justify leaves: each thread encodes its rows as blocks of a run, and the writer
+//! assigns their addresses.
 //!
 //! ```text
 //! a thread   group | encode: block block block ──┐
@@ -7,14 +7,15 @@
 //! ...                                           ─┘
 //! ```
 //!
-//! Else they would be copied to the writer's staging, grouped there once more, and encoded by one thread while the others have
-//! nothing to do (decision 0423).
+//! Otherwise they would be copied to the writer's buffer, grouped there once more, and encoded by one thread while the
+//! others are idle (decision 0423).
 //!
 //! Invariants:
-//! 1. The rows of a list are of one class and ascend by series and time; none is there twice.
-//! 2. All blocks of a list are full but the last.
-//! 3. What the bytes of a list are depends on its rows, and on what was learned before the threads began: not on what other threads do.
-//! 4. Lists are handed over while no rows are away (`helpers.rs`).
+//! 1. The rows of a list have one class and ascend by series and time, without duplicates.
+//! 2. All blocks of a list are full except the last.
+//! 3. The bytes of a list depend on its rows and on the encoder hints at the start of the threads, not on the work of
+//!    other threads.
+//! 4. Lists are passed to the writer while no rows are lent to helper threads (`helpers.rs`).
 
 use crate::buffer::staging::Staging;
 use crate::bugs::{Bug, active};
@@ -32,23 +33,23 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Hint, Rows, RowsRef, time_span};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
-/// Blocks of rows that are in no page yet. See the head of `blocks.rs`.
+/// Encoded blocks that are not yet in pages. See the head of `blocks.rs`.
 #[derive(Debug, Default)]
 pub struct Blocks {
     class: u32,
     types: Box<[ColumnType]>,
     bytes: Vec<u8>,
-    /// Where each block lies in `bytes`, and its entry; the pointer is still null.
+    /// Range of each block in `bytes`, and its entry; the pointer is still null.
     blocks: Vec<(Range<usize>, Entry)>,
     rows: u64,
     times: (i64, i64),
     hints: Vec<Hint>,
-    /// The rows of the next block, and the series of each.
+    /// The rows of the next block, and the series of each row.
     open: (Vec<u64>, Rows),
 }
 
 impl Blocks {
-    /// None, of a layout; its class, and what was learned of its rows before.
+    /// An empty list for a layout, with its class and encoder hints.
     pub(crate) fn new(types: &[ColumnType], (class, hints): (u32, Vec<Hint>)) -> Self {
         Self {
             class,
@@ -60,7 +61,7 @@ impl Blocks {
         }
     }
 
-    /// Appends rows that lie behind all that are there; `series` has that of each row.
+    /// Appends rows that sort after all rows of the list; `series` holds the series of each row.
     pub(crate) fn push(&mut self, series: &[u64], rows: RowsRef<'_>) -> Result<()> {
         debug_assert_eq!(series.len(), rows.len(), "a series a row");
         let Some(&last) = series.last() else {
@@ -86,7 +87,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Encodes the rows that are left: no more come.
+    /// Encodes the remaining rows; no more may be pushed.
     pub(crate) fn finish(&mut self) {
         self.cut();
         self.open = <(Vec<u64>, Rows)>::default();
@@ -121,7 +122,7 @@ impl Blocks {
         self.blocks.push((start..self.bytes.len(), entry));
     }
 
-    /// The least key and the greatest.
+    /// The smallest and the greatest key.
     fn span(&self) -> Option<(Key, Key)> {
         let (first, last) = (self.blocks.first()?, self.blocks.last()?);
         Some((first.1.first, last.1.last))
@@ -129,14 +130,15 @@ impl Blocks {
 }
 
 impl Front {
-    /// Makes the blocks of threads beside the writer a run: they are newer than all that is in the front. Lists whose rows lie among each
-    /// other become runs of their own. The tail, which is older and must not stay in front of them, becomes a run before that.
+    /// Turns the blocks of helper threads into a run, which is newer than all rows in the delta. Lists with overlapping
+    /// rows become separate runs. The tail, which is older and must not keep precedence over them, becomes a run before
+    /// that.
     ///
     /// # Errors
-    /// Those of the sink and the pager; the transaction must then be rolled back.
+    /// Errors of the sink and the pager; the transaction must then be rolled back.
     ///
     /// # Cost
-    /// Checksums and copies of the blocks, an entry of a directory for each; then the merges, as for `commit`.
+    /// Checksums and copies of the blocks, a directory entry for each; then the merges, as for `commit`.
     pub fn add_blocks<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -170,7 +172,7 @@ impl Front {
         Ok(())
     }
 
-    /// Writes lists that lie one after the other as a run.
+    /// Writes non-overlapping, ordered lists as one run.
     fn run_of<W: PageWrite>(&mut self, w: &mut W, lists: &[Blocks]) -> Result<Run> {
         let mut run = Run::new(self.next_run(), w.txn(), w.txn());
         let mut store = BlockStore::default();
@@ -194,7 +196,7 @@ impl Front {
         Ok(run)
     }
 
-    /// The rows of the tail page become a run.
+    /// Turns the rows of the tail page into a run.
     fn tail_to_run<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,

@@ -1,4 +1,4 @@
-//! From staging onwards: whole vectors to the sink, the rest to the tail or to a run.
+//! Flushes the write buffer: whole vectors to the sink, the rest to the tail or to a run.
 
 use crate::buffer::group::{Group, Grouped};
 use crate::buffer::staging::{Ready, Staging};
@@ -17,25 +17,25 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_pager::{Error, PageWrite, Ptr, Result};
 
-/// How much is handed over.
+/// Extent of a flush.
 #[derive(Clone, Copy, Debug)]
 enum Amount {
-    /// Whole vectors of a layout; what a series has beyond stays staged.
+    /// Whole vectors of a layout; the remainder of each series stays in the write buffer.
     Whole(usize),
     /// Whole vectors of all layouts.
     AllWhole,
-    /// Everything; so many bytes of it may go to the tail page.
+    /// Everything; up to this many bytes may go to the tail page.
     All(usize),
 }
 
-/// Where the rows go that are not linked: held back while they fit into the tail page, else a run that
-/// takes in the tail as well (the tail is older than they are and must not stay in front of them).
+/// Destination of rows that cannot become leaves yet: held for the tail page while they fit, otherwise written as a new
+/// run. The run also absorbs the tail page, whose rows are older and must not keep precedence over newer ones.
 struct Rest<'l> {
     layouts: &'l Layouts,
     held: Vec<Piece>,
     room_bytes: usize,
     writer: Option<RunWriter<'l>>,
-    /// The writer's, until there is one.
+    /// Kit for the writer, until the writer exists.
     kit: Kit,
     run: Run,
     tail_page: Ptr,
@@ -44,7 +44,7 @@ struct Rest<'l> {
 }
 
 impl Rest<'_> {
-    /// Rows of several series, as `put` does those of one; `series` has that of each row.
+    /// Like `put`, for rows of several series; `series` holds the series of each row.
     fn put_few<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -58,7 +58,7 @@ impl Rest<'_> {
             self.begin(w, work)?;
         }
         match &mut self.writer {
-            // The tail has nothing that goes between them.
+            // The tail has no rows that sort between them.
             Some(writer) if self.tail.is_empty() => writer.push_many(w, work, class, series, rows),
             _ => {
                 let mut from = 0;
@@ -72,7 +72,7 @@ impl Rest<'_> {
         }
     }
 
-    /// Begins the run, with what was held.
+    /// Begins the run with the held rows.
     fn begin<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
         self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
         self.tail.reverse();
@@ -107,7 +107,7 @@ impl Rest<'_> {
         self.write(w, work, place, rows)
     }
 
-    /// Writes to the run, with what the tail has before these rows and among them.
+    /// Writes rows to the run, merged with the tail's rows that sort before or among them.
     fn write<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -124,8 +124,8 @@ impl Rest<'_> {
                 writer.push(w, work, piece.place(), piece.rows.view())?;
                 continue;
             }
-            // More rows of the series may follow these (another part, behind a linked one): what the tail
-            // has after them waits, or the run would not be in order.
+            // More rows of the series may follow (another part, after a linked one): later rows of the tail wait, since
+            // the run must stay sorted.
             let upto = rows.times().last().map_or(0, |&last| {
                 piece.rows.times.partition_point(|&time| time <= last)
             });
@@ -140,7 +140,7 @@ impl Rest<'_> {
         writer.push(w, work, place, rows)
     }
 
-    /// The run, when there is one; else what is to be appended to the tail.
+    /// Returns the run, if one was begun; otherwise the rows to append to the tail.
     fn finish<W: PageWrite>(
         mut self,
         w: &mut W,
@@ -158,11 +158,11 @@ impl Rest<'_> {
 }
 
 impl Front {
-    /// Hands over what is ready, after a push or append asked for it: a leaf's worth of one series, or, when
-    /// the budget is reached, all whole vectors. Does nothing when nothing is ready.
+    /// Flushes rows that are ready, after a push or append returned true: a leaf's worth of one series, or, if the
+    /// budget is reached, all whole vectors. Does nothing if no rows are ready.
     ///
     /// # Errors
-    /// Those of the sink and the pager; the transaction must then be rolled back.
+    /// Errors of the sink and the pager; the transaction must then be rolled back.
     pub fn flush<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -188,15 +188,15 @@ impl Front {
         }
     }
 
-    /// Hands over everything that is staged and writes what changed. What it returns goes into the commit.
+    /// Flushes all buffered rows and writes all changes. The returned root belongs in the commit.
     ///
     /// # Errors
     /// As for `flush`.
     ///
     /// # Cost
-    /// Rows that fit into the tail page beside those that are there: that page, nothing else. Otherwise a run, and of each tier's
-    /// open merge as great a part of what is left as was used up of the time until the tier is full, or `MERGE_STEP_BYTES`;
-    /// to twice that where a block would be left half used.
+    /// If the rows fit into the tail page beside the existing ones: only that page. Otherwise a run, and for each tier
+    /// a step of its open merge. The step is the fraction of the remaining work that corresponds to the time used up
+    /// until the tier is full, at least `MERGE_STEP_BYTES`, and up to twice that where it would end within a block.
     pub fn commit<W: PageWrite, S: Sink<W>>(
         &mut self,
         w: &mut W,
@@ -208,7 +208,7 @@ impl Front {
         self.seal(w)
     }
 
-    /// Hands over everything that is staged.
+    /// Flushes all buffered rows.
     ///
     /// # Errors
     /// As for `flush`.
@@ -235,7 +235,7 @@ impl Front {
         sink: &mut S,
     ) -> Result<()> {
         let linked = staging.with_leaf(layout, |series, types, rows| {
-            // Of a layout that was never stored here there is nothing that could be in the way.
+            // If the layout was never stored here, no rows can overlap.
             if let Some(class) = self.class_of(types) {
                 let place = (class, series);
                 let mut obstacles = Obstacles::new(self, 0, true);
@@ -303,7 +303,7 @@ impl Front {
         let mut parts = Vec::new();
         for (class, layout) in order {
             let mut follow = true;
-            // So few rows of a series are never linked.
+            // Series with at most this many rows are never linked.
             let few = if keep { 0 } else { BULK_REST_ROWS_MIN - 1 };
             staging.group_few(layout, few, |grouped| {
                 let (series, rows) = match grouped {

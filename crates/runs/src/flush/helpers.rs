@@ -1,15 +1,16 @@
-//! Threads that help a transaction to hand over: they have its rows, and it goes for what they have encoded.
+//! Helper threads for the flush of a transaction: they group and encode its rows, and the transaction's own thread
+//! collects the results.
 //!
 //! ```text
-//! flush_with ─┬─ link what is ready
-//!             ├─ series in turn have whole vectors ──> (what is away comes back) ──> their log goes away, and on
-//!             └─ budget ──> what is away comes back ──> each log goes away, and comes back at once
+//! flush_with ─┬─ link rows that are ready
+//!             ├─ series written in turn have whole vectors ──> (lent log comes back) ──> their log is lent, continue
+//!             └─ budget ──> lent log comes back ──> each log is lent, and comes back at once
 //! settle        link, help, link ... until all is linked or held back, and the log is back
-//! store_with    settle, each log once more with all that is worth a leaf, the rest by `store`
+//! store_with    settle, each log once more with all rows that justify a leaf, the rest by `store`
 //! ```
 //!
-//! Invariants: 1. While rows are away, nothing else is handed over: they come back first.
-//! 2. All that touches pages, the front or the sink is done here, by the transaction's own thread.
+//! Invariants: 1. While a log is lent, nothing else is flushed: its rows come back first.
+//! 2. Everything that touches pages, the delta or the sink is done here, by the transaction's own thread.
 
 use crate::buffer::group::Kept;
 use crate::buffer::staging::{Ready, Staging};
@@ -24,11 +25,11 @@ use std::sync::Mutex;
 use tidalite_codec::ColumnType;
 use tidalite_pager::{PageWrite, Result};
 
-/// Staged bytes at a commit from which other threads are asked for help: to begin one costs as much as to encode some vectors.
+/// Buffered bytes from which a commit uses helper threads: starting one costs as much as encoding some vectors.
 const HELP_BYTES_MIN: usize = 1 << 20;
 
 impl Front {
-    /// Gives the rows of a layout to `threads` threads, which group and encode them while the transaction goes on.
+    /// Lends the log of a layout to `threads` threads, which group and encode it while the transaction continues.
     fn seal_beside<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -53,7 +54,7 @@ impl Front {
         Ok(())
     }
 
-    /// Links pieces; those that do not simply follow what is there are noted.
+    /// Links pieces; records the slots of pieces that do not simply follow the existing rows.
     fn link_pieces<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -67,7 +68,7 @@ impl Front {
         for piece in pieces {
             expect_series(piece.series)?;
             let (first, last) = piece.span;
-            // Of a layout that was never stored here there is nothing that could be in the way.
+            // If the layout was never stored here, no rows can overlap.
             let met = match class {
                 Some(class) => obstacles
                     .get_or_insert_with(|| Obstacles::new(self, 0, true))
@@ -85,7 +86,7 @@ impl Front {
         Ok(())
     }
 
-    /// Links what other threads have encoded so far.
+    /// Links the pieces that helper threads have encoded so far.
     fn link_ready<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -102,14 +103,14 @@ impl Front {
         }
     }
 
-    /// Helps the other threads until all that they have is linked, or back in staging; nobody else has rows of the transaction
-    /// then.
+    /// Helps the other threads until all rows of the lent log are linked or back in the write buffer; afterwards no
+    /// other thread has rows of the transaction.
     ///
     /// # Errors
     /// As `flush`.
     ///
     /// # Panics
-    /// When one of them has.
+    /// If a helper thread has panicked.
     pub fn settle<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -145,14 +146,14 @@ impl Front {
         running.job.put_down(desk);
         let layout = running.layout;
         let (mut kept, unsorted, log) = running.end();
-        // Of a series the rows that were refused are older than what was held back of them.
+        // For each series, refused rows are older than the rows held back.
         kept.insert(0, back);
         staging.bring_back(layout, log, &kept, late || unsorted);
         Ok(())
     }
 
-    /// Links rows that do not simply follow, if the front has none in their way. Answers the others, and whether not all came
-    /// behind those that were there.
+    /// Links rows that do not simply follow the existing ones, if the delta has no overlapping rows. Returns the other
+    /// rows, and whether some rows did not come after all existing ones.
     fn link_refused<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -183,14 +184,14 @@ impl Front {
         Ok((kept, late))
     }
 
-    /// As `flush`, where `threads` besides this one group and encode: series that are fed in turn while the transaction goes on,
-    /// others when the budget is used up.
+    /// Like `flush`, with `threads` helper threads that group and encode: series written in turn while the transaction
+    /// continues, other series when the budget is used up.
     ///
     /// # Errors
     /// As `flush`.
     ///
     /// # Panics
-    /// When one of them does.
+    /// If a helper thread panics.
     pub fn flush_with<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -219,7 +220,7 @@ impl Front {
                 }
                 Ready::Budget => {
                     self.seal_all(w, staging, sink, beside, (Take::Whole, threads))?;
-                    // What may not be linked, if it is much.
+                    // Flushes rows that may not be linked, if there are many.
                     return self.flush(w, staging, sink);
                 }
                 Ready::Leaf(_) | Ready::Nothing => return self.flush(w, staging, sink),
@@ -227,8 +228,8 @@ impl Front {
         }
     }
 
-    /// Links what may be linked of all layouts, with the help of other threads; where that is little, this thread links it alone: what
-    /// is held back is copied out and in again.
+    /// Links all rows of all layouts that may be linked, with the help of other threads. A layout with few such rows is
+    /// left to this thread, since held-back rows are copied out and back in.
     fn seal_all<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,
@@ -248,13 +249,13 @@ impl Front {
         Ok(())
     }
 
-    /// Hands over everything that is staged, with the help of `threads` besides this one.
+    /// Flushes all buffered rows, with the help of `threads` helper threads.
     ///
     /// # Errors
     /// As `commit`.
     ///
     /// # Panics
-    /// When one of them does.
+    /// If a helper thread panics.
     pub fn store_with<W: PageWrite, S: SealingSink<W>>(
         &mut self,
         w: &mut W,

@@ -1,16 +1,17 @@
-//! Several threads link rows: each encodes by itself, and turns to the writer for what touches pages.
+//! Several threads link rows: each encodes on its own, and calls the writer for operations that touch pages.
 //!
 //! ```text
 //! a thread   group its part | begin |  encode   | link | begin |  encode  | link | ...
 //! another    group its part         | begin |  encode   | link | ...
-//!                                ^-- under the writer's lock: a look at the front, copying bytes
+//!                                ^-- one thread at a time: check the delta, copy bytes
 //! ```
 //!
-//! So do appenders, each of which has staging of its own; what is not worth leaves they encode as blocks of a run (`blocks.rs`). The
-//! threads that a transaction has beside its own do not turn to it: it comes for what they have encoded (`helpers.rs`).
+//! Appenders, each with its own write buffer, work like this, too; they encode rows that do not justify leaves as
+//! blocks of a run (`blocks.rs`). Helper threads of a transaction do not call the writer: the transaction collects
+//! their results (`helpers.rs`).
 //!
-//! Invariant: a series' rows come from one thread at a time in their order. Where several threads have rows of one series, which
-//! of two at the same time is the newer is nobody's to say.
+//! Invariant: rows of a series come from one thread at a time, in order. If several threads have rows of one series
+//! with equal times, it is unspecified which row counts as newer.
 
 use crate::buffer::staging::Staging;
 use crate::front::Front;
@@ -21,46 +22,46 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// What the writer's lock covers.
+/// The writer's state, to which one thread at a time has access.
 pub struct Linking<'a, W, S> {
     front: &'a mut Front,
     pages: &'a mut W,
     sink: &'a mut S,
-    /// Rows that are newer than everything in the series and in the front.
+    /// Buffered rows, which are newer than all rows of the series and of the delta.
     staged: Option<&'a Staging>,
     obstacles: &'a mut Option<Obstacles>,
 }
 
-/// The writer, as a thread beside it reaches it.
+/// Access to the writer for helper threads.
 pub trait Linker: Sync {
-    /// Its pages.
+    /// The writer's pages.
     type Pages: PageWrite;
-    /// Where finished stretches go.
+    /// Receives rows that are ready to become leaves.
     type Sink: SealingSink<Self::Pages>;
-    /// What may go wrong.
+    /// Error type.
     type Error: From<Error> + Send;
 
-    /// Runs something while no other thread does.
+    /// Runs `f` while no other thread does.
     ///
     /// # Errors
-    /// Those of `f`; the transaction is broken then.
+    /// Errors of `f`; the transaction is then poisoned.
     fn with<T>(
         &self,
         f: impl FnOnce(&mut Linking<'_, Self::Pages, Self::Sink>) -> Result<T>,
     ) -> Result<T, Self::Error>;
 }
 
-/// What a linker's threads encode into.
+/// Buffer type for the encoded rows of a linker's threads.
 pub(crate) type SealedOf<L> = <<L as Linker>::Sink as SealingSink<<L as Linker>::Pages>>::Sealed;
 
-/// What became of rows.
+/// Outcome of linking rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linked {
-    /// Behind all that were there.
+    /// The rows came after all existing rows.
     Behind,
-    /// Among others.
+    /// The rows were placed among existing rows.
     Among,
-    /// They may not be linked, or there are none.
+    /// The rows are empty or may not be linked.
     No,
 }
 
@@ -88,8 +89,8 @@ pub(crate) fn seal_and_link<L: Linker>(
 }
 
 impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
-    /// The writer's parts. `staged` are rows beside those of the threads that link; `obstacles` is kept between calls, and
-    /// forgotten (`None`) when anything else changed the front.
+    /// Bundles the writer's state. `staged` holds rows besides the linking threads' own; `obstacles` is kept
+    /// between calls, and must be reset to `None` whenever the delta changes otherwise.
     pub fn new(
         front: &'a mut Front,
         pages: &'a mut W,
@@ -106,7 +107,7 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         }
     }
 
-    /// The class of a layout, of which there are rows that will not be linked.
+    /// The class of a layout with rows that will not be linked.
     pub(crate) fn class(&mut self, types: &[ColumnType]) -> Result<u32> {
         self.front.add_class(types)
     }
@@ -124,7 +125,7 @@ impl<'a, W: PageWrite, S: SealingSink<W>> Linking<'a, W, S> {
         if staged.is_some_and(|(staged, slot)| staged.has_rows(slot)) {
             return Ok(false);
         }
-        // Of a layout that was never stored here there is nothing that could be in the way.
+        // If the layout was never stored here, no rows can overlap.
         if let Some(class) = self.front.class_of(types) {
             let front = &*self.front;
             let obstacles = self

@@ -1,4 +1,4 @@
-//! From the buffer to leaves, tail page and runs.
+//! Flush: from the write buffer to leaves, tail page and runs.
 
 pub(crate) mod appender;
 pub(crate) mod blocks;

@@ -1,19 +1,21 @@
-//! Staged rows that other threads group and encode while the transaction's own thread goes on filling.
+//! Helper threads that group and encode buffered rows while the transaction's own thread continues to fill the write
+//! buffer.
 //!
 //! ```text
-//! own thread   fill ─┬─ fill the other log, link pieces ─ ... ─ (full, or asked for) help, link ─┬─ fill
-//!                    │ log, hints                         ^ pieces                               │ what is left of whole vectors
-//! others             └─ group and encode a part of the series, the next one, ... ────────────────┘
+//! own thread   fill ─┬─ fill the other log, link pieces ─ ... ─ (full, or on request) help, link ─┬─ fill
+//!                    │ log, hints                         ^ pieces                                │ remainders
+//! others             └─ group and encode a part of the series, the next one, ... ─────────────────┘
 //! ```
 //!
 //! Invariants:
-//! 1. The threads touch no page and nothing of the transaction: all that they have is a log to which nothing is added any
-//!    more, and what each series' encoder had learned. Whatever can fail is done by the transaction's own thread.
-//! 2. One log is away at a time. Its rows are older than those that come meanwhile: until they are back (`Front::settle`), no
-//!    other row of its series (`Staging::is_away`) is linked, and none is read.
-//! 3. The log that is away and the one that is filled take what one alone may (`Staging::budget_bytes`). Encoded and not yet
-//!    linked are at most `WAITING_ROWS_MAX` rows and a series a thread.
-//! 4. No thread outlives its `Beside`: to drop it stops and joins them.
+//! 1. The helper threads touch no page and no state of the transaction: they have only a log to which nothing more is
+//!    added, and the encoder state of each series. Every operation that can fail is done by the transaction's own
+//!    thread.
+//! 2. One log is lent at a time. Its rows are older than rows pushed in the meantime: until they are back
+//!    (`Front::settle`), no other row of its series (`Staging::is_away`) is linked, and none is read.
+//! 3. The lent log and the log that is being filled together use at most the budget of one (`Staging::budget_bytes`).
+//!    At most `WAITING_ROWS_MAX` rows, plus one series per thread, are encoded and not yet linked.
+//! 4. No thread outlives its `Beside`: dropping it stops and joins the threads.
 
 use crate::buffer::copies::Copies;
 use crate::buffer::group::{Kept, Plan, Scratch, Sorting};
@@ -27,10 +29,10 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Result;
 
-/// Encoded rows that wait to be linked at most: who encodes waits then.
+/// Maximum number of encoded rows that wait to be linked; at this number the encoding threads wait.
 const WAITING_ROWS_MAX: usize = 1 << 20;
 
-/// What encodes rows of these columns.
+/// Function that encodes rows with the given columns.
 pub(crate) type Seal<E> = fn(&[ColumnType], RowsRef<'_>, &mut E);
 
 /// The encoded vectors of one series.
@@ -43,10 +45,10 @@ pub(crate) struct Piece<E> {
     pub(crate) sealed: E,
 }
 
-/// The threads beside a transaction's own, and what they have. See the head of this file.
+/// The helper threads of a transaction and their state. See the head of this file.
 pub struct Beside<E> {
     pub(crate) running: Option<Running<E>>,
-    /// Memory of what was linked.
+    /// Memory of linked pieces, for reuse.
     pub(crate) pool: Vec<E>,
 }
 
@@ -59,42 +61,42 @@ impl<E> Default for Beside<E> {
     }
 }
 
-/// A log that is away, and the threads that have it.
+/// A lent log, and the threads that work on it.
 pub(crate) struct Running<E> {
     pub(crate) layout: usize,
     pub(crate) job: Arc<Job<E>>,
     threads: Vec<JoinHandle<()>>,
-    /// Slots whose rows could not simply be linked.
+    /// Slots with rows that could not simply be linked.
     pub(crate) refused: BTreeSet<u32>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 pub(crate) struct Job<E> {
     pub(crate) log: Log,
     plan: OnceLock<Plan>,
     pub(crate) take: Take,
     seal: Seal<E>,
-    /// By slot: what the encoder had learned.
+    /// Encoder state by slot.
     begun: Vec<Mutex<Option<E>>>,
     next: AtomicUsize,
     stop: AtomicBool,
     out: Mutex<Out<E>>,
-    /// Something of `out` has changed.
+    /// Signals changes of `out`.
     changed: Condvar,
 }
 
-/// What comes back.
+/// Results of the threads.
 struct Out<E> {
     pieces: Vec<Piece<E>>,
-    /// Of the pieces.
+    /// Rows in `pieces`.
     rows: usize,
-    /// Threads that have not ended.
+    /// Running threads.
     threads: usize,
     kept: Vec<Kept>,
     late: bool,
 }
 
-/// What a thread works with.
+/// Scratch memory of a thread.
 pub(crate) struct Desk {
     copies: Copies,
     sorting: Sorting,
@@ -111,7 +113,7 @@ impl Desk {
     }
 }
 
-/// Tells of a thread's end, also when it panics.
+/// Reports the end of a thread, even if it panics.
 struct Leaving<'a, E>(&'a Job<E>);
 
 impl<E> Drop for Leaving<'_, E> {
@@ -133,7 +135,7 @@ impl<E> Job<E> {
 }
 
 impl<E: Default> Job<E> {
-    /// Groups and encodes the next part, and gives its pieces one by one; false when no part is left.
+    /// Groups and encodes the next part, and passes its pieces to `give`; false if no part is left.
     pub(crate) fn part(
         &self,
         desk: &mut Desk,
@@ -199,7 +201,7 @@ impl<E: Default> Job<E> {
         Ok(())
     }
 
-    /// What one of the other threads does.
+    /// Main function of a helper thread.
     fn run(&self) {
         let leaving = Leaving(self);
         let mut desk = Desk::new(self.log.types.len());
@@ -207,7 +209,7 @@ impl<E: Default> Job<E> {
             self.give(piece);
             Ok(())
         };
-        // It cannot fail: it touches no page.
+        // This cannot fail, since it touches no page.
         while self.part(&mut desk, give).unwrap_or(false) {}
         self.put_down(desk);
         drop(leaving);
@@ -227,14 +229,14 @@ impl<E: Default> Job<E> {
         self.changed.notify_all();
     }
 
-    /// A thread has no more to do: what it held back.
+    /// Stores the held-back rows of a thread that has no more work.
     pub(crate) fn put_down(&self, desk: Desk) {
         let mut out = self.out();
         out.late |= desk.sorting.late;
         out.kept.push(desk.kept);
     }
 
-    /// The pieces that are ready. `wait`: until there are some, or all threads have ended.
+    /// Takes the pieces that are ready. `wait`: blocks until there are some, or all threads have ended.
     pub(crate) fn pieces(&self, wait: bool) -> Vec<Piece<E>> {
         let mut out = self.out();
         while wait && out.pieces.is_empty() && out.threads > 0 {
@@ -254,7 +256,7 @@ impl<E: Default> Job<E> {
 }
 
 impl<E: Default + Send + 'static> Running<E> {
-    /// Begins `threads` threads. `begun` has what the encoder has learned of each slot with rows.
+    /// Starts `threads` threads. `begun` holds the encoder state of each slot with rows.
     pub(crate) fn begin(
         (layout, log): (usize, Log),
         take: Take,
@@ -288,7 +290,7 @@ impl<E: Default + Send + 'static> Running<E> {
         for _ in 0..threads {
             let job = Arc::clone(&running.job);
             running.job.out().threads += 1;
-            // Where the system gives no thread, the own one does all.
+            // If the system cannot start a thread, the own thread does all the work.
             let thread = std::thread::Builder::new().name("tidalite-sealing".to_owned());
             match thread.spawn(move || job.run()) {
                 Ok(thread) => running.threads.push(thread),
@@ -300,7 +302,8 @@ impl<E: Default + Send + 'static> Running<E> {
 }
 
 impl<E> Running<E> {
-    /// All parts are done: what was held back, whether rows were late, and the log. A panic of a thread goes on here.
+    /// Ends the job after all parts are done: returns the held-back rows, whether rows were late, and the log.
+    /// Propagates a panic of a thread.
     pub(crate) fn end(mut self) -> (Vec<Kept>, bool, Log) {
         for thread in self.threads.drain(..) {
             if let Err(panic) = thread.join() {
@@ -310,7 +313,7 @@ impl<E> Running<E> {
         let mut out = self.job.out();
         let (kept, late) = (std::mem::take(&mut out.kept), out.late);
         drop(out);
-        // The threads are gone, and with them their shares of it.
+        // The threads have ended and dropped their references.
         let Some(job) = Arc::get_mut(&mut self.job) else {
             unreachable!("nobody else has it");
         };
@@ -322,11 +325,11 @@ impl<E> Running<E> {
 impl<E> Drop for Running<E> {
     fn drop(&mut self) {
         self.job.stop.store(true, Ordering::Relaxed);
-        // Under the lock, so that who is about to wait has not missed it.
+        // Under the lock, so that a thread about to wait does not miss the notification.
         drop(self.job.out());
         self.job.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // Whoever drops this has its own reason; a panic of a thread adds nothing.
+            // A drop has its own cause; a panic of a thread adds no information.
             let _ = thread.join();
         }
     }

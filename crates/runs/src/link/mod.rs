@@ -1,4 +1,4 @@
-//! When rows may become leaves, and who takes them.
+//! When rows may become leaves, and the sink that receives them.
 
 pub(crate) mod obstacles;
 pub(crate) mod sink;

@@ -1,4 +1,4 @@
-//! Rows of the front that keep newer rows from becoming leaves: those within their span.
+//! Overlap check: rows of the delta that keep newer rows from becoming leaves, since they are within their time span.
 
 use crate::front::{Front, Layouts};
 use crate::run::cursor::Probe;
@@ -9,18 +9,18 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::RowsRef;
 use tidalite_pager::{PageRead, Ptr, Result};
 
-/// Answers, series by series, whether anything in the front lies within a span.
+/// Tests, series by series, whether the delta has rows within a time span.
 #[derive(Debug)]
 pub struct Obstacles {
     layouts: Layouts,
     probes: Vec<Probe>,
     tail: Ptr,
-    /// Its rows, once they have been asked for: a commit of a few rows does not.
+    /// Rows of the tail, loaded on first use: a commit of a few rows does not need them.
     pieces: Option<Vec<Piece>>,
 }
 
 impl Obstacles {
-    /// Everything from tier `tier` on, and the tail when that is asked for.
+    /// Covers all runs from tier `tier` on, and the tail if `tail` is set.
     pub(crate) fn new(front: &Front, tier: usize, tail: bool) -> Self {
         let probes = front
             .live_runs(tier)
@@ -60,11 +60,11 @@ impl Obstacles {
         Ok(false)
     }
 
-    /// Cuts the rows into parts, in order: whole vectors that may be linked, and others. Nothing in the front lies within
-    /// the span of a part that may be linked, nor do the other parts, since they are before or after it.
+    /// Splits the rows into parts, in order: whole vectors that may be linked, and others. The delta has no rows within
+    /// the span of a part that may be linked, and neither do the other parts, which are before or after it.
     ///
-    /// Cost: one question about all whole vectors; when the answer is bad, one a vector. So a few rows that are very late
-    /// hold back the vector that they are in, not the rest.
+    /// Cost: one test for all whole vectors; if it finds an overlap, one per vector. A few very late rows therefore
+    /// hold back only their own vector.
     pub(crate) fn plan<R: PageRead>(
         &mut self,
         r: &R,
@@ -88,7 +88,7 @@ impl Obstacles {
         let mut to = 0;
         while to < whole {
             let from = to;
-            // Rows of one time go the same way.
+            // Rows with equal times stay in the same part.
             to = match rows.slice(from..whole).cut(VECTOR_ROWS) {
                 0 => whole.min(from + VECTOR_ROWS),
                 cut => from + cut,
@@ -106,7 +106,7 @@ impl Obstacles {
     }
 }
 
-/// Rows of a stretch that go the same way.
+/// Rows that are either all linked or all not linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) rows: Range<usize>,

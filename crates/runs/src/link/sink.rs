@@ -1,21 +1,21 @@
-//! Where finished stretches go.
+//! The destination of rows that are ready to become leaves.
 
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::{PageWrite, Result};
 
-/// Takes finished stretches of a series into its place: leaves under the series' tree.
+/// Receives rows of a series that become leaves of the series' tree.
 ///
-/// What is linked counts as older than everything that the front still holds, and newer than what was
-/// linked before: the rows of a time that were linked last are all there are of it.
+/// Linked rows count as older than all rows still in the delta, and as newer than rows linked before: the rows of a
+/// time that were linked last replace all earlier ones.
 pub trait Sink<W: PageWrite> {
-    /// Takes rows that are sorted by time: whole vectors of 1024, or less where the rows of one time would have to be cut, at a
-    /// commit also a last one that is shorter.
-    /// `types` are the columns of the series, as given to `Staging::slot`. Answers whether they came behind all that were there:
-    /// others cost less the more of them come at once.
+    /// Links rows sorted by time: whole vectors of 1024 rows, or fewer if rows with equal times would otherwise be
+    /// split; at a commit, also a shorter last vector. `types` are the columns of the series, as given to
+    /// `Staging::slot`. Returns whether the rows came after all existing rows; other rows are cheaper the more of them
+    /// are linked at once.
     ///
     /// # Errors
-    /// Those of the pager.
+    /// Errors of the pager.
     fn link(
         &mut self,
         w: &mut W,
@@ -25,15 +25,15 @@ pub trait Sink<W: PageWrite> {
     ) -> Result<bool>;
 }
 
-/// A sink to which other threads than the writer's may do the part that needs no page: encoding.
+/// A sink that lets other threads do the encoding, which needs no pages.
 pub trait SealingSink<W: PageWrite>: Sink<W> {
-    /// Encoded rows of a series; its memory is used again.
+    /// Encoded rows of a series; its memory is reused.
     type Sealed: Default + Send + 'static;
 
-    /// Begins with what is known of a series' data.
+    /// Initializes `sealed` with the encoder state of a series.
     ///
     /// # Errors
-    /// Those of the pager.
+    /// Errors of the pager.
     fn begin(
         &mut self,
         w: &mut W,
@@ -42,14 +42,14 @@ pub trait SealingSink<W: PageWrite>: Sink<W> {
         sealed: &mut Self::Sealed,
     ) -> Result<()>;
 
-    /// Encodes rows, in any thread.
+    /// Encodes rows, on any thread.
     fn seal(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Self::Sealed);
 
-    /// As `link`, of rows that are encoded. False, and nothing is done, where they do not simply follow what is there: they are
-    /// to be linked as they are.
+    /// Like `link`, for encoded rows. Returns false, without any effect, if the rows do not simply follow the existing
+    /// rows: the caller must then use `link`.
     ///
     /// # Errors
-    /// Those of the pager.
+    /// Errors of the pager.
     fn link_sealed(
         &mut self,
         w: &mut W,

@@ -1,28 +1,28 @@
-//! How many rows of a series are worth a leaf.
+//! How many rows of a series justify a leaf.
 
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::RowsRef;
 
-/// The least rest of a bulk load that is worth a leaf; the next rows of the series join it.
+/// Minimum remainder of a bulk load that justifies a leaf; the next rows of the series join it.
 pub(crate) const BULK_REST_ROWS_MIN: usize = 64;
 
-/// The least rows of a series that are worth a leaf at a commit.
+/// Minimum number of rows of a series that justify a leaf at a commit.
 pub(crate) const LINKED_ROWS_MIN: usize = VECTOR_ROWS / 2;
 
-/// Of these rows those of whole vectors, as many as are followed by another time.
+/// Number of rows in whole vectors, reduced until the next row has a different time.
 pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
     rows.cut(rows.len() / VECTOR_ROWS * VECTOR_ROWS)
 }
 
-/// Rows of a commit's stretch that are worth a leaf: whole vectors, and a last one that is half full at least.
-/// Its rows would be written again by every merge they take part in, and every reader of the series would
-/// collect them anew.
-/// Where the transaction has linked rows of the series before, a shorter rest follows them: a bulk load ends in leaves.
+/// Number of rows at a commit that justify leaves: whole vectors, and a last vector that is at least half full. Left in
+/// the delta, its rows would be rewritten by every merge that includes them, and every reader of the series would
+/// collect them again. If the transaction has already linked rows of the series, a shorter remainder follows them: a
+/// bulk load ends in leaves.
 pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
     linkable_of(rows.len(), whole_vectors(rows), linked_before)
 }
 
-/// The same of so many rows, of which those of whole vectors are known.
+/// Like [`linkable`], for a number of rows of which `whole` are in whole vectors.
 pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usize {
     let least = if linked_before || whole > 0 {
         BULK_REST_ROWS_MIN
@@ -32,17 +32,17 @@ pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usi
     if rows - whole >= least { rows } else { whole }
 }
 
-/// How many rows of a series are taken.
+/// Which rows of a series are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Take {
     /// Whole vectors.
     Whole,
-    /// What is worth a leaf at the end of a transaction.
+    /// Rows that justify leaves at the end of a transaction.
     AtCommit,
 }
 
 impl Take {
-    /// Of fewer rows none are taken.
+    /// With fewer rows, none are taken.
     pub(crate) fn rows_min(self) -> usize {
         match self {
             Self::Whole => VECTOR_ROWS,

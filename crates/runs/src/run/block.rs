@@ -3,13 +3,14 @@
 //! ```text
 //! 0        32     34        35       36      40
 //! | header | rows | columns | shifts | class | short chunks: series ids, | shifts of  | payloads, in the |
-//! |        | u16  | u8      | u8     | u32   | times, a column each      | the times  | order of chunks  |
+//! |        | u16  | u8      | u8     | u32   | times, one per column     | the times  | order of chunks  |
 //! ```
 //!
-//! `shifts` are the bytes of the shifts: what is added to the times of each series but the first, where the times of each lie near a line of
-//! their own (`encode_times_in_turns`). They are read behind the series ids, which say whose shift is whose; a time of the chunk is none without them.
+//! `shifts` is the length of the shifts in bytes. A shift is added to the times of each series except the first, if the
+//! times of each series lie near a line of their own (`encode_times_in_turns`). Shifts are read after the series ids,
+//! which assign them to series; without them the values of the times chunk are not times.
 //!
-//! The header is that of every block (kind RunBlock); its checksum covers everything. A block lies at a
+//! The header is the standard block header (kind RunBlock); its checksum covers the whole block. A block starts at a
 //! multiple of 8 inside its extent, is at most 64 KiB long and ends with its last payload.
 
 use crate::key::Key;
@@ -30,26 +31,27 @@ const CLASS_AT: usize = SHIFTS_AT + 1;
 const CHUNKS_AT: usize = CLASS_AT + 4;
 const _: () = assert!(SHIFTS_BYTES_MAX <= u8::MAX as usize);
 
-/// Bytes that an encoding may need beyond eight a value: alignment, tables of exceptions.
+/// Bytes that an encoding may need beyond eight per value: alignment, tables of exceptions.
 const ENCODING_SLACK: usize = 64;
 
-/// Where a block begins inside an extent: multiples of this.
+/// Blocks begin at multiples of this inside an extent.
 pub(crate) const BLOCK_ALIGN: usize = 8;
 
-/// Raw bytes of a row in a layout of so many columns.
+/// Raw bytes of a row with this number of columns.
 pub(crate) fn row_bytes(columns: usize) -> u64 {
     8 * (2 + columns as u64)
 }
 
-/// Rows that a block of this many columns holds at most: 1024, fewer when that many could exceed 64 KiB.
+/// Maximum number of rows in a block with this many columns: 1024, or fewer if 1024 rows could exceed 64 KiB.
 pub(crate) fn block_rows_max(columns: usize) -> usize {
     let vectors = columns + 2;
-    // Shifts need none: with the times they take eight bytes a row at most.
+    // Shifts need no extra room: together with the times they take at most eight bytes per row.
     let room = BLOCK_BYTES_MAX - CHUNKS_AT - vectors * (CHUNK_SHORT_BYTES_MAX + ENCODING_SLACK);
     (room / (8 * vectors)).min(VECTOR_ROWS)
 }
 
-/// Rows of one time of a series of this many columns at most: they are in one block, and in one vector of a leaf.
+/// Maximum number of rows with equal time in a series with this many columns: they share one block, and one vector of a
+/// leaf.
 #[must_use]
 pub fn time_rows_max(columns: usize) -> usize {
     block_rows_max(columns)
@@ -101,7 +103,7 @@ pub(crate) fn encode_block(
     });
 }
 
-/// The parts of a block while it is encoded: how long its chunks are is known when the payloads are.
+/// Scratch memory for encoding a block: chunk lengths are known only after the payloads are encoded.
 #[derive(Default)]
 struct Desk {
     chunks: Vec<u8>,
@@ -113,7 +115,7 @@ thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
 }
 
-/// The chunks of a block of so many columns, and where they end.
+/// The chunks of a block with this many columns, and their end.
 fn chunks(bytes: &[u8], columns: usize) -> Option<(Vec<Chunk>, usize)> {
     let rows = usize::from(get_u16(bytes.get(..CHUNKS_AT)?, ROWS_AT));
     let mut at = CHUNKS_AT;
@@ -126,7 +128,7 @@ fn chunks(bytes: &[u8], columns: usize) -> Option<(Vec<Chunk>, usize)> {
     Some((chunks, at))
 }
 
-/// Bytes of the block at the beginning of `bytes`, by what it says of itself; `None` when there is not that much.
+/// Length of the block at the beginning of `bytes`, computed from its own fields; `None` if `bytes` is shorter.
 pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
     let (_, columns) = Block::layout(bytes);
     let (chunks, at) = chunks(bytes, columns)?;
@@ -135,13 +137,13 @@ pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
     usize::try_from(len).ok().filter(|&len| len <= bytes.len())
 }
 
-/// A decoded block. Its memory is used again for the next one.
+/// A decoded block. Its memory is reused for the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
     pub(crate) class: u32,
     pub(crate) series: Vec<u64>,
     pub(crate) rows: Rows,
-    /// For a vector of which one word is wanted.
+    /// Scratch for a vector of which a single value is needed.
     scratch: Vec<u64>,
 }
 
@@ -154,7 +156,7 @@ impl Block {
         Key::new(self.class, SeriesId(self.series[row]), self.rows.times[row])
     }
 
-    /// The first row at or after `key`; `len` when there is none.
+    /// The first row at or after `key`; `len` without such a row.
     pub(crate) fn lower_bound(&self, key: &Key) -> usize {
         if self.class != key.class {
             return if self.class < key.class {
@@ -168,7 +170,7 @@ impl Block {
         series + self.rows.times[series..end].partition_point(|&t| t < key.time)
     }
 
-    /// Class and columns of the block that is in `bytes`; 0 and 0 when they are too few.
+    /// Class and number of columns of the block in `bytes`; 0 and 0 if `bytes` is too short.
     pub(crate) fn layout(bytes: &[u8]) -> (u32, usize) {
         if bytes.len() < CHUNKS_AT {
             return (0, 0);
@@ -176,7 +178,7 @@ impl Block {
         (get_u32(bytes, CLASS_AT), usize::from(bytes[COLUMNS_AT]))
     }
 
-    /// Where the rows of `series` end that begin at `from`.
+    /// The end of the rows of `series` that begin at `from`.
     pub(crate) fn series_end(&self, from: usize, series: SeriesId) -> usize {
         from + self.series[from..].partition_point(|&s| s <= series.0)
     }
@@ -220,8 +222,8 @@ impl Block {
         Ok(())
     }
 
-    /// Reads and verifies a block for the last row of a series in it, and decodes no more than that takes: of each vector one
-    /// word, where its encoding has single words. What this block holds stays.
+    /// Reads and verifies a block for the last row of a series in it. Decodes only one value of each vector, if its
+    /// encoding has random access. The decoded contents of `self` are unchanged.
     pub(crate) fn read_last<R: PageRead>(
         &mut self,
         r: &R,
@@ -235,12 +237,12 @@ impl Block {
             return Ok(None);
         }
         let (rows, scratch) = (encoded.rows, &mut self.scratch);
-        // The row and the shift of its time, once the ids have told them; then its time and its words.
+        // The series ids yield the row and the shift of its time; then follow its time and its values.
         let (mut found, mut shift, mut time) = (None, 0, 0);
         let mut words = Vec::with_capacity(encoded.columns);
         encoded.each(|vector, chunk, payload| {
             if vector == 0 {
-                // Whose shift is whose only all ids tell.
+                // Assigning shifts to series requires all ids.
                 let end = match encoded.shifts {
                     [] => count_up_to(chunk, payload, rows, series.0)?,
                     _ => None,
@@ -276,7 +278,7 @@ impl Block {
     }
 }
 
-/// Word `row` of a vector, by decoding it into `scratch` where nothing else tells it.
+/// Value `row` of a vector; decodes the vector into `scratch` if its encoding has no random access.
 fn single(
     chunk: &Chunk,
     payload: &[u8],
@@ -290,7 +292,7 @@ fn single(
     Ok(decoded(chunk, payload, rows, scratch)?[row])
 }
 
-/// A vector, decoded into `scratch`, which only grows: clearing it each time would take as long as decoding does.
+/// Decodes a vector into `scratch`, which only grows: clearing it each time would take as long as decoding.
 fn decoded<'s>(
     chunk: &Chunk,
     payload: &[u8],
@@ -304,7 +306,7 @@ fn decoded<'s>(
     Ok(&scratch[..rows])
 }
 
-/// A block's bytes, of which everything before the payloads has been read.
+/// The bytes of a block, whose fields before the payloads have been parsed.
 struct Encoded<'b> {
     bytes: &'b [u8],
     addr: u64,
@@ -347,13 +349,13 @@ impl<'b> Encoded<'b> {
             rows,
             columns,
             chunks,
-            // Where they are cut, so is the first payload.
+            // If the shifts are truncated, so is the first payload.
             shifts: bytes.get(shifts_at..payloads_at).unwrap_or_default(),
             payloads_at,
         })
     }
 
-    /// Calls `f` with the number of each vector (ids, times, columns), its chunk and its payload.
+    /// Calls `f` with the index of each vector (ids, times, columns), its chunk and its payload.
     fn each(
         &self,
         mut f: impl FnMut(usize, &Chunk, &[u8]) -> std::result::Result<(), Corrupt>,

@@ -1,7 +1,7 @@
-//! Walking through a run block by block, and asking it about one series.
+//! Iterates over a run block by block, and tests a run for rows of one series.
 //!
-//! A cursor holds no borrow of the file: between two calls the caller may write. Runs are immutable, so
-//! that what was read stays true.
+//! A cursor holds no borrow of the file: the caller may write between two calls. Runs are immutable, so data read
+//! earlier stays valid.
 
 use crate::key::Key;
 use crate::run::block::Block;
@@ -12,10 +12,10 @@ use tidalite_codec::ColumnType;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// Directory entries read at once when a cursor goes on past its first block.
+/// Directory entries read at once when a cursor moves past its first block.
 const ENTRIES_AHEAD: usize = 16;
 
-/// A place in a run: always at a row, or at the end.
+/// A position in a run: always at a row, or at the end.
 #[derive(Debug)]
 pub(crate) struct RunCursor {
     directory: Tree,
@@ -23,12 +23,12 @@ pub(crate) struct RunCursor {
     next_entry: usize,
     pub(crate) block: Block,
     pub(crate) row: usize,
-    /// Where the entries that were read end; `None` when the directory has no more.
+    /// Start key of the entries not yet read; `None` if the directory has no more.
     resume: Option<Key>,
 }
 
 impl RunCursor {
-    /// At the first row at or after `key`.
+    /// Positions a cursor at the first row at or after `key`.
     pub(crate) fn seek<R: PageRead>(
         r: &R,
         run: &Run,
@@ -38,7 +38,7 @@ impl RunCursor {
         Self::seek_with(r, run, layouts, key, Block::default())
     }
 
-    /// The same, with the memory of another block.
+    /// Like [`seek`](Self::seek), reusing the memory of a block.
     pub(crate) fn seek_with<R: PageRead>(
         r: &R,
         run: &Run,
@@ -54,17 +54,17 @@ impl RunCursor {
             row: 0,
             resume: Some(*key),
         };
-        // The second one says whether the first has all rows of its last series.
+        // The second entry shows whether the first block has all rows of its last series.
         cursor.load(r, layouts, 2)?;
         cursor.row = cursor.block.lower_bound(key);
-        // The directory said that the block ends at or after the key; damage may say otherwise.
+        // According to the directory the block ends at or after the key; a damaged directory may be wrong.
         if cursor.row >= cursor.block.len() {
             cursor.load(r, layouts, 1)?;
         }
         Ok(cursor)
     }
 
-    /// Loads the next block; at the end the block is empty.
+    /// Loads the next block; at the end, the block is empty.
     pub(crate) fn load<R: PageRead>(
         &mut self,
         r: &R,
@@ -91,17 +91,17 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Class and series of the row that the cursor is at; `None` at the end.
+    /// Class and series of the row at the cursor; `None` at the end.
     pub(crate) fn place(&self) -> Option<(u32, SeriesId)> {
         (self.row < self.block.len()).then(|| self.block.key(self.row).place())
     }
 
-    /// Steps `rows` rows on within the block; when it is at its end, `load_next` loads the next one.
+    /// Advances by `rows` rows within the block; at its end, `load_next` loads the next block.
     pub(crate) fn pass(&mut self, rows: usize) {
         self.row += rows;
     }
 
-    /// After `pass`: goes to the next block if this one is at its end.
+    /// After `pass`: moves to the next block if this one is at its end.
     pub(crate) fn load_next<R: PageRead>(
         &mut self,
         r: &R,
@@ -118,7 +118,7 @@ impl RunCursor {
         self.next_entry < self.entries.len() || self.resume.is_some()
     }
 
-    /// The series below which there are no rows behind this block, 0 when it is empty.
+    /// Series below this one have no rows after this block; 0 if the block is empty.
     pub(crate) fn series_bound(&self) -> u64 {
         let Some(&last) = self.block.series.last() else {
             return 0;
@@ -130,17 +130,17 @@ impl RunCursor {
         last.saturating_add(u64::from(ends))
     }
 
-    /// Whether rows of the block are behind it and others before it.
+    /// Whether the cursor is inside the block, with rows before and after it.
     pub(crate) fn is_amid(&self) -> bool {
         self.row > 0 && self.row < self.block.len()
     }
 
-    /// Whether there may be rows before it.
+    /// Whether there may be rows at or after the cursor.
     pub(crate) fn may_have_rows(&self) -> bool {
         self.row < self.block.len() || self.may_go_on()
     }
 
-    /// Steps `rows` rows on, within the block or to the first row of the next.
+    /// Advances by `rows` rows, within the block or to the first row of the next.
     pub(crate) fn advance<R: PageRead>(
         &mut self,
         r: &R,
@@ -155,11 +155,11 @@ impl RunCursor {
     }
 }
 
-/// Answers, for ascending series, whether a run has rows of a series in an interval. Keeps the last block.
+/// Tests, for ascending series, whether a run has rows of a series in an interval. Caches the last block.
 #[derive(Debug)]
 pub(crate) struct Probe {
     run: Run,
-    /// Rows at or before this key are not seen.
+    /// Rows at or before this key are hidden.
     after: Option<Key>,
     entry: Option<Entry>,
     block: Block,

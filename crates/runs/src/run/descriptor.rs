@@ -1,4 +1,4 @@
-//! A run: an immutable sorted batch of rows, as the record describes it.
+//! A run: an immutable sorted batch of rows, as described in the record.
 //!
 //! ```text
 //! 0     8           72     80      88        96        104       124       144        152        160
@@ -6,8 +6,8 @@
 //! | u64 | tree 64 B | u64  | u64   | txn u64 | txn u64 | key 20  | key 20  | time i64 | time i64 |
 //! ```
 //!
-//! `bytes` is what the rows weigh raw: 8 for the series, 8 for the time, 8 a column. The two keys and the two
-//! times are bounds: after a delete they may be wider than the rows.
+//! `bytes` is the raw size of the rows: 8 for the series, 8 for the time, 8 per column. The two keys and the two times
+//! are bounds: after a delete they may be wider than the rows.
 
 use crate::key::{KEY_BYTES, Key};
 use crate::run::block::row_bytes;
@@ -30,7 +30,7 @@ const GREATEST_AT: usize = LEAST_AT + 8;
 /// Bytes of a run in the record.
 pub(crate) const RUN_BYTES: usize = GREATEST_AT + 8;
 
-/// Directories are owned by this number plus the run's; tables and series count from 1.
+/// The owner id of a directory is this number plus the number of its run; tables and series count from 1.
 const DIRECTORY_OWNER: u64 = 1 << 47;
 
 /// See the head of this file.
@@ -96,7 +96,7 @@ impl Run {
         })
     }
 
-    /// Whether a row of the series within these times is possible at all.
+    /// Whether the run may hold a row of the series within these times, judged by its bounds.
     pub(crate) fn may_hold(&self, place: (u32, SeriesId), from: i64, to: i64) -> bool {
         self.rows > 0
             && from <= to
@@ -106,7 +106,7 @@ impl Run {
             && from <= self.time_greatest
     }
 
-    /// Counts rows that were written to it, of so many columns.
+    /// Adds written rows, with this many columns, to the counts and bounds of the run.
     pub(crate) fn count(
         &mut self,
         (rows, columns): (u64, usize),

@@ -1,11 +1,11 @@
-//! The directory of a run: a kv tree with one entry a block and one an extent.
+//! The directory of a run: a kv tree with one entry per block and one per extent.
 //!
 //! ```text
 //! block   key: class, series, time of its first row        (20 bytes, see key.rs)
-//!         value: | lengths u32: of 7 numbers | address, length, checksum, birth of the block; last series less the first one;
-//!                  zigzag of the last time less the first one; rows |
+//!         value: | lengths u32: of 7 numbers | address, length, checksum, birth of the block;
+//!                  last series less the first one; zigzag of the last time less the first one; rows |
 //! extent  key: class ffff_ffff, address as series, time 0   (sorts after all blocks)
-//!         value: | pages u64 | birth u64 | blocks u64: those that the directory names |
+//!         value: | pages u64 | birth u64 | blocks u64: number that the directory lists |
 //! ```
 
 use crate::key::{KEY_BYTES, Key};
@@ -19,7 +19,7 @@ use tidalite_pager::{Extent, Kind, PageRead, PageWrite, Ptr, Result};
 /// The class of extent entries; no layout has it.
 pub(crate) const EXTENT_CLASS: u32 = u32::MAX;
 
-/// Behind all blocks, before all extents.
+/// Sorts after all blocks and before all extents.
 pub(crate) const END_OF_BLOCKS: Key = Key {
     class: EXTENT_CLASS,
     series: SeriesId(0),
@@ -27,13 +27,13 @@ pub(crate) const END_OF_BLOCKS: Key = Key {
 };
 
 const LENGTHS_BYTES: usize = 4;
-/// Numbers of a block's entry.
+/// Numbers in a block's entry.
 const NUMBERS: usize = 7;
 const BIRTH_AT: usize = 8;
 const BLOCKS_AT: usize = BIRTH_AT + 8;
 const EXTENT_VALUE_BYTES: usize = BLOCKS_AT + 8;
 
-/// What the directory says of a block.
+/// The directory entry of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) first: Key,
@@ -62,7 +62,7 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
         ptr,
         rows,
     };
-    // Whoever walks a directory goes on behind the last key: it must lead forward.
+    // Iteration continues after the last key, which must therefore not be smaller than the first.
     if entry.last < first {
         let what = "entry in the directory of a run";
         let found = format!("a block that ends at {:?}", entry.last);
@@ -81,7 +81,7 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
 fn decode_value(first: &Key, value: &[u8]) -> Option<(Key, Ptr, u32)> {
     let lengths = u64::from(get_u32(value.get(..LENGTHS_BYTES)?, 0));
     let numbers: [u64; NUMBERS] = short::get(value, LENGTHS_BYTES, lengths)?;
-    // In as few bytes as they need, so that there is one form of each entry.
+    // Numbers must use the minimum number of bytes, so that each entry has exactly one encoding.
     if short::lengths(&numbers) != lengths || value.len() != LENGTHS_BYTES + short::sum(lengths) {
         return None;
     }
@@ -125,7 +125,7 @@ pub(crate) fn put_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry)
     Ok(())
 }
 
-/// Removes the entry of a block, and with the last one of its extent the extent.
+/// Removes the entry of a block; frees its extent with the last block in it.
 pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry) -> Result<()> {
     tree.remove(w, &entry.first.encode())?;
     let (extent, blocks) = extent_of(tree, w, entry.ptr.addr)?;
@@ -137,17 +137,18 @@ pub(crate) fn remove_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Ent
     Ok(())
 }
 
-/// Removes the entries of all blocks that begin before `end`, and the extents that are left without any; calls `gone` with each.
+/// Removes the entries of all blocks that begin before `end`, and frees extents left without blocks; calls `gone` with
+/// each entry.
 ///
 /// # Cost
-/// The entries are read, and cut off as one range; an extent is looked up once for the blocks in it that follow each other.
+/// The entries are read, and removed as one range; an extent is looked up once for consecutive blocks in it.
 pub(crate) fn remove_before<W: PageWrite>(
     tree: &mut Tree,
     w: &mut W,
     end: Key,
     mut gone: impl FnMut(&Entry),
 ) -> Result<()> {
-    // By address: an extent, its blocks that go, and all that the directory names.
+    // By address: an extent, the number of its removed blocks, and the number of its blocks in the directory.
     let mut extents: BTreeMap<u64, (Extent, u64, u64)> = BTreeMap::new();
     each_block(tree, w, |entry| {
         if entry.first >= end {
@@ -181,7 +182,7 @@ fn extent_key(addr: u64) -> [u8; KEY_BYTES] {
     Key::new(EXTENT_CLASS, SeriesId(addr), 0).encode()
 }
 
-/// Notes an extent that the run owns, and how many blocks in it the directory names.
+/// Records an extent that the run owns, and how many of its blocks the directory lists.
 pub(crate) fn put_extent<W: PageWrite>(
     tree: &mut Tree,
     w: &mut W,
@@ -219,13 +220,13 @@ fn holds(extent: &Extent, page_size: usize, addr: u64) -> bool {
     into.is_some_and(|bytes| bytes / (page_size as u64) < extent.pages)
 }
 
-/// The extent in which the block at `addr` lies.
+/// The extent that contains the block at `addr`.
 fn extent_of<R: PageRead>(tree: &Tree, r: &R, addr: u64) -> Result<(Extent, u64)> {
     let mut cursor = tree.cursor(r);
     if cursor.seek_le(&extent_key(addr))? && cursor.key() >= extent_key(0).as_slice() {
         let value = cursor.inline_value()?.unwrap_or_default();
         let (extent, blocks) = decode_extent(cursor.key(), value, tree)?;
-        // In a table whose keys do not ascend the seek may end behind the address.
+        // In a damaged tree whose keys do not ascend, the seek may end after the address.
         if holds(&extent, r.page_size(), addr) {
             return Ok((extent, blocks));
         }
@@ -240,7 +241,7 @@ fn extent_of<R: PageRead>(tree: &Tree, r: &R, addr: u64) -> Result<(Extent, u64)
     .into())
 }
 
-/// Calls `f` with every extent that the run owns, and how many blocks in it the directory names.
+/// Calls `f` with every extent that the run owns, and the number of its blocks in the directory.
 pub(crate) fn each_extent<R: PageRead>(
     tree: &Tree,
     r: &R,
@@ -257,7 +258,7 @@ pub(crate) fn each_extent<R: PageRead>(
     Ok(())
 }
 
-/// Calls `f` with the entry of every block, in order, until it answers false.
+/// Calls `f` with the entry of every block, in order, until `f` returns false.
 fn each_block<R: PageRead>(
     tree: &Tree,
     r: &R,
@@ -291,8 +292,8 @@ pub(crate) fn entries_from<R: PageRead>(
     collect(tree, &mut cursor, there, key, max, out)
 }
 
-/// As [`entries_from`], with the first block that begins at or behind these bytes: whether the one before reaches beyond them
-/// is not looked at, so that a damaged page before them is no obstacle.
+/// Like [`entries_from`], starting with the first block that begins at or after these bytes. Does not check whether the
+/// preceding block extends beyond them, so that a damaged page before them does no harm.
 pub(crate) fn entries_at_or_behind<R: PageRead>(
     tree: &Tree,
     r: &R,
@@ -343,7 +344,7 @@ pub(crate) fn entry_at_or_before<R: PageRead>(
     )
 }
 
-/// Moves an extent with its blocks: each is written anew, in order, to a fresh extent.
+/// Moves an extent: its blocks are rewritten, in order, to a new extent.
 pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Extent) -> Result<()> {
     let page_size = w.page_size() as u64;
     let end = extent

@@ -1,4 +1,4 @@
-//! The runs on disk: blocks of rows, the directory that lists them, the tail page of the newest rows.
+//! Runs on disk: blocks of rows, the directory that lists them, the tail page of the newest rows.
 
 pub(crate) mod block;
 pub(crate) mod cursor;

@@ -1,14 +1,14 @@
-//! The tail page: the newest rows, raw, in the order in which commits brought them.
+//! The tail page: the newest rows, uncompressed, in commit order.
 //!
 //! ```text
 //! 0        32     36     40
-//! | header | rows | used | joins << 63 | class << 48 | series | time | a word a column | next row ...
-//! |        | u32  | u32  |      u64                           | i64  | u64 each        |
+//! | header | rows | used | joins << 63 | class << 48 | series | time | one word per column | next row ...
+//! |        | u32  | u32  |      u64                           | i64  | u64 each            |
 //! ```
 //!
-//! `used` counts from the beginning of the page. A commit of a few rows copies the page and appends to it; of
-//! equal series and time a row takes the place of all before it, unless it joins: such a row follows the row of its series that
-//! was written just before it, and has its time. What lies beyond `used` is zero.
+//! `used` counts from the beginning of the page. A commit of a few rows copies the page and appends to it. A row
+//! replaces all earlier rows with its series and time, unless it joins: a joining row directly follows a row of its
+//! series with equal time, and both are kept. Bytes beyond `used` are zero.
 
 use crate::key::Key;
 use crate::limits::LAYOUTS_MAX;
@@ -23,14 +23,14 @@ const USED_AT: usize = ROWS_AT + 4;
 const FIRST_ROW_AT: usize = USED_AT + 4;
 
 const SERIES_BITS: u32 = 48;
-/// Of the word that holds class and series: the row stands beside the one before it.
+/// Flag in the word with class and series: the row is kept beside the row before it.
 const JOINS: u64 = 1 << 63;
 const _: () = assert!(LAYOUTS_MAX < 1 << 15, "classes leave the highest bit free");
 
-/// Series ids that the front can hold: they share a word with the class.
+/// Maximum series id in the delta: ids share a word with the class.
 pub const SERIES_MAX: u64 = (1 << SERIES_BITS) - 1;
 
-/// Checks the number of a series.
+/// Checks that a series id is within the limit.
 pub(crate) fn expect_series(series: SeriesId) -> Result<()> {
     if series.0 <= SERIES_MAX {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn tail_capacity(page_size: usize) -> usize {
     page_size - FIRST_ROW_AT
 }
 
-/// Rows of one series, as the tail or the rest of a commit holds them.
+/// Rows of one series, from the tail or from the remainder of a commit.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) class: u32,
@@ -82,7 +82,7 @@ fn bounds(page: &[u8], tail: &Ptr) -> Result<(usize, usize)> {
     Ok((rows, used))
 }
 
-/// Calls `f` with every row, oldest first: its key, whether it joins the row before it, and its words.
+/// Calls `f` with every row, oldest first: its key, whether it joins the row before it, and its raw values.
 fn each_row<'p>(
     page: &'p [u8],
     tail: &Ptr,
@@ -122,7 +122,7 @@ fn push_words(rows: &mut Rows, time: i64, words: &[u8]) {
     }
 }
 
-/// All rows, by class, series and time, the newest of each with those that joined it.
+/// All rows ordered by class, series and time: for each key the newest row, with the rows that joined it.
 pub(crate) fn pieces<R: PageRead>(
     r: &R,
     tail: &Ptr,
@@ -139,7 +139,7 @@ pub(crate) fn pieces<R: PageRead>(
     all.sort_by_key(|(key, ..)| *key); // stable: among equals the newest is last
     let mut pieces: Vec<Piece> = Vec::new();
     for (i, (key, _, words)) in all.iter().enumerate() {
-        // A newer row of its time that does not join takes its place.
+        // A newer row with equal time that does not join replaces it.
         let mut newer = all[i + 1..].iter().take_while(|(next, ..)| next == key);
         if newer.any(|(_, joins, _)| !joins) {
             continue;
@@ -158,8 +158,8 @@ pub(crate) fn pieces<R: PageRead>(
     Ok(pieces)
 }
 
-/// Appends the rows of one series within `from..=to` to `out`, oldest first, unsorted, and to `begins` where each row that joins
-/// none begins.
+/// Appends the rows of one series within `from..=to` to `out`, oldest first, unsorted, and to `begins` the index of
+/// each row that does not join.
 pub(crate) fn series_rows<R: PageRead>(
     r: &R,
     tail: &Ptr,
@@ -182,8 +182,8 @@ pub(crate) fn series_rows<R: PageRead>(
     })
 }
 
-/// Makes a page that holds the old tail's rows and these; answers it, sealed, with the number of its rows.
-/// The caller saw to it that they fit.
+/// Writes a page with the old tail's rows and these; returns it, sealed, with the number of its rows. The caller must
+/// make sure that they fit.
 pub(crate) fn append<W: PageWrite>(w: &mut W, tail: &Ptr, pieces: &[Piece]) -> Result<(Ptr, u64)> {
     let ptr = if tail.is_null() {
         let ptr = w.new_page(Kind::Tail, 0)?;
@@ -226,8 +226,8 @@ fn write_rows(
     at
 }
 
-/// Makes a page without the rows of one series within `from..=to`. Answers the page (null when no row is left),
-/// the number of its rows, and the times that were removed; `None` when there are none such.
+/// Writes a page without the rows of one series within `from..=to`. Returns the page (null if no row is left), the
+/// number of its rows, and the removed times; `None` without such rows.
 pub(crate) fn delete<W: PageWrite>(
     w: &mut W,
     tail: &Ptr,
@@ -271,7 +271,7 @@ pub(crate) fn delete<W: PageWrite>(
     Ok(Some((w.seal_page(&ptr)?, count, removed)))
 }
 
-/// Rows in the page, repeated timestamps counted.
+/// Rows in the page, including repeated timestamps.
 pub(crate) fn row_count<R: PageRead>(r: &R, tail: &Ptr) -> Result<u64> {
     Ok(bounds(&r.page(tail)?, tail)?.0 as u64)
 }

@@ -1,4 +1,4 @@
-//! Writing a run: rows in the order of their keys become blocks, blocks become extents.
+//! Writes a run: sorted rows become blocks, blocks become extents.
 
 use crate::bugs::{Bug, active};
 use crate::counters::Work;
@@ -16,7 +16,7 @@ use tidalite_pager::{Error, Extent, Header, Kind, PageWrite, Result, seal_block}
 #[derive(Debug, Default)]
 pub(crate) struct BlockStore {
     buffer: Vec<u8>,
-    /// Where each block lies in the buffer, and its entry; the pointer is still null.
+    /// Range of each block in the buffer, and its entry; the pointer is still null.
     blocks: Vec<(usize, usize, Entry)>,
 }
 
@@ -39,7 +39,7 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Writes what was collected as one extent.
+    /// Writes the collected blocks as one extent.
     pub(crate) fn flush<W: PageWrite>(
         &mut self,
         run: &mut Run,
@@ -75,11 +75,11 @@ impl BlockStore {
     }
 }
 
-/// The memory of a writer, and what it has learned of the rows: for the next one that writes rows of this kind.
+/// Memory and encoder hints of a writer, reused by the next writer of similar rows.
 #[derive(Debug, Default)]
 pub(crate) struct Kit {
     store: BlockStore,
-    /// The layout that `rows` and `hints` are of.
+    /// The layout of `rows` and `hints`.
     types: Box<[ColumnType]>,
     series: Vec<u64>,
     rows: Rows,
@@ -87,7 +87,7 @@ pub(crate) struct Kit {
 }
 
 impl Kit {
-    /// What was learned of rows of this layout.
+    /// Encoder hints for rows of this layout.
     pub(crate) fn hints_of(&self, types: &[ColumnType]) -> &[Hint] {
         match *self.types == *types {
             true => &self.hints,
@@ -95,13 +95,13 @@ impl Kit {
         }
     }
 
-    /// Remembers what was learned of rows of a layout.
+    /// Stores the encoder hints for rows of a layout.
     pub(crate) fn learn(&mut self, types: &[ColumnType], hints: Vec<Hint>) {
         self.turn_to(types);
         self.hints = hints;
     }
 
-    /// Remembers what another writer has learned.
+    /// Copies the encoder hints of another writer.
     pub(crate) fn learn_from(&mut self, other: &Self) {
         self.learn(&other.types, other.hints.clone());
     }
@@ -115,7 +115,7 @@ impl Kit {
     }
 }
 
-/// Appends rows, in the order of their keys, to a run.
+/// Appends rows, in key order, to a run.
 #[derive(Debug)]
 pub(crate) struct RunWriter<'l> {
     run: Run,
@@ -125,7 +125,7 @@ pub(crate) struct RunWriter<'l> {
 }
 
 impl<'l> RunWriter<'l> {
-    /// Goes on with a run, or begins one.
+    /// Continues a run, or begins one.
     pub(crate) fn new(run: Run, layouts: &'l [Box<[ColumnType]>], kit: Kit) -> Self {
         debug_assert!(kit.rows.is_empty(), "its last rows were written");
         Self {
@@ -136,7 +136,7 @@ impl<'l> RunWriter<'l> {
         }
     }
 
-    /// Appends rows of one series, which lie after everything before.
+    /// Appends rows of one series, which must sort after all previous rows.
     pub(crate) fn push<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -154,7 +154,7 @@ impl<'l> RunWriter<'l> {
         let max = block_rows_max(columns);
         let mut from = 0;
         while from < rows.len() {
-            // Rows of one time are in one block: readers look for the first of them by its key.
+            // Rows with equal times share a block: readers search for the first of them by its key.
             let rest = rows.slice(from..rows.len());
             let taken = rest.cut(max - self.kit.rows.len());
             if taken == 0 && self.kit.rows.is_empty() {
@@ -176,7 +176,8 @@ impl<'l> RunWriter<'l> {
         Ok(())
     }
 
-    /// Appends rows of many series, in the order of their keys, which lie after everything before: `series` has that of each row.
+    /// Appends rows of many series, in key order, which must sort after all previous rows; `series` holds the series of
+    /// each row.
     pub(crate) fn push_many<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -196,7 +197,7 @@ impl<'l> RunWriter<'l> {
         let joins = |row: usize| series[row - 1] == series[row] && times[row - 1] == times[row];
         let mut from = 0;
         while from < rows.len() {
-            // Rows of one time are in one block: readers look for the first of them by its key.
+            // Rows with equal times share a block: readers search for the first of them by its key.
             let mut to = rows.len().min(from + max - self.kit.rows.len());
             while from < to && to < rows.len() && joins(to) {
                 to -= 1;
@@ -225,7 +226,7 @@ impl<'l> RunWriter<'l> {
         Ok(())
     }
 
-    /// Sees that a run's rows are in order, and that those of another layout begin a block.
+    /// Checks that the rows of a run are in order, and starts a new block for another layout.
     fn begin<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -233,7 +234,7 @@ impl<'l> RunWriter<'l> {
         class: u32,
         first: Key,
     ) -> Result<()> {
-        // Rows come in order unless the runs that they are from are damaged.
+        // Rows are in order unless the source runs are damaged.
         if self.run.rows > 0 && first <= self.run.last && !active(Bug::MergeForgetsWatermark) {
             let (found, expected) = (format!("{first:?}"), format!("after {:?}", self.run.last));
             return Err(Corrupt::new("rows for a run", 0, found, expected).into());
@@ -246,13 +247,13 @@ impl<'l> RunWriter<'l> {
         Ok(())
     }
 
-    /// Counts rows that were appended.
+    /// Counts appended rows.
     fn count(&mut self, rows: usize, span: (Key, Key), times: (i64, i64)) {
         let columns = self.kit.rows.columns.len();
         self.run.count((rows as u64, columns), span, times);
     }
 
-    /// Makes the rows that were collected a block.
+    /// Writes the collected rows as a block.
     fn cut<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
         let (series, rows) = (
             std::mem::take(&mut self.kit.series),
@@ -289,7 +290,7 @@ impl<'l> RunWriter<'l> {
         })
     }
 
-    /// Writes what is left and returns the run.
+    /// Writes the remaining rows and returns the run.
     pub(crate) fn finish<W: PageWrite>(mut self, w: &mut W, work: &mut Work) -> Result<(Run, Kit)> {
         self.cut(w, work)?;
         self.kit.store.flush(&mut self.run, w, work)?;

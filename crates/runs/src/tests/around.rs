@@ -1,4 +1,4 @@
-//! What damage takes along: rows that it hides are told, and few others.
+//! Rows affected by damage: the rows that it hides are reported, and few others.
 
 use super::*;
 use crate::key::Key;
@@ -6,7 +6,7 @@ use crate::{Hit, HitRows};
 use std::collections::BTreeMap;
 use tidalite_testkit::rng::Rng;
 
-/// A page of a directory hides the blocks that it names, and what is told is just their rows.
+/// A damaged directory page hides the blocks that it lists, and only their rows are reported.
 #[test]
 fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
     let mut world = World::new(512, 8 << 20);
@@ -45,7 +45,7 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
             .unwrap();
         let hit = match damages[..] {
             [Hit::Rows(hit)] => hit,
-            // The page has extents alone.
+            // The page contains only extents.
             [Hit::Nothing] => {
                 assert_eq!(seen, rows);
                 world.pages.flip_bit(addr + 300, 2);
@@ -53,7 +53,7 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
             }
             _ => panic!("{damages:?}"),
         };
-        // A series is whole where nothing of it is told, and has nothing within what is told of it.
+        // A series is complete if no range of it is reported, and has no rows within a reported range.
         for &(series, first, last) in &rows {
             let there = seen.iter().filter(|(found, ..)| *found == series);
             match hit.times_of(0, series) {
@@ -77,7 +77,7 @@ fn a_damaged_directory_takes_along_the_rows_that_it_hides() {
 
 type Found = BTreeMap<(u64, i64), u64>;
 
-/// What a salvage shows, without any block that was found by its header: how often each row, and what is hit.
+/// Result of a salvage, without blocks found by their header: the count of each row, and the affected ranges.
 fn salvaged(world: &World) -> (Found, Vec<Hit>) {
     let front = Front::load(&world.pages, &world.root).unwrap();
     let (mut found, mut hits) = (Found::new(), Vec::new());
@@ -103,7 +103,7 @@ fn covers(hit: &HitRows, front: &Front, (series, time): (u64, i64)) -> bool {
     times.is_some_and(|(from, to)| from <= time && time <= to)
 }
 
-/// Every row that a salvage cannot show lies in what it tells, which is a part of the rows as a rule.
+/// Every row that a salvage cannot recover lies in a reported range; the ranges usually cover only a part of the rows.
 #[test]
 fn a_salvage_tells_of_the_rows_that_it_cannot_show() {
     let mut world = World::new(512, 8 << 20);
@@ -146,7 +146,7 @@ fn a_salvage_tells_of_the_rows_that_it_cannot_show() {
     );
 }
 
-/// Of the inputs of an open merge only what it has not passed is told.
+/// For the inputs of an open merge, only rows not yet consumed are reported.
 #[test]
 fn what_an_open_merge_has_passed_is_not_taken_along() {
     let (mut world, mut rng) = (World::new(512, 4 << 20), Rng::new(12));

@@ -1,4 +1,4 @@
-//! Rows that are away: other threads encode them while the transaction goes on.
+//! Lent rows: helper threads encode them while the transaction continues.
 
 use super::{Leaves, POINT, World, part, visible};
 use crate::{Beside, SealingSink, Sink, Slot, Work};
@@ -56,7 +56,7 @@ struct Feeder {
     beside: Beside<Held>,
     threads: usize,
     slots: Vec<Slot>,
-    /// How often rows went away while others came.
+    /// How often rows were lent while others were pushed.
     away: u64,
 }
 
@@ -104,7 +104,7 @@ impl Feeder {
         assert!(!world.staging.is_away(self.slots[0]));
     }
 
-    /// What is staged of a series is in no leaf, and with leaves and front it is all there is.
+    /// Buffered rows of a series are in no leaf, and together with leaves and delta they are complete.
     fn read(&mut self, i: usize) {
         self.settle();
         let id = i as u64 * 7;
@@ -165,7 +165,7 @@ fn rows_that_are_away_are_read_overwritten_and_lost_by_nobody() {
                 let i = rng.index(series as usize);
                 match rng.below(5) {
                     0 => feeder.read(i),
-                    // Late rows: among those that are away, and among those that were linked long ago.
+                    // Late rows: among lent rows, and among rows linked long ago.
                     1 => {
                         for _ in 0..rng.between(1, 30) {
                             let time = (now - rng.between(0, 1500)) * 10 + rng.between(0, 1);
@@ -197,7 +197,7 @@ fn rows_that_are_away_are_read_overwritten_and_lost_by_nobody() {
 
 #[test]
 fn what_is_away_counts_towards_the_budget() {
-    // A hand-over takes two thirds of it.
+    // A flush takes two thirds of it.
     let mut feeder = Feeder::new(256, 256 * 1024 * 24 + 256 * 1024 * 8, 1);
     let mut most = 0;
     for now in 0..5000 {
@@ -230,11 +230,11 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
                 feeder.settle();
             }));
             assert!(caught.is_err());
-            // Nobody waits for anything.
+            // No thread waits.
             drop(feeder);
         }
     }
-    // Dropped while the threads are at work, with nobody to take what they have encoded.
+    // Dropped while the threads are working and their results are not collected.
     let mut feeder = Feeder::new(300, 1 << 28, 2);
     for now in 0..1024 {
         for i in 0..300 {
@@ -249,7 +249,7 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
 fn others_are_asked_for_help_where_rows_are_worth_a_leaf() {
     for (rows, lent) in [(300, 0), (700, 1)] {
         let mut feeder = Feeder::new(300, 1 << 28, 2);
-        // Not in turn: those are encoded before the commit.
+        // Not in round-robin order: such rows are encoded before the commit.
         for i in 0..300 {
             for time in 0..rows {
                 feeder.put(i, time, 1);
@@ -267,7 +267,7 @@ fn others_are_asked_for_help_where_rows_are_worth_a_leaf() {
 #[test]
 fn what_is_held_back_is_older_than_what_came_meanwhile() {
     let mut feeder = Feeder::new(300, 1 << 28, 2);
-    // One series has some rows more than the others: they are held back.
+    // One series has more rows than the others: the extra rows are held back.
     for time in 1..=10 {
         feeder.put(5, time, 1);
     }
@@ -277,7 +277,7 @@ fn what_is_held_back_is_older_than_what_came_meanwhile() {
         }
     }
     assert!(feeder.away == 1 && feeder.world.staging.is_away(feeder.slots[5]));
-    // Three of them are written over, one among them is new, and so is one among those that are linked.
+    // Three of them are overwritten, one new row is among them, and another among the linked rows.
     for (time, value) in [(100 + 1020, 7), (100 + 1021, 8), (100 + 1020, 9), (50, 10)] {
         feeder.put(5, time, value);
     }

@@ -2,14 +2,15 @@ use super::*;
 use crate::{FAN_IN, MERGE_OVERSHOOT_BYTES, MERGE_STEP_BYTES, TIER_RUNS_MAX};
 use tidalite_testkit::rng::Rng;
 
-/// Of a merge step: for each of its extents a page that is half empty, and the pages of a directory on the way to its last entries.
+/// Per merge step: a half-empty page for each of its extents, and the directory pages on the path to the last entries.
 const STEP_PAGES: u64 = 4;
 /// A tail page, a run and a record.
 const COMMIT_PAGES: u64 = 24;
-/// Times that a row is written at a tier, at most: by the commit or the merge, and again where a step was cut off.
+/// Maximum number of times that a row is written per tier: by the commit or the merge, and again where a step was cut
+/// off.
 const WRITTEN_PER_TIER: u64 = 2;
 
-/// Pages that a commit writes at most: `a + b * bytes given`.
+/// Maximum number of pages that a commit writes: `a + b * bytes given`.
 fn pages_bound(world: &World, bytes_given: u64) -> u64 {
     let page = 4096;
     let tiers = world.front.tier_runs().len() as u64 + 1;
@@ -60,7 +61,7 @@ fn small_commits(series: u64, commits: u64, rows_max: u64, seed: u64) -> Work {
         pages_all as f64 / commits as f64,
         world.front.tier_runs()
     );
-    // Every row is read at most once a tier; what is cut off by steps is read again.
+    // Every row is read at most once per tier; rows cut off by a step are read again.
     assert!(total.rows_merged <= total.rows_given * tiers * 5 / 4);
     assert_eq!(total.merges_forced, 0, "the pace of the merges suffices");
     world.check();
@@ -102,7 +103,8 @@ fn each_commit_of_series_in_turn_does_about_as_much() {
     let merged = merged.into_iter().max().unwrap_or(0);
     println!("pages: median {middle}, most {most}; rows merged by a commit: {merged} at most");
     assert!(most <= 4 * middle, "{most} where the median is {middle}");
-    // Of three tiers each twice its share, since what is left of a block would be decoded again, and a series.
+    // For each of three tiers, twice its share, since the rest of a block would otherwise be decoded again, and a
+    // series.
     assert!(merged <= 16 * series, "{merged}");
     world.check();
 }

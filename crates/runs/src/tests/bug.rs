@@ -1,10 +1,10 @@
-//! The deliberate bug is found by the model, quickly: the tests bite.
+//! The model quickly finds the deliberate bug: the tests detect it.
 
 use super::*;
 use crate::bugs::{Bug, enable};
 use tidalite_testkit::rng::Rng;
 
-/// Whether a random run with reopening goes wrong in a way that `check` or a comparison sees.
+/// Whether a random run with reopening fails in a way that `check` or a comparison detects.
 fn goes_wrong(seed: u64) -> bool {
     let mut rng = Rng::new(seed);
     let mut world = World::new(512, 1 << 20);

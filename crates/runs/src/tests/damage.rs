@@ -18,7 +18,7 @@ fn live_pages(world: &World) -> u64 {
     ranges.map(|(_, pages)| pages).sum()
 }
 
-/// Blocks of a run that a delete replaced, and extents of which a delete took some blocks but not all.
+/// Blocks that a delete replaced, and extents of which a delete removed some blocks but not all.
 fn filled_with_dead_blocks() -> World {
     let mut world = World::new(512, 1 << 20);
     // One run of several blocks in one extent.
@@ -63,7 +63,7 @@ fn an_extent_goes_with_its_last_block() {
     }
     world.commit();
     let before = live_pages(&world);
-    // The last rows of each series: a gap in the middle would make what is left longer than it was.
+    // The last rows of each series: a gap in the middle would make the encoded rest longer than before.
     for series in 0..30 {
         world.delete(series * 7, 700, 900);
     }
@@ -139,7 +139,7 @@ fn a_full_disk_is_an_error_and_rolls_back() {
     panic!("forty calls suffice for a small commit");
 }
 
-/// Puts forged bytes in the place of a sealed block or page: they verify, but what they say is nonsense.
+/// Forges a sealed block or page: the checksum is valid, but the contents are nonsense.
 fn forge(rng: &mut Rng, good: &[u8], head: usize) -> Vec<u8> {
     let mut bytes = good.to_vec();
     for _ in 0..1 + rng.below(5) {
@@ -239,7 +239,7 @@ fn forged_blocks_and_tails_are_errors_or_rows_never_panics() {
 
 #[test]
 fn a_forged_run_is_walked_without_panic() {
-    // Directory entries that lie: blocks in another order, of another run, with other bounds.
+    // Inconsistent directory entries: blocks in another order, of another run, with other bounds.
     let mut rng = Rng::new(123);
     for round in 0..60 {
         let mut world = filled();

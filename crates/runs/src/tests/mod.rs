@@ -1,4 +1,4 @@
-//! The front against a model: a map of all rows, and a map of what was linked.
+//! Tests the delta against a model: a map of all rows, and a map of linked rows.
 
 mod around;
 mod beside;
@@ -61,7 +61,7 @@ impl<W: PageWrite> Sink<W> for Leaves {
     }
 }
 
-/// A file with a front, its leaves, and what it should hold.
+/// A file with a delta, its leaves, and the expected data.
 pub(super) struct World {
     pub(super) pages: ScratchPages,
     pub(super) root: FrontRoot,
@@ -69,7 +69,7 @@ pub(super) struct World {
     pub(super) staging: Staging,
     pub(super) leaves: Leaves,
     pub(super) truth: Map,
-    /// Whether the next transaction begins with the slots of this one.
+    /// Whether the next transaction reuses the slots of this one.
     pub(super) keeps_slots: bool,
 }
 
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// A point of the default layout, without the truth.
+    /// Pushes a point of the default layout without adding it to the expected data.
     pub(super) fn point(&mut self, series: u64, time: i64, value: u64) {
         let slot = self.staging.slot(SeriesId(series), &POINT);
         if self.staging.push_point(slot, time, 0, value) {
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// Everything that the front and the leaves hold, together, is what it should be.
+    /// Checks that delta and leaves together hold the expected rows.
     pub(super) fn compare(&mut self, series: u64, from: i64, to: i64) {
         let slot = self.staging.slot(SeriesId(series), types_of(series));
         let mut seen = visible(
@@ -238,7 +238,7 @@ pub(super) fn part(map: &Map, series: u64, from: i64, to: i64) -> Map {
     range.map(|(key, words)| (*key, words.clone())).collect()
 }
 
-/// What a reader of leaves and front sees: the front's rows win.
+/// The rows that a reader of leaves and delta sees: rows of the delta take precedence.
 pub(super) fn visible<R: PageRead>(
     front: &Front,
     r: &R,

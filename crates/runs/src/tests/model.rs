@@ -14,9 +14,9 @@ struct Shape {
     staging_bytes: usize,
     series: u64,
     commits: u64,
-    /// Rows of a commit at most.
+    /// Maximum number of rows in a commit.
     rows: u64,
-    /// One row in so many is late.
+    /// One in this many rows is late.
     late: u64,
     deletes: bool,
 }
@@ -63,7 +63,7 @@ fn run(seed: u64, shape: &Shape) -> (u64, Work) {
             world.pages.rollback();
             world.staging.reset();
             world.reopen();
-            // The leaves are not rolled back, so the truth is taken over from them and the front.
+            // The leaves are not rolled back, so the expected data is rebuilt from leaves and delta.
             let mut truth = Map::new();
             for series in 0..shape.series {
                 let all = (i64::MIN, i64::MAX);
@@ -201,7 +201,7 @@ fn many_short_stretches_merge_as_the_model_says() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let mut world = World::new(4096, 1 << 20);
-        // Of three layouts; in some files the ids lie so far apart that series are merged one by one.
+        // Three layouts; in some files the ids are so sparse that series are merged one by one.
         let (series, apart) = (rng.between(200, 1_500) as u64, [1, 3, 50][rng.index(3)]);
         let (late, skips) = (rng.one_in(2), rng.one_in(2));
         let mut merged = 0;
@@ -251,7 +251,7 @@ fn the_last_tier_merges_into_itself() {
             }
             world.commit();
         }
-        // All runs grow old at once: the newest of them become the newest of the last tier.
+        // Ages all runs at once: the newest runs become the newest of the last tier.
         let tiers = &mut world.front.record.tiers;
         tiers.resize_with(last + 1, crate::record::Tier::default);
         assert!(tiers[1..last].iter().all(|tier| tier.runs.is_empty()));

@@ -1,4 +1,4 @@
-//! What an open merge has passed does not take space until it ends.
+//! Input blocks consumed by an open merge are freed before it ends.
 
 use super::*;
 use crate::key::Key;
@@ -9,12 +9,12 @@ use tidalite_testkit::rng::Rng;
 
 const SERIES: u64 = 64;
 
-/// A commit of forty rows a series, which fill some extents of a run.
+/// A commit of forty rows per series, which fill several extents of a run.
 fn commit(world: &mut World, rng: &mut Rng, round: i64) -> Work {
     commit_of(world, rng, round, (40, 24))
 }
 
-/// So many rows a series, of words of so many bits.
+/// A commit of `rows` rows per series, with values of `bits` bits.
 fn commit_of(world: &mut World, rng: &mut Rng, round: i64, (rows, bits): (i64, u32)) -> Work {
     for series in 0..SERIES {
         for row in 0..rows {
@@ -61,14 +61,15 @@ fn what_a_merge_has_passed_is_freed_before_it_ends() {
     assert!(fell > 2, "they went step by step, {fell} times");
 }
 
-/// Large commits make large steps: behind the watermark of each nothing is left that is worth while, in none of the inputs.
+/// Large commits make large steps: before the watermark of each, no input has enough consumed blocks left to be worth
+/// freeing.
 #[test]
 fn a_large_step_frees_what_it_passed_of_all_inputs() {
     crate::short_extents(true);
     let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(14));
     let mut steps = 0;
     for round in 0.. {
-        // Blocks are so short that two of them are not worth while for a small step.
+        // Blocks are so short that a small step would not free two of them.
         let work = commit_of(&mut world, &mut rng, round, (160, 4));
         world.check();
         if work.merges_ended > 0 {
@@ -84,14 +85,15 @@ fn a_large_step_frees_what_it_passed_of_all_inputs() {
             entries_from(&run.directory, &world.pages, &Key::MIN, 99, &mut blocks).unwrap();
             let behind = blocks.iter().filter(|block| block.last <= watermark);
             let bytes: u64 = behind.map(|block| u64::from(block.ptr.len)).sum();
-            // Blocks of rows without columns are as short as that.
+            // Blocks of rows without columns can be this short.
             assert!(bytes < passed_bytes() / 8, "{bytes} bytes in round {round}");
         }
     }
     assert!(steps > 4, "{steps} steps");
 }
 
-/// One row a commit of a layout that comes first in every run: what the merge has passed of the others is judged by their blocks.
+/// Each commit has one row of a layout that comes first in every run: consumed blocks of other layouts must be judged
+/// by their own length.
 #[test]
 fn a_short_block_at_the_beginning_of_the_runs_does_not_keep_what_lies_behind_it() {
     crate::short_extents(true);

@@ -1,4 +1,4 @@
-//! Blocks whose times lie near a line, each series' by a shift of its own.
+//! Blocks in which the times of each series lie near a line, with a separate shift per series.
 
 use super::*;
 use crate::key::Key;
@@ -8,16 +8,16 @@ use tidalite_codec::{Hint, SHIFTS_BYTES_MAX};
 use tidalite_pager::{Extent, HEADER_BYTES, Header, Kind, Ptr, seal_block};
 use tidalite_testkit::rng::Rng;
 
-/// Where a block says how many bytes its shifts have.
+/// Offset of the field with the length of the shifts.
 const SHIFTS_AT: usize = HEADER_BYTES + 3;
 const TICK: i64 = 1_000_000_000;
 
-/// A time about a tick behind the one before it.
+/// A time about one tick after the previous one.
 fn late(rng: &mut Rng, begin: i64, row: i64) -> i64 {
     begin + row * TICK + (rng.below(1 << 20) * 100) as i64
 }
 
-/// Rows of three series, each near a line of its own.
+/// Rows of three series, each near its own line.
 fn sample(rng: &mut Rng) -> (Vec<u64>, Rows) {
     let (mut series, mut rows) = (Vec::new(), Rows::default());
     rows.columns.resize(2, Vec::new());
@@ -32,7 +32,7 @@ fn sample(rng: &mut Rng) -> (Vec<u64>, Rows) {
     (series, rows)
 }
 
-/// Puts a block into an extent; its header is right, whatever else it says.
+/// Puts a block into an extent; its header is valid, whatever its contents.
 fn placed(pages: &mut ScratchPages, bytes: &mut [u8]) -> (Ptr, Extent) {
     let count = bytes.len().div_ceil(512) as u64;
     let extent = pages.alloc_extent(count).unwrap();
@@ -124,7 +124,7 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
     assert!(errors > 1_000 && read > 1_000, "{errors}, {read}");
 }
 
-/// Commits, merges, deletes and reopenings, most of whose blocks are shifted.
+/// Commits, merges, deletes and reopenings, with mostly shifted blocks.
 #[test]
 fn shifted_rows_are_found_deleted_and_merged() {
     let (mut world, mut rng) = (World::new(4096, 16 << 20), Rng::new(435));

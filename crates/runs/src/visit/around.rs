@@ -1,8 +1,8 @@
-//! The entries of a run's directory, read around its damage.
+//! Reads the entries of a run's directory around its damage.
 //!
-//! A page of a directory that cannot be read hides the blocks that it names, and no others: those before and behind it are
-//! read on. What is hit are the rows between the last block before the damage and the first one behind it, which the
-//! blocks' own keys say more tightly than the separators of the directory.
+//! An unreadable page of a directory hides only the blocks that it lists: reading continues with the blocks before and
+//! after it. The hit rows are those between the last block before the damage and the first block after it. The keys of
+//! these blocks are tighter bounds than the separators of the directory.
 
 use crate::key::Key;
 use crate::run::descriptor::Run;
@@ -15,34 +15,34 @@ use tidalite_pager::{Error, PageRead, Result};
 /// Entries read at once.
 const ENTRIES: usize = 64;
 
-/// Where the entries go on.
+/// Position at which reading continues.
 enum Start {
-    /// With the block that holds this key, or the first one behind it.
+    /// The block that holds this key, or the first block after it.
     At(Key),
-    /// With the first block at or behind these bytes, where a damaged page ends.
+    /// The first block at or after these bytes, where a damaged page ends.
     Behind(Vec<u8>),
 }
 
-/// A walk over the entries.
+/// Iterator over the entries of a damaged directory.
 pub(crate) struct Around<'a> {
     run: &'a Run,
-    /// Rows up to this are not seen.
+    /// Rows up to this key are hidden.
     after: Option<Key>,
-    /// The damage of the directory's pages, and whether it was told with the rows that it hides.
+    /// Damage of the directory's pages, and whether it was reported with the rows that it hides.
     broken: Vec<(Damage, bool)>,
     next: Option<Start>,
     /// The first key that no entry so far has reached.
     reached: Key,
-    /// Where the block of the last entry so far begins.
+    /// First key of the block of the last entry so far.
     begun: Key,
-    /// Where damage was met that no entry has ended yet, and what reading met.
+    /// Start of an open gap (damage not yet followed by an entry), and the error found there.
     gap: Option<(Key, Corrupt)>,
-    /// Where the walk went on behind damage last: it only goes forward.
+    /// Position of the last resumption after damage; it only increases.
     resumed: Vec<u8>,
 }
 
 impl<'a> Around<'a> {
-    /// `broken` is what a check of the directory's pages found.
+    /// `broken` is the result of a check of the directory's pages.
     pub(crate) fn new(run: &'a Run, after: Option<Key>, broken: Vec<Damage>) -> Self {
         Self {
             run,
@@ -56,7 +56,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Puts the next entries into `out`, and tells of the rows that lie in gaps before them; false at the end.
+    /// Puts the next entries into `out`, and reports the rows in gaps before them; false at the end.
     pub(crate) fn more<R: PageRead>(
         &mut self,
         r: &R,
@@ -90,7 +90,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Where the first damaged page that ends behind what was reached ends.
+    /// The end of the first damaged page that ends after `reached`.
     fn behind_damage(&mut self) -> Option<Start> {
         let reached = self.reached.encode();
         let ends = self
@@ -104,7 +104,7 @@ impl<'a> Around<'a> {
         Some(Start::Behind(end.clone()))
     }
 
-    /// Tells of the gap before an entry: the damage whose keys lie there, with all its rows.
+    /// Reports the gap before an entry: the damage with keys in the gap, with all rows of the gap.
     fn close_gap(&mut self, last: Key, tell: &mut dyn FnMut(FrontDamage)) {
         let Some((first, met)) = self.gap.take() else {
             return;
@@ -126,8 +126,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Behind the last block there are extents alone, and damage there hides no rows. Other damage that was not met on the way
-    /// may be of the whole run.
+    /// After the last block there are only extents, and damage there hides no rows. Other damage not yet reported may
+    /// affect the whole run.
     fn end(&mut self, tell: &mut dyn FnMut(FrontDamage)) {
         let (begun, blocks_end) = (self.begun.encode(), END_OF_BLOCKS.encode());
         let is_at_end = self.reached > self.run.last;

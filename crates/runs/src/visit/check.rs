@@ -1,4 +1,4 @@
-//! Every rule of the front's bytes, checked; every page and extent reached, claimed.
+//! Checks every rule of the delta's bytes and claims every page and extent reached.
 
 use crate::front::Front;
 use crate::key::Key;
@@ -15,36 +15,36 @@ use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_kv::Claim;
 use tidalite_pager::{Error, Extent, Header, PageRead, Ptr, Result, expect_zeros};
 
-/// A range of the file that the front reaches.
+/// A range of the file that belongs to the delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontClaim {
     /// Byte offset in the file.
     pub addr: u64,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// What is there.
+    /// Contents of the range.
     pub what: &'static str,
 }
 
-/// Rows of a series that a live run (or the tail) holds. For the caller to compare with the leaves: none of these
-/// rows may be older than a leaf's row of the same time.
+/// Rows of a series that a live run (or the tail) holds. The caller compares them with the leaves: none of these rows
+/// may be older than a leaf's row with the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The number of the layout that the rows have.
+    /// The class of the rows' layout.
     pub class: u32,
-    /// Which series.
+    /// The series.
     pub series: SeriesId,
     /// Time of the first row.
     pub first: i64,
     /// Time of the last row.
     pub last: i64,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// The transactions that the rows are from; 0 and 0 for the tail.
+    /// Oldest and newest transaction of the rows; 0 and 0 for the tail.
     pub txns: (TxnId, TxnId),
 }
 
-/// Who hears what a check finds.
+/// Callbacks for the findings of a check.
 struct Heard<'h> {
     claim: &'h mut dyn FnMut(FrontClaim),
     held: &'h mut dyn FnMut(Held),
@@ -52,7 +52,7 @@ struct Heard<'h> {
 }
 
 impl Heard<'_> {
-    /// Tells of damage to what is hit; passes on what is not damage.
+    /// Reports damage to `hit`; passes on other errors.
     fn tell<T>(&mut self, hit: Hit, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(found) => Ok(Some(found)),
@@ -65,10 +65,10 @@ impl Heard<'_> {
     }
 }
 
-/// What was found.
+/// Counts of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontReport {
-    /// Runs, outputs of open merges included.
+    /// Runs, including outputs of open merges.
     pub runs: u64,
     /// Blocks in them.
     pub blocks: u64,
@@ -85,9 +85,9 @@ fn damaged(what: &str, at: u64, found: impl ToString, expected: impl ToString) -
 }
 
 impl Front {
-    /// Reads the whole front and checks it: bounds, counts, order within and between blocks, what the directories
-    /// and the record say of them, where blocks lie, watermarks, ages. Every page and extent is claimed once; every
-    /// stretch of a series that is visible in a run or the tail is shown to `held`.
+    /// Reads the whole delta and checks it: bounds, counts, order within and between blocks, their descriptions in the
+    /// directories and the record, block positions, watermarks, ages. Every page and extent is claimed once. For every
+    /// series that is visible in a run or the tail, `held` is called with its contiguous rows.
     ///
     /// # Errors
     /// `Corrupt` names the first damage; `Io`.
@@ -107,10 +107,10 @@ impl Front {
         first.map_or(Ok(report), |corrupt| Err(Error::Corrupt(corrupt)))
     }
 
-    /// As [`check`](Self::check), but goes on behind damage and names the rows that each takes along.
+    /// As [`check`](Self::check), but continues after damage and reports the rows affected by each.
     ///
     /// # Errors
-    /// `Io`, and what else is no damage.
+    /// `Io`, and any other error that is not damage.
     ///
     /// # Cost
     /// As `check`.
@@ -138,7 +138,7 @@ impl Front {
         Ok(report)
     }
 
-    /// The record: its extent, bounds, ages and numbers of the runs.
+    /// Checks the record: its extent, and the bounds, ages and numbers of the runs.
     fn check_record<R: PageRead>(
         &self,
         r: &R,
@@ -276,7 +276,7 @@ impl Front {
             Ok(())
         });
         match listed {
-            // It is told with the rows that it hides.
+            // This damage is reported with the rows that it hides.
             Err(Error::Corrupt(_)) if !directory_is_whole => {}
             listed => listed?,
         }

@@ -1,45 +1,45 @@
-//! The rows that damage of the front takes along.
+//! The rows affected by damage in the delta.
 //!
-//! Rows lie in the order of their keys: layout class, series, time. Of two rows with damage between them, the numbers of
-//! the series alone do not say which series lie there; with the class they do.
+//! Rows are sorted by key: layout class, series, time. For damage between two rows, the series ids alone do not tell
+//! which series are affected; together with the class they do.
 
 use crate::key::Key;
 use crate::run::descriptor::Run;
 use std::ops::RangeInclusive;
 use tidalite_base::{Corrupt, SeriesId};
 
-/// Damage in the front, and the rows that it takes along.
+/// Damage in the delta, and the rows that it affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontDamage {
-    /// The rows that may be hit.
+    /// The rows that may be affected.
     pub hit: Hit,
-    /// What is damaged.
+    /// Description of the damage.
     pub corrupt: Corrupt,
 }
 
-/// What of the front may be hit.
+/// The part of the delta that may be affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
     /// Every row.
     All,
-    /// Those of a stretch.
+    /// A range of rows.
     Rows(HitRows),
-    /// None: bytes between the blocks, or what is known of where they lie.
+    /// No rows: bytes between the blocks, or metadata about their positions.
     Nothing,
 }
 
-/// A stretch of rows of a run, both ends included.
+/// A range of rows of a run, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HitRows {
     first: Key,
     last: Key,
-    /// The least and the greatest time of the run: the bound of what is hit of a series whose rows go on to the end of the stretch.
+    /// The smallest and the greatest time of the run: bounds for a series whose rows extend to an end of the range.
     times: (i64, i64),
 }
 
 impl Hit {
-    /// The rows of a run from `first` to `last`, but for those up to `after`, which are not seen there any more: an open merge has passed
-    /// them.
+    /// The rows of a run from `first` to `last`, except those up to `after`, which are hidden because an open merge has
+    /// consumed them.
     pub(crate) fn of(run: &Run, after: Option<Key>, first: Key, last: Key) -> Self {
         let first = match after.map(|after| after.next()) {
             None => first,
@@ -62,25 +62,25 @@ impl Hit {
 }
 
 impl HitRows {
-    /// The first row that may be hit: its series and time.
+    /// The first row that may be affected: its series and time.
     #[must_use]
     pub fn from(&self) -> (SeriesId, i64) {
         (self.first.series, self.first.time)
     }
 
-    /// The last one.
+    /// The last row that may be affected.
     #[must_use]
     pub fn to(&self) -> (SeriesId, i64) {
         (self.last.series, self.last.time)
     }
 
-    /// Where rows that may be hit lie: classes of layouts and series.
+    /// The layout classes and series that may be affected.
     #[must_use]
     pub fn places(&self) -> RangeInclusive<(u32, SeriesId)> {
         self.first.place()..=self.last.place()
     }
 
-    /// The first and the last time of a series, whose layout has this class, that may be hit; none where its rows lie elsewhere.
+    /// The first and the last time that may be affected of a series with this class; `None` if its rows are elsewhere.
     #[must_use]
     pub fn times_of(&self, class: u32, id: SeriesId) -> Option<(i64, i64)> {
         let place = (class, id);
@@ -111,7 +111,7 @@ mod tests {
         let times = |class, id| hit.times_of(class, SeriesId(id));
         assert_eq!(times(0, 6), None);
         assert_eq!(times(0, 7), Some((50, 90)));
-        // A series of a higher number than that of the last row, in the class before.
+        // A series with a higher id than the last row, in the class before.
         assert_eq!(times(0, 9), Some((10, 90)));
         assert_eq!(times(1, 3), Some((10, 20)));
         assert_eq!(times(1, 7), None);

@@ -1,8 +1,8 @@
-//! What fills the extents of a run, checked to the last byte.
+//! Checks the extents of a run to the last byte.
 //!
-//! 1. Every block that the directory names lies in an extent of its transaction, at a multiple of 8; none overlap.
-//! 2. Each extent has as many of them as the directory counts, at least one.
-//! 3. What else is in an extent are blocks that a delete replaced or a merge has passed, still whole.
+//! 1. Every block that the directory lists lies in an extent of its transaction, at a multiple of 8, without overlap.
+//! 2. Each extent has as many of these blocks as the directory counts, at least one.
+//! 3. The rest of an extent consists of blocks that a delete replaced or a merge has consumed, still intact.
 //! 4. Zeros fill the space between a block and the next multiple of 8, and from there to the end of the last page.
 
 use crate::limits::BLOCK_BYTES_MAX;
@@ -18,7 +18,8 @@ fn damaged(at: u64, found: String, expected: String) -> Error {
     Corrupt::new("extent of a run", at, found, expected).into()
 }
 
-/// Checks the extents (ascending, with the blocks counted) of the run `owner`, whose directory names `blocks`, which are sorted here.
+/// Checks the extents (ascending, with their block counts) of the run `owner`, whose directory lists `blocks`, which
+/// are sorted here.
 pub(crate) fn check<R: PageRead>(
     r: &R,
     owner: u64,
@@ -61,20 +62,20 @@ pub(crate) fn check<R: PageRead>(
     }
 }
 
-/// Where the next block may begin behind one that ends at `to`; checks the zeros up to there.
+/// Start of the next block after one that ends at `to`; checks that the padding is zero.
 fn padded<R: PageRead>(r: &R, to: u64, end: u64) -> Result<u64> {
     let at = to.saturating_add(to.wrapping_neg() % ALIGN).min(end);
     expect_zeros(r, to, at.saturating_sub(to) as usize)?;
     Ok(at)
 }
 
-/// Whether nothing is left in an extent from `at` on: less than a page, and zeros.
+/// Whether only padding is left in an extent from `at` on: less than a page, and zeros.
 fn is_zero<R: PageRead>(r: &R, at: u64, end: u64) -> Result<bool> {
     let rest = (end - at) as usize;
     Ok(rest < r.page_size() && r.bytes(at, rest)?.iter().all(|&byte| byte == 0))
 }
 
-/// Verifies a block that nothing leads to any more; answers where the next one begins.
+/// Verifies a block that the directory does not list; returns the start of the next one.
 fn dead_block<R: PageRead>(r: &R, owner: u64, extent: &Extent, at: u64, end: u64) -> Result<u64> {
     let bytes = r.bytes(at, (end - at).min(BLOCK_BYTES_MAX as u64) as usize)?;
     let Some(len) = encoded_len(&bytes) else {

@@ -1,4 +1,4 @@
-//! Going through the whole front: checking it, and reading around damage.
+//! Traversals of the whole delta: checks, and reads around damage.
 
 pub(crate) mod around;
 pub(crate) mod check;

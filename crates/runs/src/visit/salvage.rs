@@ -1,4 +1,4 @@
-//! What is left of a damaged front: rows run by run around damage, and blocks and tails that nothing leads to.
+//! Salvages a damaged delta: rows run by run around damage, and unreferenced blocks and tail pages.
 
 use crate::front::Front;
 use crate::key::{KEY_BYTES, Key};
@@ -18,23 +18,23 @@ use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, Result};
 /// A block of a run that was found by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoneBlock {
-    /// Where it is.
+    /// Pointer to the block.
     pub ptr: Ptr,
-    /// The run's directory.
+    /// Owner id of the run's directory.
     pub owner: u64,
-    /// The layout's index.
+    /// Class of its layout.
     pub class: u32,
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
     first: Key,
 }
 
-/// The block that a header announces, verified and decoded once.
+/// The block at a found header, verified and decoded once.
 ///
 /// # Errors
-/// `Corrupt` when there is none; `Io`.
+/// `Corrupt` without a valid block; `Io`.
 pub fn lone_block<R: PageRead>(r: &R, found: &Candidate, room: u64) -> Result<LoneBlock> {
     let addr = found.header.address;
     let most = room.min(BLOCK_BYTES_MAX as u64) as usize;
@@ -57,7 +57,7 @@ pub fn lone_block<R: PageRead>(r: &R, found: &Candidate, room: u64) -> Result<Lo
     Ok(lone)
 }
 
-/// Reads a block whatever its layout: only the number of columns matters, and the block says it.
+/// Reads a block without knowing its layout: only the number of columns matters, which the block contains.
 fn read_alone<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Block> {
     let bytes = r.block(ptr)?;
     let (class, columns) = Block::layout(&bytes);
@@ -73,10 +73,10 @@ fn read_alone<R: PageRead>(r: &R, ptr: &Ptr) -> Result<Block> {
     Ok(block)
 }
 
-/// Shows the rows of a lone block, series by series.
+/// Passes the rows of a lone block to `f`, series by series.
 ///
 /// # Errors
-/// `Corrupt`, `Io`, and what `f` returns.
+/// `Corrupt`, `Io`, and errors of `f`.
 pub fn block_rows<R: PageRead>(
     r: &R,
     block: &LoneBlock,
@@ -85,11 +85,11 @@ pub fn block_rows<R: PageRead>(
     each_series(&read_alone(r, &block.ptr)?, None, f)
 }
 
-/// Shows the rows of a tail page, oldest first, one at a time; `layouts` are those of the file's record, or made up
-/// from what else is known.
+/// Passes the rows of a tail page to `f`, series by series; `layouts` come from the file's record, or are reconstructed
+/// from other data.
 ///
 /// # Errors
-/// `Corrupt`, `Io`, and what `f` returns.
+/// `Corrupt`, `Io`, and errors of `f`.
 pub fn tail_rows<R: PageRead>(
     r: &R,
     tail: &Ptr,
@@ -102,7 +102,7 @@ pub fn tail_rows<R: PageRead>(
     Ok(())
 }
 
-/// The layouts that a front's record names, by class.
+/// The layouts in a delta's record, by class.
 ///
 /// # Errors
 /// `Corrupt`, `Io`.
@@ -122,7 +122,7 @@ fn each_series(
         let series = SeriesId(block.series[at]);
         let end = block.series_end(at, series).max(at + 1);
         let rows = block.rows.slice(at..end);
-        // Keys of a deceiving block need not be in order.
+        // Keys of a forged block need not be in order.
         if rows.is_sorted() {
             f(series, rows)?;
         }
@@ -131,14 +131,14 @@ fn each_series(
     Ok(())
 }
 
-/// What a directory's walk collects.
+/// Collects the leaf pages of a directory, and its lost pages.
 #[derive(Default)]
 struct Leaves {
     reached: Vec<(Ptr, Span)>,
     lost: Vec<(Span, Corrupt)>,
 }
 
-/// The keys that a page of the directory may have: the first one, and the first one behind them.
+/// Key range of a directory page: the first key, and the first key after the page.
 type Span = (Vec<u8>, Option<Vec<u8>>);
 
 fn span_of(page: &PageAt<'_>) -> Span {
@@ -160,11 +160,11 @@ impl Walk for Leaves {
 }
 
 impl Front {
-    /// Shows every row of the front that can be read, the oldest first, and tells of the damage in between. Where a
-    /// run's directory is damaged, its blocks among `lone` take its place.
+    /// Passes every readable row of the delta to `f`, the oldest first, and reports the damage in between. If a run's
+    /// directory is damaged, the run's blocks among `lone` replace it.
     ///
     /// # Errors
-    /// `Io`, and what `f` returns.
+    /// `Io`, and errors of `f`.
     pub fn salvage<R: PageRead>(
         &self,
         r: &R,
@@ -235,13 +235,13 @@ fn blocks_of<R: PageRead>(
     Ok(found)
 }
 
-/// The rows of the blocks that a lost page of the directory named, whose keys lay in `span`: the last of them ends before the block that
-/// follows begins.
+/// The rows of the blocks that a lost directory page listed, with keys in `span`: they end before the next known block
+/// begins.
 fn hidden(run: &Run, after: Option<Key>, (from, to): &Span, firsts: &BTreeSet<Key>) -> Hit {
     if from.as_slice() >= &END_OF_BLOCKS.encode()[..] {
         return Hit::Nothing;
     }
-    // Separators may be shorter than keys; then they are the least keys that begin so.
+    // Separators may be shorter than keys; such a separator stands for the smallest key with this prefix.
     let key_of = |bytes: &[u8]| {
         let mut key = [0; KEY_BYTES];
         let len = bytes.len().min(KEY_BYTES);
@@ -274,11 +274,11 @@ fn entries_of<R: PageRead>(r: &R, leaf: &Ptr) -> Result<Vec<Entry>> {
 }
 
 impl Front {
-    /// Rows by which this version of the front may differ from `base`: stretches `f(series, from, to)` that contain
-    /// every row that only one of the two holds; they may contain others. Runs that both have are not read.
+    /// Rows by which this version of the delta may differ from `base`: ranges `f(series, from, to)` that contain every
+    /// row that only one of the versions holds; they may contain others. Runs that both versions share are not read.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`, and what `f` returns.
+    /// `Corrupt`, `Io`, and errors of `f`.
     ///
     /// # Cost
     /// The blocks of the runs and the tail pages that only one of the two versions has.

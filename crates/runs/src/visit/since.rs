@@ -1,7 +1,8 @@
-//! The part of the front that was written after a transaction, verified: whether all of it is in the file, by the checksums. Nothing is decoded.
+//! Verifies the part of the delta that was written after a transaction: whether all of it is in the file, by checksum.
+//! Nothing is decoded.
 //!
-//! Whatever changed has a new record, and a run that changed a new root of its directory; what is not younger is passed over with everything
-//! below it. Every block of an extent is of the transaction that wrote the extent.
+//! Every change writes a new record, and a changed run has a new root of its directory; pages that are not younger are
+//! skipped with everything below them. Every block of an extent was written by the transaction that wrote the extent.
 
 use crate::front::Front;
 use crate::record::{FrontRoot, record_extent};
@@ -11,10 +12,10 @@ use crate::visit::extents;
 use tidalite_base::TxnId;
 use tidalite_pager::{Extent, PageRead, Ptr, Result, expect_zeros};
 
-/// Verifies everything that the front of this root reaches and that was written after a transaction.
+/// Verifies everything reachable from this root that was written after a transaction.
 ///
 /// # Errors
-/// `Corrupt` names the first page or block that is not as its pointer says; `Io`.
+/// `Corrupt` names the first page or block that does not match its pointer; `Io`.
 ///
 /// # Cost
 /// Every younger page and block once or twice.

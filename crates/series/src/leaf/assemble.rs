@@ -1,5 +1,5 @@
-//! The bytes of a leaf that is closed: fixed fields, sections, payloads. The payloads of an open leaf lie vector after vector, as they
-//! were made; here they are brought into the order of the sections.
+//! Assembles the bytes of a closed leaf: fixed fields, sections, payloads. The payloads of an open leaf are stored by
+//! vector, in encoding order; here they are reordered by section.
 
 use crate::leaf::directory::number_of;
 use crate::leaf::entry::{Span, put_column, put_times};
@@ -21,7 +21,7 @@ fn put_model(out: &mut Vec<u8>, model: &Model) {
     out.extend_from_slice(&entry);
 }
 
-/// Appends the lengths of entries and of payloads, then the entries; answers the bytes of all payloads.
+/// Appends the lengths of entries and of payloads, then the entries; returns the total payload bytes.
 fn put_entries<T>(
     out: &mut Vec<u8>,
     vectors: &[OpenVector<T>],
@@ -47,19 +47,19 @@ fn put_entries<T>(
     bytes
 }
 
-/// What a section says besides its vectors.
+/// Properties of a section besides its vectors.
 struct Section<'m> {
     number: usize,
-    /// Of its words; 0 of times.
+    /// Type of its values; 0 for times.
     ty: u8,
-    /// The one step, or word, of the leaf.
+    /// The constant step, or value, of the whole leaf.
     whole: Option<u64>,
     model: Option<&'m Model>,
 }
 
 impl Section<'_> {
-    /// Appends the section to a directory, with an entry that `put` makes of each vector, and enters what it takes into
-    /// its fields.
+    /// Appends the section to a directory, with an entry that `put` writes for each vector, and stores the lengths in
+    /// the fields of the section.
     fn put<T>(
         &self,
         out: &mut Vec<u8>,
@@ -89,14 +89,14 @@ impl Section<'_> {
 }
 
 impl OpenLeaf {
-    /// What it would take in its extent, alignment included.
+    /// Size that the leaf would have in its extent, including alignment.
     pub(crate) fn stored_bytes(&self) -> u64 {
         let mut bytes = Vec::new();
         let directory = self.put_directory(&mut bytes);
         aligned(directory + self.payloads.len()) as u64
     }
 
-    /// The times of vector `v` as statistics count them.
+    /// The time span of vector `v`, in the form used by statistics.
     fn vector_span(&self, v: usize) -> Span {
         match self.step {
             Some(step) => {
@@ -122,7 +122,7 @@ impl OpenLeaf {
         }
     }
 
-    /// Fills `out` with the directory, but for the header; returns its length.
+    /// Fills `out` with the directory, without the header; returns its length.
     fn put_directory(&self, out: &mut Vec<u8>) -> usize {
         out.clear();
         out.resize(SECTIONS_AT + (1 + self.columns.len()) * SECTION_BYTES, 0);
@@ -159,7 +159,7 @@ impl OpenLeaf {
         directory
     }
 
-    /// Fills `out` with everything but the header; returns the directory's length.
+    /// Fills `out` with the leaf, without the header; returns the directory's length.
     pub(crate) fn assemble(&self, out: &mut Vec<u8>) -> usize {
         let directory = self.put_directory(out);
         out.reserve(self.payloads.len());

@@ -1,13 +1,13 @@
-//! How many vectors a leaf takes.
+//! Capacity of a leaf in vectors.
 
 use crate::leaf::entry::{COLUMN_ENTRY_BYTES_MAX, TIME_ENTRY_BYTES_MAX};
 use crate::leaf::layout::{MODEL_ENTRY_BYTES, PLACE_BYTES, SECTION_BYTES, SECTIONS_AT};
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
 
-/// Payload bytes after which a leaf takes no further vector: rewriting one then stays cheap.
+/// Payload size from which a leaf accepts no further vector, to keep rewriting a leaf cheap.
 pub(super) const DATA_BYTES_SOFT: usize = 64 * 1024;
 
-/// Vectors that fit one leaf: 16, or fewer when many columns could stretch the directory over 64 KiB.
+/// Maximum number of vectors in a leaf: 16, or fewer if many columns could extend the directory beyond 64 KiB.
 pub(crate) fn vectors_max(columns: usize) -> usize {
     let sections = 1 + columns;
     let fixed = SECTIONS_AT + sections * (SECTION_BYTES + MODEL_ENTRY_BYTES);

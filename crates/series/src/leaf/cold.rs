@@ -1,4 +1,5 @@
-//! A leaf in cold form: each column whose vectors get smaller as pages of one model, the others as they were.
+//! A leaf in cold form: columns that become smaller this way are stored as pages of one shared model; other columns do
+//! not change.
 
 use crate::leaf::layout::{MODEL_ENTRY_BYTES, payload_checksum};
 use crate::leaf::open_vector::{Model, OpenVector};
@@ -6,7 +7,7 @@ use crate::leaf::writer::{OpenLeaf, vector_rows};
 use tidalite_codec::{ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words};
 
 impl OpenLeaf {
-    /// Forgets everything; takes in rows, which become a leaf in cold form; answers how many.
+    /// Clears the leaf and fills it with rows in cold form; returns the number of rows taken.
     pub(crate) fn fill_with_cold(
         &mut self,
         types: &[ColumnType],
@@ -40,7 +41,7 @@ impl OpenLeaf {
     }
 }
 
-/// The words of each vector, of vectors that end there.
+/// Splits values into vectors with the given ends.
 fn cut<'w>(words: &'w [u64], ends: &[usize]) -> Vec<&'w [u64]> {
     let begins = std::iter::once(0).chain(ends.iter().copied());
     begins
@@ -49,7 +50,8 @@ fn cut<'w>(words: &'w [u64], ends: &[usize]) -> Vec<&'w [u64]> {
         .collect()
 }
 
-/// Appends the payloads of a column's vectors to `out`, where they get smaller in cold form; the model if there is one.
+/// Appends the payloads of a column's vectors to `out`, in cold form if that is smaller; returns the model if there is
+/// one.
 fn cool<T>(
     vectors: &mut [OpenVector<T>],
     cold: Option<ColdColumn>,
@@ -101,8 +103,8 @@ mod tests {
     use tidalite_pager::Error;
     use tidalite_testkit::ScratchPages;
 
-    /// A leaf whose second column is cold, by its own word: a build without the feature says what it needs, one that has
-    /// it that the bytes are damaged. The other column is read by both.
+    /// A leaf whose second column is in cold form, according to its own bytes: a build without the feature names the
+    /// missing feature, a build with it reports damage. Both can read the other column.
     #[test]
     fn a_cold_leaf_is_read_or_the_feature_is_named() {
         let types = [ColumnType::I64, ColumnType::F64];

@@ -1,4 +1,4 @@
-//! The sections of a directory: what it has of the times, and of each column, and where their payloads are.
+//! The sections of a directory: for the times and for each column, their entries and the positions of their payloads.
 //!
 //! ```text
 //! section of mode 0   | entry bytes u8, payload bytes u16: for each vector | entries |
@@ -6,8 +6,8 @@
 //! section of mode 1   | step or word u64 |
 //! ```
 //!
-//! Where an entry is follows from the lengths in front of the entries: adding them up takes less time than a branch
-//! would that is not foreseen.
+//! The position of an entry follows from the lengths stored before the entries: adding them up is faster than a
+//! mispredicted branch.
 
 use crate::leaf::layout::{
     MODE_COLD, MODE_VECTORS, MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES,
@@ -17,7 +17,7 @@ use crate::leaf::layout::{
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_codec::ColumnType;
 
-/// A model among the payloads of its section.
+/// Position of a model among the payloads of its section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredModel {
     pub(super) offset: usize,
@@ -25,19 +25,19 @@ pub(super) struct StoredModel {
     pub(super) checksum: u64,
 }
 
-/// Where an entry and its payload are.
+/// Position of an entry and of its payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// In the directory.
+    /// Offset in the directory.
     pub(super) at: usize,
     pub(super) end: usize,
-    /// Counted from the end of the directory.
+    /// Offset from the end of the directory.
     pub(super) offset: usize,
     pub(super) payload_bytes: usize,
 }
 
-/// Where each section begins, in the directory and among the payloads, and where the last one ends: all of it lies inside. Number
-/// 0 is that of the times; then come the columns.
+/// Start of each section, in the directory and among the payloads, and the end of the last one; all offsets are within
+/// bounds. Section 0 holds the times; the columns follow.
 #[derive(Debug)]
 pub(super) struct Sections {
     begins: Vec<(u32, u32)>,
@@ -56,7 +56,8 @@ fn fields(block: &[u8], number: usize) -> &[u8] {
 }
 
 impl Sections {
-    /// Those of a directory that has room for their fields; what is wrong with them, when something is.
+    /// Parses the sections of a directory that has room for their fields; otherwise returns a description of the
+    /// damage.
     pub(super) fn parse(
         block: &[u8],
         columns: usize,
@@ -111,21 +112,21 @@ impl Sections {
         fields(block, number)[SECTION_MODE]
     }
 
-    /// The type of a section's words; times are signed integers.
+    /// The type of a section's values; times are signed integers.
     #[inline]
     pub(super) fn column_type(block: &[u8], number: usize) -> ColumnType {
         let code = fields(block, number)[SECTION_TYPE];
         ColumnType::from_code(code).unwrap_or(ColumnType::I64)
     }
 
-    /// The one step, or word, of the leaf.
+    /// The constant step, or value, of the leaf.
     #[inline]
     pub(super) fn whole(&self, block: &[u8], number: usize) -> Option<u64> {
         let is_whole = Self::mode(block, number) == MODE_WHOLE;
         is_whole.then(|| get_u64(block, self.begins[number].0 as usize))
     }
 
-    /// The model, of a section that has one and room for it.
+    /// The model of a section, if it has one and room for it.
     pub(super) fn model(&self, block: &[u8], number: usize) -> Option<StoredModel> {
         if Self::mode(block, number) != MODE_COLD {
             return None;
@@ -141,7 +142,7 @@ impl Sections {
         })
     }
 
-    /// Where the table of a section with entries begins, and its first payload.
+    /// Start of the entry table of a section, and its first payload offset.
     #[inline(always)]
     fn table(&self, block: &[u8], number: usize) -> Result<(usize, usize), Corrupt> {
         let (begin, payloads) = self.begins[number];
@@ -153,7 +154,7 @@ impl Sections {
         Ok((table_at + MODEL_ENTRY_BYTES, offset + model.bytes))
     }
 
-    /// The entries of all vectors of a section with entries, one after the other.
+    /// Iterates over the entries of all vectors of a section with entries.
     #[inline(always)]
     pub(super) fn each<'b>(
         &self,
@@ -175,7 +176,7 @@ impl Sections {
         })
     }
 
-    /// The entry of vector `v` of so many, in a section with entries.
+    /// The entry of vector `v` out of `vectors`, in a section with entries.
     #[inline]
     pub(super) fn find(
         &self,
@@ -189,8 +190,8 @@ impl Sections {
         places.place().ok_or_else(|| odd(number, v))
     }
 
-    /// The same for who goes from vector to vector: `reached` says how far the last call for this section came, and is
-    /// its default before the first one.
+    /// Like [`find`](Self::find), for sequential access: `reached` holds the position after the last call for this
+    /// section, and is the default value before the first call.
     #[inline(always)]
     pub(super) fn find_on(
         &self,
@@ -215,7 +216,7 @@ impl Sections {
         Ok(place)
     }
 
-    /// Whether the last of so many vectors ends where its section does.
+    /// Whether the last vector ends exactly at the end of its section.
     pub(super) fn is_filled(
         &self,
         block: &[u8],
@@ -229,7 +230,7 @@ impl Sections {
     }
 }
 
-/// How far a reader has come in a section: the next vector, its entry, its payload.
+/// Position of a reader in a section: the next vector, its entry, its payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reached {
     v: usize,
@@ -237,7 +238,7 @@ pub(crate) struct Reached {
     offset: usize,
 }
 
-/// The places of a section's vectors.
+/// Iterator over the places of a section's vectors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places<'b> {
     table: &'b [[u8; PLACE_BYTES]],
@@ -246,13 +247,13 @@ pub(super) struct Places<'b> {
     v: usize,
     at: usize,
     offset: usize,
-    /// Where the section ends, and its payloads do.
+    /// Ends of the section and of its payloads.
     end: usize,
     payloads_end: usize,
 }
 
 impl Places<'_> {
-    /// Passes by the vectors before `v`; where they end is not judged.
+    /// Skips the vectors before `v` without checking their ends.
     #[inline(always)]
     fn pass_to(&mut self, v: usize) {
         for before in &self.table[self.v..v] {
@@ -262,7 +263,7 @@ impl Places<'_> {
         self.v = v;
     }
 
-    /// The place of the next vector, which is there: if it ends within its section.
+    /// The place of the next vector, which must exist; `None` if it extends beyond its section.
     #[inline(always)]
     fn place(&mut self) -> Option<Place> {
         let entry = &self.table[self.v];
@@ -280,7 +281,7 @@ impl Places<'_> {
         Some(place)
     }
 
-    /// The place of the next vector; `None` behind the last.
+    /// The place of the next vector; `None` after the last.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Result<Option<Place>, Corrupt> {
         if self.v == self.table.len() {

@@ -1,19 +1,20 @@
-//! What a directory says of a vector: of its times, or of one column of it.
+//! Entries of a directory: the description of the times, or of one column, of a vector.
 //!
 //! ```text
 //! of a column   | lengths 8 B | encoding u8 | width u8 | checksum u64 | numbers |
 //! of the times  | lengths 3 B | encoding u8 | width u8 | checksum u64 | numbers |
-//!                                                        only where the payload has bytes
-//! numbers, each in as few bytes as it needs (short.rs); the lengths say in how many:
-//!   column   details, base, start of the chunk (`Chunk::to_fields`); then the statistics from `first`, `min` on (`Stats::to_fields`),
-//!            whose times are rows where the times are stepped, else units of time since the vector's begin. In place of a sixteenth
-//!            length stands the form of the first, least, greatest and last word (`WordForm`): 1 where they are integers of the chunk's decimal rule
-//!   times    details, base, start of the chunk; begin less the end of the vector before; end less begin; how many rows fewer
-//!            than 1024 there are
+//!                                                        only if the payload has bytes
+//! numbers, each in the minimum number of bytes (short.rs); `lengths` holds these numbers of bytes:
+//!   column   details, base, start of the chunk (`Chunk::to_fields`); then the statistics from `first`, `min` on
+//!            (`Stats::to_fields`), whose times are row numbers if the times are stepped, otherwise units of time since
+//!            the vector's begin. The place of a sixteenth length holds the form of the first, least, greatest and last
+//!            value (`WordForm`): 1 if they are integers of the chunk's decimal rule
+//!   times    details, base, start of the chunk; begin less the end of the vector before; end less begin; 1024 less the
+//!            number of rows
 //! ```
 //!
-//! The rows of a chunk and the count of statistics are those of the vector, its first and last word those of the statistics, its
-//! length is in front of the entries (directory.rs).
+//! The row counts of chunk and statistics equal the vector's row count; the first and last value of the chunk equal
+//! the values in the statistics; the payload length is stored before the entries (directory.rs).
 
 use crate::leaf::directory::Place;
 use crate::leaf::open_vector::OpenVector;
@@ -24,15 +25,15 @@ use tidalite_codec::{
     Anchors, CHUNK_FIELDS, Chunk, Clock, ColumnType, STATS_FIELDS, Stats, WordForm,
 };
 
-/// Numbers of a column's entry.
+/// Number of numbers in a column's entry.
 const COLUMN_FIELDS: usize = CHUNK_FIELDS + STATS_FIELDS;
-/// Those that the chunk needs: its own, and what they are counted from.
+/// Numbers that are needed to decode the chunk: its own, and the base values they are relative to.
 const ANCHORED_FIELDS: usize = CHUNK_FIELDS + 2;
-/// Numbers of the times' entry.
+/// Number of numbers in a times entry.
 const TIME_FIELDS: usize = CHUNK_FIELDS + 3;
 
 const COLUMN_LENGTHS_BYTES: usize = COLUMN_FIELDS.div_ceil(2);
-/// The form of the words, behind the lengths of a column's numbers.
+/// Position of the form of the values, after the lengths of a column's numbers.
 const FORM_BITS_AT: usize = 4 * COLUMN_FIELDS;
 const _: () = assert!(FORM_BITS_AT + 4 == 8 * COLUMN_LENGTHS_BYTES);
 const TIME_LENGTHS_BYTES: usize = TIME_FIELDS.div_ceil(2);
@@ -47,16 +48,16 @@ pub(super) const COLUMN_ENTRY_BYTES_MAX: usize =
 pub(super) const TIME_ENTRY_BYTES_MAX: usize =
     TIME_LENGTHS_BYTES + RULE_BYTES + CHECKSUM_BYTES + 8 * TIME_FIELDS;
 const _: () = assert!(COLUMN_ENTRY_BYTES_MAX == 138 && TIME_ENTRY_BYTES_MAX == 61);
-/// One byte says how long an entry is.
+/// The length of an entry fits one byte.
 const _: () = assert!(COLUMN_ENTRY_BYTES_MAX <= u8::MAX as usize);
 
-/// The time of a vector's rows, as its columns' statistics count it.
+/// Time span of a vector's rows, as used by its columns' statistics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) begin: i64,
     pub(super) end: i64,
     pub(super) rows: usize,
-    /// The step of the leaf, where it has one.
+    /// The step of the leaf, if it has one.
     pub(super) step: Option<u64>,
 }
 
@@ -65,7 +66,7 @@ impl Span {
     fn clock(&self) -> Clock {
         match self.step {
             None => Clock::units(self.begin, self.end),
-            // Rows of one time: there is no tick but the first.
+            // Rows with equal times: only the first tick exists.
             Some(0) => Clock {
                 begin: self.begin,
                 step: 1,
@@ -88,7 +89,7 @@ fn too_short(place: &Place) -> Corrupt {
     Corrupt::new("entry of a vector", at, found, "its fixed fields")
 }
 
-/// An entry of a column, of times.
+/// An entry of a column or of times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'b> {
     block: &'b [u8],
@@ -97,19 +98,19 @@ pub(super) struct Entry<'b> {
     lengths: u64,
     rule: [u8; RULE_BYTES],
     numbers_at: usize,
-    /// Of the payload; 0 when it has no bytes.
+    /// Checksum of the payload; 0 if it has no bytes.
     pub(super) checksum: u64,
     payload_bytes: usize,
 }
 
 impl<'b> Entry<'b> {
-    /// The entry of a column at this place of a directory.
+    /// Reads the entry of a column at this place of a directory.
     #[inline(always)]
     pub(super) fn of_column(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
         Self::read::<COLUMN_LENGTHS_BYTES>(block, place).ok_or_else(|| too_short(place))
     }
 
-    /// The same of times.
+    /// Reads the entry of times at this place of a directory.
     #[inline(always)]
     pub(super) fn of_times(block: &'b [u8], place: &Place) -> Result<Self, Corrupt> {
         Self::read::<TIME_LENGTHS_BYTES>(block, place).ok_or_else(|| too_short(place))
@@ -143,7 +144,7 @@ impl<'b> Entry<'b> {
         short::get(self.block, self.numbers_at, self.lengths).ok_or_else(|| self.odd())
     }
 
-    /// The numbers behind those of the chunk.
+    /// The numbers after the chunk's numbers.
     #[inline(always)]
     fn behind_chunk<const N: usize>(&self) -> Option<[u64; N]> {
         short::get_from::<CHUNK_FIELDS, N>(self.block, self.numbers_at, self.lengths)
@@ -157,7 +158,7 @@ impl<'b> Entry<'b> {
         Corrupt::new("entry of a vector", self.at as u64, found, expected)
     }
 
-    /// The chunk of a column's vector of so many rows.
+    /// The chunk of a column's vector with `rows` rows.
     #[inline]
     pub(super) fn column_chunk(&self, ty: ColumnType, rows: usize) -> Result<Chunk, Corrupt> {
         let numbers: [u64; ANCHORED_FIELDS] = self.numbers()?;
@@ -180,7 +181,7 @@ impl<'b> Entry<'b> {
         Stats::of_fields((ty, form), span.rows as u64, &own, &span.clock())
     }
 
-    /// The statistics of a column's vector, and how the words among them stand there.
+    /// The statistics of a column's vector, and the form of the values in them.
     #[inline(always)]
     fn stats_and_form(&self) -> Option<([u64; STATS_FIELDS], WordForm)> {
         let all: [u64; COLUMN_FIELDS] = short::get(self.block, self.numbers_at, self.lengths)?;
@@ -202,10 +203,11 @@ impl<'b> Entry<'b> {
         }
     }
 
-    /// Takes the statistics of a column's vector in behind those of the rows before it, as far as these go.
+    /// Merges the statistics of a column's vector into `all`, which covers the preceding rows; only the parts that
+    /// `all` has.
     ///
-    /// Thousands are read for one answer, so nothing on the way is an error until it is known to be one: errors are large, and what may
-    /// be one lies in memory.
+    /// One query reads thousands of entries, so errors are constructed only on failure: error values are large, and a
+    /// result that may hold one is passed in memory.
     #[inline(always)]
     pub(super) fn merge_stats(
         block: &'b [u8],
@@ -224,7 +226,8 @@ impl<'b> Entry<'b> {
         }
     }
 
-    /// Begin, end and rows of the vector of times at this place of a directory, behind one that ends at `before`.
+    /// Begin, end and row count of the vector of times at this place of a directory, after a vector that ends at
+    /// `before`.
     #[inline(always)]
     pub(super) fn span_at(block: &'b [u8], place: &Place, before: i64) -> Result<Span, Corrupt> {
         let Some(entry) = Self::read::<TIME_LENGTHS_BYTES>(block, place) else {
@@ -263,7 +266,7 @@ impl<'b> Entry<'b> {
         Ok(Chunk::from_fields(self.rule, of, &fields, anchors))
     }
 
-    /// Whether the entry of a column has the one form that a writer gives it.
+    /// Whether the entry of a column has the canonical form that a writer produces.
     pub(super) fn is_column_form(&self, ty: ColumnType, span: &Span) -> Result<bool, Corrupt> {
         let vector = OpenVector {
             chunk: self.column_chunk(ty, span.rows)?,
@@ -276,7 +279,7 @@ impl<'b> Entry<'b> {
         Ok(bytes == self.block[self.at..self.end])
     }
 
-    /// The same of the times of a vector behind one that ends at `before`.
+    /// Whether the entry of times, after a vector that ends at `before`, has the canonical form.
     pub(super) fn is_time_form(&self, span: &Span, before: i64) -> Result<bool, Corrupt> {
         let vector = OpenVector {
             chunk: self.time_chunk(span)?,
@@ -303,7 +306,7 @@ pub(super) fn put_column(out: &mut Vec<u8>, vector: &OpenVector<Stats>, span: &S
     put::<COLUMN_LENGTHS_BYTES, _>(out, rule, vector, &numbers, form.code());
 }
 
-/// Appends the entry of a vector of times behind one that ends at `before`.
+/// Appends the entry of a vector of times, after a vector that ends at `before`.
 pub(super) fn put_times(out: &mut Vec<u8>, vector: &OpenVector<(i64, i64)>, before: i64) {
     let (begin, end) = vector.what;
     let anchors = Anchors::words(begin as u64, begin as u64);
@@ -368,7 +371,7 @@ mod tests {
         }
     }
 
-    /// Entries of vectors of every type, of edges, of one row and of many.
+    /// Entries of vectors of every type, of edge cases, of one row and of many.
     #[test]
     fn entries_say_what_was_put() {
         let seed = 4210;
@@ -400,7 +403,7 @@ mod tests {
                     0 => *rng.pick(&odd),
                     1 => some,
                     2 => some.wrapping_add(i * 3),
-                    // Decimals, and now and then a word that is none, also at an end or as an extreme.
+                    // Decimals, and occasionally a value that is not a decimal, also at an end or as an extreme.
                     3 if rng.below(100) == 0 => *rng.pick(&odd),
                     _ => (rng.below(1000) as f64 / 10.0).to_bits(),
                 })
@@ -446,8 +449,8 @@ mod tests {
         }
     }
 
-    /// Entries whose lengths, times or counts go beyond what there is are refused; those that are only longer than they need
-    /// to be are no form of a writer's.
+    /// Entries with lengths, times or counts out of range are rejected; entries that are only longer than necessary are
+    /// not canonical.
     #[test]
     fn entries_that_no_writer_makes_are_found() {
         let (ty, times) = (ColumnType::I64, [10, 20, 30]);
@@ -467,25 +470,25 @@ mod tests {
             entry.is_column_form(ty, &span)
         };
         assert!(read(&bytes).unwrap());
-        // A length that is none, in each place.
+        // An invalid length, in each place.
         for place in 0..COLUMN_FIELDS {
             let mut odd = bytes.clone();
             odd[place / 2] |= 0x0f << (4 * (place % 2));
             assert!(read(&odd).is_err(), "place {place}");
         }
-        // The bytes end before the numbers do.
+        // The bytes end before the numbers end.
         assert!(read(&bytes[..bytes.len() - 1]).is_err());
-        // A byte more behind them; a zero more within a number, told by its length.
+        // An extra byte after the numbers; an extra zero byte within a number, with a matching length.
         let mut long = bytes.clone();
         long.push(0);
         assert!(!read(&long).unwrap());
-        // The last field of the lengths is a form, of which integers have one.
+        // The last field of the lengths is a form; integers have only one form.
         for form in 1..16u8 {
             let mut odd = bytes.clone();
             odd[COLUMN_LENGTHS_BYTES - 1] |= form << 4;
             assert!(read(&odd).is_err());
         }
-        // Words of decimals: in that form, and in no other.
+        // Decimal values: only one form is valid.
         let words: Vec<u64> = (0..200)
             .map(|i| (f64::from(i * 7919 % 1000) / 100.0).to_bits())
             .collect();
@@ -507,12 +510,12 @@ mod tests {
             assert_eq!(entry.column_chunk(floats, words.len()).is_ok(), form < 2);
             match form {
                 1 => assert!(entry.is_column_form(floats, &whole).unwrap()),
-                // The same numbers, of other words.
+                // The same numbers describe other values.
                 0 => assert_ne!(entry.stats(floats, &whole).unwrap(), decimals.what),
                 _ => assert!(entry.is_column_form(floats, &whole).is_err()),
             }
         }
-        // The same words as they are.
+        // The same values in raw form.
         let stats = decimals.what.to_fields(&whole.clock(), WordForm::OF_TYPE);
         let (rule, fields) = chunk.to_fields(Anchors::words(words[0], 0));
         let mut long = Vec::new();
@@ -522,7 +525,7 @@ mod tests {
         assert_eq!(entry.column_chunk(floats, words.len()).unwrap(), chunk);
         assert_eq!(entry.stats(floats, &whole).unwrap(), decimals.what);
         assert!(!entry.is_column_form(floats, &whole).unwrap());
-        // More NaN than rows; nulls where there are none; an extreme at a row that is not there.
+        // More NaNs than rows; nulls in a column without nulls; an extreme at a nonexistent row.
         let with = |field: usize, number: u64| {
             let mut numbers = own.what.to_fields(&span.clock(), WordForm::OF_TYPE);
             numbers[field] = number;
@@ -538,7 +541,7 @@ mod tests {
         assert!(with(4, 2).is_ok());
     }
 
-    /// Times that would leave 64 bits, and vectors of no row.
+    /// Times that would overflow 64 bits, and vectors without rows.
     #[test]
     fn spans_stay_within_the_times_there_are() {
         let span = |gap: u64, over: u64, missing: u64, before: i64| {

@@ -13,21 +13,21 @@
 //!           |  u8  |  u8  |          u16           |        u32        |    type: 0 for times
 //! times:    mode 1, stepped: row i is at begin + i * step; every vector but the last has 1024 rows
 //!           | step u64 |
-//! columns:  mode 1, constant: every word of the leaf is the same
-//!           | word u64 |
+//! columns:  mode 1, constant: every value of the leaf is equal
+//!           | value u64 |
 //! both:     mode 0, for each vector | bytes of the entry u8 | of the payload u16 |; then the entries, see entry.rs
 //! ```
 //!
-//! A leaf in cold form has the kind of its own, so that a link tells it; its times and columns may be in mode 2: what the
-//! vectors of one share stands in front of what mode 0 has (decision 0414).
+//! A leaf in cold form has its own kind, so that a link shows it; its times and columns may be in mode 2: the model
+//! shared by the vectors is stored before the contents of mode 0 (decision 0414).
 //! ```text
 //!           | checksum | bytes |  of the model, the first payload of its section
 //!           |   u64    |  u32  |
 //! ```
-//! A leaf with fewer columns than its series was written before the others were added (decision 0410).
-//! Sections and payloads lie one behind the other in the same order, and so do the vectors in each: where something is follows
-//! from the lengths of what is before it. The statistics of a vector of a constant column are those of its rows; they follow
-//! from the word. Directories are small because vectors of few bits are: decision 0421.
+//! A leaf with fewer columns than its series was written before the others were added (decision 0410). Sections and
+//! payloads are contiguous and in equal order, as are the vectors in each: positions follow from the preceding lengths.
+//! The statistics of a vector of a constant column are not stored; they follow from the value. Directories are kept
+//! small because vectors of few bits are small, too: decision 0421.
 
 use tidalite_base::checksum;
 use tidalite_pager::{HEADER_BYTES, Kind};
@@ -48,30 +48,30 @@ pub(super) const SECTION_ENTRIES: usize = SECTION_TYPE + 1;
 pub(super) const SECTION_PAYLOADS: usize = SECTION_ENTRIES + 2;
 pub(super) const SECTION_BYTES: usize = SECTION_PAYLOADS + 4;
 
-/// Each vector has an entry of its own.
+/// Each vector has its own entry.
 pub(super) const MODE_VECTORS: u8 = 0;
-/// Times: one step for the whole leaf. Columns: one word for the whole leaf.
+/// Times: one step for the whole leaf. Columns: one value for the whole leaf.
 pub(super) const MODE_WHOLE: u8 = 1;
-/// As 0; the entries follow that of a model, which vectors in cold form need.
+/// Like mode 0, but a model precedes the entries; vectors in cold form need it.
 pub(super) const MODE_COLD: u8 = 2;
 
 pub(super) const PLACE_ENTRY: usize = 0;
 pub(super) const PLACE_PAYLOAD: usize = PLACE_ENTRY + 1;
 pub(super) const PLACE_BYTES: usize = PLACE_PAYLOAD + 2;
 
-/// Bytes of a step or a word.
+/// Bytes of a step or a value.
 pub(super) const WHOLE_BYTES: usize = 8;
 
 pub(super) const MODEL_CHECKSUM: usize = 0;
 pub(super) const MODEL_BYTES: usize = MODEL_CHECKSUM + 8;
 pub(super) const MODEL_ENTRY_BYTES: usize = MODEL_BYTES + 4;
 
-/// Whether a pointer of this kind leads to a leaf.
+/// Whether a pointer of this kind points to a leaf.
 pub(crate) fn is_leaf(kind: Kind) -> bool {
     matches!(kind, Kind::SeriesLeaf | Kind::SeriesCold)
 }
 
-/// Leaves start at multiples of this.
+/// Leaves start at multiples of this number.
 pub(crate) const LEAF_ALIGN: usize = 64;
 
 /// `bytes` rounded up to the alignment of leaves.
@@ -79,7 +79,7 @@ pub(crate) fn aligned(bytes: usize) -> usize {
     bytes.next_multiple_of(LEAF_ALIGN)
 }
 
-/// What the directory holds for a payload: its checksum, or 0 for no bytes.
+/// Checksum of a payload in the directory; 0 for an empty payload.
 pub(crate) fn payload_checksum(bytes: &[u8]) -> u64 {
     if bytes.is_empty() { 0 } else { checksum(bytes) }
 }

@@ -1,4 +1,4 @@
-//! Encoded vectors of an open leaf; their payloads lie in the buffer of the leaf.
+//! Encoded vectors of an open leaf; their payloads are in the buffer of the leaf.
 
 use crate::leaf::layout::payload_checksum;
 use tidalite_codec::Chunk;
@@ -11,18 +11,18 @@ pub(super) struct Model {
     pub(super) checksum: u64,
 }
 
-/// The times or the words of a vector, and `what` is known of them.
+/// The encoded times or values of a vector, and its description `what`.
 #[derive(Clone, Debug)]
 pub(super) struct OpenVector<T> {
     pub(super) chunk: Chunk,
-    /// Where its payload is among those of the leaf.
+    /// Offset of its payload in the payloads of the leaf.
     pub(super) offset: u32,
     pub(super) checksum: u64,
     pub(super) what: T,
 }
 
 impl<T> OpenVector<T> {
-    /// What was just appended to `payloads` behind `offset`.
+    /// A vector whose payload was just appended to `payloads`, from `offset` on.
     pub(super) fn last(chunk: Chunk, payloads: &[u8], offset: usize, what: T) -> Self {
         Self {
             chunk,
@@ -32,7 +32,7 @@ impl<T> OpenVector<T> {
         }
     }
 
-    /// Of a vector whose chunk says it all.
+    /// A vector without a payload: its chunk describes it completely.
     pub(super) fn none(chunk: Chunk, what: T) -> Self {
         debug_assert!(chunk.is_empty(), "no bytes");
         Self {

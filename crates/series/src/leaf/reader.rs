@@ -1,5 +1,5 @@
-//! Leaf bytes in, vectors out. The sections of the directory and the times are checked in `open`; an entry of a column when it is
-//! asked for, and payloads, one by one, when they are read.
+//! Reads leaf bytes and decodes vectors. `open` checks the sections of the directory and the times; column entries are
+//! checked on access, and payloads one by one when they are read.
 
 use crate::leaf::directory::{Place, Sections, number_of};
 use crate::leaf::entry::{Entry, Span};
@@ -17,7 +17,7 @@ use tidalite_codec::{
 };
 use tidalite_pager::{Error, Kind, PageRead, PageRef, Ptr, Result};
 
-/// An opened leaf: its directory is verified, its payloads are not read yet.
+/// An opened leaf: its directory is verified, its payloads have not been read.
 pub(crate) struct Leaf<'r> {
     pub(super) block: PageRef<'r>,
     pub(super) ptr: Ptr,
@@ -27,14 +27,14 @@ pub(crate) struct Leaf<'r> {
     pub(super) step: Option<u64>,
     data_bytes: usize,
     pub(super) sections: Sections,
-    /// First and last time and rows of the vectors, where there is no step.
+    /// First time, last time and row count of each vector, in a leaf without a step.
     times: Vec<(i64, i64, usize)>,
-    /// Words of the columns that were added after it was written, behind those of `sections`.
+    /// Values of the columns that were added after the leaf was written; they follow the columns in `sections`.
     added: Vec<u64>,
 }
 
 impl<'r> Leaf<'r> {
-    /// Reads and verifies header and directory of the leaf that `link` names.
+    /// Reads and verifies header and directory of the leaf that `link` points to.
     pub(crate) fn open<R: PageRead>(r: &'r R, link: &Link, types: &[ColumnType]) -> Result<Self> {
         if !is_leaf(link.ptr.kind) {
             let found = format!("a link to {:?}", link.ptr.kind);
@@ -65,7 +65,7 @@ impl<'r> Leaf<'r> {
         Ok(leaf)
     }
 
-    /// Reads a directory; `ptr` says where it is. It has the columns that the directory says.
+    /// Parses the directory at `ptr`, with the columns that it lists.
     pub(crate) fn parse(block: PageRef<'r>, ptr: Ptr) -> Result<Self> {
         let bad = |found: String, expected: &str| {
             Err(Corrupt::new("series leaf directory", ptr.addr, found, expected).into())
@@ -123,7 +123,7 @@ impl<'r> Leaf<'r> {
         Ok(leaf)
     }
 
-    /// Rows and spans of the vectors must add up to those of the leaf.
+    /// Checks that rows and spans of the vectors add up to the leaf's.
     fn open_times(&mut self) -> Result<()> {
         if let Some(step) = self.step {
             let last = i128::from(self.begin) + i128::from(step) * (self.rows as i128 - 1);
@@ -164,7 +164,7 @@ impl<'r> Leaf<'r> {
         Corrupt::new("series leaf", self.ptr.addr, found, expected).into()
     }
 
-    /// Bytes that tell how long a leaf is.
+    /// Number of bytes needed to determine the length of a leaf.
     pub(crate) const HEAD_BYTES: usize = SECTIONS_AT;
 
     /// Directory and payload bytes of the leaf that begins with `head`.
@@ -178,17 +178,17 @@ impl<'r> Leaf<'r> {
         usize::from(head[COLUMNS_AT])
     }
 
-    /// Columns that it was written with.
+    /// Columns that the leaf was written with.
     pub(crate) fn own_columns(&self) -> usize {
         self.sections.columns()
     }
 
-    /// Bytes without the alignment.
+    /// Size without alignment padding.
     pub(crate) fn used_bytes(&self) -> usize {
         self.block.len() + self.data_bytes
     }
 
-    /// Bytes of the alignment.
+    /// Size of the alignment padding.
     pub(crate) fn padding(&self) -> usize {
         aligned(self.used_bytes()) - self.used_bytes()
     }
@@ -212,7 +212,7 @@ impl<'r> Leaf<'r> {
         Ok(())
     }
 
-    /// Verifies that everything in the directory has the one form that a writer gives it.
+    /// Verifies that the whole directory has the canonical form that a writer produces.
     pub(crate) fn verify_directory(&self) -> Result<()> {
         if get_u16(&self.block, COLUMNS_AT + 1) != 0 {
             return Err(self.corrupt("a field that is not 0", 0));
@@ -248,7 +248,7 @@ impl<'r> Leaf<'r> {
         Ok(())
     }
 
-    /// Entries and payloads of a section fill it.
+    /// Checks that entries and payloads fill a section completely.
     fn expect_filled(&self, number: usize) -> Result<()> {
         if self.sections.is_filled(&self.block, number, self.vectors)? {
             return Ok(());
@@ -259,7 +259,7 @@ impl<'r> Leaf<'r> {
         ))
     }
 
-    /// Vectors in it.
+    /// Number of vectors.
     pub(crate) fn vectors(&self) -> usize {
         self.vectors
     }
@@ -272,12 +272,12 @@ impl<'r> Leaf<'r> {
         self.rows
     }
 
-    /// What it takes in its extent, alignment included.
+    /// Size in its extent, including alignment.
     pub(crate) fn stored_bytes(&self) -> u64 {
         aligned(self.block.len() + self.data_bytes) as u64
     }
 
-    /// The entry of column `c` of vector `v`, and where its payload is.
+    /// The entry of column `c` of vector `v`, and its place.
     #[inline]
     pub(super) fn column_entry(&self, v: usize, c: usize) -> Result<(Entry<'_>, Place)> {
         let number = number_of(c);
@@ -285,7 +285,7 @@ impl<'r> Leaf<'r> {
         Ok((Entry::of_column(&self.block, &place)?, place))
     }
 
-    /// The same of times that have no step.
+    /// The entry of the times of vector `v`, and its place; for a leaf without a step.
     fn time_entry(&self, v: usize) -> Result<(Entry<'_>, Place)> {
         let place = self.sections.find(&self.block, 0, v, self.vectors)?;
         Ok((Entry::of_times(&self.block, &place)?, place))
@@ -338,7 +338,7 @@ impl<'r> Leaf<'r> {
         }
     }
 
-    /// The last vector that begins at or before `t`; the first when there is none.
+    /// The last vector that begins at or before `t`; otherwise the first.
     pub(crate) fn vector_at(&self, t: i64) -> usize {
         let mut v = 0;
         while v + 1 < self.vectors && self.span(v + 1).0 <= t {
@@ -347,7 +347,7 @@ impl<'r> Leaf<'r> {
         v
     }
 
-    /// The word that every row of column `c` has, when the leaf says so.
+    /// The value shared by all rows of column `c`, if the directory stores one.
     pub(crate) fn constant(&self, c: usize) -> Option<u64> {
         match c.checked_sub(self.own_columns()) {
             None => self.sections.whole(&self.block, number_of(c)),
@@ -376,7 +376,7 @@ impl<'r> Leaf<'r> {
         Ok(bytes)
     }
 
-    /// The model of a section, of no bytes where it has none.
+    /// The model of a section; empty if it has none.
     fn model<R: PageRead>(&self, r: &'r R, number: usize) -> Result<PageRef<'r>> {
         match self.sections.model(&self.block, number) {
             Some(model) => self.payload(r, model.offset, model.bytes, model.checksum),
@@ -384,7 +384,7 @@ impl<'r> Leaf<'r> {
         }
     }
 
-    /// Decodes a vector in cold form of a section.
+    /// Decodes a vector in cold form.
     #[cold]
     #[inline(never)]
     fn decode_cold<R: PageRead>(
@@ -432,7 +432,7 @@ impl<'r> Leaf<'r> {
     /// Decodes the times of vector `v`.
     ///
     /// # Panics
-    /// When `out` has not `rows_of(v)` places.
+    /// If `out` does not have `rows_of(v)` elements.
     pub(crate) fn times<R: PageRead>(&self, r: &'r R, v: usize, out: &mut [i64]) -> Result<()> {
         assert_eq!(out.len(), self.rows_of(v), "a place for each row");
         if let Some(step) = self.step {
@@ -455,7 +455,7 @@ impl<'r> Leaf<'r> {
     /// Decodes column `c` of vector `v`.
     ///
     /// # Panics
-    /// When `out` has not `rows_of(v)` places.
+    /// If `out` does not have `rows_of(v)` elements.
     pub(crate) fn column<R: PageRead>(
         &self,
         r: &'r R,
@@ -476,18 +476,18 @@ impl<'r> Leaf<'r> {
         Ok(())
     }
 
-    /// The type of column `c`, of those that it was written with.
+    /// The type of column `c`, if the leaf was written with it.
     pub(crate) fn column_type(&self, c: usize) -> Option<ColumnType> {
         (c < self.own_columns()).then(|| Sections::column_type(&self.block, number_of(c)))
     }
 
-    /// The times of vector `v` as a line, if they are one.
+    /// The times of vector `v` as a line, if they are linear.
     pub(crate) fn time_line<R: PageRead>(&self, r: &'r R, v: usize) -> Result<Option<Line>> {
         let (begin, end) = self.span(v);
         if let Some(step) = self.step {
             return Ok(Some(Line::integers(begin as u64, step)));
         }
-        // Those with a payload are none.
+        // Times with a payload are not linear.
         if self.time_entry(v)?.1.payload_bytes != 0 {
             return Ok(None);
         }
@@ -500,7 +500,7 @@ impl<'r> Leaf<'r> {
         Ok(line)
     }
 
-    /// Column `c` of vector `v` as a line, if it is one.
+    /// Column `c` of vector `v` as a line, if it is linear.
     pub(crate) fn line<R: PageRead>(&self, r: &'r R, v: usize, c: usize) -> Result<Option<Line>> {
         if let Some(word) = self.constant(c) {
             return Ok(Some(Line::integers(word, 0)));
@@ -512,16 +512,16 @@ impl<'r> Leaf<'r> {
         Ok(Line::of(&chunk, &bytes, self.rows_of(v))?)
     }
 
-    /// Whether vector `v` goes on with the lines of the vector before it, which it has in its times and all columns.
+    /// Whether vector `v` continues the lines of the previous vector, whose times and columns must all be lines.
     pub(crate) fn lines_go_on(&self, v: usize) -> bool {
-        // Where an entry is damaged they do not: whoever reads the vector will be told.
+        // A damaged entry counts as not continuing; a read of the vector reports the damage.
         let goes_on = |chunk: &dyn Fn(usize) -> Result<Chunk>| {
             let (Ok(before), Ok(own)) = (chunk(v - 1), chunk(v)) else {
                 return false;
             };
             Line::goes_on(&before, &own)
         };
-        // Within a leaf of constant steps, the last vector may be short.
+        // In a leaf with a constant step, the last vector may be short.
         let times = match self.step {
             Some(_) => self.rows_of(v) == self.rows_of(v - 1),
             None => goes_on(&|v| self.time_chunk(v)),
@@ -531,7 +531,7 @@ impl<'r> Leaf<'r> {
                 .all(|c| self.constant(c).is_some() || goes_on(&|v| self.column_chunk(v, c)))
     }
 
-    /// Whether the times of its vectors have payloads or rules of their own.
+    /// Whether the times of its vectors have their own payloads or rules.
     pub(crate) fn has_times(&self) -> bool {
         self.step.is_none()
     }

@@ -1,46 +1,47 @@
-//! Vectors that are encoded before their leaf is known, by another thread than the one that writes.
+//! Vectors that a thread other than the writer encodes before their leaf is known.
 //!
 //! ```text
-//! Sealed::begin(tree)      by the writer: what the series' encoder has learned
+//! Sealed::begin(tree)      by the writer: copies the encoder state of the series
 //! Sealed::seal(rows)       by any thread: all the work that needs no page
 //! SeriesTree::link_sealed  by the writer: bytes and entries are copied into the open leaf
 //! ```
 //!
-//! A leaf that is made so has the bytes that it would have got from `SeriesTree::link`.
+//! The resulting leaf has exactly the bytes that `SeriesTree::link` would have produced.
 
 use crate::leaf::layout::payload_checksum;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{Chunk, ColumnType, Hint, RowsRef, Stats, encode_column, encode_times};
 
-/// Encoded vectors of one series, and what the encoder has learned. Its memory is used again.
+/// Encoded vectors of one series, and the encoder state. Its memory is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Sealed {
-    /// One a column, and that of the times.
+    /// One hint per column, then the hint of the times.
     pub(crate) hints: Vec<Hint>,
-    /// First and last time, rows.
+    /// First time, last time and row count of each vector.
     pub(crate) spans: Vec<(i64, i64, usize)>,
-    /// Of each vector the times, then its columns.
+    /// For each vector the times, then its columns.
     parts: Vec<Part>,
     payloads: Vec<u8>,
 }
 
-/// A vector's times, or one column of it.
+/// The times of a vector, or one of its columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) chunk: Chunk,
-    /// Among the payloads.
+    /// Range in `payloads`.
     from: usize,
     to: usize,
     pub(crate) checksum: u64,
-    /// Of a column; of times nothing.
+    /// Statistics of a column; unused for times.
     pub(crate) stats: Stats,
 }
 
 impl Sealed {
-    /// Encodes rows, which are sorted, no timestamp twice (what is to be sealed elsewhere comes from series that replace), of columns of these types: those that `begin` was given.
+    /// Encodes rows, which must be sorted without repeated timestamps (rows are sealed only for series that replace
+    /// rows with equal times). `types` must equal the column types of the tree given to `begin`.
     ///
     /// # Panics
-    /// When the columns are others.
+    /// If the columns differ from the tree's.
     pub fn seal(&mut self, types: &[ColumnType], rows: RowsRef<'_>) {
         assert_eq!(self.hints.len(), types.len() + 1, "the columns of the tree");
         self.spans.clear();
@@ -75,7 +76,7 @@ impl Sealed {
         });
     }
 
-    /// Rows of the vectors from `vector` on.
+    /// Number of rows in the vectors from `vector` on.
     pub(crate) fn rows_from(&self, vector: usize) -> usize {
         self.spans[vector..].iter().map(|(_, _, rows)| rows).sum()
     }

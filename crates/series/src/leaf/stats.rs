@@ -1,4 +1,4 @@
-//! What a leaf says of its vectors without decoding them, and of what will be decoded soon.
+//! Statistics of vectors without decoding them, and prefetch of vectors that will be decoded soon.
 
 use crate::leaf::directory::{Reached, number_of};
 use crate::leaf::entry::Entry;
@@ -7,7 +7,7 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Stats};
 use tidalite_pager::{PageRead, Result};
 
-/// Bytes of a payload that are asked for ahead. The processor finds the others itself; asking for all of them took longer.
+/// Prefetched bytes of a payload. The processor prefetches the rest itself; prefetching all of it was slower.
 const AHEAD_BYTES: usize = 512;
 
 impl Leaf<'_> {
@@ -20,8 +20,8 @@ impl Leaf<'_> {
         Ok(entry.stats(ty, &self.full_span(v))?)
     }
 
-    /// Takes the statistics of column `c` in vector `v` in behind those of the rows before it. `reached` is where the last call for this
-    /// column of this leaf ended: from vector to vector, an entry is where the one before it ends.
+    /// Merges the statistics of column `c` in vector `v` into `all`, which covers the preceding rows. `reached` is the
+    /// end position of the last call for this column of this leaf: entries of consecutive vectors are adjacent.
     #[inline]
     pub(crate) fn merge_stats(
         &self,
@@ -40,17 +40,17 @@ impl Leaf<'_> {
         Ok(Entry::merge_stats(&self.block, &place, &span, all)?)
     }
 
-    /// Statistics of a vector of one word.
+    /// Statistics of a vector with a constant value.
     #[inline(never)]
     fn stats_of_one(&self, v: usize, ty: ColumnType, word: u64) -> Stats {
-        // The extremes of equal words are at the first row, whatever the other times are.
+        // The extremes of equal values are at the first row, whatever the other times are.
         let n = self.rows_of(v);
         let times = [self.span(v).0; VECTOR_ROWS];
         let words = [word; VECTOR_ROWS];
         Stats::of(ty, &times[..n], &words[..n])
     }
 
-    /// Asks the processor for the payloads of vector `v`, of its times and these columns, which will be decoded soon.
+    /// Prefetches the payloads of vector `v`, for its times and these columns, which will be decoded soon.
     pub(crate) fn prefetch_vector<R: PageRead>(&self, r: &R, v: usize, columns: &[usize]) {
         if self.step.is_none() {
             self.prefetch_payload(r, v, 0);
@@ -60,7 +60,7 @@ impl Leaf<'_> {
         }
     }
 
-    /// The same for one column.
+    /// Prefetches the payload of one column.
     pub(crate) fn prefetch_column<R: PageRead>(&self, r: &R, v: usize, c: usize) {
         if self.constant(c).is_none() {
             self.prefetch_payload(r, v, number_of(c));
@@ -68,7 +68,7 @@ impl Leaf<'_> {
     }
 
     fn prefetch_payload<R: PageRead>(&self, r: &R, v: usize, number: usize) {
-        // Where an entry is damaged, whoever reads the vector will be told.
+        // A damaged entry is ignored here; a read of the vector reports the damage.
         if let Ok(place) = self.sections.find(&self.block, number, v, self.vectors) {
             let at = self.ptr.addr + (self.block.len() + place.offset) as u64;
             r.prefetch_bytes(at, place.payload_bytes.min(AHEAD_BYTES));

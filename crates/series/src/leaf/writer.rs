@@ -1,16 +1,18 @@
-//! An open leaf: rows in, encoded vectors out. `assemble.rs` makes the leaf's bytes of them, `packer.rs` writes these.
+//! An open leaf: encodes rows into vectors. `assemble.rs` builds the bytes of the leaf from them, `packer.rs` writes
+//! these.
 //!
-//! A leaf is filled a vector at a time and may stay open between two of them: a transaction that feeds thousands of series
-//! in turn brings a vector of each at a time, and a leaf of one vector costs its readers more than its rows do.
+//! A leaf is filled one vector at a time and may stay open in between: a transaction that writes thousands of series in
+//! turn adds one vector of each at a time, and reading a leaf of one vector costs more than reading its rows.
 //!
 //! Invariants of an open leaf:
-//! 1. Its vectors are encoded; every one but the last has 1024 rows, or fewer where the rows of one time would not fit in with
-//!    the others: rows of one time are never in two vectors. A last one that is shorter is decoded again and goes on as part of
-//!    a longer one when more rows come; until then `last` says what the leaf was before it.
-//! 2. While `step` is known, all its rows are that far apart, every vector but the last has 1024 rows, and `times` is empty;
-//!    else `times` has an entry a vector.
-//! 3. While the `word` of a column is known, all its rows have it and `vectors` is empty; else there is an entry a vector.
-//! 4. Each byte of `payloads` is one of a vector that has an entry, or of a model.
+//! 1. Its vectors are encoded. Each except the last has 1024 rows, or fewer if further rows with equal times would not
+//!    fit: rows with equal times are never split across vectors. A shorter last vector is decoded again and extended
+//!    when more rows arrive; until then `last` holds the state of the leaf before it.
+//! 2. While `step` is set, all rows are that far apart, every vector but the last has 1024 rows, and `times` is empty;
+//!    otherwise `times` has one entry per vector.
+//! 3. While the `word` of a column is set, all rows have this value and `vectors` is empty; otherwise there is one
+//!    entry per vector.
+//! 4. Each byte of `payloads` belongs to a vector that has an entry, or to a model.
 
 use crate::leaf::capacity::{DATA_BYTES_SOFT, vectors_max};
 use crate::leaf::open_vector::{Model, OpenVector};
@@ -22,7 +24,7 @@ use tidalite_codec::{
     encode_column, encode_times, fill_steps,
 };
 
-/// Vectors for which an open leaf takes memory at a time.
+/// Growth step of the memory of an open leaf, in vectors.
 const VECTORS_STEP: usize = 3;
 
 /// A leaf that is being filled.
@@ -33,16 +35,16 @@ pub(crate) struct OpenLeaf {
     pub(crate) begin: i64,
     pub(crate) end: i64,
     pub(super) step: Option<u64>,
-    /// With begin and end of each vector.
+    /// Begin and end of each vector.
     pub(super) times: Vec<OpenVector<(i64, i64)>>,
     /// The model of the times, in cold form.
     pub(super) times_model: Option<Model>,
     pub(crate) columns: Vec<OpenColumn>,
     pub(super) payloads: Vec<u8>,
-    /// It takes vectors up to its number of vectors, and what was tried to make it smaller is done: see cold.rs.
+    /// The leaf is written in cold form (cold.rs) and takes vectors up to their maximum number, without a size limit.
     pub(crate) cold: bool,
     last: Before,
-    /// How many vectors it takes, where the columns allow as many.
+    /// Maximum number of vectors, if the columns allow as many.
     vectors_most: usize,
 }
 
@@ -51,13 +53,13 @@ pub(crate) struct OpenColumn {
     pub(super) word: Option<u64>,
     pub(super) vectors: Vec<OpenVector<Stats>>,
     pub(super) model: Option<Model>,
-    /// Of all rows.
+    /// Statistics of all rows.
     pub(crate) stats: Stats,
-    /// Of the rows before the last vector.
+    /// Statistics of the rows before the last vector.
     stats_before: Stats,
 }
 
-/// Where the leaf ended before its last vector.
+/// State of the leaf before its last vector.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     end: i64,
@@ -66,7 +68,7 @@ struct Before {
 }
 
 impl OpenLeaf {
-    /// Forgets everything but its memory.
+    /// Clears everything but keeps the memory.
     fn clear(&mut self, types: &[ColumnType]) {
         (self.vectors, self.rows) = (0, 0);
         self.step = None;
@@ -81,7 +83,7 @@ impl OpenLeaf {
             column.vectors.clear();
             column.stats = Stats::empty(ty);
         }
-        // Thousands of leaves are open at once, so they take the memory that they need and no more.
+        // Thousands of leaves are open at once, so they reserve only the memory that they need.
         self.columns.reserve_exact(types.len() - self.columns.len());
         for &ty in &types[self.columns.len()..] {
             self.columns.push(OpenColumn {
@@ -94,17 +96,17 @@ impl OpenLeaf {
         }
     }
 
-    /// Rows in it.
+    /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// First and last timestamp in it.
+    /// First and last timestamp.
     pub(crate) fn span(&self) -> (i64, i64) {
         (self.begin, self.end)
     }
 
-    /// Memory that it takes.
+    /// Memory used by the leaf.
     pub(crate) fn bytes(&self) -> usize {
         const COLUMN: usize = size_of::<OpenVector<Stats>>();
         let columns = self.columns.iter();
@@ -116,34 +118,35 @@ impl OpenLeaf {
             + vectors.sum::<usize>()
     }
 
-    /// Whether its last vector is a whole one.
+    /// Whether the last vector is complete.
     pub(crate) fn is_even(&self) -> bool {
         self.vectors == 0 || self.rows - self.last.rows == VECTOR_ROWS
     }
 
-    /// Whether it has as many vectors as it takes.
+    /// Whether the leaf has its maximum number of vectors.
     fn has_all_vectors(&self) -> bool {
         self.vectors >= vectors_max(self.columns.len()).min(self.vectors_most)
     }
 
-    /// Whole vectors that it takes at most; at least one.
+    /// Sets the maximum number of whole vectors; at least one.
     pub(crate) fn take_at_most(&mut self, vectors: usize) {
         self.vectors_most = vectors.max(1);
     }
 
-    /// Whether it takes no row any more.
+    /// Whether the leaf accepts no more rows.
     pub(crate) fn is_full(&self) -> bool {
         self.is_even() && self.has_all_vectors()
     }
 
-    /// Whether it takes in another vector, where `rows` rows are left. A last part of a vector is taken in even when it has
-    /// bytes enough: it would make a leaf of few rows.
+    /// Whether the leaf accepts another vector if `rows` rows are left. A last partial vector is accepted even if the
+    /// leaf has enough bytes, since it would otherwise make a leaf of few rows.
     fn takes(&self, rows: usize) -> bool {
         !self.has_all_vectors()
             && (self.cold || self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
     }
 
-    /// Takes in rows, which lie behind those that it has; answers how many: all of one time, or none. `hints`: one a column, and that of the times.
+    /// Appends rows that sort after the existing ones; returns the number of rows taken, and never splits rows with
+    /// equal times. `hints`: one per column, then the hint of the times.
     pub(crate) fn fill(
         &mut self,
         types: &[ColumnType],
@@ -156,7 +159,7 @@ impl OpenLeaf {
         self.take_in(types, hints, rows)
     }
 
-    /// Forgets everything; takes in as many rows as a leaf in cold form holds, which `cool` then makes of it.
+    /// Clears the leaf and takes as many rows as a leaf in cold form holds; `cool` then converts it.
     pub(super) fn fill_cold(
         &mut self,
         types: &[ColumnType],
@@ -215,7 +218,7 @@ impl OpenLeaf {
         self.vectors += 1;
     }
 
-    /// Decodes the last vector and takes it away.
+    /// Decodes and removes the last vector.
     fn take_last(&mut self, types: &[ColumnType]) -> Rows {
         let v = self.vectors - 1;
         let mut rows = Rows::with_capacity(types.len(), VECTOR_ROWS);
@@ -252,8 +255,8 @@ impl OpenLeaf {
         &self.payloads[from..from + vector.chunk.len()]
     }
 
-    /// Takes in vectors that were encoded elsewhere, from the `from`-th on, as `fill` does those that it encodes; answers how many.
-    /// Those that it has are whole.
+    /// Appends vectors encoded elsewhere, from index `from` on, like `fill` for rows; returns the number of vectors
+    /// taken. The existing vectors must be complete.
     pub(crate) fn fill_sealed(
         &mut self,
         types: &[ColumnType],
@@ -273,7 +276,7 @@ impl OpenLeaf {
         at - from
     }
 
-    /// Takes in one of them; answers its rows.
+    /// Appends one of these vectors; returns its row count.
     fn push_sealed(
         &mut self,
         types: &[ColumnType],
@@ -321,7 +324,7 @@ impl OpenLeaf {
         rows
     }
 
-    /// Enters the next vector of a column, whose payload is there.
+    /// Adds the next vector of a column, whose payload is already stored.
     fn enter_column(&mut self, c: usize, vector: OpenVector<Stats>) {
         let word = constant(&vector.chunk);
         let column = &mut self.columns[c];
@@ -339,7 +342,7 @@ impl OpenLeaf {
         push(&mut self.columns[c].vectors, vector);
     }
 
-    /// Enters the next vector's times, whose payload is there.
+    /// Adds the times of the next vector, whose payload is already stored.
     fn enter_times(&mut self, vector: OpenVector<(i64, i64)>, hint: &mut Hint) {
         let (begin, _) = vector.what;
         let own = constant_step(&vector.chunk);
@@ -350,7 +353,7 @@ impl OpenLeaf {
             }
         }
         if let Some(step) = self.step {
-            // The step of a single row is that to the row before it.
+            // The step of a single row is its distance to the preceding row.
             let goes_on = self.rows == self.vectors * VECTOR_ROWS
                 && self.end.wrapping_add(step as i64) == begin;
             if goes_on && (own == Some(step) || vector.chunk.rows() == 1) {
@@ -369,11 +372,11 @@ impl OpenLeaf {
         push(&mut self.times, vector);
     }
 
-    /// Gives each vector so far an entry for a column that had one word.
+    /// Gives each vector so far an entry, for a column that had a constant value.
     fn spell_out(&mut self, c: usize, ty: ColumnType, word: u64) {
         let words = [word; VECTOR_ROWS];
         for v in 0..self.vectors {
-            // The extremes of equal words are at the first row, whatever the other times are.
+            // The extremes of equal values are at the first row, whatever the other times are.
             let (begin, rows) = match self.step {
                 Some(step) => {
                     let rows = VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS);
@@ -391,28 +394,29 @@ impl OpenLeaf {
         }
     }
 
-    /// Forgets its rows.
+    /// Removes all rows.
     pub(crate) fn empty(&mut self) {
         (self.vectors, self.rows) = (0, 0);
     }
 }
 
-/// Rows of the next vector of these rows.
+/// Number of rows in the next vector of these rows.
 pub(super) fn vector_rows(rows: RowsRef<'_>) -> usize {
     match rows.cut(VECTOR_ROWS) {
-        // More rows of one time than a vector holds are nobody's doing but damage; such a leaf is found out when it is read.
+        // Only damage can produce more rows with equal times than a vector holds; such a leaf is detected when it is
+        // read.
         0 => rows.len().min(VECTOR_ROWS),
         cut => cut,
     }
 }
 
-/// The first time of vector `v` where all vectors before it are whole.
+/// The first time of vector `v` if all vectors before it are complete.
 pub(super) fn time_of(begin: i64, step: u64, v: usize) -> i64 {
     begin.wrapping_add(step.wrapping_mul((v * VECTOR_ROWS) as u64) as i64)
 }
 
-/// Enters one more vector, and takes room for a few behind it. The vectors of a leaf are few: doubling would leave half the
-/// memory of thousands of open leaves unused.
+/// Adds a vector, and reserves room for a few more. A leaf has few vectors: doubling would leave half the memory of
+/// thousands of open leaves unused.
 fn push<T>(vectors: &mut Vec<T>, vector: T) {
     if vectors.len() == vectors.capacity() {
         vectors.reserve_exact(VECTORS_STEP);
@@ -420,12 +424,12 @@ fn push<T>(vectors: &mut Vec<T>, vector: T) {
     vectors.push(vector);
 }
 
-/// What was encoded in memory can be decoded.
+/// Unwraps the result of decoding a vector that was just encoded in memory.
 fn just_encoded<T>(decoded: std::result::Result<T, Corrupt>) -> T {
     decoded.unwrap_or_else(|_| unreachable!("it was just encoded"))
 }
 
-/// The rule of a vector that was just encoded, if it has one.
+/// The line of a vector that was just encoded, if it is linear.
 fn line(chunk: &Chunk) -> Option<Line> {
     if !chunk.is_empty() {
         return None;
@@ -433,7 +437,7 @@ fn line(chunk: &Chunk) -> Option<Line> {
     just_encoded(Line::of(chunk, &[], chunk.rows()))
 }
 
-/// The one step between all neighbours of a vector of times; a single row has step 1.
+/// The constant step between neighbours in a vector of times; a single row has step 1.
 fn constant_step(chunk: &Chunk) -> Option<u64> {
     if chunk.rows() == 1 {
         return Some(1);
@@ -442,7 +446,7 @@ fn constant_step(chunk: &Chunk) -> Option<u64> {
     Some(line.word(1).wrapping_sub(line.word(0)))
 }
 
-/// The word that all rows of a vector have.
+/// The value shared by all rows of a vector, if any.
 fn constant(chunk: &Chunk) -> Option<u64> {
     let line = line(chunk)?;
     line.is_constant().then(|| line.word(0))

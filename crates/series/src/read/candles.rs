@@ -1,11 +1,10 @@
-//! Candlesticks: what the tree knows of its own pieces, handed out without cutting them. Their number is
-//! chosen by the height in the tree, or by the time that one may span; nothing below is read, but for the
-//! pieces at the ends of the interval and those that late rows fall into. (After the candlesticks of the numeric
+//! Candlesticks: statistics of existing parts of the tree, delivered without splitting these parts. Their number
+//! depends on the level in the tree, or on the maximum time span of a candle. Nothing below is read, except for the
+//! parts at the ends of the interval and those that overlap late rows. (Based on the candlesticks of the numeric
 //! B+tree, which had them by level.)
 //!
-//! 1. Candles ascend, do not overlap, and together hold each row of the interval once.
-//! 2. `open` is the candle that smaller pieces and rows are gathered in; it is handed out before any
-//!    candle that lies behind it.
+//! 1. Candles ascend, do not overlap, and together cover each row of the interval once.
+//! 2. `open` is the candle that collects smaller pieces and rows; it is delivered before any later candle.
 
 use crate::node::NODE_LINKS_MAX;
 use crate::read::collect::{Collector, Piece, VECTOR_RANK};
@@ -13,13 +12,13 @@ use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, RowsRef, Stats};
 use tidalite_pager::Result;
 
-/// How much one candle takes in.
+/// Size of a candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CandleSize {
-    /// What the tree has at this height: 0 a vector of up to 1024 rows, 1 a leaf of up to 16 vectors, from 2
-    /// on a node of up to 64 links.
+    /// Parts of the tree at this level: 0 a vector of up to 1024 rows, 1 a leaf of up to 16 vectors, from 2 on a node
+    /// of up to 64 links.
     Level(u8),
-    /// Neighbouring pieces as long as less than this time lies between first and last row.
+    /// Neighbouring pieces as long as the first and last row are less than this time apart.
     Width(u64),
 }
 
@@ -42,7 +41,7 @@ pub(super) struct Candles<F> {
 }
 
 impl<F: FnMut(Candle)> Candles<F> {
-    /// Of one column.
+    /// Collects candles of one column.
     pub(super) fn new(ty: ColumnType, size: CandleSize, f: F) -> Self {
         Self {
             ty,
@@ -58,7 +57,7 @@ impl<F: FnMut(Candle)> Candles<F> {
         }
     }
 
-    /// Rows that a candle gathers at most: as many as a piece of the wanted height can have.
+    /// Maximum number of rows that a candle collects: the maximum size of a piece at this level.
     fn room(level: u8) -> u64 {
         let leaves = (NODE_LINKS_MAX as u64).saturating_pow(u32::from(level.saturating_sub(1)));
         let leaf = if level > VECTOR_RANK {
@@ -69,7 +68,7 @@ impl<F: FnMut(Candle)> Candles<F> {
         leaves.saturating_mul(leaf * VECTOR_ROWS as u64)
     }
 
-    /// Takes rows in that lie behind those taken before.
+    /// Adds rows that follow the rows added before.
     fn gather(&mut self, first_time: i64, last_time: i64, stats: &Stats) {
         let fits = self.open.as_ref().is_some_and(|open| match self.size {
             CandleSize::Level(level) => {
@@ -120,7 +119,7 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
         let (mut times, mut words) = (rows.times(), rows.column(0));
         while let Some(&first) = times.first() {
             let rows = match self.size {
-                // Rows of one time stay together.
+                // Rows with equal times stay together.
                 CandleSize::Level(_) => match times.get(VECTOR_ROWS) {
                     None => times.len(),
                     Some(&next) => match times.partition_point(|&t| t < next) {

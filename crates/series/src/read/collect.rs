@@ -1,6 +1,6 @@
-//! What becomes of the pieces of a fold: counted, passed by, or summed up by windows.
+//! Collectors for the pieces of a fold: rows are counted, skipped, or aggregated by window.
 //!
-//! Window arithmetic is done in 128 bits where 64 would overflow: no origin, width or time is too large.
+//! Window arithmetic uses 128 bits where 64 would overflow: no origin, width or time is too large.
 
 use crate::link::Link;
 use tidalite_codec::{RowsRef, Stats};
@@ -9,15 +9,15 @@ use tidalite_pager::{Error, Result};
 /// Statistics of one window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Its first timestamp; `i64::MIN` when it begins before that.
+    /// Its first timestamp; `i64::MIN` if it begins before that.
     pub start: i64,
-    /// Its last timestamp, included; `i64::MAX` when it ends after that.
+    /// Its last timestamp, included; `i64::MAX` if it ends after that.
     pub last: i64,
     /// The time of its first row.
     pub first_time: i64,
     /// The time of its last row.
     pub last_time: i64,
-    /// The column's statistics in it, of the figures that were asked for.
+    /// The column's statistics in it, for the requested aggregate functions.
     pub stats: Stats,
 }
 
@@ -42,7 +42,7 @@ impl Grid {
 
     /// First and last timestamp of the window that holds `t`.
     fn window(&self, t: i64) -> (i64, i64) {
-        // The division takes several times as long with 128 bits.
+        // Division takes several times as long with 128 bits.
         let since = t.checked_sub(self.origin);
         let start = since.and_then(|since| t.checked_sub(since.rem_euclid(self.width)));
         match start.and_then(|start| Some((start, start.checked_add(self.width - 1)?))) {
@@ -60,10 +60,10 @@ impl Grid {
     }
 }
 
-/// A vector's rank among the pieces; a leaf comes next, then nodes of level 1 and up.
+/// A vector's rank among the pieces; then come leaves, then nodes of level 1 and up.
 pub(super) const VECTOR_RANK: u8 = 0;
 
-/// Rows that statistics tell of: those of a vector, a leaf, or a node.
+/// Rows covered by one set of statistics: a vector, a leaf, or a node.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     /// Height above the rows, see [`VECTOR_RANK`].
@@ -72,12 +72,12 @@ pub(super) struct Piece {
     pub(super) begin: i64,
     /// Last timestamp, included.
     pub(super) end: i64,
-    /// Rows.
+    /// Number of rows.
     pub(super) count: u64,
 }
 
 impl Piece {
-    /// What is below a link that leads to `level`, 0 for a leaf.
+    /// The piece below a link that points to `level`, 0 for a leaf.
     pub(super) fn of(link: &Link, level: u8) -> Self {
         Self {
             rank: level + VECTOR_RANK + 1,
@@ -88,25 +88,26 @@ impl Piece {
     }
 }
 
-/// What becomes of the pieces.
+/// Receives the pieces and rows of a fold.
 pub(super) trait Collector {
-    /// Whether the rows of the piece need not be told apart.
+    /// Whether the piece can be taken as a whole, without its rows.
     fn together(&mut self, piece: &Piece) -> bool;
-    /// The time up to which pieces behind the one that ends at `end` will be together, as far as it is known: what lies
-    /// across it is asked for ahead.
+    /// The time up to which pieces after the one that ends at `end` can be taken as a whole, as far as known: a piece
+    /// that contains this time is prefetched.
     fn together_up_to(&self, end: i64) -> i64 {
         let _ = end;
         i64::MAX
     }
-    /// Takes what a link or vector says of its rows; `merge` takes the statistics of one of the columns in behind those given.
+    /// Takes a whole piece; `merge` merges the statistics of one of the columns into the given statistics of preceding
+    /// rows.
     fn piece(
         &mut self,
         piece: &Piece,
         merge: impl FnMut(usize, &mut Stats) -> Result<()>,
     ) -> Result<()>;
-    /// Takes rows, with the columns first.
+    /// Takes rows; their first columns are the requested ones.
     fn rows(&mut self, rows: RowsRef<'_>);
-    /// Whether what comes is of no interest.
+    /// Whether all further pieces and rows can be skipped.
     fn done(&self) -> bool {
         false
     }
@@ -137,15 +138,15 @@ impl Collector for Count {
     }
 }
 
-/// Passes rows by, as many as it is told to, for the time of the next one.
+/// Skips a given number of rows, to find the time of the next one.
 pub(super) struct Nth {
     left: u64,
-    /// The time, and how many of the rows that were passed by have it.
+    /// The time, and how many of the skipped rows have it.
     pub(super) found: Option<(i64, usize)>,
 }
 
 impl Nth {
-    /// The row behind so many.
+    /// Skips `rows` rows.
     pub(super) fn behind(rows: u64) -> Self {
         let (left, found) = (rows, None);
         Self { left, found }
@@ -173,7 +174,7 @@ impl Collector for Nth {
         let times = rows.times();
         let at = usize::try_from(self.left).unwrap_or(usize::MAX);
         match times.get(at) {
-            // Rows of one time come together.
+            // Rows with equal times arrive together.
             Some(&time) => self.found = Some((time, at - rows.lower_bound(time))),
             None => self.left -= times.len() as u64,
         }
@@ -184,7 +185,7 @@ impl Collector for Nth {
     }
 }
 
-/// Where a window begins and ends, and the rows in it.
+/// Bounds of a window, and of the rows in it.
 #[derive(Clone, Copy)]
 struct Open {
     start: i64,
@@ -193,18 +194,18 @@ struct Open {
     last_time: i64,
 }
 
-/// Statistics of columns, window by window, or of all rows as one.
+/// Statistics of columns, per window, or of all rows as one.
 pub(super) struct Windows<F> {
     grid: Option<Grid>,
-    /// The window under way; it has rows.
+    /// The current window; it has rows.
     open: Option<Open>,
-    /// The columns' statistics in it.
+    /// The columns' statistics in the current window.
     stats: Vec<Stats>,
     f: F,
 }
 
 impl<F: FnMut(usize, Window)> Windows<F> {
-    /// `stats` are empty ones of the columns.
+    /// `stats` holds empty statistics for the columns.
     pub(super) fn new(grid: Option<Grid>, stats: Vec<Stats>, f: F) -> Self {
         Self {
             grid,
@@ -214,7 +215,7 @@ impl<F: FnMut(usize, Window)> Windows<F> {
         }
     }
 
-    /// The open window, which is made the one that holds `t`.
+    /// Makes the window that contains `t` the open one, and returns it.
     #[inline]
     fn at(&mut self, t: i64) -> &mut Open {
         let open = self.open.as_ref();
@@ -233,7 +234,7 @@ impl<F: FnMut(usize, Window)> Windows<F> {
         })
     }
 
-    /// The last timestamp of the window that holds `t`.
+    /// The last timestamp of the window that contains `t`.
     #[inline]
     fn last(&self, t: i64) -> i64 {
         match (&self.open, &self.grid) {
@@ -243,7 +244,7 @@ impl<F: FnMut(usize, Window)> Windows<F> {
         }
     }
 
-    /// Tells the window under way.
+    /// Delivers the current window.
     pub(super) fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         for (column, stats) in self.stats.iter_mut().enumerate() {
@@ -285,7 +286,7 @@ impl<F: FnMut(usize, Window)> Collector for Windows<F> {
         while let Some(&time) = rows.times().first() {
             let last = self.at(time).last;
             let times = rows.times();
-            // Most windows end soon or not at all here: look ahead in steps that double.
+            // Most windows end soon or not at all here: search ahead with doubling steps.
             let mut low = 1;
             let mut step = 1;
             while low + step <= times.len() && times[low + step - 1] <= last {

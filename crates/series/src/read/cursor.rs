@@ -1,5 +1,5 @@
-//! A row at a time, in both directions. Steps stay in the decoded vector; only a step over its edge
-//! touches the tree.
+//! Row-by-row access in both directions. Steps stay in the decoded vector; only a step beyond its edge accesses the
+//! tree.
 
 use crate::read::segments::Segments;
 use crate::read::view::View;
@@ -7,14 +7,14 @@ use crate::row::Row;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// No row is that early; the cursor stands in front of the first.
+    /// No row is that early; the cursor is before the first row.
     Nothing,
-    /// The cursor stands on the last row before the time.
+    /// The cursor is on the last row before the time.
     Before,
-    /// The cursor stands on the row at the time.
+    /// The cursor is on the row at the time.
     Exact,
 }
 
@@ -23,11 +23,11 @@ enum At {
     Start,
     Row(usize),
     End,
-    /// The last step met an error: where it would have led is not known.
+    /// The last step failed; the position is unknown.
     Lost,
 }
 
-/// A position in a series: on a row, in front of the first, or behind the last.
+/// A position in a series: on a row, before the first, or after the last.
 pub struct Cursor<'a, R> {
     view: View<'a, R>,
     segments: Segments<'a, R>,
@@ -48,7 +48,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// Stands on a row of a segment that was just reached, or at `otherwise`.
+    /// Positions the cursor on a row of a segment that was just reached, or at `otherwise`.
     fn enter(&mut self, reached: bool, last: bool, otherwise: At) -> Result<bool> {
         let mut rows = 0;
         if reached {
@@ -63,11 +63,11 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Ok(matches!(self.at, At::Row(_)))
     }
 
-    /// Goes to the last row at or before `t`.
+    /// Moves to the last row at or before `t`.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`. After an error only `search`, `first` and `last` find a row again; `next` and
-    /// `previous` fail. So with all steps.
+    /// `Io`, `Corrupt`. After an error in any step, only `search`, `first` and `last` find a row again; `next` and
+    /// `previous` fail.
     pub fn search(&mut self, t: i64) -> Result<Found> {
         self.at = At::Lost;
         let reached = self.segments.seek(t)?;
@@ -85,7 +85,8 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Ok(if exact { Found::Exact } else { Found::Before })
     }
 
-    /// Goes to the row that `n` rows come before; behind the last, and false, when there are no more than `n`. Costs what [`View::nth`] does.
+    /// Moves to the row with `n` rows before it; if there are no more than `n`, moves after the last row and returns
+    /// false. The cost equals [`View::nth`].
     ///
     /// # Errors
     /// As `search`.
@@ -107,7 +108,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         Ok(self.time() == Some(time))
     }
 
-    /// Goes to the first row; false when there is none.
+    /// Moves to the first row; false in an empty series.
     ///
     /// # Errors
     /// As `search`.
@@ -117,7 +118,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         self.enter(reached, false, At::Start)
     }
 
-    /// Goes to the last row; false when there is none.
+    /// Moves to the last row; false in an empty series.
     ///
     /// # Errors
     /// As `search`.
@@ -127,7 +128,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         self.enter(reached, true, At::End)
     }
 
-    /// Goes to the next row, from in front of the first to the first; false at the end.
+    /// Moves to the next row, or from before the first to the first; false at the end.
     ///
     /// # Errors
     /// As `search`.
@@ -160,7 +161,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// Goes to the previous row, from behind the last to the last; false at the start.
+    /// Moves to the previous row, or from after the last to the last; false at the start.
     ///
     /// # Errors
     /// As `search`.
@@ -189,7 +190,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// The timestamp of the row stood on.
+    /// The timestamp of the current row.
     #[must_use]
     #[inline]
     pub fn time(&self) -> Option<i64> {
@@ -199,7 +200,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// A word of the row stood on.
+    /// A value of the current row.
     #[must_use]
     #[inline]
     pub fn word(&self, column: usize) -> Option<u64> {
@@ -209,7 +210,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
         }
     }
 
-    /// The row stood on.
+    /// The current row.
     #[must_use]
     pub fn row(&self) -> Option<Row> {
         let time = self.time()?;
@@ -227,7 +228,7 @@ fn lost() -> Error {
 }
 
 impl<'a, R: PageRead> View<'a, R> {
-    /// A cursor in front of the first row, over all columns.
+    /// A cursor before the first row, over all columns.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'a, R> {
         let all: Vec<usize> = (0..self.tree.types.len()).collect();

@@ -1,9 +1,9 @@
-//! Rows whose values lie in ranges. Subtrees, leaves and vectors whose extremes rule a match out are
-//! passed by unread; of the others only the columns that decide are decoded until a row matches.
+//! Rows with values in given ranges. Subtrees, leaves and vectors whose extremes rule out a match are skipped unread;
+//! in the others, only the columns of the ranges are decoded until a row matches.
 //!
-//! 1. A late row replaces the tree's rows of the same time, whether it matches itself or not.
-//! 2. `late` is what of the late rows was not passed yet; it shrinks from the end that the walk comes from.
-//! 3. Rows are handed out in the direction of the walk, those of one call ascending.
+//! 1. A late row replaces the tree's rows of its time, whether it matches or not.
+//! 2. `late` holds the late rows not yet processed; it shrinks from the end at which the walk starts.
+//! 3. Rows are delivered in the direction of the walk; rows of one call ascend.
 
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
@@ -14,19 +14,19 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, PageRead, Result};
 
-/// The values of a column that are wanted. NaN and null are in no range.
+/// The range of wanted values in a column. NaN and null are in no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRange {
     column: usize,
     ty: ColumnType,
-    /// `ColumnType::order_key` of the least and the greatest.
+    /// `ColumnType::order_key` of the smallest and the greatest value.
     low: i64,
     high: i64,
 }
 
 impl ValueRange {
-    /// The values from `low` to `high`, both included, as words of a column of type `ty`; empty when `low` is
-    /// above `high`, or one of them NaN. The two zeros of a float column are one value.
+    /// The values from `low` to `high`, both included, given as raw values of a column of type `ty`. Empty if `low` is
+    /// above `high`, or if one of them is NaN. The two zeros of a float column count as one value.
     #[must_use]
     pub fn new(column: usize, ty: ColumnType, low: u64, high: u64) -> Self {
         let nothing = Self::nothing(column, ty);
@@ -50,7 +50,7 @@ impl ValueRange {
         }
     }
 
-    /// No value of the column.
+    /// The empty range.
     #[must_use]
     pub fn nothing(column: usize, ty: ColumnType) -> Self {
         let (low, high) = (0, -1);
@@ -76,7 +76,7 @@ impl ValueRange {
         assert_eq!(ty, self.ty, "a range of the column's type");
     }
 
-    /// Whether a word of the column is a wanted value.
+    /// Whether a raw value of the column is in the range.
     #[must_use]
     #[inline]
     pub fn holds(&self, word: u64) -> bool {
@@ -84,7 +84,7 @@ impl ValueRange {
         self.low <= key && key <= self.high && self.ty.null() != Some(word)
     }
 
-    /// Whether rows with these statistics can have a wanted value.
+    /// Whether rows with these statistics can have a value in the range.
     fn may_hold(&self, stats: &Stats) -> bool {
         let (Some((min, _)), Some((max, _))) = (stats.min(), stats.max()) else {
             return false;
@@ -92,7 +92,7 @@ impl ValueRange {
         self.ty.order_key(min) <= self.high && self.low <= self.ty.order_key(max)
     }
 
-    /// Whether all rows with these statistics have a wanted value.
+    /// Whether all rows with these statistics have a value in the range.
     fn holds_all(&self, stats: &Stats) -> bool {
         let (Some(min), Some(max)) = (stats.min_word(), stats.max_word()) else {
             return false;
@@ -103,7 +103,7 @@ impl ValueRange {
     }
 }
 
-/// How many rows of a piece match, as far as its statistics tell.
+/// How many rows of a piece match, according to its statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matched {
     Nothing,
@@ -111,7 +111,7 @@ pub(super) enum Matched {
     All,
 }
 
-/// What is known of a piece from its statistics in the columns of the ranges, which are asked for by their numbers.
+/// Matches a piece by its statistics in the columns of the ranges; `stats` returns these by range number.
 #[inline]
 pub(super) fn matched(
     ranges: &[ValueRange],
@@ -130,7 +130,7 @@ pub(super) fn matched(
     Ok(matched)
 }
 
-/// Whether a row of such a piece may match.
+/// Whether a row of a piece with these statistics may match.
 pub(super) fn possible(
     ranges: &[ValueRange],
     stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
@@ -138,18 +138,18 @@ pub(super) fn possible(
     Ok(matched(ranges, stats)? != Matched::Nothing)
 }
 
-/// Whether a row with these words matches.
+/// Whether a row with these values matches.
 #[inline]
 pub(super) fn row_matches(ranges: &[ValueRange], word: impl Fn(usize) -> u64) -> bool {
     ranges.iter().all(|range| range.holds(word(range.column)))
 }
 
-/// Which way a walk goes.
+/// Direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the first row on.
+    /// From the first row onwards.
     Forward,
-    /// From the last row back.
+    /// From the last row backwards.
     Backward,
 }
 
@@ -169,12 +169,12 @@ pub(super) struct Filter<'a, R, F> {
     direction: Direction,
     found: u64,
     f: F,
-    /// Of a decoded vector the times, and one column after the other.
+    /// Decoded times of a vector, and the values of one column at a time.
     times: Vec<i64>,
     words: Vec<u64>,
-    /// Rows of the vector that match.
+    /// Matching rows of the vector.
     matches: Vec<usize>,
-    /// What is handed out next; columns that are not wanted stay empty.
+    /// The rows to deliver next; unwanted columns stay empty.
     out: Rows,
 }
 
@@ -231,7 +231,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(self.found)
     }
 
-    /// The numbers from `low` up to `high` in the direction of the walk.
+    /// The numbers from `low` up to `high`, excluded, in the direction of the walk.
     fn order(&self, low: usize, high: usize) -> impl Iterator<Item = usize> + use<R, F> {
         let forward = self.direction == Direction::Forward;
         (low..high).map(move |i| if forward { i } else { low + (high - 1 - i) })
@@ -283,7 +283,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(())
     }
 
-    /// Finds the matching rows of a vector and hands them out, with the late rows within its span.
+    /// Finds the matching rows of a vector and delivers them, with the late rows within its span.
     fn vector(&mut self, leaf: &Leaf<'a>, v: usize) -> Result<()> {
         Counters::bump(&self.r.counters().vectors_decoded);
         let rows = leaf.rows_of(v);
@@ -318,7 +318,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             Direction::Forward => self.late_rows(0..inside.start),
             Direction::Backward => self.late_rows(inside.end..late.len()),
         }
-        // What was handed out is gone from `late`: count again.
+        // Delivered rows were removed from `late`: compute the range again.
         let inside = self.late.lower_bound(begin)..self.late.times().partition_point(|&t| t <= end);
         let within = self.late.slice(inside.clone());
         self.late = match self.direction {
@@ -333,7 +333,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(())
     }
 
-    /// Brings the matching rows of the vector and of the late rows into `out`, in order of time.
+    /// Merges the matching rows of the vector and of the late rows into `out`, in time order.
     fn merge(
         &mut self,
         leaf: &Leaf<'a>,
@@ -341,7 +341,8 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         late: RowsRef<'_>,
         late_matches: &[usize],
     ) -> Result<()> {
-        // Where each row of the result comes from: a place in the vector, or one behind it in the late rows.
+        // Source of each row of the result: an index in the vector, or, offset by the vector's row count, in the late
+        // rows.
         let rows = leaf.rows_of(v);
         let mut sources: Vec<usize> = Vec::with_capacity(self.matches.len() + late_matches.len());
         let mut rest = late_matches.iter().peekable();
@@ -369,7 +370,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         if self.out.times.is_empty() {
             return Ok(());
         }
-        // What was decoded last comes first.
+        // The column decoded last comes first.
         let decoded = self.ranges.last().map(|range| range.column);
         let others = (0..self.wanted.len()).filter(|&c| decoded != Some(c));
         for c in decoded.into_iter().chain(others) {
@@ -384,7 +385,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         Ok(())
     }
 
-    /// Hands out the matching ones of these late rows, and forgets them all.
+    /// Delivers the matching rows among these late rows, and removes the whole range.
     fn late_rows(&mut self, rows: std::ops::Range<usize>) {
         let passed = self.late.slice(rows.clone());
         for at in 0..passed.len() {
@@ -412,7 +413,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         };
     }
 
-    /// Hands out rows that were gathered in the direction of the walk.
+    /// Delivers rows that were collected in the direction of the walk.
     fn turn_and_hand_out(&mut self) {
         if self.direction == Direction::Backward {
             self.out.times.reverse();

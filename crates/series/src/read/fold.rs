@@ -1,12 +1,13 @@
-//! Aggregates: one recursion for an interval, its windows, its count, and what lies at a place in it.
+//! Aggregates: one recursion for an interval, its windows, its count, and the row at a given rank.
 //!
-//! 1. A link (or a vector of a leaf) is folded unread when its span lies inside the interval and inside
-//!    one window and holds no late row; else the recursion goes one level down.
-//! 2. Pieces reach the collector in ascending order of time, so that first, last and the times of
-//!    extremes come out right, and one window is open at a time.
-//! 3. Several columns are folded in one walk: columns here are numbers in the list of those that the collector wants. Behind those stand
-//!    the columns of the ranges that rows must match.
-//! 4. A piece is passed by when its statistics rule out that a row matches; it is folded unread only when they say that all do.
+//! 1. A link (or a vector of a leaf) is folded unread if its span is inside the interval and one window, and contains
+//!    no late row; otherwise the recursion descends one level.
+//! 2. Pieces reach the collector in ascending order of time, so that first, last and the times of extremes are correct,
+//!    and only one window is open at a time.
+//! 3. Several columns are folded in one walk: a column number here is an index in the list of the collector's columns.
+//!    These are followed by the columns of the ranges that rows must match.
+//! 4. A piece is skipped if its statistics rule out a match; it is folded unread only if its statistics show that all
+//!    rows match.
 
 use crate::leaf::directory::Reached;
 use crate::leaf::reader::Leaf;
@@ -19,7 +20,7 @@ use std::cell::Cell;
 use tidalite_codec::{Parts, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, PageRead, Result};
 
-/// Which column stands where in the late rows of a series.
+/// The given columns of the late rows of a series, in this order.
 pub(super) fn chosen<'l>(late: RowsRef<'l>, columns: &[usize]) -> Vec<&'l [u64]> {
     columns.iter().map(|&column| late.column(column)).collect()
 }
@@ -27,32 +28,32 @@ pub(super) fn chosen<'l>(late: RowsRef<'l>, columns: &[usize]) -> Vec<&'l [u64]>
 pub(super) struct Fold<'a, 'l, R, C> {
     r: &'a R,
     tree: &'a SeriesTree,
-    /// The columns that the collector wants, in its order, and behind them those of the ranges.
+    /// The collector's columns, in its order, followed by the columns of the ranges.
     columns: &'l [usize],
-    /// What rows must match.
+    /// Ranges that rows must match.
     ranges: &'l [ValueRange],
-    /// These columns of the late rows.
+    /// The columns `columns` of the late rows.
     late: RowsRef<'l>,
-    /// Late rows before this one are collected.
+    /// Late rows before this index have been collected.
     late_at: usize,
     from: i64,
     to: i64,
     pub(super) collect: C,
     /// A decoded vector.
     rows: Lent,
-    /// The rows that match, of some.
+    /// The matching rows of a group.
     kept: Rows,
-    /// Of the columns, how far the statistics of the open leaf were read.
+    /// Per column, the position up to which the statistics of the open leaf were read.
     reached: Vec<Reached>,
 }
 
-/// Bytes of a leaf's directory, or of a node's spine, that are asked for ahead. The processor finds the others itself; more
-/// requests than it can have under way would keep it waiting.
+/// Prefetched bytes of a leaf's directory, or of a node's spine. The processor prefetches the rest itself; more
+/// requests than it can have in flight would stall it.
 const AHEAD_BYTES: usize = 1024;
 
 thread_local! {
-    /// The decoded vector of the last aggregate of this thread: fresh memory for each one, filled with zeros first, takes as long as a
-    /// tenth of a small question.
+    /// The vector buffer of the last aggregate on this thread: allocating and zeroing fresh memory for each one takes a
+    /// tenth of the time of a small query.
     static SPARE: Cell<Rows> = const {
         Cell::new(Rows {
             times: Vec::new(),
@@ -61,11 +62,11 @@ thread_local! {
     };
 }
 
-/// Rows that go back to the thread's spare place.
+/// Rows that are returned to the thread's spare buffer on drop.
 struct Lent(Rows);
 
 impl Lent {
-    /// With so many columns; what is in them is of no use.
+    /// Takes a buffer with this number of columns; its contents are undefined.
     fn with_columns(columns: usize) -> Self {
         let mut rows = SPARE.take();
         rows.columns.resize_with(columns, Vec::new);
@@ -76,12 +77,12 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let rows = std::mem::take(&mut self.0);
-        // A thread that is ending has no place for them any more.
+        // During thread exit the spare buffer may already be destroyed.
         let _ = SPARE.try_with(|spare| spare.set(rows));
     }
 }
 
-/// The rows that match all of the ranges.
+/// Counts the rows that match all of the ranges.
 pub(super) fn count<R: PageRead>(
     r: &R,
     tree: &SeriesTree,
@@ -104,7 +105,7 @@ pub(super) fn count<R: PageRead>(
     Ok(fold.collect.rows)
 }
 
-/// The time of the row that `n` rows come before, and how many of these have the same time.
+/// The time of the row with `n` rows before it, and how many of these have equal time.
 pub(super) fn nth<R: PageRead>(
     r: &R,
     tree: &SeriesTree,
@@ -118,7 +119,7 @@ pub(super) fn nth<R: PageRead>(
     Ok(fold.collect.found)
 }
 
-/// What is asked of an interval.
+/// Parameters of an aggregate query.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'c> {
     /// First and last time, both included.
@@ -126,13 +127,13 @@ pub(super) struct Asked<'c> {
     /// Windows, or the interval as one.
     pub(super) grid: Option<Grid>,
     pub(super) columns: &'c [usize],
-    /// The figures of each column.
+    /// The aggregate functions of each column.
     pub(super) parts: Parts,
-    /// What rows must match.
+    /// Ranges that rows must match.
     pub(super) ranges: &'c [ValueRange],
 }
 
-/// Calls `f` with the windows of each of the columns, by their numbers in `columns`.
+/// Calls `f` with the windows of each of the columns, and the column's index in `columns`.
 pub(super) fn fold<R: PageRead>(
     r: &R,
     tree: &SeriesTree,
@@ -160,7 +161,7 @@ pub(super) fn fold<R: PageRead>(
 }
 
 impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
-    /// `late` has the columns `columns`, in this order; those of the ranges are the last ones.
+    /// `late` has the columns `columns`, in this order; the columns of the ranges come last.
     pub(super) fn new(
         r: &'a R,
         tree: &'a SeriesTree,
@@ -227,7 +228,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         link.outside(self.from, self.to)
     }
 
-    /// Collects the late rows in front of `time`.
+    /// Collects the late rows before `time`.
     fn late_before(&mut self, time: i64) {
         let rest = &self.late.times()[self.late_at..];
         if rest.first().is_some_and(|&first| first < time) {
@@ -243,7 +244,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         self.late_at = stop;
     }
 
-    /// Whether rows of this span can be taken as a whole. The late rows in front of it are collected.
+    /// Whether the piece can be taken as a whole. Collects the late rows before it.
     fn foldable(&mut self, piece: &Piece) -> bool {
         let (begin, end) = (piece.begin, piece.end);
         let late_inside = self
@@ -265,7 +266,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
     fn node(&mut self, level: u8, link: &Link) -> Result<()> {
         let (r, tree, columns) = (self.r, self.tree, self.columns);
         let spine = Spine::open(r, link, level, tree.types.len())?;
-        // Blocks of statistics, read when they are asked for.
+        // Blocks of statistics, read on first use.
         let mut stats: Vec<Option<NodeStats<'_>>> = Vec::new();
         stats.resize_with(columns.len(), || None);
         let deciding = self.ranges.iter();
@@ -302,7 +303,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         Ok(())
     }
 
-    /// Asks for the next child that will be looked into, while child `i` is: most of what it costs is the way to memory.
+    /// Prefetches the next child that will be descended into, while child `i` is processed: most of its cost is memory
+    /// latency.
     fn ask_ahead(&self, spine: &Spine<'_>, i: usize, end: i64) {
         let last = self.collect.together_up_to(end).min(self.to);
         let next = spine.link_at(last);
@@ -320,7 +322,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         let leaf = Leaf::open(r, link, &tree.types)?;
         let first = leaf.vector_at(self.from);
         if leaf.has_times() {
-            // The vector that is cut next. (Payloads of stepped times are none, those of their columns short.)
+            // The next vector that will be split. (Stepped times have no payloads, and the payloads of their columns
+            // are short.)
             let (begin, _) = leaf.span(first);
             let last = self.collect.together_up_to(begin).min(self.to);
             let cut = leaf.vector_at(last);
@@ -389,7 +392,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             times.partition_point(|&t| t <= self.to)
         };
         let mut rows = own.slice(low..high.max(low));
-        // Rows of the tree up to the next late one, then that one, which replaces its equals.
+        // Rows of the tree up to the next late row, then that row, which replaces rows with equal time.
         while let Some(&late) = self.late.times().get(self.late_at)
             && late <= end
         {
@@ -415,7 +418,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
     }
 }
 
-/// Hands over those of the rows that match; their last columns are those of the ranges.
+/// Passes the matching rows to the collector; their last columns are the columns of the ranges.
 fn collect(
     collector: &mut impl Collector,
     ranges: &[ValueRange],

@@ -1,18 +1,18 @@
-//! Rows that rise by constant steps, for a caller that goes from row to row.
+//! Rows with constant steps, for a caller that iterates row by row.
 //!
-//! Decoding a vector and then going through its rows takes the sum of both times: a processor looks ahead a few hundred
-//! instructions, and a sum in strict order keeps it waiting all the while. So such rows are not put into memory at all. Each
-//! word is made where it is used, in a handful of instructions that depend on the number of the row and on nothing before
-//! it: they are done while the sum waits. (Blocks of 64 rows, made just ahead, were a tenth slower.)
+//! Decoding a vector and then iterating over its rows takes the sum of both times: a processor looks ahead a few
+//! hundred instructions, and a sum in strict order stalls it throughout. Such rows are therefore not materialized. Each
+//! value is computed where it is used, in a few instructions that depend only on the row number: they execute while the
+//! sum waits. (Blocks of 64 rows, computed just ahead, were a tenth slower.)
 
 use tidalite_codec::LineWords;
 
-/// The most columns; series with more are read from memory.
+/// Maximum number of columns; series with more columns are read from memory.
 const COLUMNS_MAX: usize = 4;
 
-/// The rule of a stretch of rows.
+/// Linear rules for consecutive rows.
 pub struct Lines {
-    /// Of the times, then of the columns.
+    /// The line of the times, then the lines of the columns.
     lines: [LineWords; 1 + COLUMNS_MAX],
     count: usize,
     rows: usize,
@@ -29,7 +29,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Whether a series of so many columns can be read so.
+    /// Whether a series with this many columns can be read as lines.
     pub(crate) fn fit(columns: usize) -> bool {
         columns <= COLUMNS_MAX
     }
@@ -43,27 +43,27 @@ impl Lines {
         self.count += 1;
     }
 
-    /// `rows` rows follow the lines that were pushed.
+    /// Sets the number of rows that follow the pushed lines.
     pub(crate) fn begin(&mut self, rows: usize) {
         self.rows = rows;
     }
 
-    /// Rows of the stretch.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Its times.
+    /// The line of the times.
     #[must_use]
     pub fn times(&self) -> LineWords {
         self.lines[0]
     }
 
-    /// The words of a column.
+    /// The line of a column.
     ///
     /// # Panics
-    /// When there is no such column.
+    /// If the column does not exist.
     #[must_use]
     pub fn column(&self, column: usize) -> LineWords {
         assert!(1 + column < self.count, "a column of the series");

@@ -1,7 +1,7 @@
-//! The rows whose values lie in ranges, as if the series had no others.
+//! The rows with values in given ranges, as if the series had no others.
 //!
-//! Pieces of the tree whose extremes rule a match out are passed by unread, whatever is asked; those of which every row matches are folded
-//! unread.
+//! Parts of the tree whose extremes rule out a match are skipped unread in every query; parts in which every row
+//! matches are folded unread.
 
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
@@ -15,13 +15,13 @@ use crate::read::view::View;
 use tidalite_codec::Parts;
 use tidalite_pager::{PageRead, Result};
 
-/// Of a series the rows that match: in each range's column the value lies in it.
+/// The matching rows of a series: rows with a value inside each range, in the range's column.
 pub struct Matching<'a, R> {
     pub(super) view: View<'a, R>,
     ranges: Vec<ValueRange>,
 }
 
-// Not derived: so can it be for pages that cannot be copied.
+// Not derived: it must also be cloneable for pages that are not.
 impl<R> Clone for Matching<'_, R> {
     fn clone(&self) -> Self {
         let (view, ranges) = (self.view, self.ranges.clone());
@@ -33,7 +33,7 @@ impl<'a, R: PageRead> View<'a, R> {
     /// The rows that match all of the ranges.
     ///
     /// # Panics
-    /// When a column does not exist, or a range is of another type than its column.
+    /// If a column does not exist, or if the type of a range differs from its column's.
     #[must_use]
     pub fn matching(&self, ranges: Vec<ValueRange>) -> Matching<'a, R> {
         for range in &ranges {
@@ -62,7 +62,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
     /// `Io`, `Corrupt`.
     ///
     /// # Panics
-    /// When the column does not exist.
+    /// If the column does not exist.
     pub fn summary(
         &self,
         from: i64,
@@ -89,13 +89,13 @@ impl<'a, R: PageRead> Matching<'a, R> {
         Ok(whole)
     }
 
-    /// As [`View::windows_of`]; windows without a row that matches are not there.
+    /// As [`View::windows_of`]; windows without a matching row are omitted.
     ///
     /// # Errors
     /// As `View::windows_of`.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     pub fn windows_of(
         &self,
         interval: (i64, i64),
@@ -119,14 +119,14 @@ impl<'a, R: PageRead> Matching<'a, R> {
         fold::fold(r, tree, late, asked, f)
     }
 
-    /// Calls `f` with the rows, in the given direction, up to 1024 a time (ascending within a call), and returns how many there were. Only the
-    /// named columns are handed out.
+    /// Calls `f` with the rows, in the given direction, up to 1024 at a time (ascending within a call), and returns
+    /// their number. Only the named columns are delivered.
     ///
     /// # Errors
     /// `Io`, `Corrupt`; rows before the damage were delivered.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     pub fn for_each_vector(
         &self,
         from: i64,
@@ -139,7 +139,8 @@ impl<'a, R: PageRead> Matching<'a, R> {
         Filter::new(r, tree, late, (from, to), &self.ranges, columns, f).run(direction)
     }
 
-    /// Where the first piece or late row within `from ..= to` begins, or goes on, of which a row may match; true for a late row.
+    /// Start of the first piece or late row within `from ..= to` that may match, clipped to the interval; true for a
+    /// late row.
     pub(super) fn first_possible(&self, from: i64, to: i64) -> Result<Option<(i64, bool)>> {
         if from > to {
             return Ok(None);

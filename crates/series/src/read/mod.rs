@@ -1,18 +1,18 @@
-//! Reading a series: the tree and the late rows as one.
+//! Reads of a series: the tree merged with the late rows.
 //!
 //! ```text
 //! view      View                                   first, last, aggregate, windows, candles
-//! vector_cursor  steps over vectors                directories; decodes one vector
-//! segments  steps over stretches of rows           vectors, late rows between and within them
+//! vector_cursor  iterates over vectors             directories; decodes one vector
+//! segments  iterates over segments of rows         vectors, late rows between and within them
 //! scan      scan, for_each_vector                  segments, cut to an interval
-//! vector    Vector                                 what these hand out
-//! lines     rows that rise by constant steps       made one by one, for for_each
+//! vector    Vector                                 the rows that scans deliver
+//! lines     rows with constant steps               computed one by one, for for_each
 //! cursor    Cursor                                 a row of a segment
-//! fold      aggregate, windows, count              statistics where they do, rows where they do not
-//! collect   what these make of them                counts, windows
-//! candles   candlesticks                           the same, cut where the tree is
-//! filter    rows with values in ranges             subtrees whose extremes rule it out are passed by
-//! matching  Matching                               all of these questions, of such rows only
+//! fold      aggregate, windows, count              statistics where possible, rows elsewhere
+//! collect   collectors of a fold                   counts, windows
+//! candles   candlesticks                           likewise, split as the tree is
+//! filter    rows with values in ranges             skips subtrees whose extremes rule out a match
+//! matching  Matching                               all of these queries, on matching rows only
 //! ```
 
 pub(crate) mod candles;

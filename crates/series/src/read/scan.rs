@@ -1,5 +1,5 @@
-//! The rows of an interval in slices of up to 1024: the fast path. What lies wholly inside the interval
-//! is handed out as it was decoded, without a look at a single row.
+//! The rows of an interval in slices of up to 1024: the fast path. Segments wholly inside the interval are delivered as
+//! decoded, without checking single rows.
 
 use crate::read::lines::Lines;
 use crate::read::matching::Matching;
@@ -27,16 +27,17 @@ fn inside<R: PageRead>(segments: &Segments<'_, R>, from: i64, to: i64) -> Range<
     low..high.max(low)
 }
 
-/// The rows of an interval, vector by vector, for callers that ask for one after the other.
+/// The rows of an interval, vector by vector, pulled by the caller.
 ///
-/// Invariants: 1. `range` is what of the loaded segment was not handed out yet. 2. `from` only grows, and no row before it is handed out.
+/// Invariants: 1. `range` holds the rows of the loaded segment that were not delivered yet. 2. `from` only grows, and
+/// no row before it is delivered.
 pub struct Scan<'a, R> {
     segments: Segments<'a, R>,
     from: i64,
     to: i64,
     range: Range<usize>,
     state: State,
-    /// Segments without a row that may match are passed by.
+    /// Segments without a row that may match are skipped.
     only: Option<Matching<'a, R>>,
 }
 
@@ -64,13 +65,13 @@ impl<'a, R: PageRead> Scan<'a, R> {
         }
     }
 
-    /// Segments of which no row can match are not handed out.
+    /// Skips segments in which no row can match.
     pub(super) fn only(mut self, matching: Matching<'a, R>) -> Self {
         self.only = Some(matching);
         self
     }
 
-    /// Leaves out what of the rows to come lies before `t`.
+    /// Skips the remaining rows before `t`.
     pub fn skip_to(&mut self, t: i64) {
         if t <= self.from {
             return;
@@ -82,7 +83,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         }
     }
 
-    /// The next rows in ascending order, up to 1024; `None` behind the last.
+    /// The next rows in ascending order, up to 1024; `None` after the last.
     ///
     /// # Errors
     /// `Io`, `Corrupt`; nothing follows an error.
@@ -97,7 +98,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         Ok(Some(self.hand_out()))
     }
 
-    /// As `next`, but rows that rise by constant steps are not put into memory: they stand in `lines` then.
+    /// Like `next`, but rows with constant steps are not materialized: `lines` then describes them.
     ///
     /// # Errors
     /// As for `next`.
@@ -108,7 +109,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
             }
             let (begin, end) = self.segments.span();
             if self.from <= begin && end <= self.to {
-                self.state = State::Behind; // where an error leaves it
+                self.state = State::Behind; // state after an error
                 if self.segments.load_lines(lines, self.to)? {
                     self.state = State::Within;
                     return Ok(Some(Stretch::Lines));
@@ -143,10 +144,10 @@ impl<'a, R: PageRead> Scan<'a, R> {
         Ok(false)
     }
 
-    /// Steps to the next segment whose span meets the interval.
+    /// Moves to the next segment whose span overlaps the interval.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // Where an error leaves it.
+        // State after an error.
         let mut before = std::mem::replace(&mut self.state, State::Behind);
         let mut at_late = false;
         if let Some(only) = &self.only
@@ -170,7 +171,8 @@ impl<'a, R: PageRead> Scan<'a, R> {
         }
         let mut on = match before {
             State::Before => {
-                // A late segment that was sought ends where it was sought; one that was stepped to has all of its rows.
+                // A segment of late rows found by `seek` ends at the sought time; one reached by a step has all of its
+                // rows.
                 let behind = self.from.saturating_sub(i64::from(at_late));
                 segments.seek(behind)? || segments.first()?
             }
@@ -178,7 +180,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
             State::Behind => false,
         };
         if on && before == State::Within && segments.span().1 < self.from {
-            // What is skipped may be long.
+            // Many rows may be skipped.
             on = segments.seek(self.from)?;
         }
         while on && segments.span().0 <= self.to {
@@ -191,7 +193,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         Ok(false)
     }
 
-    /// Loads the segment stood on; false when none of its rows is inside the interval.
+    /// Loads the current segment; false if none of its rows is inside the interval.
     fn load_here(&mut self) -> Result<bool> {
         self.state = State::Behind;
         self.segments.load()?;
@@ -201,9 +203,10 @@ impl<'a, R: PageRead> Scan<'a, R> {
     }
 }
 
-/// The rows of an interval, the last vector first, for callers that ask for one after the other. Rows within a vector ascend.
+/// The rows of an interval, the last vector first, pulled by the caller. Rows within a vector ascend.
 ///
-/// Invariants: 1. `range` is what of the loaded segment was not handed out yet. 2. `to` only falls, and no row behind it is handed out.
+/// Invariants: 1. `range` holds the rows of the loaded segment that were not delivered yet. 2. `to` only decreases, and
+/// no row after it is delivered.
 pub struct ReverseScan<'a, R> {
     segments: Segments<'a, R>,
     from: i64,
@@ -229,7 +232,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
         }
     }
 
-    /// Leaves out what of the rows to come lies behind `t`.
+    /// Skips the remaining rows after `t`.
     pub fn skip_to(&mut self, t: i64) {
         if t >= self.to {
             return;
@@ -241,7 +244,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
         }
     }
 
-    /// The next rows, up to 1024, ascending among themselves; `None` in front of the first.
+    /// The next rows, up to 1024, ascending within the call; `None` before the first.
     ///
     /// # Errors
     /// `Io`, `Corrupt`; nothing follows an error.
@@ -265,10 +268,10 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
         )))
     }
 
-    /// Loads the segment in front of this one; false when it would not meet the interval.
+    /// Loads the preceding segment; false if it does not overlap the interval.
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
-        // Where an error leaves it.
+        // State after an error.
         let before = std::mem::replace(&mut self.state, State::Behind);
         let mut on = match before {
             State::Before => segments.seek(self.to)?,
@@ -276,7 +279,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
             State::Behind => false,
         };
         if on && before == State::Within && segments.span().0 > self.to {
-            // What is skipped may be long.
+            // Many rows may be skipped.
             on = self.from <= self.to && segments.seek(self.to)?;
         }
         if !on || segments.span().1 < self.from {
@@ -305,14 +308,14 @@ pub(super) fn reverse<R: PageRead>(
 }
 
 impl<'a, R: PageRead> View<'a, R> {
-    /// Calls `f` with the rows `from ..= to` in ascending order, up to 1024 a time, and returns how many
-    /// rows there were. Only the named columns are read.
+    /// Calls `f` with the rows `from ..= to` in ascending order, up to 1024 at a time, and returns their number. Only
+    /// the named columns are read.
     ///
     /// # Errors
     /// `Io`, `Corrupt`; rows before the damage were delivered.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     pub fn for_each_vector(
         &self,
         from: i64,
@@ -329,10 +332,10 @@ impl<'a, R: PageRead> View<'a, R> {
         Ok(rows)
     }
 
-    /// The vectors of `for_each_vector`, to be asked for one by one.
+    /// The vectors of `for_each_vector`, pulled one by one.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     #[must_use]
     pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
         Scan::new(self.segments(columns), from, to)
@@ -344,7 +347,7 @@ impl<'a, R: PageRead> View<'a, R> {
     /// As `for_each_vector`.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     pub fn for_each_vector_reverse(
         &self,
         from: i64,
@@ -355,10 +358,10 @@ impl<'a, R: PageRead> View<'a, R> {
         reverse(self.segments(columns), from, to, f)
     }
 
-    /// The vectors of `for_each_vector_reverse`, to be asked for one by one.
+    /// The vectors of `for_each_vector_reverse`, pulled one by one.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     #[must_use]
     pub fn scan_reverse(&self, from: i64, to: i64, columns: &[usize]) -> ReverseScan<'a, R> {
         ReverseScan::new(self.segments(columns), from, to)
@@ -366,10 +369,11 @@ impl<'a, R: PageRead> View<'a, R> {
 }
 
 impl<'a, R: PageRead> Matching<'a, R> {
-    /// Whole vectors, those passed by unread of which no row can match; rows that do not match are among the others.
+    /// Whole vectors; vectors in which no row can match are skipped unread. The delivered vectors may contain rows that
+    /// do not match.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     #[must_use]
     pub fn scan(&self, from: i64, to: i64, columns: &[usize]) -> Scan<'a, R> {
         let segments = self.view.segments(columns);

@@ -1,9 +1,9 @@
-//! The rows of a series in stretches: vectors of the tree, late rows between them, or both merged.
+//! The rows of a series in segments: vectors of the tree, late rows between them, or both merged.
 //!
-//! 1. Segments ascend, do not overlap and together hold every row once; rows of one time are in one. The segment of a vector
-//!    covers the vector's span with the late rows in it; any other late rows form segments of their own.
-//! 2. A position is cheap: rows are decoded by `load`, late rows are merged only into the vectors
-//!    whose span holds some.
+//! 1. Segments ascend, do not overlap and together hold every row once; rows with equal times are in one segment. The
+//!    segment of a vector covers the vector's span including the late rows in it; other late rows form separate
+//!    segments.
+//! 2. Positioning is cheap: `load` decodes rows, and late rows are merged only into vectors whose span contains some.
 
 use crate::read::lines::Lines;
 use crate::read::vector::Words;
@@ -15,7 +15,7 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{Rows, RowsRef};
 use tidalite_pager::{PageRead, Result};
 
-/// The first of the rows that have the time of the `at`-th.
+/// Index of the first row with the time of row `at`.
 fn first_of_time(times: &[i64], at: usize) -> usize {
     match times.get(at) {
         Some(&time) => times[..at].partition_point(|&t| t < time),
@@ -23,17 +23,17 @@ fn first_of_time(times: &[i64], at: usize) -> usize {
     }
 }
 
-/// Where the rows of the segment are.
+/// Location of the segment's rows.
 #[derive(Clone, Debug)]
 enum Source {
     Nowhere,
-    /// The vector stood on.
+    /// The current vector.
     Vector,
     /// Rows of `late`.
     Late(Range<usize>),
 }
 
-/// Where `load` put them.
+/// Location of the loaded rows.
 #[derive(Clone, Copy, Debug)]
 enum Loaded {
     Not,
@@ -54,7 +54,7 @@ pub(crate) struct Segments<'a, R> {
 }
 
 impl<'a, R: PageRead> Segments<'a, R> {
-    /// Stands nowhere. `wanted` says which columns `load` decodes.
+    /// Creates an unpositioned cursor. `wanted` selects the columns that `load` decodes.
     pub(crate) fn new(
         r: &'a R,
         tree: &'a SeriesTree,
@@ -72,7 +72,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         }
     }
 
-    /// First and last timestamp of the segment stood on.
+    /// First and last timestamp of the current segment.
     pub(crate) fn span(&self) -> (i64, i64) {
         self.span
     }
@@ -91,12 +91,12 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Ok(true)
     }
 
-    /// Goes to the segment with the last row at or before `t`; false when all rows are later.
+    /// Moves to the segment with the last row at or before `t`; false if all rows are later.
     pub(crate) fn seek(&mut self, t: i64) -> Result<bool> {
         if !matches!(self.source, Source::Nowhere) && self.span.0 <= t && t <= self.span.1 {
             return Ok(true);
         }
-        self.leave(); // an error on the way leaves the position nowhere
+        self.leave(); // an error on the way leaves the cursor unpositioned
         self.vectors.seek(t)?;
         let late = self.late.times();
         let behind = late.partition_point(|&time| time <= t);
@@ -107,10 +107,10 @@ impl<'a, R: PageRead> Segments<'a, R> {
             None
         };
         if behind > 0 && end.is_none_or(|end| end < late[behind - 1]) {
-            // A stretch of the gap around the row found, so that steps either way stay in it for a while.
+            // A part of the gap around the found row, so that steps in both directions stay in it for a while.
             let gap = end.map_or(0, |end| late.partition_point(|&time| time <= end));
             let from = first_of_time(late, behind.saturating_sub(VECTOR_ROWS / 2)).max(gap);
-            // Nothing of the tree lies between the row found and `t`; beyond `t` it may.
+            // The tree has no rows between the found row and `t`; it may have rows after `t`.
             self.stand(Source::Late(from..behind))
         } else if on_vector {
             self.stand(Source::Vector)
@@ -124,29 +124,29 @@ impl<'a, R: PageRead> Segments<'a, R> {
         self.loaded = Loaded::Not;
     }
 
-    /// To the first segment; false when there is no row.
+    /// Moves to the first segment; false in an empty series.
     pub(crate) fn first(&mut self) -> Result<bool> {
         self.vectors.go_before();
         self.forward(None, i64::MAX)
     }
 
-    /// To the last segment; false when there is no row.
+    /// Moves to the last segment; false in an empty series.
     pub(crate) fn last(&mut self) -> Result<bool> {
         self.vectors.go_behind();
         self.backward(None, i64::MIN)
     }
 
-    /// To the next segment; false when it would begin after `to`.
+    /// Moves to the next segment; false if it would begin after `to`.
     pub(crate) fn next(&mut self, to: i64) -> Result<bool> {
         self.forward(Some(self.span.1), to)
     }
 
-    /// To the previous segment; false when it would end before `from`.
+    /// Moves to the previous segment; false if it would end before `from`.
     pub(crate) fn previous(&mut self, from: i64) -> Result<bool> {
         self.backward(Some(self.span.0), from)
     }
 
-    /// To the first segment behind `after`.
+    /// Moves to the first segment after `after`.
     fn forward(&mut self, after: Option<i64>, to: i64) -> Result<bool> {
         self.leave();
         if self.vectors.is_before() {
@@ -165,7 +165,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
             (begin, Some(&time)) if time <= to && begin.is_none_or(|begin| time < begin) => {
                 let stop = begin.map_or(late.len(), |begin| late.partition_point(|&t| t < begin));
                 let end = stop.min(next + VECTOR_ROWS);
-                // The rest of the last time, too.
+                // Including all rows of the last time.
                 let end = end + late[end..stop].partition_point(|&t| t == late[end - 1]);
                 self.stand(Source::Late(next..end))?;
             }
@@ -178,7 +178,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         self.expect_order(begin <= end && after.is_none_or(|after| after < begin))
     }
 
-    /// In a sound file each segment lies wholly behind the one before; where one did not, a walk would never end.
+    /// In a sound file each segment lies wholly after the previous one; otherwise a walk might never end.
     fn expect_order(&mut self, holds: bool) -> Result<bool> {
         if holds {
             return Ok(true);
@@ -190,7 +190,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Err(Corrupt::new("vectors of a series", 0, found, expected).into())
     }
 
-    /// To the last segment in front of `before`.
+    /// Moves to the last segment before `before`.
     fn backward(&mut self, before: Option<i64>, from: i64) -> Result<bool> {
         self.leave();
         if self.vectors.begin()?.is_none() && !self.vectors.is_before() {
@@ -244,8 +244,8 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Ok(())
     }
 
-    /// Whether the segment is a vector without late rows in it, whose times and columns rise by constant steps: then they
-    /// stand in `lines`. The segment grows by the vectors behind it up to `to` in which the same lines go on.
+    /// Whether the segment is a vector without late rows, with constant steps in its times and columns; if it is,
+    /// `lines` describes it. Extends the segment by the following vectors up to `to` in which the lines continue.
     pub(crate) fn load_lines(&mut self, lines: &mut Lines, to: i64) -> Result<bool> {
         if !matches!(self.source, Source::Vector) || !Lines::fit(self.wanted.len()) {
             return Ok(false);
@@ -261,7 +261,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         Ok(end.is_some())
     }
 
-    /// Merges the decoded vector with late rows; of a time that both have, the late ones stay.
+    /// Merges the decoded vector with late rows; for equal times, the late rows replace the others.
     fn merge(&mut self, rows: usize, late: RowsRef<'a>) {
         let (old, new) = (self.vectors.times(rows), late.times());
         self.merged.clear();
@@ -306,7 +306,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         }
     }
 
-    /// The words of a wanted column of the loaded segment; empty for another column.
+    /// The values of a wanted column of the loaded segment; empty for other columns.
     #[inline]
     pub(crate) fn words(&self, c: usize) -> &[u64] {
         if !self.wanted.get(c).is_some_and(|wanted| *wanted) {

@@ -1,24 +1,24 @@
-//! The row blocks that scans hand out: up to 1024 neighbouring rows.
+//! The row blocks that scans deliver: up to 1024 consecutive rows.
 
 use std::ops::Range;
 use tidalite_codec::{as_floats, as_integers};
 
-/// Up to 1024 neighbouring rows, borrowed.
+/// Up to 1024 consecutive rows, borrowed.
 pub struct Vector<'v> {
     pub(super) times: &'v [i64],
     pub(super) range: Range<usize>,
     pub(super) words: &'v dyn Words,
 }
 
-/// The next rows of an interval.
+/// The next rows of an interval, materialized or as lines.
 pub enum Stretch<'v> {
-    /// In memory.
+    /// Rows in memory.
     Vector(Vector<'v>),
-    /// Made by the `Lines` that were given.
+    /// Rows computed by the given `Lines`.
     Lines,
 }
 
-/// Where the words of a vector lie.
+/// Source of the values of a vector.
 pub(super) trait Words {
     fn words(&self, column: usize) -> &[u64];
 }
@@ -33,7 +33,7 @@ impl<'v> Vector<'v> {
         }
     }
 
-    /// How many rows; never zero.
+    /// Number of rows; never zero.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a vector handed out has rows")]
     pub fn len(&self) -> usize {
@@ -46,20 +46,20 @@ impl<'v> Vector<'v> {
         self.times
     }
 
-    /// The words of a column that was asked for; empty for another one.
+    /// The raw values of a requested column; empty for other columns.
     #[must_use]
     pub fn words(&self, column: usize) -> &'v [u64] {
         let words = self.words.words(column);
         words.get(self.range.clone()).unwrap_or(&[])
     }
 
-    /// The values of an f64 column that was asked for.
+    /// The values of a requested f64 column.
     #[must_use]
     pub fn floats(&self, column: usize) -> &'v [f64] {
         as_floats(self.words(column))
     }
 
-    /// The values of an i64 column that was asked for.
+    /// The values of a requested i64 column.
     #[must_use]
     pub fn integers(&self, column: usize) -> &'v [i64] {
         as_integers(self.words(column))

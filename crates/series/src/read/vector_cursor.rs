@@ -1,5 +1,4 @@
-//! Steps over the vectors of a tree. A leaf is opened when something of a vector is asked that its link
-//! does not say.
+//! Iterates over the vectors of a tree. A leaf is opened only when its link does not provide the requested information.
 
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
@@ -11,23 +10,23 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{as_integers, times_mut};
 use tidalite_pager::{Counters, PageRead, Result};
 
-/// "The last vector", of a leaf that is not opened yet.
+/// Stands for the last vector of a leaf that is not opened yet.
 const LAST: usize = usize::MAX;
 
-/// A position among the vectors of a tree, and the decoded words of one vector.
+/// A position among the vectors of a tree, and the decoded values of one vector.
 pub(crate) struct VectorCursor<'a, R> {
     r: &'a R,
     tree: &'a SeriesTree,
     leaves: LeafCursor<'a, R>,
-    /// The link that `leaves` stands on.
+    /// The link at the position of `leaves`.
     link: Option<Link>,
     leaf: Option<Leaf<'a>>,
     vector: usize,
     words: Lent,
 }
 
-/// Where the times or a column of a vector are decoded to. A whole register is stored at a time, and one that lies across
-/// two cache lines cannot be read back before it has left the processor: the caller would wait for it.
+/// Decoding target for the times or a column of a vector. Stores use whole registers; a store across two cache lines
+/// cannot be forwarded to a load, which would stall the caller.
 #[repr(align(64))]
 struct Buffer([u64; VECTOR_ROWS]);
 
@@ -35,21 +34,22 @@ impl Buffer {
     const ZERO: Self = Self([0; VECTOR_ROWS]);
 }
 
-/// Buffers of one vector, and what is in them.
+/// Buffers of one vector, and their state.
 struct Decoded {
-    /// Address of the leaf and number of the vector; address 0 when nothing is decoded.
+    /// Address of the leaf and number of the vector; address 0 if nothing is decoded.
     of: (u64, usize),
-    /// Of the times, then of the columns.
+    /// The times, then the columns.
     buffers: Vec<Buffer>,
     /// Whether a column holds the vector `of`.
     filled: Vec<bool>,
-    /// The word that fills all places of a column's buffer.
+    /// The value that fills a column's whole buffer.
     constant: Vec<Option<u64>>,
 }
 
 thread_local! {
-    /// The buffers of the last cursor that this thread dropped. Thousands of short series are read one after the
-    /// other; fresh memory for each, filled with zeros and then with the same flags, cost as much as the reader.
+    /// The buffers of the last cursor dropped on this thread. Thousands of short series are read one after another;
+    /// allocating fresh memory for each, zeroing it and filling it with identical flags cost as much as the reader
+    /// itself.
     static SPARE: Cell<Decoded> = const { Cell::new(Decoded::EMPTY) };
 }
 
@@ -61,7 +61,7 @@ impl Decoded {
         constant: Vec::new(),
     };
 
-    /// Buffers with nothing decoded in them; what fills a whole column may stay from before.
+    /// Buffers without decoded contents; constant columns may stay filled from earlier use.
     fn with_columns(columns: usize) -> Self {
         let mut words = SPARE.replace(Self::EMPTY);
         words.of = (0, 0);
@@ -73,19 +73,19 @@ impl Decoded {
     }
 }
 
-/// Buffers that go back to the thread's spare place.
+/// Buffers that are returned to the thread's spare place on drop.
 struct Lent(Decoded);
 
 impl Drop for Lent {
     fn drop(&mut self) {
         let words = std::mem::replace(&mut self.0, Decoded::EMPTY);
-        // A thread that is ending has no place for them any more.
+        // During thread exit the spare place may already be destroyed.
         let _ = SPARE.try_with(|spare| spare.set(words));
     }
 }
 
 impl<'a, R: PageRead> VectorCursor<'a, R> {
-    /// In front of the first vector.
+    /// Creates a cursor before the first vector.
     pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
         let columns = tree.types.len();
         Self {
@@ -99,7 +99,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         }
     }
 
-    /// The first timestamp of the vector stood on.
+    /// The first timestamp of the current vector.
     pub(crate) fn begin(&mut self) -> Result<Option<i64>> {
         match &self.link {
             None => Ok(None),
@@ -108,7 +108,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         }
     }
 
-    /// The last timestamp of the vector stood on.
+    /// The last timestamp of the current vector.
     pub(crate) fn end(&mut self) -> Result<Option<i64>> {
         match &self.link {
             None => Ok(None),
@@ -117,14 +117,14 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         }
     }
 
-    /// First and last timestamp of the vector stood on.
+    /// First and last timestamp of the current vector.
     pub(crate) fn span(&mut self) -> Result<(i64, i64)> {
         let vector = self.open()?;
         let leaf = self.leaf.as_ref();
         Ok(leaf.map_or((0, 0), |leaf| leaf.span(vector)))
     }
 
-    /// Opens the leaf stood on and resolves `LAST`.
+    /// Opens the current leaf and resolves `LAST`.
     fn open(&mut self) -> Result<usize> {
         if self.leaf.is_none()
             && let Some(link) = &self.link
@@ -142,7 +142,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         self.leaves.is_before()
     }
 
-    /// Goes to the last vector that begins at or before `t`, else in front of the first.
+    /// Moves to the last vector that begins at or before `t`, otherwise before the first.
     pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
         let moved = self.leaves.seek(t);
         self.land(0);
@@ -192,14 +192,14 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         self.land(0);
     }
 
-    /// `leaves` has moved.
+    /// Updates the state after `leaves` has moved.
     fn land(&mut self, vector: usize) {
         self.link = self.leaves.link();
         (self.leaf, self.vector) = (None, vector);
     }
 
-    /// Decodes the times and the `wanted` columns of the vector stood on; what is decoded already
-    /// stays. Returns its rows.
+    /// Decodes the times and the `wanted` columns of the current vector, unless already decoded. Returns its number of
+    /// rows.
     pub(crate) fn load(&mut self, wanted: &[bool]) -> Result<usize> {
         let v = self.open()?;
         let Some(leaf) = &self.leaf else {
@@ -210,7 +210,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         let words = &mut self.words.0;
         if words.of != of {
             Counters::bump(&self.r.counters().vectors_decoded);
-            words.of = (0, 0); // until the times are there: an error leaves nothing half decoded
+            words.of = (0, 0); // until the times are decoded: an error leaves no half-decoded vector
             words.filled.fill(false);
             leaf.times(self.r, v, times_mut(&mut words.buffers[0].0[..rows]))?;
             words.of = of;
@@ -236,8 +236,9 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         Ok(rows)
     }
 
-    /// Whether the times and all columns of the vector stood on are lines: then they stand in `lines`. Goes on to the last
-    /// vector of the leaf up to which they go on and that ends at or before `to`; returns when that ends.
+    /// Whether the times and all columns of the current vector are lines; if they are, `lines` describes them. Advances
+    /// to the last vector of the leaf in which the lines continue and that ends at or before `to`; returns the end of
+    /// that vector.
     pub(crate) fn load_lines(&mut self, lines: &mut Lines, to: i64) -> Result<Option<i64>> {
         let v = self.open()?;
         let Some(leaf) = &self.leaf else {
@@ -266,7 +267,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             if next_end > to || !leaf.lines_go_on(next) {
                 break;
             }
-            // The directory says so once more.
+            // The directory must confirm it.
             let own = leaf.rows_of(next);
             let [first, last] = [0, own - 1].map(|row| times.word(rows + row) as i64);
             if (first, last) != (begin, next_end) {
@@ -286,7 +287,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         as_integers(&self.words.0.buffers[0].0[..rows])
     }
 
-    /// The decoded words of a column that was wanted.
+    /// The decoded values of a wanted column.
     #[inline]
     pub(crate) fn words(&self, c: usize, rows: usize) -> &[u64] {
         &self.words.0.buffers[1 + c].0[..rows]

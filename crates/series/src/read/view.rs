@@ -1,7 +1,7 @@
-//! A series as a reader sees it: the tree and the late rows as one.
+//! A series as a reader sees it: the tree merged with the late rows.
 //!
-//! Late rows are those of the front: sorted. They are newer than the tree: of a time that they have, they are all there is. So the
-//! rows of one time, where there are several, come from one place.
+//! Late rows are the sorted rows of the delta. They are newer than the tree and replace all its rows with equal times.
+//! Several rows with one time therefore come from one source.
 
 use crate::read::candles::{Candle, CandleSize, Candles};
 use crate::read::collect::{Grid, Window};
@@ -19,7 +19,7 @@ pub struct View<'a, R> {
     pub(super) late: RowsRef<'a>,
 }
 
-// Not derived: a view of pages that cannot be copied can be copied all the same.
+// Not derived: a view must also be copyable for pages that are not.
 impl<R> Clone for View<'_, R> {
     fn clone(&self) -> Self {
         *self
@@ -37,12 +37,12 @@ fn row_of(rows: RowsRef<'_>, row: usize) -> Row {
 }
 
 impl<'a, R: PageRead> View<'a, R> {
-    /// Reads `tree` through `r`, with `late` rows over it.
+    /// Reads `tree` through `r`, overlaid with `late` rows.
     ///
     /// A writer that reads its own changes calls `SeriesTree::close_leaf` and `Packer::flush` first.
     ///
     /// # Panics
-    /// When the late rows have not the columns of the series.
+    /// If the columns of the late rows differ from the series'.
     #[must_use]
     pub fn new(r: &'a R, tree: &'a SeriesTree, late: RowsRef<'a>) -> Self {
         assert_eq!(
@@ -78,8 +78,8 @@ impl<'a, R: PageRead> View<'a, R> {
         segments::Segments::new(self.r, self.tree, self.late, wanted)
     }
 
-    /// The time of the row that `n` rows come before, and how many of those have the same time; `None` when there are no more than `n`. Leaves
-    /// that lie before it are counted, not read, but for those that late rows fall into.
+    /// The time of the row with `n` rows before it, and how many of those have equal time; `None` if there are no more
+    /// than `n`. Leaves before it are counted, not read, unless they overlap late rows.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -92,13 +92,13 @@ impl<'a, R: PageRead> View<'a, R> {
     pub fn first(&self) -> Option<Row> {
         let late = (!self.late.is_empty()).then(|| row_of(self.late, 0));
         match (self.tree.first_row(), late) {
-            // Of equal times, the late rows are all there is.
+            // For equal times, the late rows replace the others.
             (Some(old), Some(late)) if old.time < late.time => Some(old),
             (old, late) => late.or(old),
         }
     }
 
-    /// The last row; of several at its time the last to arrive. Reads nothing.
+    /// The last row; if several rows have its time, the last to arrive. Reads nothing.
     #[must_use]
     pub fn last(&self) -> Option<Row> {
         let late = self.late.len().checked_sub(1);
@@ -109,8 +109,8 @@ impl<'a, R: PageRead> View<'a, R> {
         }
     }
 
-    /// Rows from `from` up to and including `to`. Decodes the times of at most two vectors, and of those
-    /// that late rows fall into.
+    /// Number of rows from `from` to `to`, both included. Decodes the times of at most two vectors, and of vectors that
+    /// overlap late rows.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -118,26 +118,26 @@ impl<'a, R: PageRead> View<'a, R> {
         fold::count(self.r, self.tree, self.late, (from, to), &[])
     }
 
-    /// Statistics of a column over the rows `from ..= to`. Reads at most two nodes a level and decodes
-    /// at most two vectors, and those that late rows fall into.
+    /// Statistics of a column over the rows `from ..= to`. Reads at most two nodes per level and decodes at most two
+    /// vectors, plus vectors that overlap late rows.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
     ///
     /// # Panics
-    /// When the column does not exist.
+    /// If the column does not exist.
     pub fn aggregate(&self, from: i64, to: i64, column: usize) -> Result<Stats> {
         let whole = self.summary(from, to, column, Parts::ALL)?;
         Ok(whole.map_or(Stats::empty(self.tree.types[column]), |whole| whole.stats))
     }
 
-    /// As `aggregate`, of some figures only, with the times of first and last row; `None` without rows.
+    /// Like `aggregate`, for some aggregate functions only, with the times of first and last row; `None` without rows.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
     ///
     /// # Panics
-    /// When the column does not exist.
+    /// If the column does not exist.
     pub fn summary(
         &self,
         from: i64,
@@ -163,13 +163,13 @@ impl<'a, R: PageRead> View<'a, R> {
         Ok(whole)
     }
 
-    /// Statistics of a column over the pieces that the tree has of the rows `from ..= to`, ascending.
+    /// Statistics of a column over parts of the tree within `from ..= to`, ascending.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
     ///
     /// # Panics
-    /// When the column does not exist.
+    /// If the column does not exist.
     pub fn candles(
         &self,
         from: i64,
@@ -195,14 +195,14 @@ impl<'a, R: PageRead> View<'a, R> {
         Ok(())
     }
 
-    /// Statistics of a column for each window that holds rows of `from ..= to`, in ascending order.
-    /// Window k holds the times from `origin + k width` up to, not including, `origin + (k + 1) width`.
+    /// Statistics of a column for each window with rows in `from ..= to`, in ascending order. Window k holds the times
+    /// from `origin + k width` up to, not including, `origin + (k + 1) width`.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`; `Limit` when the width is not positive.
+    /// `Io`, `Corrupt`; `Limit` if the width is not positive.
     ///
     /// # Panics
-    /// When the column does not exist.
+    /// If the column does not exist.
     pub fn windows(
         &self,
         from: i64,
@@ -216,14 +216,14 @@ impl<'a, R: PageRead> View<'a, R> {
         self.windows_of((from, to), width, origin, columns, |_, window| f(window))
     }
 
-    /// As `windows`, of some figures of several columns in one walk: `f` is called for each column with a window, and with which one of
-    /// `columns` it is of.
+    /// Like `windows`, for some aggregate functions of several columns in one walk: `f` is called for each column with
+    /// a window, and with the column's index in `columns`.
     ///
     /// # Errors
     /// As `windows`.
     ///
     /// # Panics
-    /// When a column does not exist.
+    /// If a column does not exist.
     pub fn windows_of(
         &self,
         interval: (i64, i64),

@@ -19,7 +19,7 @@ fn rows(rng: &mut Rng, types: &[ColumnType], from: i64, count: i64, step: i64) -
     rows
 }
 
-/// The rows that were there get the fill.
+/// Existing rows get the fill value.
 fn add(world: &mut World, types: &[ColumnType]) {
     world.tree = world.tree.clone().with_added(types).unwrap();
     for words in world.model.values_mut() {
@@ -92,7 +92,7 @@ fn columns_are_added_without_rewriting_and_read_as_null_or_zero() {
                 let added = &added[..1 + rng.index(2)];
                 add(&mut world, added);
                 types.extend(added);
-                // Nothing was written: the same leaves are there, and all is right about them.
+                // Nothing was written: the leaves are unchanged and pass the check.
                 assert_eq!(world.check().leaves, leaves);
                 compare(&mut rng, &world);
             }

@@ -9,7 +9,7 @@ use tidalite_testkit::rng::Rng;
 
 const TYPES: [ColumnType; 3] = [ColumnType::F64, ColumnType::I64, ColumnType::NullF32];
 
-/// Jittered times, a walk of two decimals, a skewed count, singles with gaps.
+/// Jittered times, a random walk with two decimals, a skewed count, single-precision values with gaps.
 fn rows(rng: &mut Rng, begin: i64, count: usize) -> Rows {
     let mut rows = Rows::new(3);
     let (mut time, mut walk) = (begin, 0i64);
@@ -51,7 +51,7 @@ fn old_leaves_get_smaller_and_stay_what_they_are() {
         world.link(rows.view());
     }
     let before = world.tree.stored_bytes();
-    // In steps of at least a leaf each, up to the middle.
+    // In steps of at least one leaf each, up to the middle.
     let middle = begin / 2;
     let mut steps = 0;
     while world.tree.has_warm_leaves(&world.pages, middle).unwrap() {
@@ -84,7 +84,7 @@ fn old_leaves_get_smaller_and_stay_what_they_are() {
     );
     world.check();
 
-    // Moved, they stay cold.
+    // Moved leaves stay cold.
     let moving = Moving::new(&world.pages, &world.table, 0, true).unwrap();
     let mut step = Relocation {
         boundary: 0,
@@ -100,7 +100,7 @@ fn old_leaves_get_smaller_and_stay_what_they_are() {
     assert_eq!(world.tree.stored_bytes(), after);
     world.check();
 
-    // Changed, they are as any other; then cold again.
+    // Modified leaves become normal leaves; then they are made cold again.
     let late = rows(&mut rng, begin / 3, 40);
     world.link(late.view());
     assert!(kinds(&world).0 < all);

@@ -1,4 +1,4 @@
-//! Damage: flips under checksums are found; bytes that lie under a right checksum never panic.
+//! Damage: bit flips under checksums are detected; arbitrary bytes under a valid checksum never cause a panic.
 
 use super::{POINT, World, ramp};
 use crate::{SeriesTree, View};
@@ -9,7 +9,7 @@ use tidalite_pager::{Counters, Error, PageRead, PageRef, Ptr, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
-/// A small world with every kind of block: nodes, waiting links, stepped and irregular leaves, dead ones.
+/// A small world with every kind of block: nodes, pending links, stepped and irregular leaves, dead leaves.
 fn world(rng: &mut Rng) -> World {
     let mut world = World::new(512, 3, &POINT);
     for i in 0..14 {
@@ -36,7 +36,7 @@ fn world(rng: &mut Rng) -> World {
     }
     world.delete(21_000_000, 21_999_999);
     if COLD {
-        // One whose times and words get smaller, in front of all others; short ones; and dead ones.
+        // A leaf whose times and values become smaller, before all others; short leaves; and dead leaves.
         let mut rows = ramp(-10_000_000, 10, 2500);
         for (time, word) in rows.times.iter_mut().zip(&mut rows.columns[1]) {
             *time += i64::from(rng.u64().trailing_zeros().min(8));
@@ -53,7 +53,7 @@ fn world(rng: &mut Rng) -> World {
     world
 }
 
-/// Every answer, or the error that a reader meets.
+/// All query results, or the errors that a reader meets.
 fn answers<R: PageRead>(view: &View<'_, R>, times: &[i64]) -> Vec<Result<String>> {
     let mut out = Vec::new();
     let mut scan = Rows::new(2);
@@ -108,7 +108,7 @@ fn every_flip_is_reported_and_never_gives_a_wrong_answer() {
     let bytes: u64 = series_ranges.iter().map(|(_, len)| len).sum();
     let (mut reported, mut refused, mut flips) = (0, 0, 0);
     for (start, len) in series_ranges {
-        // Every byte near the beginning of a page range, every few further on; one bit each.
+        // Every byte near the beginning of a page range, and every few bytes further on; one bit each.
         let mut at = start;
         while at < start + len {
             let bit = rng.below(8) as u8;
@@ -137,7 +137,7 @@ fn every_flip_is_reported_and_never_gives_a_wrong_answer() {
     world.check();
 }
 
-/// Pages that a forger wrote: any bytes under right checksums.
+/// Forged pages: arbitrary bytes under valid checksums.
 struct Forged<'a> {
     pages: &'a ScratchPages,
     ranges: Vec<(u64, u64)>,
@@ -188,7 +188,7 @@ impl PageRead for Forged<'_> {
     }
 }
 
-/// What a check says when these bytes are others, under right checksums.
+/// Problems that a check reports after these bytes were changed, under valid checksums.
 pub(super) fn with_changes(world: &World, changes: &[(u64, u8)]) -> Vec<String> {
     let forged = Forged {
         pages: &world.pages,
@@ -249,7 +249,7 @@ fn forged_bytes_never_panic() {
             ramp(2_999_000, 333, 400)
         };
         if tree.types() != POINT {
-            continue; // columns of another type: the late rows would be of another series
+            continue; // columns of another type: the late rows would belong to another series
         }
         let view = View::new(&forged, &tree, late.view());
         let times = [

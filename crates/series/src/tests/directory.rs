@@ -1,4 +1,4 @@
-//! Directories of leaves: their bytes, one by one, and rows at the edges of what they hold.
+//! Directories of leaves: their bytes, one by one, and rows at the limits of the format.
 
 use super::World;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
 
-/// The bytes behind the headers of the leaves' directories.
+/// The bytes after the headers of the leaves' directories.
 fn directories(world: &World) -> String {
     let mut out = String::new();
     for entry in world.tree.tops() {
@@ -26,7 +26,7 @@ fn bytes_of(golden: &str) -> String {
     lines.flat_map(str::split_whitespace).collect()
 }
 
-/// What docs/format.md says, byte by byte.
+/// The example of docs/format.md, byte by byte.
 #[test]
 fn the_bytes_of_a_directory() {
     let types = [ColumnType::I64, ColumnType::NullF64, ColumnType::U64];
@@ -145,7 +145,7 @@ fn rows_at_the_edges_come_back() {
     }
 }
 
-/// Bytes that a reader never asks about are asked about by a check.
+/// A check verifies bytes that readers never access.
 #[test]
 fn a_check_knows_a_directory_that_no_writer_makes() {
     let mut world = World::new(4096, 8, &[ColumnType::I64]);

@@ -209,8 +209,8 @@ fn the_last_deleted_row_frees_everything() {
     assert_eq!(world.tree.height(), 0);
 }
 
-/// So many rows that they would make a leaf of their own begin with the last time of a leaf: of that the new row stays, and no time is
-/// there twice.
+/// Enough rows for a separate leaf, which begin with the last time of a leaf: for that time the new row replaces the
+/// old one, and no time occurs twice.
 #[test]
 fn many_rows_that_begin_with_the_end_of_a_leaf_replace_its_last_row() {
     let mut world = World::new(4096, 4, &POINT);
@@ -239,7 +239,7 @@ fn many_rows_that_begin_with_the_end_of_a_leaf_replace_its_last_row() {
     }
 }
 
-/// Where a time has several rows a leaf ends behind the last of them, whatever fits it.
+/// If a time has several rows, a leaf ends after the last of them, whatever its capacity.
 #[test]
 fn rows_of_one_time_are_in_one_leaf() {
     for each in [3, 7, 100] {
@@ -260,8 +260,8 @@ fn rows_of_one_time_are_in_one_leaf() {
     }
 }
 
-/// A tree of several levels of which one leaf is left has one node above that leaf. Each root that gave way to its only child is free, which
-/// `check` finds by counting the pages that are in use.
+/// A tree of several levels of which one leaf is left has one node above that leaf. Each root that was replaced by its
+/// only child is free, which `check` finds by counting the pages in use.
 #[test]
 fn a_root_that_gives_way_to_its_only_child_is_freed() {
     let mut world = World::new(512, 4, &POINT);

@@ -1,5 +1,5 @@
-//! The bounds of a tree, at them and one beyond. Forty-eight levels and more are too many for rows: there the calls that
-//! hold the bound are asked.
+//! The limits of a tree, at the limit and one beyond. Forty-eight levels are too many to build from rows: there the
+//! functions that enforce the limit are called directly.
 
 use super::World;
 use crate::link::Entry;
@@ -12,7 +12,7 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{Error, HEADER_BYTES, Header, PageRead, PageWrite, seal_block};
 
 const TYPES: [ColumnType; 1] = [ColumnType::I64];
-/// Where a node has its number of links, and the bytes of one; docs/format.md.
+/// Offset of the number of links in a node, and the size of one link; docs/format.md.
 const LINKS_AT: usize = HEADER_BYTES + 1;
 
 /// A world with one tree over `leaves` links, of one row each, and the links.
@@ -55,7 +55,7 @@ fn a_tree_has_so_many_levels_and_not_one_more() {
         }
         _ => panic!("a level too many"),
     }
-    // The record of a tree as high as that, and of one higher.
+    // The record of a tree of maximum height, and of one level more.
     let record = |height| {
         let tree = SeriesTree {
             root: Some(top.clone()),
@@ -82,7 +82,7 @@ fn a_node_has_so_many_links_and_not_one_more() {
     let pages = &mut world.pages;
     let spine = Spine::open(pages, &full[0].link, 1, 1).unwrap();
     assert_eq!(spine.len(), NODE_LINKS_MAX);
-    // Who writes one takes care; a file that has one is damaged.
+    // A writer must not produce such a node; a file that contains one is damaged.
     let written = std::panic::catch_unwind(|| {
         node::write(&mut World::new(4096, 2, &TYPES).pages, 7, 1, &links).map(drop)
     });

@@ -1,4 +1,4 @@
-//! A series over pages in memory, beside the sorted map that it must equal.
+//! A series over pages in memory, compared with a sorted map.
 
 mod added;
 #[cfg(feature = "cold")]
@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// One transaction; afterwards the tree is what its record says.
+    /// One transaction; afterwards the tree is decoded from its record.
     pub(super) fn transact(
         &mut self,
         change: impl FnOnce(&mut SeriesTree, &mut ScratchPages, &mut Packer),
@@ -84,7 +84,7 @@ impl World {
         assert_eq!(deleted, (before - self.model.len()) as u64, "rows deleted");
     }
 
-    /// One step of making leaves before `before` cold; what it came to.
+    /// One step of rewriting leaves before `before` in cold form; returns its result.
     pub(super) fn cool(&mut self, before: i64, rows_left: u64) -> Cooling {
         let mut step = Cooling {
             rows_left,
@@ -115,7 +115,7 @@ impl World {
         Rows::merge_newest(rows.view(), self.late.view())
     }
 
-    /// Checks everything and that every page in use is reached once.
+    /// Checks everything, and that every page in use is reached exactly once.
     pub(super) fn check(&self) -> Report {
         let mut claims = Vec::new();
         let mut claim = |claim: tidalite_kv::Claim| claims.push((claim.addr, claim.pages));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tidalite_codec::{COLD, ColumnType, Parts, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
 
-/// How the times of a world run.
+/// Pattern of the times in a world.
 #[derive(Clone, Copy)]
 struct Clock {
     start: i64,
@@ -124,7 +124,7 @@ fn a_time(rng: &mut Rng, rows: &Rows) -> i64 {
     }
 }
 
-/// Neumaier's sum: far more exact than the bound that is tested.
+/// Neumaier's sum: far more precise than the tested bound.
 fn reference_sum(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (mut sum, mut rest, mut magnitudes) = (0.0f64, 0.0f64, 0.0f64);
     for value in values {
@@ -149,7 +149,7 @@ fn number(ty: ColumnType, word: u64) -> f64 {
     }
 }
 
-/// Compares statistics with the rows that they are of.
+/// Compares statistics with their rows.
 pub(super) fn assert_stats(stats: &Stats, ty: ColumnType, rows: RowsRef<'_>, column: usize) {
     let words = rows.column(column);
     let nan = |word: u64| ty == ColumnType::F64 && f64::from_bits(word).is_nan();
@@ -283,7 +283,7 @@ fn scan(rng: &mut Rng, world: &World, (from, to): (i64, i64), expected: RowsRef<
     assert_eq!(stretches(world, (from, to)).0, expected.to_rows());
 }
 
-/// The rows as a caller takes them that goes from row to row, and how many stretches of them were lines.
+/// The rows as seen by a row-by-row caller, and the number of stretches that were lines.
 pub(super) fn stretches(world: &World, (from, to): (i64, i64)) -> (Rows, usize) {
     let all: Vec<usize> = (0..world.tree.types().len()).collect();
     let (mut rows, mut of_lines) = (Rows::new(all.len()), 0);
@@ -310,7 +310,7 @@ pub(super) fn stretches(world: &World, (from, to): (i64, i64)) -> (Rows, usize) 
     (rows, of_lines)
 }
 
-/// Figures that somebody may ask for.
+/// A random choice of aggregate functions.
 fn some_parts(rng: &mut Rng) -> Parts {
     let each = [
         Parts::SUM,
@@ -346,7 +346,7 @@ fn windows(
         1 => i64::MAX,
         _ => rng.u64() as i64,
     };
-    // With others beside it, and now and then twice.
+    // With other columns, and occasionally with a repeated one.
     let types = world.tree.types();
     let mut columns = vec![column];
     columns.extend((0..rng.index(4)).map(|_| rng.index(types.len())));
@@ -367,7 +367,7 @@ fn windows(
     }
 }
 
-/// Of some figures: these bit by bit.
+/// Some aggregate functions: compared bit by bit.
 fn some_figures(
     rng: &mut Rng,
     world: &World,
@@ -381,7 +381,7 @@ fn some_figures(
     view.windows_of((from, to), width, origin, (columns, parts), |i, window| {
         let mut expected = all[i][seen[i]].clone();
         expected.stats = expected.stats.only(parts);
-        // What differs may be NaN on both sides.
+        // Values that differ may be NaN on both sides.
         if window != expected {
             assert_eq!(format!("{window:?}"), format!("{expected:?}"));
         }
@@ -431,7 +431,7 @@ fn windows_of_one(
 
 fn cursor(rng: &mut Rng, world: &World, all: &Rows) {
     let mut cursor = world.view().cursor();
-    // -1: in front of the first; len: behind the last.
+    // -1: before the first; len: after the last.
     let mut at = -1i64;
     for _ in 0..60 {
         match rng.below(5) {
@@ -519,7 +519,7 @@ fn run(seed: u64, operations: usize) {
                 }
             }
             4 => {
-                // Several stretches in one transaction.
+                // Several batches of rows in one transaction.
                 let mut packer_rows = Vec::new();
                 let mut ghost = World::new(512, 4, types);
                 ghost.model = world.model.clone();
@@ -545,7 +545,7 @@ fn run(seed: u64, operations: usize) {
                 world.link(rows.view());
             }
             8 => {
-                // Overwrites of rows that exist.
+                // Overwrites existing rows.
                 let mut rows = Rows::new(types.len());
                 for (&time, _) in world.model.iter().step_by(rng.between(1, 50) as usize) {
                     let new = words(&mut rng, types, style, 9);

@@ -1,4 +1,4 @@
-//! Leaves that stay open within a transaction: what is in them, how many they are, what they cost while they are open.
+//! Leaves that stay open within a transaction: their contents, their number, their memory while they are open.
 
 use super::model::assert_stats;
 use super::{POINT, World, ramp};
@@ -7,7 +7,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_testkit::rng::Rng;
 
-/// A vector of rows behind `last`, in one of the manners in which times and columns can run.
+/// A vector of rows after `last`, with one of several patterns of times and columns.
 pub(super) fn vector(rng: &mut Rng, types: &[ColumnType], last: i64, rows: usize) -> Rows {
     let (step, jitter) = *rng.pick(&[(10, 0), (10, 0), (10, 0), (7, 0), (10, 5)]);
     let manners: Vec<u64> = types.iter().map(|_| rng.below(4)).collect();
@@ -53,7 +53,7 @@ fn vectors_that_come_one_at_a_time_fill_a_leaf() {
     assert_eq!(collect(&world), world.rows());
 }
 
-/// A short last vector does not end its leaf: what follows it in the transaction makes it whole.
+/// A short last vector does not end its leaf: later rows of the transaction complete it.
 #[test]
 fn stretches_that_end_within_a_vector_fill_a_leaf() {
     let mut world = World::new(4096, 64, &POINT);

@@ -1,4 +1,4 @@
-//! Candlesticks and value filters against the plain rows; what they may leave unread, by counters.
+//! Candlesticks and value filters against the plain rows; counters show which parts stay unread.
 
 use super::model::assert_stats;
 use super::{World, ramp};
@@ -8,7 +8,7 @@ use tidalite_codec::{ColumnType, Parts, Rows, RowsRef};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
 
-/// Candles hold each expected row once, in order, and keep to their size.
+/// Candles contain each expected row once, in order, and respect their size.
 pub(super) fn candles(
     rng: &mut Rng,
     world: &World,
@@ -54,7 +54,7 @@ pub(super) fn candles(
     assert_eq!(times, span.map(|(first, last)| (*first, *last)));
 }
 
-/// The rows of a filter, put together in ascending order.
+/// The rows of a filter, collected in ascending order.
 fn matches(
     world: &World,
     (from, to): (i64, i64),
@@ -119,7 +119,7 @@ pub(super) fn filter(
         bounds.sort_by_key(|&word| ty.order_key(word));
     }
     let (low, high) = (bounds[0], bounds[1]);
-    // Brute force in the plain numbers where these are exact, in the type's own order where not.
+    // Brute force in plain numbers if these are exact, otherwise in the type's own order.
     let within = |word: u64| match ty {
         ColumnType::F64 => number(low) <= number(word) && number(word) <= number(high),
         ColumnType::I64 => low as i64 <= word as i64 && word as i64 <= high as i64,
@@ -177,7 +177,8 @@ fn a_filter_decodes_only_vectors_that_can_match_and_candles_none() {
     );
 }
 
-/// Rows that wait behind the tree, and in a gap of it: each would be a segment, if a filtered scan sought one after the other.
+/// Late rows after the tree, and in a gap of it: each would be a separate segment if a filtered scan searched for them
+/// one by one.
 #[test]
 fn late_rows_that_may_match_are_handed_out_together() {
     let mut world = World::new(4096, 64, &[ColumnType::I64, ColumnType::F64]);
@@ -203,8 +204,8 @@ fn late_rows_that_may_match_are_handed_out_together() {
     }
 }
 
-/// Whatever lies in the tree and whatever waits, at the ends of time, too: what a filtered scan hands out holds each row that matches once, in
-/// order, and a row is found by its number.
+/// For any tree and any late rows, also at the extreme times: a filtered scan delivers each matching row exactly once,
+/// in order, and a row is found by its number.
 #[test]
 fn a_filtered_scan_leaves_out_no_row_that_matches() {
     for seed in 0..300 {

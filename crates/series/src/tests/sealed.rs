@@ -1,4 +1,4 @@
-//! Vectors that were encoded apart from their leaf: the same bytes as those that the leaf encodes.
+//! Vectors encoded separately from their leaf have the bytes that the leaf would encode.
 
 use super::open_leaf::vector;
 use super::{POINT, World};
@@ -19,7 +19,7 @@ fn sealed_vectors_make_the_same_bytes() {
             let mut all: Vec<Rows> = Vec::new();
             for _ in 0..rng.between(1, 25) {
                 let mut rows = Rows::new(types.len());
-                // Some stretches are several vectors, some end in a short one, some begin among the rows before.
+                // Some batches have several vectors, some end in a short one, some begin among earlier rows.
                 let from = if rng.one_in(12) { last - 5000 } else { last };
                 for _ in 0..rng.between(1, 4) {
                     let begin = rows.times.last().copied().unwrap_or(from);
@@ -55,7 +55,7 @@ fn sealed_vectors_make_the_same_bytes() {
         }
         let [linked, other] = &worlds;
         assert_eq!(linked.check(), other.check(), "seed {seed}");
-        // A record names what is below it by checksums: all bytes are the same.
+        // A record refers to the blocks below it by checksum: therefore all bytes are equal.
         assert_eq!(linked.tree.encode(), other.tree.encode(), "seed {seed}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the counters and the sizes say: structure proved without a clock.
+//! Proves structural properties by counters and sizes, without a clock.
 
 use super::model::stretches;
 use super::{POINT, World, ramp};
@@ -36,9 +36,9 @@ fn a_leaf_of_constant_steps_is_one_stretch_of_lines() {
     world.link(ramp(0, 10, 40_000).view());
     let (rows, of_lines) = stretches(&world, (i64::MIN, i64::MAX));
     assert_eq!(rows, world.rows());
-    // Three leaves; the last vector of the last one is short, and so by itself.
+    // Three leaves; the last vector of the last one is short and therefore separate.
     assert_eq!(of_lines, 4);
-    // Cut in the middle of vectors, and with a late row in the way: what is whole is still lines.
+    // Cut in the middle of vectors, with a late row in between: whole vectors are still lines.
     let mut late = Rows::new(2);
     late.push_row(100_005, &[7, 8]);
     world.late = late;
@@ -88,7 +88,7 @@ fn an_interval_aggregate_reads_two_nodes_a_level_and_two_vectors() {
 #[test]
 fn late_rows_decode_only_the_vectors_that_they_fall_into() {
     let mut world = high(4);
-    // One inside a vector, one between two vectors, one behind everything.
+    // One inside a vector, one between two vectors, one after everything.
     let mut late = Rows::new(2);
     for time in [55_555, 10_240 * 9 - 5, 10_240 * 200] {
         late.push_row(time, &[1, 7.5f64.to_bits()]);

@@ -1,7 +1,9 @@
-//! Old leaves in cold form: leaves that lie before a time are read, joined to full ones, and written with models (leaf/cold.rs).
+//! Rewrites old leaves in cold form: leaves before a given time are read, joined to full leaves, and written with
+//! models (leaf/cold.rs).
 //!
-//! 1. A leaf in cold form has a kind of its own, so what is to do is found by the links alone; no leaf is read twice for it.
-//! 2. Rows stay as they are. What changes a leaf in cold form later writes it as any other; only moving it keeps the form.
+//! 1. A leaf in cold form has its own kind, so links alone show which leaves are due; no leaf is read twice for this.
+//! 2. Rows do not change. A later modification of a cold leaf rewrites it as a normal leaf; only moving it keeps the
+//!    form.
 
 use crate::leaf::capacity::vectors_max;
 use crate::link::{Entry, Link};
@@ -13,29 +15,30 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{COLD, Rows, RowsRef};
 use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
 
-/// A part of the work of making leaves cold, and what it came to.
+/// Budget and result of one step of rewriting leaves in cold form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cooling {
-    /// Rows that may still be rewritten; the last leaf may go beyond.
+    /// Rows that may still be rewritten; the last leaf may exceed this.
     pub rows_left: u64,
     /// Rows rewritten.
     pub rows: u64,
-    /// Leaves that they were in.
+    /// Number of leaves that contained them.
     pub leaves: u64,
-    /// Bytes of these.
+    /// Bytes of these leaves.
     pub bytes_before: u64,
-    /// Bytes of what stands in their place.
+    /// Bytes of the leaves that replace them.
     pub bytes_after: u64,
 }
 
-/// Whether a link leads to a leaf that is to become cold.
+/// Whether a link points to a leaf that is due for cold form.
 fn is_due(link: &Link, before: i64, from: i64) -> bool {
     link.ptr.kind != Kind::SeriesCold && link.end < before && link.end >= from
 }
 
 impl SeriesTree {
-    /// Gives the leaves all of whose rows are before `before` the cold form, those from time `from` on. Returns the time with which to go
-    /// on when `step` has no rows left, `None` when all is done. The tree has changed when the step has rewritten rows.
+    /// Rewrites leaves with all rows before `before` in cold form, starting at time `from`. Returns the time at which
+    /// to continue if `step` has no rows left, `None` if all leaves are done. The tree has changed if the step has
+    /// rewritten rows.
     ///
     /// # Errors
     /// As `link`; `Unsupported` in a build without the feature `cold`.
@@ -72,7 +75,8 @@ impl SeriesTree {
         Ok(walk.stop)
     }
 
-    /// Whether the tree has leaves that `cool` would rewrite. Reads spines of nodes, no statistics and no leaf.
+    /// Whether the tree has leaves that `cool` would rewrite. Reads only the spines of nodes, without statistics or
+    /// leaves.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -88,7 +92,7 @@ impl SeriesTree {
     }
 }
 
-/// Whether something below a link is due.
+/// Whether a leaf below a link is due.
 fn is_due_below<R: PageRead>(
     r: &R,
     level: u8,
@@ -111,7 +115,7 @@ fn is_due_below<R: PageRead>(
     Ok(false)
 }
 
-/// Where a step goes and how far it has come.
+/// Range and progress of a step.
 struct Walk<'s> {
     before: i64,
     from: i64,
@@ -140,7 +144,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// Joins neighbours that are due to leaves as full as they can be.
+    /// Joins neighbouring due leaves to leaves that are as full as possible.
     fn cool_leaves(&mut self, links: Vec<Entry>, walk: &mut Walk<'_>) -> Result<Vec<Entry>> {
         let full = (vectors_max(self.types.len()) * VECTOR_ROWS) as u64;
         let mut out = Vec::with_capacity(links.len());
@@ -186,7 +190,8 @@ impl<W: PageWrite> Edit<'_, W> {
         step.bytes_before = step.bytes_before.saturating_add(bytes);
         step.rows += rows.len() as u64;
         step.rows_left = step.rows_left.saturating_sub(rows.len() as u64);
-        // What made short leaves small, a step that holds up to their end, is lost in the middle of a long one's vector.
+        // Short leaves may be small because of a constant step up to their end; this advantage is lost in the middle of
+        // a longer leaf's vector.
         if ends.len() > 1 && self.cold_bytes(rows.view()) >= bytes {
             let mut begin = 0;
             for end in ends {
@@ -199,7 +204,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(())
     }
 
-    /// Bytes of the rows, which fit one leaf, in cold form.
+    /// Size in cold form of rows that fit one leaf.
     fn cold_bytes(&mut self, rows: RowsRef<'_>) -> u64 {
         let mut leaf = self.packer.take_leaf();
         leaf.fill_with_cold(self.types, self.hints, rows);

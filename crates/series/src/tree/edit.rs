@@ -1,12 +1,11 @@
-//! Changing a tree: copy-on-write from the touched leaves up to the root.
+//! Modifies a tree: copy-on-write from the touched leaves up to the root.
 //!
-//! Every function here takes links of one level and returns the links that stand in their place, none
-//! or one or several; the level above packs them into nodes again. `level` is that of what a link leads
-//! to: 0 for a leaf.
+//! Every function here takes links of one level and returns the links that replace them: none, one or several. The
+//! level above packs them into nodes again. `level` is the level of a link's target: 0 for a leaf.
 //!
-//! 1. Links stay ascending and their spans stay disjoint, also where there are several rows of one time; begin, end, count and statistics of a link
-//!    are those of the rows below at all times.
-//! 2. What a replaced link led to is freed (nodes) or buried (leaves) in the same step.
+//! 1. Links always ascend and their spans are disjoint, even with several rows of one time; begin, end, count and
+//!    statistics of a link always match the rows below it.
+//! 2. The target of a replaced link is freed (nodes) or recorded as dead (leaves) in the same step.
 //! 3. A node is split when it has more links than the fan-out; it is never merged with a neighbour.
 
 use crate::leaf::reader::Leaf;
@@ -18,31 +17,31 @@ use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
 use tidalite_pager::{PageWrite, Result};
 
-/// Rows between two leaves make a leaf of their own from this many on; fewer join a neighbour.
+/// Minimum number of rows between two leaves that form a separate leaf; fewer rows join a neighbour.
 pub(crate) const STANDALONE_ROWS: usize = VECTOR_ROWS / 2;
 
-/// How links that do not fit one node are divided.
+/// How links that exceed one node are divided.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Split {
-    /// All but the last node full: at the right edge.
+    /// All nodes full except the last: at the right edge.
     Full,
     /// Evenly: in the middle.
     Even,
 }
 
-/// One change to one tree.
+/// One modification of one tree.
 pub(crate) struct Edit<'a, W> {
     pub(crate) w: &'a mut W,
     pub(crate) packer: &'a mut Packer,
     pub(crate) id: SeriesId,
     pub(crate) types: &'a [ColumnType],
-    /// One a column, and that of the times.
+    /// One hint per column, then the hint of the times.
     pub(crate) hints: &'a mut [Hint],
     pub(crate) fanout: usize,
 }
 
 impl<W: PageWrite> Edit<'_, W> {
-    /// Writes rows as leaves: full ones, or of equal size when they replace a leaf that grew too large.
+    /// Writes rows as leaves: full ones, or leaves of equal size if they replace a leaf that grew too large.
     pub(crate) fn leaves(&mut self, rows: RowsRef<'_>, split: Split) -> Result<Vec<Entry>> {
         let full = self.packer.leaf_vectors(self.types.len()) * VECTOR_ROWS;
         let mut leaf = self.packer.take_leaf();
@@ -57,7 +56,7 @@ impl<W: PageWrite> Edit<'_, W> {
                     even.next_multiple_of(VECTOR_ROWS).min(rest)
                 }
             };
-            // Rows of one time stay together.
+            // Rows with equal times stay together.
             let take = match rows.slice(at..rows.len()).cut(take) {
                 0 => take,
                 cut => cut,
@@ -102,8 +101,8 @@ impl<W: PageWrite> Edit<'_, W> {
             .collect()
     }
 
-    /// Puts rows under a list of links: each takes the rows from its begin up to the next one's begin,
-    /// the first also those before it.
+    /// Inserts rows below a list of links: each link takes the rows from its begin up to the next link's begin, the
+    /// first link also the rows before it.
     pub(crate) fn insert(
         &mut self,
         level: u8,
@@ -134,7 +133,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// Rows outside the leaf's span stand alone when they are many; the others are merged with it.
+    /// Many rows outside the leaf's span become separate leaves; other rows are merged with it.
     fn insert_leaf(&mut self, entry: Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
         let alone = |n: usize| if n >= STANDALONE_ROWS { n } else { 0 };
         let head = alone(rows.lower_bound(entry.link.begin));
@@ -150,7 +149,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// Rewrites a leaf with more rows; of a time that both have, the new ones stay.
+    /// Rewrites a leaf with additional rows; for equal times the new rows replace the old ones.
     pub(crate) fn merge_leaf(&mut self, entry: &Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
         let old = self.read_leaf(entry)?;
         self.bury(entry)?;
@@ -158,7 +157,7 @@ impl<W: PageWrite> Edit<'_, W> {
         self.leaves(merged.view(), Split::Even)
     }
 
-    /// Appends links to leaves behind everything below `entry`, a node of `level`.
+    /// Appends links to leaves after everything below `entry`, a node of `level`.
     pub(crate) fn append(
         &mut self,
         level: u8,
@@ -176,7 +175,7 @@ impl<W: PageWrite> Edit<'_, W> {
         self.pack(level, &children, Split::Full)
     }
 
-    /// Removes the rows `from ..= to` under a list of links.
+    /// Removes the rows `from ..= to` below a list of links.
     pub(crate) fn cut(
         &mut self,
         level: u8,
@@ -218,7 +217,7 @@ impl<W: PageWrite> Edit<'_, W> {
         self.leaves(rows.view(), Split::Even)
     }
 
-    /// Frees everything below a link: of nodes the spines are read, leaves are buried unread.
+    /// Frees everything below a link: reads the spines of nodes; leaves are recorded as dead without reading them.
     fn fell(&mut self, level: u8, link: &Link) -> Result<()> {
         if level == 0 {
             return self.packer.bury(self.w, link.ptr.addr, link.bytes);
@@ -233,7 +232,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(())
     }
 
-    /// The only child of a node, when it has just one; the node is freed then.
+    /// The only child of a node, if it has just one; the node is then freed.
     pub(crate) fn only_child(&mut self, level: u8, entry: &Entry) -> Result<Option<Entry>> {
         let mut node = self.read_node(entry, level)?;
         if node.entries.len() != 1 {

@@ -1,4 +1,4 @@
-//! Steps over the links to leaves: those below the root, then those that wait in the record.
+//! Iterates over the links to leaves: first the leaves below the root, then the pending links of the record.
 
 use crate::link::Link;
 use crate::node::Spine;
@@ -8,23 +8,23 @@ use tidalite_pager::{PageRead, Result};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Before,
-    /// `stack` leads to a link of a lowest node.
+    /// `stack` leads to a link of a node of the lowest level.
     Tree,
     Pending(usize),
     After,
 }
 
-/// A position among the leaves of a tree. Steps read a node only when they leave one.
+/// A position among the leaves of a tree. A step reads a node only when it leaves the current one.
 pub(crate) struct LeafCursor<'a, R> {
     r: &'a R,
     tree: &'a SeriesTree,
-    /// From the root downwards: a node and the link taken in it. Empty, or `height` long.
+    /// Path from the root: each node and the index of the link taken. Empty, or `height` long.
     stack: Vec<(Spine<'a>, usize)>,
     at: At,
 }
 
 impl<'a, R: PageRead> LeafCursor<'a, R> {
-    /// In front of the first leaf.
+    /// Creates a cursor before the first leaf.
     pub(crate) fn new(r: &'a R, tree: &'a SeriesTree) -> Self {
         Self {
             r,
@@ -34,7 +34,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         }
     }
 
-    /// The link stood on.
+    /// The current link.
     pub(crate) fn link(&self) -> Option<Link> {
         match self.at {
             At::Before | At::After => None,
@@ -47,7 +47,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         self.at == At::Before
     }
 
-    /// Goes to the last leaf that begins at or before `t`, else in front of the first.
+    /// Moves to the last leaf that begins at or before `t`, otherwise before the first.
     pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
         let waiting = self
             .tree
@@ -77,7 +77,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// Goes down from `link` to a lowest node.
+    /// Descends from `link` to a node of the lowest level.
     fn descend(&mut self, mut link: Link, choose: impl Fn(&Spine<'a>) -> usize) -> Result<()> {
         while self.stack.len() < usize::from(self.tree.height) {
             let level = self.tree.height - self.stack.len() as u8;
@@ -89,7 +89,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// To the next leaf; behind the last when there is none.
+    /// Moves to the next leaf; after the last one at the end.
     pub(crate) fn next(&mut self) -> Result<()> {
         let waiting = self.tree.pending.len();
         match self.at {
@@ -116,7 +116,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// To the previous leaf; in front of the first when there is none.
+    /// Moves to the previous leaf; before the first one at the start.
     pub(crate) fn previous(&mut self) -> Result<()> {
         let waiting = self.tree.pending.len();
         match self.at {
@@ -141,7 +141,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         Ok(())
     }
 
-    /// Behind the last leaf.
+    /// Moves after the last leaf.
     pub(crate) fn go_behind(&mut self) {
         self.at = At::After;
     }
@@ -162,7 +162,7 @@ impl SeriesTree {
         Ok(())
     }
 
-    /// Calls `f` with the link of every leaf, in ascending order, as long as it answers true. Reads nodes only.
+    /// Calls `f` with the link of every leaf, in ascending order, until `f` returns false. Reads nodes only.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.

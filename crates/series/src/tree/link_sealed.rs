@@ -1,4 +1,4 @@
-//! Linking vectors that another thread has encoded (`leaf/sealed.rs`).
+//! Links vectors that another thread has encoded (`leaf/sealed.rs`).
 
 use crate::leaf::sealed::Sealed;
 use crate::packer::Packer;
@@ -7,15 +7,15 @@ use crate::tree::series_tree::SeriesTree;
 use tidalite_pager::{PageWrite, Result};
 
 impl Sealed {
-    /// Begins with what the encoder of a tree has learned.
+    /// Copies the encoder state of a tree.
     pub fn begin(&mut self, tree: &SeriesTree) {
         self.hints.clone_from(&tree.hints);
     }
 }
 
 impl SeriesTree {
-    /// As [`link`](Self::link) of rows that `sealed` has encoded. False, and nothing is done, where they do not simply follow
-    /// those that are there: `link` it must be.
+    /// Like [`link`](Self::link), for rows encoded in `sealed`. Returns false, without any effect, if the rows do not
+    /// simply follow the existing ones; the caller must then use `link`.
     ///
     /// # Errors
     /// As `link`.
@@ -47,7 +47,7 @@ impl SeriesTree {
         Ok(true)
     }
 
-    /// Whether rows from this time on go to the open leaf, or to a new one behind all others.
+    /// Whether rows from this time on go to the open leaf, or to a new leaf after all others.
     fn is_followed_by(&self, first: i64) -> bool {
         if !self.ends_before(first) {
             return false;

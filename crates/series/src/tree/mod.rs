@@ -1,4 +1,4 @@
-//! The tree of one series: the record, and the changes to what lies below it.
+//! The tree of one series: the record, and modifications of the tree below it.
 
 pub(crate) mod cool;
 pub(crate) mod edit;

@@ -1,19 +1,19 @@
-//! The series record: what is stored for a series and decoded before anything else is read of it.
+//! The series record: stored per series, and decoded before anything else of the series is read.
 //!
 //! ```text
 //! 0         1        2        3         4  8
-//! | version | columns| height | waiting | 0 | types | hints | root | waiting links |
+//! | version | columns| height | pending | 0 | types | hints | root | pending links |
 //! |   u8    |   u8   |   u8   |   u8    |u32|
-//! types   one u8 a column, zeros up to a multiple of 8
-//! hints   8 B a column: what the encoder learned; a writer may leave zeros
-//! root    when height > 0: an entry
-//! entry   | link 72 B | statistics, for each column a form and what it needs |
-//!           form 0: | 0 u8 | lengths 6 B | numbers |   as in an entry of a leaf (leaf/entry.rs), with times since the link's begin
-//!           form 1: | 1 u8 |          every word is zero and begin, end, count are those of the link
-//!           form 2: | 2 u8 |          every word is null, likewise; only where the column has nulls
+//! types   one u8 per column, zeros up to a multiple of 8
+//! hints   8 B per column: encoder state; a writer may leave zeros
+//! root    if height > 0: an entry
+//! entry   | link 72 B | statistics: for each column a form and its data |
+//!           form 0: | 0 u8 | lengths 6 B | numbers |   as in leaf/entry.rs, with times since the link's begin
+//!           form 1: | 1 u8 |          every value is zero and begin, end, count equal the link's
+//!           form 2: | 2 u8 |          every value is null, likewise; only if the column has nulls
 //! ```
 //!
-//! At most 8 links wait, so a record of c columns has at most 15 + 9 c + 9 (72 + 103 c) bytes.
+//! At most 8 links are pending, so a record of c columns has at most 15 + 9 c + 9 (72 + 103 c) bytes.
 
 use crate::leaf::layout::is_leaf;
 use crate::link::{Entry, LINK_BYTES, Link};
@@ -35,7 +35,7 @@ const HEIGHT_AT: usize = COLUMNS_AT + 1;
 const PENDING_AT: usize = HEIGHT_AT + 1;
 const TYPES_AT: usize = PENDING_AT + 5;
 
-/// Bytes of the lengths of the numbers that statistics are.
+/// Bytes of the lengths of the numbers in statistics.
 const LENGTHS_BYTES: usize = STATS_FIELDS / 2;
 
 const FORM_WHOLE: u8 = 0;
@@ -48,7 +48,7 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     entry.link.encode(out, at);
     for stats in &entry.stats {
         let (ty, link) = (stats.column_type(), &entry.link);
-        // The flags of most series.
+        // The usual case for flags.
         if stats.to_bytes() == Stats::of_zeros(ty, link.begin, link.count).to_bytes() {
             out.push(FORM_ZERO);
         } else if ty.null().is_some() && stats.null_count() == link.count {
@@ -69,7 +69,7 @@ struct Head {
     pending: usize,
 }
 
-/// Reads fields one after another; a field beyond the end is damage.
+/// Decodes fields one after another; a field beyond the end is damage.
 struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    /// What stands in front of the entries, and how many of them follow.
+    /// The fields before the entries, including the number of entries.
     fn head(&mut self) -> Result<Head> {
         let head = self.take(TYPES_AT)?;
         let (columns, height) = (usize::from(head[COLUMNS_AT]), head[HEIGHT_AT]);
@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
         Err(self.bad(format!("{} bytes", self.bytes.len()), "a shorter record"))
     }
 
-    /// Passes by an entry.
+    /// Skips an entry.
     fn skip_entry(&mut self, columns: usize) -> Result<()> {
         self.take(LINK_BYTES)?;
         for _ in 0..columns {
@@ -139,7 +139,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from_le_bytes(lengths))
     }
 
-    /// The first numbers of statistics in the form of their own.
+    /// The first numbers of statistics in form 0.
     fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
         let lengths = self.lengths()?;
         let at = self.at;
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> {
         numbers.ok_or_else(|| self.bad(format!("lengths {lengths:x}"), "0 to 8 bytes a number"))
     }
 
-    /// Statistics of the rows below a link, in the form of their own.
+    /// Statistics of the rows below a link, in form 0.
     fn stats(&mut self, ty: ColumnType, link: &Link) -> Result<Stats> {
         let numbers = self.numbers()?;
         let clock = Clock::units(link.begin, link.end);
@@ -164,7 +164,7 @@ impl<'a> Fields<'a> {
         Ok(link)
     }
 
-    /// The last row below the next link, which is the last one.
+    /// The last row below the next link, which is the last link.
     fn last_row(&mut self, types: &[ColumnType], of_kind: fn(Kind) -> bool) -> Result<Row> {
         let link = self.link(of_kind, None)?;
         let mut words = Vec::with_capacity(types.len());
@@ -217,7 +217,7 @@ impl SeriesTree {
         for (c, ty) in self.types.iter().enumerate() {
             out[TYPES_AT + c] = ty.code();
         }
-        // What was learned of the times is not stored: one search finds it again.
+        // The hint of the times is not stored: one search finds it again.
         for hint in &self.hints[..self.types.len()] {
             out.extend_from_slice(&hint.to_bytes());
         }
@@ -230,7 +230,7 @@ impl SeriesTree {
     /// Reads a record.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes are not a record; the address in it is the offset inside the record.
+    /// `Corrupt` if the bytes are not a record; its address is the offset inside the record.
     pub fn decode(id: SeriesId, bytes: &[u8]) -> Result<Self> {
         let mut fields = Fields { bytes, at: 0, id };
         let head = fields.head()?;
@@ -268,11 +268,12 @@ impl SeriesTree {
         })
     }
 
-    /// The last row of the tree whose record this is, and none without rows: what [`last_row`](Self::last_row) gives after `decode`, with
-    /// words for the columns `types`, of which the last may have been added later. Only the words are decoded, and of the last entry only.
+    /// The last row of the tree with this record, `None` without rows. Equals [`last_row`](Self::last_row) after
+    /// `decode`, with values for the columns `types`, of which the last may have been added later. Decodes only the
+    /// values, and only of the last entry.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes are not a record, or one of other columns.
+    /// `Corrupt` if the bytes are not a record, or the columns differ.
     pub fn last_row_of(id: SeriesId, bytes: &[u8], types: &[ColumnType]) -> Result<Option<Row>> {
         let mut fields = Fields { bytes, at: 0, id };
         let head = fields.head()?;
@@ -298,8 +299,7 @@ impl SeriesTree {
         Ok(Some(row))
     }
 
-    /// The tree with columns that were added behind its own: in the rows that it has they hold null, or zero in a column
-    /// without nulls.
+    /// Adds columns after the existing ones: in existing rows they are null, or zero in a column without nulls.
     ///
     /// # Errors
     /// `Limit` with more than 64 columns.
@@ -314,7 +314,7 @@ impl SeriesTree {
             });
         }
         for &ty in types {
-            // The hint of the times stays the last one.
+            // The hint of the times remains the last one.
             self.hints.insert(self.types.len(), Hint::default());
             self.types.push(ty);
             for entry in self.root.iter_mut().chain(&mut self.pending) {
@@ -325,13 +325,13 @@ impl SeriesTree {
         Ok(self)
     }
 
-    /// True when no row is in the tree.
+    /// True if the tree has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.root.is_none() && self.pending.is_empty() && self.open.is_none()
     }
 
-    /// The newest transaction that wrote something the record points to.
+    /// The newest transaction that wrote a block referenced by the record.
     #[must_use]
     pub fn birth(&self) -> TxnId {
         let births = self.tops().map(|entry| entry.link.ptr.birth);

@@ -1,13 +1,13 @@
-//! A series' tree as an operation sees it: the decoded record, and the changes to it.
+//! A series' tree in memory: the decoded record, and its modifications.
 //!
-//! 1. `root` is there exactly when `height > 0`; it leads to a node of level `height`.
-//! 2. `pending` are links to leaves that lie behind everything below `root`, ascending and disjoint. A
-//!    record holds at most [`PENDING_MAX`] of them; while a transaction is under way up to
-//!    `PENDING_OPEN_MAX` wait, so that a bulk load writes a node once when it is full.
-//! 3. Rows below are sorted; those of one time are in one vector, in the order in which they arrived. Nothing of this depends
-//!    on the front.
-//! 4. `open` is the leaf that the transaction's newest rows go to; it lies behind everything else. Nothing can be read of
-//!    it before it is closed, which every other change does first.
+//! 1. `root` is set exactly if `height > 0`; it points to a node of level `height`.
+//! 2. `pending` holds links to leaves after everything below `root`, ascending and disjoint. A record holds at most
+//!    [`PENDING_MAX`] of them; during a transaction there may be up to `PENDING_OPEN_MAX`, so that a bulk load writes a
+//!    node once, when it is full.
+//! 3. Rows of the tree are sorted; rows with equal times share one vector, in arrival order. None of this depends on
+//!    the delta.
+//! 4. `open` is the leaf for the transaction's newest rows; it follows everything else. It cannot be read before it is
+//!    closed; every other modification closes it first.
 
 use crate::leaf::writer::OpenLeaf;
 use crate::link::{Entry, Link};
@@ -20,21 +20,21 @@ use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, Hint, RowsRef, Stats};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Links that wait in a record, at most.
+/// Maximum number of pending links in a record.
 pub const PENDING_MAX: usize = 8;
-/// Links that wait in memory while a transaction is under way.
+/// Maximum number of pending links in memory during a transaction.
 const PENDING_OPEN_MAX: usize = 64;
 
-/// What a tree consists of.
+/// Size of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Leaves.
+    /// Number of leaves.
     pub leaves: u64,
-    /// Their bytes, alignment included.
+    /// Bytes of the leaves, including alignment.
     pub leaf_bytes: u64,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u64,
-    /// Their pages.
+    /// Pages of the nodes.
     pub node_pages: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Shape {
 pub struct SeriesTree {
     pub(crate) id: SeriesId,
     pub(crate) types: Vec<ColumnType>,
-    /// One a column, and that of the times.
+    /// One hint per column, then the hint of the times.
     pub(crate) hints: Vec<Hint>,
     pub(crate) height: u8,
     pub(crate) root: Option<Entry>,
@@ -77,10 +77,10 @@ impl SeriesTree {
         })
     }
 
-    /// Lets tests build high trees from few rows: a node takes `fanout` links.
+    /// Sets the maximum number of links per node, so that tests can build high trees from few rows.
     ///
     /// # Panics
-    /// When `fanout` is not between 2 and 64.
+    /// If `fanout` is not between 2 and 64.
     #[must_use]
     pub fn with_fanout(mut self, fanout: usize) -> Self {
         assert!((2..=NODE_LINKS_MAX).contains(&fanout), "links of a node");
@@ -88,7 +88,7 @@ impl SeriesTree {
         self
     }
 
-    /// Whose tree it is.
+    /// The series of the tree.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.id
@@ -100,7 +100,7 @@ impl SeriesTree {
         &self.types
     }
 
-    /// Levels of nodes above the leaves; 0 while all leaves wait in the record.
+    /// Levels of nodes above the leaves; 0 while all links to leaves are pending.
     #[must_use]
     pub fn height(&self) -> u8 {
         self.height
@@ -111,7 +111,7 @@ impl SeriesTree {
         self.root.iter().chain(&self.pending)
     }
 
-    /// Rows in the tree.
+    /// Number of rows in the tree.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.tops()
@@ -126,7 +126,7 @@ impl SeriesTree {
         Some((first.link.begin, last.link.end))
     }
 
-    /// Whether all its rows are before a time, those of the leaf that is open included.
+    /// Whether all rows are before `time`, including rows of the open leaf.
     #[must_use]
     pub fn ends_before(&self, time: i64) -> bool {
         if let Some(open) = &self.open {
@@ -136,7 +136,7 @@ impl SeriesTree {
         last.is_none_or(|last| last.link.end < time)
     }
 
-    /// The first row, by the statistics. Of several at its time the first one.
+    /// The first row, from the statistics; the first of several rows with its time.
     #[must_use]
     pub fn first_row(&self) -> Option<Row> {
         let entry = self.tops().next()?;
@@ -147,13 +147,13 @@ impl SeriesTree {
         })
     }
 
-    /// The last row, by the statistics. Of several at its time the last one.
+    /// The last row, from the statistics; the last of several rows with its time.
     #[must_use]
     pub fn last_row(&self) -> Option<Row> {
         self.tops().next_back()?.last_row()
     }
 
-    /// What the decoded record takes in memory.
+    /// Memory of the decoded record.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let column = size_of::<Hint>() + size_of::<ColumnType>();
@@ -168,10 +168,10 @@ impl SeriesTree {
             .fold(0, |sum, entry| sum.saturating_add(entry.link.bytes))
     }
 
-    /// Statistics of a whole column, without reading anything.
+    /// Statistics of a whole column, without reads.
     ///
     /// # Panics
-    /// When there is no such column.
+    /// If the column does not exist.
     #[must_use]
     pub fn column_stats(&self, column: usize) -> Stats {
         let mut all = Stats::empty(self.types[column]);
@@ -188,7 +188,7 @@ impl SeriesTree {
         txns.max().unwrap_or_default()
     }
 
-    /// How many leaves and nodes there are and what they take. Reads the spines of all nodes.
+    /// Number and size of leaves and nodes. Reads the spines of all nodes.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -234,19 +234,18 @@ impl SeriesTree {
         (edit, &mut self.root, &mut self.height, &mut self.pending)
     }
 
-    /// Links rows: sorted, at most 1024 of one time. They take the place of all rows at the same times.
+    /// Links rows: sorted, at most 1024 with equal times. They replace all rows with these times.
     ///
-    /// Rows behind all others go to a leaf that stays open for more; `close_leaf` before they are read, or `save`.
+    /// Rows after all others go to a leaf that stays open for more; call `close_leaf` before reading them, or `save`.
     ///
-    /// Cost: appended rows are encoded once; rows that fall between others rewrite the leaves that they
-    /// touch and the nodes above those.
+    /// Cost: appended rows are encoded once; rows between others rewrite the leaves that they touch and the nodes above
+    /// those.
     ///
     /// # Errors
-    /// `DiskFull`, `Io`; `Corrupt` when a leaf that must be merged is damaged. The transaction must then
-    /// be rolled back.
+    /// `DiskFull`, `Io`; `Corrupt` if a leaf that must be merged is damaged. The transaction must then be rolled back.
     ///
     /// # Panics
-    /// When the number of columns is not that of the series.
+    /// If the number of columns differs from the series'.
     pub fn link<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -268,7 +267,7 @@ impl SeriesTree {
             }
             self.close_leaf(w, packer)?;
         }
-        // What lies below the root, what belongs to the waiting links, what is new at the end.
+        // Divide the rows: below the root, below the pending links, and new at the end.
         let below = match (&self.root, self.pending.first()) {
             (None, _) => 0,
             (Some(_), Some(first)) => rows.lower_bound(first.link.begin),
@@ -296,7 +295,7 @@ impl SeriesTree {
         if !new.is_empty()
             && let Some(last) = pending.pop_if(|last| last.link.count < STANDALONE_ROWS as u64)
         {
-            // A leaf of few rows takes in the beginning of what follows it, up to a whole vector.
+            // A leaf of few rows takes the first of the following rows, up to a whole vector.
             let mut few = edit.read_leaf(&last)?;
             edit.bury(&last)?;
             let part = new.slice(0..new.cut(VECTOR_ROWS - few.len()));
@@ -307,7 +306,7 @@ impl SeriesTree {
         self.append(w, packer, new)
     }
 
-    /// Puts rows behind everything else, into the open leaf.
+    /// Appends rows after everything else, to the open leaf.
     fn append<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -329,16 +328,16 @@ impl SeriesTree {
         self.flush_pending(w, packer, PENDING_OPEN_MAX)
     }
 
-    /// Memory of the leaf that newest rows wait in; 0 when there is none.
+    /// Memory of the open leaf; 0 without one.
     #[must_use]
     pub fn open_bytes(&self) -> usize {
         self.open.as_ref().map_or(0, |leaf| leaf.bytes())
     }
 
-    /// Hands the leaf that newest rows wait in to the packer: after `Packer::flush` they can be read.
+    /// Passes the open leaf to the packer: after `Packer::flush` its rows can be read.
     ///
     /// # Errors
-    /// `DiskFull`, `Io`; `Corrupt` when a node that takes the link is damaged.
+    /// `DiskFull`, `Io`; `Corrupt` if a node that receives the link is damaged.
     pub fn close_leaf<W: PageWrite>(&mut self, w: &mut W, packer: &mut Packer) -> Result<()> {
         let Some(mut leaf) = self.open.take() else {
             return Ok(());
@@ -350,8 +349,8 @@ impl SeriesTree {
         self.flush_pending(w, packer, PENDING_OPEN_MAX)
     }
 
-    /// Moves waiting links into the tree when there are more than `most`; the last one stays, because
-    /// the next rows may join it.
+    /// Moves pending links into the tree if there are more than `most`; the last link stays, because the next rows may
+    /// join its leaf.
     fn flush_pending<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -372,8 +371,8 @@ impl SeriesTree {
         Ok(())
     }
 
-    /// Removes the rows `from ..= to` and returns how many there were. Whole subtrees go unread down to
-    /// their lowest nodes; at most the two leaves at the edges are rewritten.
+    /// Removes the rows `from ..= to` and returns their number. Subtrees within the range are freed by reading only
+    /// nodes; at most the two leaves at the edges are rewritten.
     ///
     /// # Errors
     /// As `link`.
@@ -406,8 +405,7 @@ impl SeriesTree {
         Ok(before.saturating_sub(self.count()))
     }
 
-    /// Ends this transaction's changes: brings the waiting links down to [`PENDING_MAX`] and returns the
-    /// record's bytes.
+    /// Ends this transaction's changes: reduces the pending links to [`PENDING_MAX`] and returns the record's bytes.
     ///
     /// # Errors
     /// As `link`.
@@ -418,8 +416,8 @@ impl SeriesTree {
     }
 }
 
-/// Builds nodes above `links` of `level` until one is left; returns it and its level. Links to leaves
-/// always get a node.
+/// Builds nodes above `links` of `level` until one link is left; returns it and its level. Links to leaves always get a
+/// node.
 pub(crate) fn raise<W: PageWrite>(
     edit: &mut Edit<'_, W>,
     mut level: u8,

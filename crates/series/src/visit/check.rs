@@ -1,13 +1,13 @@
-//! Everything that can be wrong with series, looked for.
+//! Checks everything that can be wrong with series.
 //!
-//! 1. Every node, directory and payload is what the checksum above it says.
-//! 2. Links ascend; span, count, bytes and data txn of a link are those of what is below.
-//! 3. Statistics are those of the rows: recomputed and compared, the exact ones bit by bit.
-//! 4. Leaves lie inside the extents of the table, without overlap; their bytes are its live bytes.
-//! 5. Directories have the one form that a writer gives them.
-//! 6. What else is in an extent are leaves that died, still whole, and zeros.
+//! 1. Every node, directory and payload matches the checksum above it.
+//! 2. Links ascend; span, count, bytes and data txn of a link match the contents below.
+//! 3. Statistics match the rows: recomputed and compared, the exact ones bit by bit.
+//! 4. Leaves lie inside the extents of the table, without overlap; their total size equals the live bytes.
+//! 5. Directories have the canonical form that a writer produces.
+//! 6. The rest of an extent consists of dead leaves, still intact, and zeros.
 //!
-//! Damage is collected, not returned: a damaged leaf costs only itself.
+//! Damage is collected, not returned: a damaged leaf affects only itself.
 
 use crate::extents::{self, ExtentRecord};
 use crate::leaf::layout::{LEAF_ALIGN, aligned, is_leaf};
@@ -22,27 +22,27 @@ use tidalite_pager::{
     Error, HEADER_BYTES, Header, PageRead, Ptr, Result, expect_zeros, verify_block,
 };
 
-/// Something wrong with rows of a series.
+/// Damage to rows of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Which series; `None`: the extents table, which all share.
+    /// The series; `None` for the extents table, which all series share.
     pub series: Option<SeriesId>,
-    /// Which column, where it is a single one.
+    /// The column, if a single one is affected.
     pub column: Option<usize>,
-    /// First and last time of the rows that it takes along; `None` where no rows do.
+    /// First and last time of the affected rows; `None` if no rows are affected.
     pub span: Option<(i64, i64)>,
-    /// Where in the file, 0 where that means nothing.
+    /// Byte address in the file; 0 if not applicable.
     pub addr: u64,
-    /// What is wrong.
+    /// Description of the damage.
     pub problem: String,
 }
 
-/// What a check of series found.
+/// Result of a check of series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What is wrong, one sentence each.
+    /// Descriptions of the problems, one sentence each.
     pub problems: Vec<String>,
-    /// The same, with the rows that each takes along.
+    /// The problems, each with its affected rows.
     pub damages: Vec<Damage>,
     /// Nodes walked.
     pub nodes: u64,
@@ -58,7 +58,7 @@ pub struct Report {
     pub live_bytes: u64,
 }
 
-/// Which rows are looked at.
+/// The rows being checked.
 #[derive(Clone, Copy, Default)]
 struct Place {
     series: Option<SeriesId>,
@@ -83,26 +83,26 @@ struct LeafClaim {
     birth: TxnId,
 }
 
-/// A check under way: first every tree, then the extents table.
+/// A check in progress: first every tree, then the extents table.
 #[derive(Default)]
 pub struct Check {
-    /// Whether several rows may have one time.
+    /// Whether several rows may have equal times.
     several: bool,
-    /// What is not younger than this is passed over, and rows are not decoded.
+    /// If set, older links and extents are skipped, and rows are not decoded.
     since: Option<TxnId>,
     report: Report,
     leaves: Vec<LeafClaim>,
 }
 
 impl Check {
-    /// Nothing checked yet.
+    /// Creates an empty check.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Checks what was written after a transaction: whether all of it is there, by the checksums, without decoding rows. A link, and an extent,
-    /// that is not younger is passed over.
+    /// Checks the blocks written after a transaction by checksum, without decoding rows, to verify that all of them are
+    /// present. Links and extents that are not younger are skipped.
     #[must_use]
     pub fn since(since: TxnId) -> Self {
         Self {
@@ -115,18 +115,18 @@ impl Check {
         self.since.is_some_and(|since| birth <= since)
     }
 
-    /// What was found to be wrong first.
+    /// The first damage found.
     #[must_use]
     pub fn first_damage(&self) -> Option<&Damage> {
         self.report.damages.first()
     }
 
-    /// Whether the trees that are walked next may have several rows of one time.
+    /// Sets whether the trees checked next may have several rows with equal times.
     pub fn allow_several(&mut self, several: bool) {
         self.several = several;
     }
 
-    /// Notes damage; passes on what is not damage.
+    /// Records damage; passes on other errors.
     fn note(&mut self, place: &Place, result: Result<()>) -> Result<()> {
         match result {
             Err(Error::Corrupt(corrupt)) => {
@@ -151,7 +151,7 @@ impl Check {
         });
     }
 
-    /// Walks a tree. Every page range that a node takes is claimed; leaves are claimed by `extents`.
+    /// Checks a tree. Claims every page range that a node occupies; `extents` claims the leaves.
     ///
     /// # Errors
     /// `Io`; damage is in the report.
@@ -178,7 +178,7 @@ impl Check {
         Ok(())
     }
 
-    /// Checks what a link leads to; damage in it is noted and left behind.
+    /// Checks the target of a link; records damage in it and continues.
     fn below<R: PageRead>(
         &mut self,
         r: &R,
@@ -221,7 +221,7 @@ impl Check {
         expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
 
         let entries = match node::read(r, link, level, &tree.types) {
-            // The links are sound: what is lost are statistics, not rows.
+            // The links are sound: only statistics are lost, not rows.
             Err(Error::Corrupt(corrupt)) => {
                 for i in 0..spine.len() {
                     self.below(r, tree, level - 1, &spine.link(i), &[], claim)?;
@@ -300,7 +300,7 @@ impl Check {
         expect_stats("series leaf", link, stats, &all)
     }
 
-    /// A leaf whose rows cannot all be read: says which column of which vector.
+    /// Names the damaged columns and vectors of a leaf with unreadable rows.
     fn vectors<R: PageRead>(
         &mut self,
         r: &R,
@@ -329,8 +329,8 @@ impl Check {
         if named { Ok(()) } else { Err(error) }
     }
 
-    /// Checks the extents table against the leaves of all trees, and the bytes between the leaves. The
-    /// table's own pages are the caller's to check.
+    /// Checks the extents table against the leaves of all trees, and the bytes between the leaves. The caller checks
+    /// the table's own pages.
     ///
     /// # Errors
     /// `Io`; damage is in the report.
@@ -435,7 +435,7 @@ fn outside(leaf: &LeafClaim) -> String {
     format!("the leaf at byte {} lies in no packed extent", leaf.addr)
 }
 
-/// Verifies a leaf that nothing leads to any more; returns the bytes it takes.
+/// Verifies an unreferenced leaf; returns its size.
 fn dead_leaf<R: PageRead>(r: &R, addr: u64, room: u64) -> Result<u64> {
     let head_len = Leaf::HEAD_BYTES;
     let bad = |found: String| Err(Corrupt::new("dead leaf", addr, found, "a whole leaf").into());
@@ -480,7 +480,7 @@ fn expect_owner(block: &[u8], ptr: &Ptr, tree: &SeriesTree) -> Result<()> {
 
 fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Result<()> {
     if stored.is_empty() && !rows.is_empty() {
-        // They could not be read, which is told elsewhere.
+        // They could not be read; that damage is reported separately.
         return Ok(());
     }
     let equal = stored.len() == rows.len() && stored.iter().zip(rows).all(|(a, b)| alike(a, b));
@@ -492,7 +492,7 @@ fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Re
     Err(Corrupt::new(what, link.ptr.addr, found, expected).into())
 }
 
-/// Equal bit by bit, or but for the sign of a NaN sum, which processors choose differently.
+/// Equal bit by bit, except for the sign of a NaN sum, which depends on the processor.
 fn alike(a: &Stats, b: &Stats) -> bool {
     let exact = |s: &Stats| {
         (

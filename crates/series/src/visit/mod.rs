@@ -1,4 +1,4 @@
-//! Going through whole trees: checking, moving, listing; and leaves without a tree.
+//! Traversals of whole trees: check, move, list; and leaves without a tree.
 
 pub(crate) mod check;
 pub(crate) mod relocate;

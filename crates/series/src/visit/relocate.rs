@@ -1,8 +1,8 @@
-//! Moving leaves and nodes: whatever lies beyond a boundary, and whatever lies in sparse extents, is written anew, a bounded
+//! Moves leaves and nodes: everything beyond a boundary, and the leaves of sparse extents, are rewritten, a bounded
 //! number of pages at a time.
 //!
-//! Rows stay as they are; a leaf that is read and written again has the same words. Nodes are rewritten where something below them
-//! moved. To find out, the spines of nodes are read, no statistics and no leaf.
+//! Rows do not change; a rewritten leaf has identical values. Nodes are rewritten if something below them moved. The
+//! search for it reads only the spines of nodes, without statistics or leaves.
 
 use crate::extents;
 use crate::link::{Entry, Link};
@@ -16,28 +16,31 @@ use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Kind, PageRead, PageWrite, Result};
 
-/// Sparse extents are rewritten when more than this part of all extents is dead, and two pages ...
+/// Sparse extents are rewritten if more than this fraction of all extents is dead, and two pages ...
 const DEAD_PART_MAX: u64 = 32;
-/// ... until no more than this part is. What a compaction leaves is far enough from the bound that the next one does not begin again.
+/// ... until at most this fraction is dead. The two bounds are far enough apart that the next compaction does not start
+/// again.
 const DEAD_PART_LEFT: u64 = 64;
-/// In an extent of fewer pages, the end of the last page counts as dead: many of them together would waste much.
+/// In an extent with fewer pages, the end of the last page counts as dead: many such extents together would waste much
+/// space.
 const SHORT_PAGES: u64 = 8;
 
-/// What is to move: addresses from a boundary on, and all leaves of some extents.
+/// The set of addresses to move: from a boundary on, and all leaves of some extents.
 #[derive(Clone, Debug, Default)]
 pub struct Moving {
-    /// Byte address from which on things move.
+    /// Byte address from which on blocks move.
     pub boundary: u64,
-    /// Extents that are written anew: address and bytes.
+    /// Extents to rewrite: address and bytes.
     extents: BTreeMap<u64, u64>,
-    /// How many of them because they are sparse.
+    /// Number of these extents that are sparse.
     sparse: usize,
 }
 
 impl Moving {
-    /// Reads the extents table. To move are extents that reach across the boundary: leaves before it keep the whole extent in place. With
-    /// `with_sparse` also sparse extents where more than a 32nd of all bytes is dead: the sparsest ones first, until no more than a 64th is
-    /// dead in those that stay. So no more is rewritten than the space is worth.
+    /// Reads the extents table. Extents that extend beyond the boundary are to move: leaves before it would keep the
+    /// whole extent in place. With `with_sparse`, also sparse extents if more than a 32nd of all bytes is dead: the
+    /// sparsest first, until at most a 64th of the remaining extents is dead. The rewriting cost thus stays in
+    /// proportion to the space gained.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -65,7 +68,7 @@ impl Moving {
             all_bytes = all_bytes.saturating_add(bytes);
             dead_bytes = dead_bytes.saturating_add(dead);
             if dead > 0 {
-                // A 64th is as exact as the order need be.
+                // Steps of a 64th are precise enough for the order.
                 wasteful.push((
                     dead.saturating_mul(64) / bytes.max(1),
                     addr,
@@ -90,8 +93,9 @@ impl Moving {
         Ok(moving)
     }
 
-    /// Leaves in the extents that have the most dead bytes for what they keep, until about `wanted` bytes are free when these have moved; and
-    /// how many that are. Extents that are dead by less than a page count for nothing.
+    /// Selects the extents with the most dead bytes relative to their live bytes, until moving their leaves would free
+    /// about `wanted` bytes; also returns the number of bytes freed. Extents with less than a page of dead bytes are
+    /// ignored.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
@@ -109,7 +113,7 @@ impl Moving {
             }
             Ok(())
         })?;
-        // The cheapest first: the least to write for what becomes free.
+        // The cheapest first: the least to write per byte freed.
         dead.sort_by(|(a, room, record), (b, other_room, other)| {
             let cost = u128::from(record.live) * u128::from(*other_room);
             let other_cost = u128::from(other.live) * u128::from(*room);
@@ -131,7 +135,7 @@ impl Moving {
         Ok((moving, free))
     }
 
-    /// Extents that are written anew because much of them is dead.
+    /// Number of extents that are rewritten because they are sparse.
     #[must_use]
     pub fn sparse_extents(&self) -> usize {
         self.sparse
@@ -144,8 +148,8 @@ impl Moving {
 }
 
 impl SeriesTree {
-    /// Moves what is to move, of rows from time `from` on. Returns the time with which to go on, `None` when all is done. The tree has changed
-    /// when the step has moved something.
+    /// Moves the blocks selected by `moving`, for rows from time `from` on. Returns the time at which to continue,
+    /// `None` if everything is done. The tree has changed if the step has moved something.
     ///
     /// # Errors
     /// As `link`.
@@ -214,7 +218,7 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    /// True when a node or something below it is to move.
+    /// True if a node or something below it must move.
     fn moves_below(&mut self, level: u8, link: &Link, moving: &Moving) -> Result<bool> {
         if moving.moves(link.ptr.addr) {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! Leaves without a tree above them: what a directory says of itself, and whatever rows can still be read.
+//! Leaves without a tree above them: reads their directories, and all rows that are still readable.
 
 use crate::leaf::layout::is_leaf;
 use crate::leaf::reader::Leaf;
@@ -9,24 +9,24 @@ use tidalite_pager::{Candidate, Error, PageRead, Ptr, Result};
 /// A leaf that was found by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoneLeaf {
-    /// Its directory.
+    /// Pointer to its directory.
     pub ptr: Ptr,
-    /// Whose rows they are.
+    /// The series of its rows.
     pub series: SeriesId,
     /// First time.
     pub begin: i64,
     /// Last time.
     pub end: i64,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
 }
 
-/// The leaf that a header announces; its directory is verified.
+/// The leaf at a found header; its directory is verified.
 ///
 /// # Errors
-/// `Corrupt` when there is none; `Io`.
+/// `Corrupt` without a valid leaf; `Io`.
 pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
     let head = r.bytes(found.header.address, Leaf::HEAD_BYTES)?;
     let (directory, _) = Leaf::lengths(&head);
@@ -58,11 +58,11 @@ pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<ColumnType>
     Ok(types.collect())
 }
 
-/// The rows of the leaf at `ptr`, without the vectors that are damaged, and the times of those. A leaf that was written
-/// before columns were added has the fewer columns.
+/// The rows of the leaf at `ptr`, without the damaged vectors, and the time spans of those vectors. A leaf written
+/// before columns were added has fewer columns.
 ///
 /// # Errors
-/// `Corrupt` when the directory is damaged; `Io`; `Unsupported` for cold leaves in a build without them.
+/// `Corrupt` if the directory is damaged; `Io`; `Unsupported` for cold leaves in a build without the feature.
 pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>)> {
     let leaf = Leaf::parse(r.block(ptr)?, *ptr)?;
     let columns = leaf.own_columns();
@@ -75,7 +75,7 @@ pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>
         for c in 0..columns {
             read = read.and_then(|()| leaf.column(r, v, c, &mut rows.columns[c][at.clone()]));
         }
-        // Not lost, but not for this build.
+        // Not lost, but this build cannot read it.
         if let Err(error @ Error::Unsupported { .. }) = read {
             return Err(error);
         }

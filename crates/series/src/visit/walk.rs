@@ -1,4 +1,4 @@
-//! Walking over a series' tree by its links, around damage; and comparing two versions of it.
+//! Walks a series' tree by its links, around damage; compares two versions of it.
 
 use crate::link::Link;
 use crate::node::Spine;
@@ -6,29 +6,29 @@ use crate::tree::series_tree::SeriesTree;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageRead, Result};
 
-/// Who walks over a series' tree.
+/// Visitor of a series' tree.
 pub trait Walk {
-    /// A link is reached: to a leaf (level 0) or a node. True to read the node.
+    /// Called for each link, to a leaf (level 0) or a node. Return true to read the node.
     ///
     /// # Errors
-    /// Ends the walk.
+    /// An error ends the walk.
     fn enter(&mut self, level: u8, link: &Link) -> Result<bool>;
 
-    /// The node that was entered cannot be used: everything below is skipped.
+    /// Called if an entered node is unusable: everything below is skipped.
     ///
     /// # Errors
-    /// Ends the walk.
+    /// An error ends the walk.
     fn damaged(&mut self, link: &Link, corrupt: Corrupt) -> Result<()>;
 }
 
 impl SeriesTree {
-    /// Walks over the links, top-down, in the order of time. Leaves are shown, not read.
+    /// Walks the links, top-down, in time order. Leaves are reported, not read.
     ///
     /// # Errors
-    /// `Io`, and what the visitor returns.
+    /// `Io`, and errors of the visitor.
     ///
     /// # Cost
-    /// The nodes that were entered.
+    /// The entered nodes.
     pub fn walk<R: PageRead>(&self, r: &R, visitor: &mut dyn Walk) -> Result<()> {
         let mut open = self.stack();
         while let Some((level, link)) = open.pop() {
@@ -44,7 +44,7 @@ impl SeriesTree {
         Ok(())
     }
 
-    /// The links of the record with their levels, the first one last.
+    /// The links of the record with their levels, the first link last.
     fn stack(&self) -> Vec<(u8, Link)> {
         let mut open: Vec<(u8, Link)> = Vec::new();
         open.extend(self.pending.iter().rev().map(|entry| (0, entry.link)));
@@ -52,12 +52,12 @@ impl SeriesTree {
         open
     }
 
-    /// The times in which the leaves of this version and of `base` differ: ranges that contain every row that was
-    /// added, changed or removed, ascending, as `f(from, to)`; they may contain others. What both versions share is
-    /// not read.
+    /// The times at which the leaves of this version and of `base` differ: calls `f(from, to)` with ascending ranges
+    /// that contain every row that was added, changed or removed; they may contain others. Blocks that both versions
+    /// share are not read.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`, and what `f` returns.
+    /// `Io`, `Corrupt`, and errors of `f`.
     ///
     /// # Cost
     /// The nodes that only one of the two versions has.
@@ -71,7 +71,7 @@ impl SeriesTree {
         let (mut new, mut old) = (self.stack(), base.stack());
         let mut range: Option<(i64, i64)> = None;
         loop {
-            // What begins first is looked at first; of two that begin alike, the higher one.
+            // Process the link that begins first; if two begin at equal times, the higher one.
             let take_new = match (new.last(), old.last()) {
                 (None, None) => break,
                 (Some(a), Some(b)) if a.1.ptr == b.1.ptr => {
