@@ -45,7 +45,7 @@ impl Count {
                 ("what", _) => 0,
                 ("who", _) => 1,
                 ("whoever" | "nobody" | "somebody", _) => 2,
-                // "There is no lock" is plain; "a text that is no number" is not.
+                // A sentence that begins with "there" is plain English.
                 ("is", "no") if after != "longer" && before != "there" => 3,
                 ("is" | "are", "none") if before != "there" => 3,
                 ("that", "of") | ("those", "of" | "that") => 4,
