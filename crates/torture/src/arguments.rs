@@ -52,7 +52,8 @@ pub fn own_program() -> std::process::Command {
     std::process::Command::new("/proc/self/exe")
 }
 
-/// Creates a folder for the files of a program, in memory if the system has `/dev/shm`: these tests do not test the medium.
+/// Creates a folder for the files of a program, in memory if the system has `/dev/shm`: these tests do not test the
+/// medium.
 ///
 /// # Errors
 /// An I/O error.

@@ -43,8 +43,8 @@ fn in_use(db: &Database) -> Result<u64> {
     Ok(stat.pages_total - stat.pages_free)
 }
 
-/// Fills a table with `pairs` values of `value_bytes` bytes, takes a snapshot, and overwrites `overwrites` random values,
-/// `per_commit` in each commit.
+/// Fills a table with `pairs` values of `value_bytes` bytes, takes a snapshot, and overwrites `overwrites` random
+/// values, `per_commit` in each commit.
 ///
 /// # Errors
 /// An error of the database.

@@ -13,7 +13,8 @@ pub const SEEDS_MAX: u64 = 180;
 pub struct Finding {
     /// Name of the bug.
     pub bug: String,
-    /// The seed that found the bug, the number of seeds tried before it, and the failure; `None` if the bug was not found.
+    /// The seed that found the bug, the number of seeds tried before it, and the failure; `None` if the bug was not
+    /// found.
     pub found: Option<(u64, u64, String)>,
 }
 

@@ -1,7 +1,8 @@
-//! Questions that answer many at once, or by place: batches of keys, ranks, parts of a range, windows, many series together.
+//! Questions that answer many at once, or by place: batches of keys, ranks, parts of a range, windows, many series
+//! together.
 //!
-//! A count in a hostile file may be any number: what is walked here ends after `STEPS_MAX`, and what the database walks by itself has
-//! to end by itself.
+//! A count in a hostile file may be any number: what is walked here ends after `STEPS_MAX`, and what the database walks
+//! by itself has to end by itself.
 
 use super::errors::keep;
 use tidalite::{

@@ -1,10 +1,10 @@
 //! What points to what in a sound file, so that a changed byte can be put under right checksums again.
 //!
-//! Nothing here decodes a structure: a pointer (32 bytes, docs/format.md section 2) is recognised wherever it stands, by the
-//! block that it leads to having that checksum, length and kind; so is one in the directory of a run, as short numbers, and the short form of those that lead from page to page
-//! of a table. Three checksums are not in pointers: that of the next chunk of
-//! a large value, and those of the payloads of a series leaf; they are looked for where the format says. So is that of a meta record in the blocks
-//! of the log that stands on it.
+//! Nothing here decodes a structure: a pointer (32 bytes, docs/format.md section 2) is recognised wherever it stands,
+//! by the block that it leads to having that checksum, length and kind; so is one in the directory of a run, as short
+//! numbers, and the short form of those that lead from page to page of a table. Three checksums are not in pointers:
+//! that of the next chunk of a large value, and those of the payloads of a series leaf; they are looked for where the
+//! format says. So is that of a meta record in the blocks of the log that stands on it.
 //!
 //! 1. Every block is in the list once; `places` are all the bytes that hold its checksum, in other blocks of the list.
 //! 2. The list is in the order in which blocks can be sealed: whoever points stands behind what is pointed at.
@@ -22,13 +22,13 @@ const HEAD_BLOCKS: usize = 6;
 const SECOND_HEAD_COPY_AT: usize = 12_288;
 /// Chunks of large values are at most so long, and begin so far apart.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Where the superblock says how long a page is, where a meta record names its log (page and pages), and where a block of a log has the checksum
-/// of that record; docs/format.md section 3.
+/// Where the superblock says how long a page is, where a meta record names its log (page and pages), and where a block
+/// of a log has the checksum of that record; docs/format.md section 3.
 const PAGE_SIZE_AT: usize = 52;
 const LOG_AT: usize = 1952;
 const STANDS_ON_AT: usize = 40;
-/// Where a child of a branch, or the root of a nested table, has the page's birth and checksum, and how long both are in common; docs/format.md
-/// section 5.
+/// Where a child of a branch, or the root of a nested table, has the page's birth and checksum, and how long both are
+/// in common; docs/format.md section 5.
 const CHILD_BIRTH_AT: usize = 6;
 const CHILD_CHECKSUM_AT: usize = 12;
 const CHILD_BYTES: usize = 26;
@@ -187,7 +187,8 @@ impl Search<'_> {
         }
     }
 
-    /// The block of an entry at this place, and where in the entry its checksum is. One of fewer than eight bytes has no room for another.
+    /// The block of an entry at this place, and where in the entry its checksum is. One of fewer than eight bytes has
+    /// no room for another.
     fn entry(&self, at: usize) -> Option<(Ptr, usize)> {
         let lengths = get_u32(self.file.get(at..at + 4)?, 0);
         let mut behind = 4;
@@ -225,7 +226,8 @@ impl Search<'_> {
         if sum == 0 || from + HEADER_BYTES > self.file.len() {
             return;
         }
-        // Chunks are as long as they can be, the last one to the end of its extent: whole pages, the smallest has 512 bytes.
+        // Chunks are as long as they can be, the last one to the end of its extent: whole pages, the smallest has 512
+        // bytes.
         let longest = CHUNK_BYTES.min(self.file.len() - from);
         let fits = |len: &usize| checksum(&self.file[from + 8..from + len]) == sum;
         let Some(len) = (1..=longest / 512).map(|n| n * 512).rev().find(fits) else {
@@ -261,8 +263,9 @@ impl Search<'_> {
         }
     }
 
-    /// The sections of a leaf's directory, as docs/format.md section 8 has them: in front of the entries of each their lengths, and
-    /// those of the payloads; the checksum of a payload that has bytes stands behind the lengths of the numbers, encoding and width.
+    /// The sections of a leaf's directory, as docs/format.md section 8 has them: in front of the entries of each their
+    /// lengths, and those of the payloads; the checksum of a payload that has bytes stands behind the lengths of the
+    /// numbers, encoding and width.
     fn payloads(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         let file = self.file;

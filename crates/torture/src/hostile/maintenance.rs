@@ -1,5 +1,5 @@
-//! What goes through the whole of a file: pages by owner, differences from pins, backups and their increments, copies, salvage,
-//! compaction and upkeep in steps.
+//! What goes through the whole of a file: pages by owner, differences from pins, backups and their increments, copies,
+//! salvage, compaction and upkeep in steps.
 
 use super::errors::{broken, keep};
 use super::files::{Files, LARGE_BYTES_MIN, Paths, Stored};

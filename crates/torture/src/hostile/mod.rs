@@ -14,8 +14,8 @@
 //! exercise     open, check, read, write, again
 //! ```
 //!
-//! Each case runs in a process with a budget of memory, and the process that started it has a watch on the time. A panic, an
-//! abort, too much memory or a hang is a finding; any typed error is fine, and so is an answer.
+//! Each case runs in a process with a budget of memory, and the process that started it has a watch on the time. A
+//! panic, an abort, too much memory or a hang is a finding; any typed error is fine, and so is an answer.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -47,8 +47,9 @@ use tidalite_testkit::rng::{Rng, mix};
 
 /// Memory that a case may take beyond what the process has before the first one.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// Time that a case may take; much more than any takes, for a busy machine. It is looked at every `LOOK_TIME`, and what passes
-/// between two looks counts as twice that at most: a program that somebody stops for a while, as a whole, is not told of a hang.
+/// Time that a case may take; much more than any takes, for a busy machine. It is looked at every `LOOK_TIME`, and what
+/// passes between two looks counts as twice that at most: a program that somebody stops for a while, as a whole, is not
+/// told of a hang.
 const CASE_TIME: Duration = Duration::from_secs(10);
 const LOOK_TIME: Duration = Duration::from_millis(10);
 /// Bytes that drive a change.
@@ -279,8 +280,8 @@ fn limit_memory() -> Result<(), String> {
     setrlimit(Resource::As, limit).map_err(|error| error.to_string())
 }
 
-/// One file from bytes: the target of a fuzzer. The first byte chooses a sound file, the others change it. `--raw`: the bytes
-/// are the file.
+/// One file from bytes: the target of a fuzzer. The first byte chooses a sound file, the others change it. `--raw`: the
+/// bytes are the file.
 ///
 /// # Errors
 /// That the bytes cannot be read.

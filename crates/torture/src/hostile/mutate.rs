@@ -1,7 +1,7 @@
 //! Bytes of the fuzzer's turned into changes of a sound file, under right checksums.
 //!
-//! The same bytes give the same file; bytes that are missing count as zeros. So a fuzzer that knows nothing of the format, and
-//! a seeded generator, drive the same changes.
+//! The same bytes give the same file; bytes that are missing count as zeros. So a fuzzer that knows nothing of the
+//! format, and a seeded generator, drive the same changes.
 
 use super::files::Files;
 use super::graph::{Block, Graph};

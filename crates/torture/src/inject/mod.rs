@@ -1,11 +1,12 @@
 //! System calls of a real writing process that fail, or kill it, one after the other: `strace -e inject`.
 //!
-//! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ..., further apart the greater N is,
-//! until a run comes to its end without meeting it. (Without the map a run makes 270 calls of `pread64`, which are much alike, and a
-//! dozen of any other kind.) Each run goes on with the file that the one before left. After each the file opens, its check is clean, and
-//! it stands on the last acknowledged transaction or on a later one that had begun; after an error, which may have voided what was lazy,
-//! on the last that was acknowledged as durable or a later one. The process ends by itself with a typed error, unless the call was to
-//! kill it. Then the same with a backup that is restored (`restore.rs`).
+//! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ..., further
+//! apart the greater N is, until a run comes to its end without meeting it. (Without the map a run makes 270 calls of
+//! `pread64`, which are much alike, and a dozen of any other kind.) Each run goes on with the file that the one before
+//! left. After each the file opens, its check is clean, and it stands on the last acknowledged transaction or on a
+//! later one that had begun; after an error, which may have voided what was lazy, on the last that was acknowledged as
+//! durable or a later one. The process ends by itself with a typed error, unless the call was to kill it. Then the same
+//! with a backup that is restored (`restore.rs`).
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -22,7 +23,8 @@ use std::time::Instant;
 use strace::{is_killed, is_met, own_path, strace};
 use tidalite_testkit::rng::Rng;
 
-/// Calls, and what each may fail with. `pwrite64` has no short writes here: strace would claim bytes that were not written.
+/// Calls, and what each may fail with. `pwrite64` has no short writes here: strace would claim bytes that were not
+/// written.
 const CALLS: [(&str, &[&str]); 12] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),

@@ -1,7 +1,8 @@
-//! A backup and its increment are restored while calls fail, or kill: there is nothing under the name, or the whole database.
+//! A backup and its increment are restored while calls fail, or kill: there is nothing under the name, or the whole
+//! database.
 //!
-//! After an error nothing at all is left of the attempt. After a kill the unfinished files may be, under other names or the second
-//! file's.
+//! After an error nothing at all is left of the attempt. After a kill the unfinished files may be, under other names or
+//! the second file's.
 
 use super::strace::{is_killed, is_met, own_path, strace};
 use crate::arguments::{Arguments, say};

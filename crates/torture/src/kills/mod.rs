@@ -1,14 +1,16 @@
 //! Processes killed and frozen at random instants, while others go on.
 //!
-//! The oracle is this process. It hears acknowledgements through pipes, so it knows what must be there whoever was killed; it
-//! knows the content after every number from a database of its own in memory. Judged are
-//! 1. the snapshots of readers, and those that the oracle takes: the content is that of the number they stand on, to the byte;
-//! 2. no acknowledged number is missing, lazy commits included: the oracle's snapshots stand on the last one that it heard of, or
-//!    later, and so does the file when everybody is dead and it is opened anew;
+//! The oracle is this process. It hears acknowledgements through pipes, so it knows what must be there whoever was
+//! killed; it knows the content after every number from a database of its own in memory. Judged are
+//! 1. the snapshots of readers, and those that the oracle takes: the content is that of the number they stand on, to
+//!    the byte;
+//! 2. no acknowledged number is missing, lazy commits included: the oracle's snapshots stand on the last one that it
+//!    heard of, or later, and so does the file when everybody is dead and it is opened anew;
 //! 3. nobody is blocked: after a writer was killed, the oracle gets the turn; frozen readers stop nobody;
 //! 4. an evictable snapshot is taken away only where writers are allowed to (`oust_after`), and that is a typed error;
 //! 5. nothing leaks: at the end all slots can be taken, and what is dead becomes free;
-//! 6. killed processes leave no damage: when everybody is dead, a check through a handle that only reads finds no problem.
+//! 6. killed processes leave no damage: when everybody is dead, a check through a handle that only reads finds no
+//!    problem.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -331,7 +333,8 @@ impl<'a> Arena<'a> {
         self.nothing_leaks(&db)
     }
 
-    /// Everybody is killed, and this process lets go of the file, without a sync. What was acknowledged is there for who comes next.
+    /// Everybody is killed, and this process lets go of the file, without a sync. What was acknowledged is there for
+    /// who comes next.
     fn all_die(&mut self, db: Database, tally: &mut Tally) -> Result<Database, String> {
         while !self.victims.is_empty() {
             let reader = self.victims[0].reader;
@@ -348,7 +351,8 @@ impl<'a> Arena<'a> {
         Ok(db)
     }
 
-    /// Nobody has the file open. What the killed processes left is no damage, and a check says so before a writer heals it.
+    /// Nobody has the file open. What the killed processes left is no damage, and a check says so before a writer heals
+    /// it.
     fn checked_read_only(&self, tally: &mut Tally) -> Result<(), String> {
         let db = options(self.file, self.script).read_only(true);
         let report = db.open(self.file).and_then(|db| db.check());
@@ -394,8 +398,8 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// A reader is frozen, and the others commit on. One that has the file open: whoever is frozen while it opens it keeps others from
-    /// opening it, who are told so after 10 s.
+    /// A reader is frozen, and the others commit on. One that has the file open: whoever is frozen while it opens it
+    /// keeps others from opening it, who are told so after 10 s.
     fn freeze(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
         let found = self.victims.iter().find(|victim| {
             victim.reader && !victim.namespace && victim.has_spoken.load(Ordering::Relaxed)

@@ -9,8 +9,8 @@ use tidalite::Retention;
 /// The table whose values are nested tables.
 pub const TOPICS: &str = "topics";
 
-/// Rows of a series of default points: time -> flags and value bits of each row at that time, in order of arrival. Only a
-/// series that keeps duplicates has several rows at a time. No entry is empty.
+/// Rows of a series of default points: time -> flags and value bits of each row at that time, in order of arrival. Only
+/// a series that keeps duplicates has several rows at a time. No entry is empty.
 pub type Rows = BTreeMap<i64, Vec<[u64; 2]>>;
 
 /// Pairs of a table.

@@ -1,8 +1,9 @@
 //! One cut: how the power goes, the process that writes until then, and the lock file that is found after it.
 //!
-//! A lock file is shared memory. A process that outlives a failed sync voids what it says of lazy commits, and what a file system has kept of it is
-//! mostly older than the disk. So at some cuts the writer is killed while the disk has stopped, and the lock file of that instant, of an earlier or of
-//! a later one, is put back: its weak record may then name pages that the disk has lost.
+//! A lock file is shared memory. A process that outlives a failed sync voids what it says of lazy commits, and what a
+//! file system has kept of it is mostly older than the disk. So at some cuts the writer is killed while the disk has
+//! stopped, and the lock file of that instant, of an earlier or of a later one, is put back: its weak record may then
+//! name pages that the disk has lost.
 
 use super::device::Seen;
 use super::rig::Rig;
@@ -78,7 +79,8 @@ pub(super) struct Cut {
     image_at: Option<u64>,
     cut_at: u64,
     death_at: u64,
-    /// Or when the writer has said that so many lazy commits are done, if that comes first: then there is a weak record, and its pages are unsynced.
+    /// Or when the writer has said that so many lazy commits are done, if that comes first: then there is a weak
+    /// record, and its pages are unsynced.
     lazy_commits: usize,
 }
 
@@ -290,8 +292,9 @@ impl Watch<'_> {
     }
 }
 
-/// Makes the lock file, where it is there, what it is to be after this cut. The power cut of a computer ends its run, so that what the lock file
-/// says of lazy commits is void; the rest of it stays as it is. Where the computer runs on, the disk comes back under its own name.
+/// Makes the lock file, where it is there, what it is to be after this cut. The power cut of a computer ends its run,
+/// so that what the lock file says of lazy commits is void; the rest of it stays as it is. Where the computer runs on,
+/// the disk comes back under its own name.
 pub(super) fn leave_lock(rig: &Rig, kept: Kept, image: Option<&[u8]>) -> Result<(), String> {
     let path = rig.lock();
     let failed = |error: std::io::Error| format!("lock file: {error}");

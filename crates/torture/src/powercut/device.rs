@@ -1,17 +1,17 @@
 //! A disk in memory behind FUSE that loses at a power cut what it was not told to flush.
 //!
-//! The kernel sees a file system with one file, `disk`; a loop device on that file turns each of its writes and flushes into a
-//! call here.
+//! The kernel sees a file system with one file, `disk`; a loop device on that file turns each of its writes and flushes
+//! into a call here.
 //!
 //! 1. `durable` holds what a flush has covered; `unsynced` every version of each 512-byte sector since, oldest first.
-//! 2. From the cut on every call is answered with EIO, and nothing that arrives is kept.
-//!    A cut may come in two parts (`lie_after`): from the first one on nothing that is written is kept, though calls are answered as if it was, and at
-//!    the second one the disk dies.
-//! 3. A disk that was told to stop at a call (`stop_after`) answers it, and everything else, only when `go_on` is called: meanwhile the oracle looks at
-//!    what the computer's memory holds, and kills whom it likes.
+//! 2. From the cut on every call is answered with EIO, and nothing that arrives is kept. A cut may come in two parts
+//!    (`lie_after`): from the first one on nothing that is written is kept, though calls are answered as if it was, and
+//!    at the second one the disk dies.
+//! 3. A disk that was told to stop at a call (`stop_after`) answers it, and everything else, only when `go_on` is
+//!    called: meanwhile the oracle looks at what the computer's memory holds, and kills whom it likes.
 //! 4. `revive` decides what the cut left: each unsynced sector by itself is what it was, or any version since. Only the
-//!    1,024 bytes of ext4's superblock and of its journal's are kept together: ext4 takes them for atomic, and a disk that tears
-//!    them costs the file system, not the file.
+//!    1,024 bytes of ext4's superblock and of its journal's are kept together: ext4 takes them for atomic, and a disk
+//!    that tears them costs the file system, not the file.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,

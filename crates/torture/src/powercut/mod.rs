@@ -8,12 +8,14 @@
 //! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl        or the database on the loop device, without a file system
 //! ```
 //!
-//! A cut comes at a counted write or flush of the disk, wherever that is: in a commit, in the file system's journal, while the
-//! file is being made or reopened, while the file system replays. After it the file system is mounted again, and
+//! A cut comes at a counted write or flush of the disk, wherever that is: in a commit, in the file system's journal,
+//! while the file is being made or reopened, while the file system replays. After it the file system is mounted again,
+//! and
 //! 1. the file opens (it may be missing only while its making was not acknowledged), and its check is clean;
-//! 2. it stands on the last transaction acknowledged as durable, or on a later one whose durable commit, or a sync of it, had begun (so a
-//!    lazy commit that no flush has reached is gone, and one that a durable commit was built on is there with that). After every other cut the lock
-//!    file is left as it is, as when a disk goes and comes back while the computer runs: then a later lazy commit may be found, if all of it is there;
+//! 2. it stands on the last transaction acknowledged as durable, or on a later one whose durable commit, or a sync of
+//!    it, had begun (so a lazy commit that no flush has reached is gone, and one that a durable commit was built on is
+//!    there with that). After every other cut the lock file is left as it is, as when a disk goes and comes back while
+//!    the computer runs: then a later lazy commit may be found, if all of it is there;
 //! 3. its content is that of this transaction, to the byte.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
@@ -124,8 +126,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends the process when no cut comes to its end for long: a request to FUSE was once seen without an answer while the server
-/// waited for requests. With the process the connection ends, and with that the wait.
+/// Ends the process when no cut comes to its end for long: a request to FUSE was once seen without an answer while the
+/// server waited for requests. With the process the connection ends, and with that the wait.
 fn end_when_stuck() {
     let mut seen = u64::MAX;
     loop {
@@ -197,8 +199,8 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
     rig.unmount()
 }
 
-/// Gives the power back and mounts, with a cut inside now and then. False when the file system itself is lost, which only
-/// ext4's fast commits are forgiven.
+/// Gives the power back and mounts, with a cut inside now and then. False when the file system itself is lost, which
+/// only ext4's fast commits are forgiven.
 fn power_on(
     rig: &mut Rig,
     rng: &mut Rng,
@@ -229,8 +231,8 @@ fn power_on(
     }
 }
 
-/// Opens what is there, and compares. False when that is a device on which a database was begun to be made, and nobody was told that it
-/// was: who wants to have one there has to say that the device may be overwritten.
+/// Opens what is there, and compares. False when that is a device on which a database was begun to be made, and nobody
+/// was told that it was: who wants to have one there has to say that the device may be overwritten.
 fn judge(
     rig: &Rig,
     promise: &mut Promise,

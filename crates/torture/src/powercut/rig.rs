@@ -1,5 +1,5 @@
-//! ext4 on a loop device on the disk behind FUSE, in a mount namespace of its own; or the loop device as it is, and the lock file on another
-//! disk, which keeps everything.
+//! ext4 on a loop device on the disk behind FUSE, in a mount namespace of its own; or the loop device as it is, and the
+//! lock file on another disk, which keeps everything.
 
 use super::device::{Device, NAME};
 use fuser::BackgroundSession;
@@ -74,8 +74,8 @@ pub fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{name}: {}: {}", output.status, said.trim()))
 }
 
-/// Runs this program again in a mount namespace of its own, so that nothing stays mounted however it ends. `Ok(None)` when this
-/// is that process already; else its exit code.
+/// Runs this program again in a mount namespace of its own, so that nothing stays mounted however it ends. `Ok(None)`
+/// when this is that process already; else its exit code.
 ///
 /// # Errors
 /// That it cannot be done here.

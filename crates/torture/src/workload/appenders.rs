@@ -1,5 +1,5 @@
-//! Transactions that lend series to appenders: separate or shared series, batches or round-robin rows, appenders that run
-//! concurrently or one after another. Rows suffice for an appender to build leaves and run blocks itself.
+//! Transactions that lend series to appenders: separate or shared series, batches or round-robin rows, appenders that
+//! run concurrently or one after another. Rows suffice for an appender to build leaves and run blocks itself.
 //!
 //! The model predicts the content: two appenders open at once never write the same time of a series.
 
@@ -121,7 +121,8 @@ fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> R
     Ok(numbered.into_iter().map(|(_, name)| name).collect())
 }
 
-/// Sometimes the transaction itself first inserts rows at the same times, which are older than all rows of the appenders.
+/// Sometimes the transaction itself first inserts rows at the same times, which are older than all rows of the
+/// appenders.
 fn rows_before(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, feeds: &[Feed]) -> Result<()> {
     for stretch in feeds.iter().flat_map(|feed| &feed.stretches) {
         if !rng.one_in(4) {

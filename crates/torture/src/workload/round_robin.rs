@@ -1,10 +1,9 @@
 //! Series that are fed one row each in turn. A transaction can use other threads to encode such rows
 //! (`Options::sealing_threads`).
 //!
-//! The content of the file does not depend on the number of threads or the write buffer size, but the positions of pages
-//! do, since pages are allocated in the order in which threads finish. So a run whose every write must follow from its
-//! seed does not use this; a run with such threads is judged as recorded.
-//! was recorded.
+//! The content of the file does not depend on the number of threads or the write buffer size, but the positions of
+//! pages do, since pages are allocated in the order in which threads finish. So a run whose every write must follow
+//! from its seed does not use this; a run with such threads is judged as recorded.
 
 use super::names::{SERIES, series_name, value_of};
 use super::points::series;

@@ -52,8 +52,9 @@ impl Script {
         Rng::new(mix(self.seed ^ mix(number)))
     }
 
-    /// Durability of transaction `number`. The first durable one-barrier commit creates the log, which then takes both kinds
-    /// of commit unless they follow a lazy one. So every other phase of the script has no lazy commits, to fill the log.
+    /// Durability of transaction `number`. The first durable one-barrier commit creates the log, which then takes both
+    /// kinds of commit unless they follow a lazy one. So every other phase of the script has no lazy commits, to fill
+    /// the log.
     #[must_use]
     pub fn durability(&self, number: u64) -> Durability {
         let mut rng = Rng::new(mix(self.seed ^ 0xd0 ^ mix(number)));
@@ -140,8 +141,8 @@ impl Oracle {
         })
     }
 
-    /// Describes the differences from the content after transaction `number`, which must be the newest that was passed to
-    /// `digest`.
+    /// Describes the differences from the content after transaction `number`, which must be the newest that was passed
+    /// to `digest`.
     #[must_use]
     pub fn differs(&self, number: u64, found: &Model) -> String {
         if self.digests.len() as u64 != number + 1 {

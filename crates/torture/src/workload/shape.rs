@@ -23,8 +23,8 @@ pub struct Shape {
     pub appenders_one_in: u64,
     /// One in so many operations feeds series in turn (`round_robin.rs`).
     pub turns_one_in: u64,
-    /// Appenders run on threads of their own: the content is deterministic, the positions in the file are not. If false, one
-    /// thread calls them in an order given by the seed.
+    /// Appenders run on threads of their own: the content is deterministic, the positions in the file are not. If
+    /// false, one thread calls them in an order given by the seed.
     pub threads: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Random table operations other than put and remove. The result of each is checked, and its effect applied to the model.
+//! Random table operations other than put and remove. The result of each is checked, and its effect applied to the
+//! model.
 
 use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES};
 use crate::model::{Model, Pairs};
