@@ -10,8 +10,8 @@
 //! engine         Tidalite and its peers behind one interface
 //! meter          costs of work: time, CPU, bytes, calls, waits on the disk
 //! contest        the participating engines and their order; lines and table
-//! suites         one file or folder a suite: harlinn (the article's five programs), commit, mdbx, ioarena, beyond_memory,
-//!                long_reader, ticks, growth, nested, cpu, akumuli, codec
+//! suites         one file or folder a suite: harlinn (the article's five programs), commit, mdbx, ioarena,
+//!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec
 //! ```
 
 mod args;

@@ -149,7 +149,7 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         Ok(self.search(i64::MAX)? != Found::Empty)
     }
 
-    /// Moves to the next point; if there is none, stays and returns false.
+    /// Moves to the next point; at the end, stays and returns false.
     pub(crate) fn next(&mut self) -> Result<bool> {
         if self.at + 1 < self.segment.len() {
             self.at += 1;
@@ -171,7 +171,7 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         }
     }
 
-    /// Moves to the previous point; if there is none, stays and returns false.
+    /// Moves to the previous point; at the end, stays and returns false.
     pub(crate) fn previous(&mut self) -> Result<bool> {
         if self.at > 0 {
             self.at -= 1;

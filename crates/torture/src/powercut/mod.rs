@@ -5,7 +5,8 @@
 //!    |                                                   |
 //!    | cuts, revives, mounts, opens, compares            | the library
 //!    v                                                   v
-//! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl        or the database on the loop device, without a file system
+//! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl
+//!                                      or the database on the loop device, without ext4
 //! ```
 //!
 //! A cut comes at a counted write or flush of the disk, at any time: in a commit, in the file system's journal, while

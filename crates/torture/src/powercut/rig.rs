@@ -102,7 +102,7 @@ pub struct Rig {
     directory: PathBuf,
     flavour: Flavour,
     mounted: bool,
-    /// The raw loop device, if there is no file system; it disappears when its last descriptor is closed.
+    /// The raw loop device, used without a file system; it disappears when its last descriptor is closed.
     raw: Option<(PathBuf, fs::File)>,
     server: Option<BackgroundSession>,
 }
@@ -162,7 +162,7 @@ impl Rig {
         }
     }
 
-    /// Whether there is no file system.
+    /// Whether the database is on the raw loop device.
     #[must_use]
     pub fn is_raw(&self) -> bool {
         self.flavour.mount.is_none()
