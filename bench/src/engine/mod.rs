@@ -7,9 +7,8 @@
 //!  ├ lmdb_series                      the article's engine on LMDB, for suites of points
 //!  └ lmdb, mdbx (mdbx_sys), redb, fjall, sqlite, rocksdb (a feature)
 //! sets     engines with multi-values, behind an interface of their own
-//! face     the common interface
+//! face     the common interface, and the digest for comparing answers
 //! data     the pairs: keys, values, shapes
-//! digest   compares the answers
 //! ```
 //!
 //! A call through the interface costs the same few nanoseconds on every side. A scan visits entries inside

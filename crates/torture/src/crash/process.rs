@@ -15,7 +15,7 @@ use tidalite_testkit::rng::Rng;
 
 /// Maximum number of snapshots held at a time.
 const READERS_MAX: usize = 3;
-/// Maximum number of waiting tickets; beyond it, one ticket is waited for.
+/// Maximum number of waiting tickets; beyond it, the newest ticket is waited for.
 const WAITING_MAX: usize = 3;
 
 /// A process with the database open.

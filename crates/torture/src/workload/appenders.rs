@@ -101,7 +101,7 @@ pub(crate) fn lend(
 /// The series available to appenders, ordered by id; mostly the series reserved for appenders.
 fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<Vec<String>> {
     let mut names: Vec<_> = (SERIES..SERIES + APPENDED).map(series_name).collect();
-    // Rows with a merge policy that can refuse or keep duplicates go through the transaction one at a time, and threads
+    // Rows with a merge policy other than `Replace` go through the transaction one at a time, and threads
     // would make their order random.
     if rng.one_in(4) && !shape.threads {
         names.push(series_name(rng.below(SERIES)));
