@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What `--help` prints.
+/// Output of `--help`.
 pub(crate) const HELP: &str = "\
 Benchmarks of Tidalite against its peers, both in one run on one machine.
 
@@ -53,7 +53,7 @@ pub(crate) enum Suite {
     Mdbx,
     Ioarena,
     BeyondMemory,
-    /// One engine of `BeyondMemory`, in a process of its own.
+    /// A single engine of `BeyondMemory`, in a process of its own.
     BeyondMemoryOne,
     LongReader,
     Ticks,
@@ -62,20 +62,20 @@ pub(crate) enum Suite {
     Cpu,
     Codec,
     Akumuli,
-    /// The process of `Akumuli` that is killed.
+    /// The process that `Akumuli` kills.
     AkumuliWriter,
 }
 
-/// What to measure, how large, how often, where.
+/// Suite, sizes, repetitions and paths of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) suite: Suite,
     pub(crate) rounds: usize,
     /// Cases to run; empty for all.
     pub(crate) only: Vec<String>,
-    /// Peers that take part; empty for all.
+    /// Participating peers; empty for all.
     pub(crate) peers: Vec<String>,
-    /// Where the files go.
+    /// Directory for the files.
     pub(crate) dir: PathBuf,
     pub(crate) json: Option<PathBuf>,
     pub(crate) points: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Options {
     pub(crate) pairs: u64,
     pub(crate) mib: u64,
     pub(crate) memory_mib: u64,
-    /// The cases that the suite has asked for.
+    /// Names of the cases in the suite, collected as it runs.
     asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -98,7 +98,7 @@ impl Options {
         self.only.iter().any(|only| only == case)
     }
 
-    /// The error of a name in `--only` that no case of the suite has, once it has run.
+    /// After the suite has run: an error for a name in `--only` that matched no case.
     pub(crate) fn all_known(&self) -> Result<(), String> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(unknown) = self.only.iter().find(|only| !asked.contains(*only)) else {
@@ -141,7 +141,7 @@ impl Options {
     }
 }
 
-/// Reads the arguments; `None` when it was help that was asked for.
+/// Parses the arguments; `None` if help was requested.
 pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Options>, String> {
     let mut args = args.into_iter();
     let suite = match args.next().as_deref() {
@@ -195,7 +195,7 @@ fn list(value: &str) -> Vec<String> {
         .collect()
 }
 
-/// A positive whole number; underscores and commas may group it.
+/// A positive integer; digits may be grouped with underscores and commas.
 fn number(option: &str, value: &str) -> Result<u64, String> {
     let digits: String = value.chars().filter(|c| !matches!(c, '_' | ',')).collect();
     match digits.parse() {
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!((options.points, options.rounds), (1_000_000, 5));
         assert_eq!(options.only, ["01", "03r"]);
         assert!(options.chosen("01") && !options.chosen("04"));
-        // 03r is no case as long as no suite has asked for it.
+        // 03r is unknown until a suite has asked for it.
         let unknown = options.all_known().unwrap_err();
         assert_eq!(unknown, "no case is named \"03r\"; --only takes: 01, 04");
         assert!(options.chosen("03r") && options.all_known().is_ok());

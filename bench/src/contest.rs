@@ -1,6 +1,6 @@
-//! Many engines, the same cases: who takes part, in which order, and how it is told.
+//! Many engines, the same cases: participants, order and output.
 //!
-//! A JSON line is one (case, mode of ours, peer), with the fields that `harlinn` has and the costs of both
+//! A JSON line is one (case, mode of ours, peer), with the fields of `harlinn` and the costs of both
 //! sides. The table has one row for each (case, engine).
 
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use crate::engine::{Kind, PEERS, Result};
 use crate::meter::Sample;
 use crate::report::{median, short, spread};
 
-/// Those who take part, and what they came to.
+/// The participating engines and their results.
 pub(crate) struct Contest {
     suite: &'static str,
     kinds: Vec<Kind>,
     cases: Vec<Case>,
-    /// Answers by case and round, and who gave it first.
+    /// Answers by case and round, with the engine that gave each first.
     answers: BTreeMap<(String, u64), (&'static str, u64)>,
 }
 
@@ -23,12 +23,12 @@ struct Case {
     name: String,
     unit: &'static str,
     less_is_better: bool,
-    /// One sample a round for each engine.
+    /// One sample per round for each engine.
     sides: Vec<(Kind, Vec<Sample>)>,
 }
 
 impl Contest {
-    /// These take part.
+    /// A contest of these engines.
     pub(crate) fn among(suite: &'static str, kinds: &[Kind]) -> Self {
         Self {
             suite,
@@ -38,7 +38,7 @@ impl Contest {
         }
     }
 
-    /// Ours and its one peer, unless `peers` leaves that out. An engine on LMDB counts as `lmdb`.
+    /// Our engine and its single peer, unless `peers` excludes it. An engine on LMDB counts as `lmdb`.
     pub(crate) fn beside(
         suite: &'static str,
         ours: Kind,
@@ -52,7 +52,7 @@ impl Contest {
         })
     }
 
-    /// Ours in these modes, and the peers: all, or those named; `none` names none.
+    /// Our engine in these modes, and all peers or only the named ones; `none` selects none.
     pub(crate) fn new(suite: &'static str, ours: &[Kind], peers: &[String]) -> Result<Self> {
         expect_peers(peers)?;
         let chosen = |peer: &Kind| peers.is_empty() || peers.iter().any(|name| name == peer.name);
@@ -61,14 +61,14 @@ impl Contest {
         Ok(Self::among(suite, &kinds))
     }
 
-    /// The engines in the order of this round: who goes first changes.
+    /// The engines in the order of this round; the first one rotates.
     pub(crate) fn order(&self, round: usize) -> Vec<Kind> {
         let mut order = self.kinds.clone();
         order.rotate_left(round % self.kinds.len().max(1));
         order
     }
 
-    /// Keeps a sample of a rate or, if less is better, of a size or a time.
+    /// Adds a sample: a rate, or a size or time if less is better.
     pub(crate) fn add(
         &mut self,
         case: &str,
@@ -101,10 +101,10 @@ impl Contest {
         }
     }
 
-    /// Compares what an engine answered with what the first one did.
+    /// Compares the answer of an engine with the first engine's answer.
     ///
     /// # Errors
-    /// When they differ: one of them is wrong, and its speed means nothing.
+    /// The answers differ: one of them is wrong, and its speed is meaningless.
     pub(crate) fn check(&mut self, case: &str, step: u64, kind: Kind, answer: u64) -> Result<()> {
         let key = (case.to_owned(), step);
         let (first, expected) = *self.answers.entry(key).or_insert((kind.name, answer));
@@ -130,7 +130,7 @@ impl Contest {
                 }
             }
             if ours.is_empty() {
-                // What is measured for comparison, of nobody's.
+                // A reference measurement that belongs to neither side.
                 for (peer, their) in &peers {
                     lines.push(self.line(case, (peer.name, their), ("", &Vec::new())));
                 }
@@ -165,7 +165,7 @@ impl Contest {
         text
     }
 
-    /// The table, in Markdown. The ratio is the first of ours over each peer.
+    /// The table in Markdown. The ratio is our first mode over each peer.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from(
             "| case | engine | value | unit | ratio | spread | p50 us | p99 us | p99.9 us | max us | CPU s | MB handed over | calls | MB to disk | syncs | file MB |\n\
@@ -220,13 +220,13 @@ fn ratio(ours: &[f64], theirs: &[f64], less_is_better: bool) -> f64 {
     if less_is_better { 1.0 / ratio } else { ratio }
 }
 
-/// Whether `peers` leaves the one peer of a suite in.
+/// Whether `peers` includes the single peer of a suite.
 pub(crate) fn takes_part(peer: &str, peers: &[String]) -> Result<bool> {
     expect_peers(peers)?;
     Ok(peers.is_empty() || peers.iter().any(|name| name == peer))
 }
 
-/// Refuses the name of a peer that there is not.
+/// Rejects unknown peer names.
 fn expect_peers(peers: &[String]) -> Result<()> {
     let known = |name: &&String| *name == "none" || PEERS.iter().any(|peer| peer.name == **name);
     let Some(name) = peers.iter().find(|name| !known(name)) else {
@@ -236,7 +236,7 @@ fn expect_peers(peers: &[String]) -> Result<()> {
     Err(format!("there is no peer {name}: {}", known.join(", ")).into())
 }
 
-/// The costs of a side: medians over the rounds, of the longest operation the longest.
+/// Costs of one side: medians over the rounds, but the maximum for the longest operation.
 fn cost(samples: &[Sample]) -> String {
     let of =
         |field: &dyn Fn(&Sample) -> f64| median(&samples.iter().map(field).collect::<Vec<f64>>());

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! args           the command line
-//! os             memory touched beforehand, page cache dropped, free space
-//! syncs          waits on the disk
-//! report         medians, spreads, harlinn's table and lines
-//! lmdb_engine    the article's engine on LMDB, ported
+//! os             touches memory beforehand, drops the page cache, measures free space
+//! syncs          counts waits on the disk
+//! report         medians, spreads, the table and lines of `harlinn`
+//! lmdb_engine    a port of the article's engine on LMDB
 //! records        the record types of the article
-//! engine         ours and the peers behind one interface
-//! meter          what work costs: time, CPU, bytes, calls, waits on the disk
-//! contest        the engines that take part, in which order; lines and table
-//! suites         one file or folder a suite: harlinn (the article's five programs), commit, mdbx, ioarena, beyond_memory,
-//!                long_reader, ticks, growth, nested, cpu, akumuli, codec
+//! engine         Tidalite and its peers behind one interface
+//! meter          costs of work: time, CPU, bytes, calls, waits on the disk
+//! contest        the participating engines and their order; lines and table
+//! suites         one file or folder a suite: harlinn (the article's five programs), commit, mdbx, ioarena,
+//!                beyond_memory, long_reader, ticks, growth, nested, cpu, akumuli, codec
 //! ```
 
 mod args;
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     if options.suite == Suite::BeyondMemoryOne {
-        // The process that is measured: nothing that the others do to their own heaps.
+        // This is the measured process, so no changes are made to its heap.
         return beyond_memory::one(options);
     }
     os::keep_heap();
@@ -138,7 +138,7 @@ fn machine(options: &Options) {
     );
 }
 
-/// Says what would make the figures worthless.
+/// Warns of conditions that make the figures worthless.
 fn warn(options: &Options) {
     if cfg!(debug_assertions) {
         eprintln!("warning: not built with --release: the figures mean nothing");

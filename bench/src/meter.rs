@@ -1,10 +1,10 @@
-//! What a piece of work cost: time, its spread over the operations, CPU, bytes and calls written, waits on the
+//! Costs of a piece of work: time, its distribution over the operations, CPU, bytes and calls written, waits on the
 //! disk.
 //!
 //! ```text
 //! Meter::start(dir), of(engine, dir)  ...work...  finish(operations) -> Sample
-//! Latencies       time of every operation, or of every n-th where a look at the clock would weigh
-//! side_by_side    the same work by several threads at once
+//! Latencies       times of all operations, or of every n-th if reading the clock would be too expensive
+//! side_by_side    the same work on several threads at once
 //! ```
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{Engine, Result};
 use crate::{os, syncs};
 
-/// Threads that work at the same time, each told its number: all their times, and the sum of their answers.
+/// Runs numbered threads concurrently; returns all their times, and the sum of their answers.
 pub(crate) fn side_by_side(
     threads: u64,
     work: impl Fn(u64) -> Result<(Latencies, u64)> + Sync,
@@ -45,7 +45,7 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
-    /// Runs an operation and keeps its time.
+    /// Runs an operation and records its time.
     #[inline]
     pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
@@ -54,13 +54,13 @@ impl Latencies {
         result
     }
 
-    /// Keeps a time that was taken elsewhere.
+    /// Records a time measured elsewhere.
     pub(crate) fn keep(&mut self, time: Duration) {
         self.nanos
             .push(u32::try_from(time.as_nanos()).unwrap_or(u32::MAX));
     }
 
-    /// As `time` for one operation in 32; the others just run.
+    /// Like `time` for one operation in 32; the others run unmeasured.
     #[inline]
     pub(crate) fn time_some<T>(&mut self, n: u64, work: impl FnOnce() -> T) -> T {
         if n.is_multiple_of(32) {
@@ -70,7 +70,7 @@ impl Latencies {
         }
     }
 
-    /// Those of another thread as well.
+    /// Adds the times of another thread.
     pub(crate) fn join(&mut self, other: Self) {
         self.nanos.extend(other.nanos);
     }
@@ -91,7 +91,7 @@ impl Latencies {
     }
 }
 
-/// Microseconds of an operation.
+/// Times of operations in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) p50: f64,
@@ -100,22 +100,22 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-/// What one round of one case cost one engine.
+/// Costs of one round of one case for one engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
-    /// In the case's unit.
+    /// In the unit of the case.
     pub(crate) value: f64,
     pub(crate) latency: Spread,
-    /// Of all threads, kernel time included.
+    /// All threads, including kernel time.
     pub(crate) cpu_seconds: f64,
     pub(crate) written: os::Written,
     pub(crate) syncs: u64,
-    /// Bytes of disk that the files take afterwards; 0 where nobody looked.
+    /// Disk space of the files afterwards; 0 if not measured.
     pub(crate) file_bytes: u64,
 }
 
 impl Sample {
-    /// Only a value.
+    /// A sample with only a value.
     pub(crate) fn of(value: f64) -> Self {
         Self {
             value,
@@ -124,7 +124,7 @@ impl Sample {
     }
 }
 
-/// Runs while something is measured.
+/// A running measurement.
 pub(crate) struct Meter<'d> {
     dir: &'d Path,
     start: Instant,
@@ -134,7 +134,7 @@ pub(crate) struct Meter<'d> {
 }
 
 impl<'d> Meter<'d> {
-    /// `dir`: where the files are.
+    /// Starts a measurement; `dir` is the directory of the files.
     pub(crate) fn start(dir: &'d Path) -> Self {
         Self {
             dir,
@@ -145,13 +145,13 @@ impl<'d> Meter<'d> {
         }
     }
 
-    /// As `start`, where the engine is asked at the end for the waits that nobody saw: those until now do not count.
+    /// Like `start`, for an engine that reports uncounted waits at the end: its earlier waits are excluded.
     pub(crate) fn of(engine: &dyn Engine, dir: &'d Path) -> Self {
         engine.silent_syncs(0);
         Self::start(dir)
     }
 
-    /// Operations a second, and what they cost. `silent_syncs`: waits that were not seen.
+    /// Operations per second, and their costs. `silent_syncs`: uncounted waits.
     pub(crate) fn finish(self, operations: u64, silent_syncs: u64, latencies: Latencies) -> Sample {
         let seconds = self.start.elapsed().as_secs_f64();
         let (now, then) = (os::written(self.dir), self.written);

@@ -1,5 +1,5 @@
-//! What a benchmark must know of its machine: memory touched beforehand, free space, blocks that
-//! a file really takes, dropping a file from the page cache, and whether anyone else is busy.
+//! Facts about the machine that a benchmark needs: preallocated memory, free space, disk blocks
+//! of a file, an empty page cache, and the load from other processes.
 
 #![expect(unsafe_code, reason = "calls of the operating system")]
 
@@ -12,17 +12,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A directory that goes when this goes.
+/// A directory that is removed on drop.
 pub(crate) struct TempDir(PathBuf);
 
 impl TempDir {
-    /// A fresh directory under the system's own place for such things.
+    /// A fresh directory in the system's temporary directory.
     #[cfg(test)]
     pub(crate) fn new(name: &str) -> io::Result<Self> {
         Self::within(&std::env::temp_dir(), name)
     }
 
-    /// A fresh directory under `parent`, which is created if need be.
+    /// A fresh directory under `parent`, which is created if needed.
     pub(crate) fn within(parent: &Path, name: &str) -> io::Result<Self> {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -40,24 +40,24 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // Nothing is lost but space, and the path tells whose it is.
+        // A failure wastes only space, and the path shows its origin.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// From now on this process keeps what it frees, and takes all from its heap, so that memory
-/// which was touched is the memory that is used.
+/// From now on this process keeps freed memory and takes all memory from its heap, so that later allocations
+/// reuse memory that was touched.
 pub(crate) fn keep_heap() {
-    // SAFETY: sets two numbers of the allocator; -1 is its way to say "never trim".
+    // SAFETY: sets two numbers of the allocator; -1 means "never trim".
     unsafe {
         libc::mallopt(libc::M_MMAP_MAX, 0);
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
     }
 }
 
-/// Touches memory for files in the page cache and for the heap: a guest whose host has taken
-/// its free memory away gets it back at less than 0.5 GB/s, and that must not happen inside a
-/// measurement. At most four fifths of what is free, so that no cached page is pushed out.
+/// Touches memory for the page cache and for the heap. A guest whose host has taken away its free memory
+/// gets it back at less than 0.5 GB/s, which must not happen inside a
+/// measurement. Touches at most four fifths of the free memory, so that no cached page is evicted.
 pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
     let mut heap: Vec<u8> = Vec::new();
     if heap.try_reserve_exact(heap_bytes as usize).is_ok() {
@@ -73,7 +73,7 @@ pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: a fresh private anonymous map, written and unmapped here; nothing else knows it.
+    // SAFETY: a fresh private anonymous map, written and unmapped here; no other code has its address.
     unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -88,12 +88,12 @@ pub(crate) fn touch_memory(cache_bytes: u64, heap_bytes: u64) {
     }
 }
 
-/// Bytes that no one uses, not even as a cache.
+/// Unused memory in bytes, without caches.
 pub(crate) fn memory_free() -> u64 {
     proc_field("/proc/meminfo", "MemFree:").unwrap_or(0) * 1024
 }
 
-/// Bytes of memory of this machine.
+/// Total memory of this machine in bytes.
 pub(crate) fn memory_total() -> u64 {
     proc_field("/proc/meminfo", "MemTotal:").unwrap_or(0) * 1024
 }
@@ -104,7 +104,7 @@ fn proc_field(file: &str, field: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The processor's name as the kernel tells it.
+/// Name of the processor, from the kernel.
 pub(crate) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
@@ -123,7 +123,7 @@ pub(crate) fn load() -> f64 {
         .unwrap_or(0.0)
 }
 
-/// Bytes that may still be written below `dir`.
+/// Free disk space for files below `dir`, in bytes.
 pub(crate) fn disk_free(dir: &Path) -> io::Result<u64> {
     let path = CString::new(dir.as_os_str().as_bytes())?;
     // SAFETY: all-zero bytes are a valid `statvfs`, which the call fills.
@@ -135,7 +135,8 @@ pub(crate) fn disk_free(dir: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
-/// Fails when less than `needed` bytes may still be written below `dir`: a run on a short disk would measure that, or fill it.
+/// Fails if less than `needed` bytes are free below `dir`: a run on a nearly full disk would measure that, or
+/// fill it.
 pub(crate) fn expect_disk(dir: &Path, needed: u64) -> Result<(), String> {
     let free = disk_free(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     if free >= needed {
@@ -148,7 +149,7 @@ pub(crate) fn expect_disk(dir: &Path, needed: u64) -> Result<(), String> {
     ))
 }
 
-/// Bytes of disk that the files below `dir` take: holes and ends of blocks as they are.
+/// Disk space of the files below `dir`, with holes and partial blocks.
 pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
@@ -162,21 +163,21 @@ pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// What was written since some beginning, counted in three places.
+/// Amounts written since some start, counted in three places.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
-    /// Bytes that this process handed to `write` and its like. Not those that it stored through a map.
+    /// Bytes that this process passed to `write` and similar calls, without bytes stored through a map.
     pub(crate) handed: u64,
-    /// Calls of `write` and its like.
+    /// Calls of `write` and similar.
     pub(crate) calls: u64,
-    /// Bytes of the page cache that this process made dirty (`write_bytes` of `/proc/self/io`). On file systems
+    /// Bytes of the page cache that this process dirtied (`write_bytes` of `/proc/self/io`). On file systems
     /// with large folios one changed byte counts as its whole folio, which may be 2 MiB.
     pub(crate) dirtied: u64,
-    /// Bytes that the disk was given, whoever gave them.
+    /// Bytes written to the disk by any process.
     pub(crate) disk: u64,
 }
 
-/// Reads the kernel's accounts; zeros where it keeps none.
+/// Reads the kernel's counters; zeros if it has none.
 pub(crate) fn written(dir: &Path) -> Written {
     let field = |name| proc_field("/proc/self/io", name).unwrap_or(0);
     Written {
@@ -187,7 +188,7 @@ pub(crate) fn written(dir: &Path) -> Written {
     }
 }
 
-/// Bytes written to the block device that `dir` is on, since the machine started.
+/// Bytes written to the block device of `dir` since the machine started.
 fn disk_written(dir: &Path) -> Option<u64> {
     let device = fs::metadata(dir).ok()?.dev();
     let (major, minor) = (libc::major(device), libc::minor(device));
@@ -196,23 +197,23 @@ fn disk_written(dir: &Path) -> Option<u64> {
     Some(sectors * 512)
 }
 
-/// Seconds of processor time that this process took so far, in all its threads and in the kernel.
+/// Processor time of this process so far in seconds, including all threads and the kernel.
 pub(crate) fn cpu_seconds() -> f64 {
     let spent = Spent::so_far();
     spent.user + spent.system
 }
 
-/// What this process took of the processors, in all its threads.
+/// Processor use of this process, including all threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     user: f64,
     system: f64,
-    /// Pages that the kernel had to give or to map.
+    /// Page faults.
     faults: i64,
 }
 
 impl Spent {
-    /// Since it began.
+    /// Use since the process started.
     pub(crate) fn so_far() -> Self {
         // SAFETY: all-zero bytes are a valid `rusage`, which the call fills.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -226,7 +227,7 @@ impl Spent {
         }
     }
 
-    /// Since then.
+    /// Use since `then`.
     pub(crate) fn since(then: &Self) -> Self {
         let now = Self::so_far();
         Self {
@@ -248,8 +249,8 @@ impl std::fmt::Display for Spent {
     }
 }
 
-/// Waits until all that was written to the file system of `dir` is on the disk, so that one measurement does
-/// not pay for another. Other file systems stay out of it: `sync` waits even for one that hangs.
+/// Waits until all writes to the file system of `dir` are on the disk, so that one measurement does
+/// not pay for another. Other file systems are excluded, since `sync` waits even for one that hangs.
 pub(crate) fn settle(dir: &Path) -> io::Result<()> {
     let dir = File::open(dir)?;
     // SAFETY: the descriptor is open.
@@ -259,8 +260,8 @@ pub(crate) fn settle(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the files below `dir` to disk and drops them from the page cache. An error when more than
-/// a hundredth stays: a "cold" read would not be one.
+/// Writes the files below `dir` to disk and drops them from the page cache. Fails if more than
+/// a hundredth remains, since a "cold" read would not be cold.
 pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -274,7 +275,7 @@ pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         let (cached, pages) = cached_pages(&file)?;
         if cached > 16 && cached * 100 > pages {
-            // The whole cache, for which one must be root.
+            // Drops the whole cache, which requires root.
             fs::write("/proc/sys/vm/drop_caches", "1")?;
         }
         let (cached, pages) = cached_pages(&file)?;
@@ -287,7 +288,7 @@ pub(crate) fn make_cold(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How many pages of the file are in memory, and how many it has.
+/// Number of pages of the file in memory, and its total number of pages.
 fn cached_pages(file: &File) -> io::Result<(usize, usize)> {
     let bytes = file.metadata()?.len() as usize;
     let pages = bytes.div_ceil(4096);
@@ -295,7 +296,7 @@ fn cached_pages(file: &File) -> io::Result<(usize, usize)> {
         return Ok((0, 0));
     }
     let mut resident = vec![0u8; pages];
-    // SAFETY: a shared read-only map of the whole file that is never read, only asked about;
+    // SAFETY: a shared read-only map of the whole file that is never read, only queried;
     // `resident` has a byte for each of its pages.
     unsafe {
         let fd = file.as_raw_fd();
@@ -344,7 +345,7 @@ mod tests {
         let dir = std::env::temp_dir();
         expect_disk(&dir, 1).unwrap();
         let free = disk_free(&dir).unwrap();
-        // Others may write or delete meanwhile.
+        // Other processes may write or delete meanwhile.
         let refused = expect_disk(&dir, 2 * free + (1 << 40)).unwrap_err();
         let needed = (2 * free + (1 << 40)) >> 20;
         assert!(

@@ -1,4 +1,4 @@
-//! The two record types and the data: as simple as in the article, and a hard set for each.
+//! The two record types and the data: the simple data of the article, and a hard set for each type.
 //!
 //! | set | time, 100-ns ticks | rest |
 //! |---|---|---|
@@ -23,20 +23,20 @@ pub(crate) struct Trade {
     pub(crate) bid: u64,
     pub(crate) offer: u64,
     pub(crate) volume: f64,
-    /// In 1/10,000.
+    /// In units of 1/10,000.
     pub(crate) price: i64,
 }
 
 crate::lmdb_engine::plain_words!(Reading, 3, time);
 crate::lmdb_engine::plain_words!(Trade, 5, time);
 
-/// A set of data: for every series a source of records, in the order of time.
+/// A data set: for each series a source of records in time order.
 pub(crate) trait Source<P> {
-    /// The next `count` records of a series; `from` of it have been given before.
+    /// The next `count` records of a series, of which `from` were returned before.
     fn records(&mut self, series: usize, from: u64, count: u64) -> impl Iterator<Item = P>;
 }
 
-/// The data of the article: everything counts up.
+/// The data of the article: all values count up.
 pub(crate) struct Counting;
 
 impl Source<Reading> for Counting {
@@ -63,26 +63,26 @@ impl Source<Trade> for Counting {
     }
 }
 
-/// The hard set: a state for every series.
+/// The hard set: one state for each series.
 pub(crate) struct Walks(Vec<Walk>);
 
 #[derive(Clone, Copy)]
 struct Walk {
     random: u64,
     time: i64,
-    /// The value in hundredths, or the price in 1/10,000.
+    /// Value in hundredths, or price in 1/10,000.
     level: i64,
     bid: u64,
     offer: u64,
 }
 
-/// 2020-10-01 in ticks since year 1: the day of the article's trades.
+/// 2020-10-01 in ticks since year 1: the day of the trades in the article.
 const START_TICKS: i64 = 637_371_072_000_000_000;
 const TICKS_PER_US: i64 = 10;
 const TICKS_PER_S: i64 = 10_000_000;
 
 impl Walks {
-    /// Walks for so many series, all from one seed.
+    /// Walks for this many series, all from one seed.
     pub(crate) fn new(seed: u64, series: usize) -> Self {
         let mut state = seed;
         let walk = |_| Walk {
@@ -97,7 +97,7 @@ impl Walks {
 }
 
 impl Walk {
-    /// Moves the time on; gives the random bits that are left, 32 of them.
+    /// Advances the time; returns the 32 remaining random bits.
     #[inline]
     fn tick(&mut self) -> u64 {
         let random = splitmix(&mut self.random);
@@ -151,7 +151,7 @@ fn below(bits: u64, n: u64) -> u64 {
     (bits * n) >> 32
 }
 
-/// Sebastiano Vigna's splitmix64: every state gives the next, and 64 random bits.
+/// Sebastiano Vigna's splitmix64: advances the state and returns 64 random bits.
 #[inline]
 pub(crate) fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

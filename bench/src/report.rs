@@ -1,21 +1,21 @@
-//! Medians and spreads; the table for people, the lines for machines.
+//! Medians and spreads; a table for people, lines for programs.
 
 use std::fmt::Write as _;
 
-/// One measured thing of both sides, with a value for every round.
+/// One quantity measured on both sides, with a value for each round.
 pub(crate) struct Line {
     pub(crate) suite: &'static str,
     pub(crate) case: String,
     pub(crate) unit: &'static str,
-    /// The peer's name.
+    /// Name of the peer.
     pub(crate) peer: &'static str,
     pub(crate) ours: Vec<f64>,
     pub(crate) theirs: Vec<f64>,
-    /// Whether less is better: sizes, not rates.
+    /// Whether less is better: for sizes, not rates.
     pub(crate) less_is_better: bool,
 }
 
-/// The middle value; of two middle ones their mean.
+/// The middle value, or the mean of the two middle values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -34,7 +34,7 @@ pub(crate) fn spread(values: &[f64]) -> f64 {
 }
 
 impl Line {
-    /// How many times better ours is: above 1 when it is.
+    /// How many times better ours is; above 1 if ours is better.
     pub(crate) fn ratio(&self) -> f64 {
         let ratio = median(&self.ours) / median(&self.theirs);
         if self.less_is_better {
@@ -44,7 +44,7 @@ impl Line {
         }
     }
 
-    /// One JSON object, without the end of line; of ours alone where nobody was compared with.
+    /// One JSON object without a line end; only our values if there was no peer.
     pub(crate) fn json(&self) -> String {
         let Self {
             suite,
@@ -70,7 +70,7 @@ impl Line {
     }
 }
 
-/// The table, in Markdown, so that it can be pasted as it is.
+/// The table in Markdown, ready to paste.
 pub(crate) fn table(lines: &[Line]) -> String {
     let peer = lines.first().map_or("peer", |line| line.peer);
     let mut text = format!(
@@ -101,7 +101,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
     text
 }
 
-/// About four digits.
+/// Formats a value with about four digits.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 1000.0 => format!("{value:.0}"),

@@ -1,8 +1,8 @@
-//! Counts waits on the disk. The C library's `fsync`, `fdatasync`, `msync` and `sync_file_range` are defined
-//! here once more: the linker takes these for every engine that is linked into the program, in whatever
-//! language, and each counts and makes the system call.
+//! Counts waits on the disk. This file redefines `fsync`, `fdatasync`, `msync` and `sync_file_range` of the C
+//! library: the linker uses these for every engine in the program, in any
+//! language, and each counts the call and makes the system call.
 //!
-//! A `write` to a descriptor with `O_DSYNC` waits too and is not seen here; engines that do that say so
+//! A `write` to a descriptor with `O_DSYNC` also waits but is not counted here; engines that do this report it
 //! (`Engine::silent_syncs`).
 
 #![expect(
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static SYNCS: AtomicU64 = AtomicU64::new(0);
 
-/// Waits on the disk since the program began.
+/// Number of waits on the disk since the program started.
 pub(crate) fn count() -> u64 {
     SYNCS.load(Ordering::Relaxed)
 }
@@ -24,8 +24,8 @@ fn seen() {
     SYNCS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// As the C library has it.
-// SAFETY: same name, arguments and effect as the function that it stands in for.
+/// Same as in the C library.
+// SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fsync(fd: c_int) -> c_int {
     seen();
@@ -33,8 +33,8 @@ pub(crate) extern "C" fn fsync(fd: c_int) -> c_int {
     unsafe { libc::syscall(libc::SYS_fsync, fd) as c_int }
 }
 
-/// As the C library has it.
-// SAFETY: same name, arguments and effect as the function that it stands in for.
+/// Same as in the C library.
+// SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn fdatasync(fd: c_int) -> c_int {
     seen();
@@ -42,11 +42,11 @@ pub(crate) extern "C" fn fdatasync(fd: c_int) -> c_int {
     unsafe { libc::syscall(libc::SYS_fdatasync, fd) as c_int }
 }
 
-/// As the C library has it.
+/// Same as in the C library.
 ///
 /// # Safety
-/// As there: the range is mapped.
-// SAFETY: same name, arguments and effect as the function that it stands in for.
+/// Same as in the C library: the range must be mapped.
+// SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn msync(at: *mut c_void, bytes: usize, flags: c_int) -> c_int {
     if flags & libc::MS_SYNC != 0 {
@@ -56,11 +56,11 @@ pub(crate) unsafe extern "C" fn msync(at: *mut c_void, bytes: usize, flags: c_in
     unsafe { libc::syscall(libc::SYS_msync, at, bytes, flags) as c_int }
 }
 
-/// As the C library has it.
-// SAFETY: same name, arguments and effect as the function that it stands in for.
+/// Same as in the C library.
+// SAFETY: same name, arguments and effect as the function that it replaces.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn sync_file_range(fd: c_int, from: i64, len: i64, flags: c_uint) -> c_int {
-    // Without these it only begins to write, and waits for nothing.
+    // Without these flags the call only starts writing and does not wait.
     if flags & (libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER) != 0 {
         seen();
     }

@@ -1,5 +1,5 @@
-//! The pairs. A key is made from its number, a value is a slice of a pool of random bytes: making a pair
-//! costs a few nanoseconds, the same on every side, and a value cannot be compressed.
+//! The pairs. A key is computed from its number, a value is a slice of a pool of random bytes: making a pair
+//! costs a few nanoseconds, equal on every side, and a value cannot be compressed.
 
 /// Sizes of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,16 +9,16 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Bytes of a pair.
+    /// Size of a pair in bytes.
     pub(crate) fn pair_bytes(self) -> u64 {
         (self.key_bytes + self.value_bytes) as u64
     }
 }
 
-/// Bytes of a key at most.
+/// Maximum size of a key in bytes.
 const KEY_BYTES_MAX: usize = 24;
 
-/// Bytes of the pool in which values begin: values of the small shape are then nearly all different.
+/// Size of the pool in bytes; large enough that nearly all values of the small shape differ.
 const POOL_BYTES: usize = 1 << 20;
 
 /// A key, on the stack.
@@ -60,7 +60,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// The same in every run.
+    /// Deterministic: equal in every run.
     pub(crate) fn new(shape: Shape) -> Self {
         let mut random = Random::new(1);
         let words = (POOL_BYTES + shape.value_bytes).div_ceil(8);
@@ -70,22 +70,22 @@ impl Data {
         Self { shape, pool }
     }
 
-    /// Key `n` of those whose order has nothing to do with their numbers.
+    /// Key `n` of the sequence in random order.
     #[inline]
     pub(crate) fn scattered(&self, n: u64) -> Key {
-        // A bijection of 64 bits: no two keys are the same.
+        // A bijection of 64 bits, so all keys differ.
         let first = mixed(n);
         Key::new([first, mixed(first), n], self.shape.key_bytes)
     }
 
-    /// Key `n` of those that ascend with their numbers.
+    /// Key `n` of the ascending sequence.
     #[inline]
     pub(crate) fn ascending(&self, n: u64) -> Key {
         let first = mixed(n);
         Key::new([n << 8, first, mixed(first)], self.shape.key_bytes)
     }
 
-    /// The value of key `n` in its `version`.
+    /// The value of key `n` in this `version`.
     #[inline]
     pub(crate) fn value(&self, n: u64, version: u64) -> &[u8] {
         let at = mixed(n ^ (version << 40)) as usize & (POOL_BYTES - 1);
@@ -97,7 +97,7 @@ impl Data {
         self.between(0, count)
     }
 
-    /// The ascending pairs from number `next` up to, not including, `end`.
+    /// The ascending pairs from number `next` up to, but not including, `end`.
     pub(crate) fn between(&self, next: u64, end: u64) -> Ascending<'_> {
         Ascending {
             data: self,
@@ -107,7 +107,7 @@ impl Data {
     }
 }
 
-/// Pairs in the order of their keys.
+/// Pairs in key order.
 #[derive(Clone)]
 pub(crate) struct Ascending<'d> {
     data: &'d Data,
@@ -129,7 +129,7 @@ impl<'d> Iterator for Ascending<'d> {
     }
 }
 
-/// Random numbers, the same in every run (SplitMix64).
+/// Deterministic random numbers (SplitMix64).
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -143,7 +143,7 @@ impl Random {
         finish(self.0)
     }
 
-    /// Below `bound`, which is not 0.
+    /// A number below `bound`, which must not be 0.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64

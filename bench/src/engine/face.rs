@@ -1,39 +1,40 @@
-//! What every database of the comparison can do: transactions of puts, gets and scans, and what a commit promises.
+//! The interface of every database in the comparison: transactions of puts, gets and scans, and the durability of
+//! commits.
 
 use std::error::Error;
 use std::path::Path;
 
 use super::data::Ascending;
 
-/// What every call gives.
+/// Result of every call.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What a commit promises, and the setting of each engine that promises it.
+/// Durability of commits; each engine uses the setting that provides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// The commit survives a power cut when it returns.
     Synced,
-    /// After a power cut some last commits may be gone; what is left is whole. (LMDB promises that only on
+    /// After a power cut some of the last commits may be lost; the rest is intact. (LMDB guarantees this only on
     /// a file system that keeps the order of writes.)
     Lazy,
-    /// After a power cut nothing is promised; the fastest mode there is.
+    /// No guarantee after a power cut; the fastest mode.
     Unsynced,
 }
 
-/// How a database is opened.
+/// Options for opening a database.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) promise: Promise,
-    /// Bytes of keys and values that will be in it at most: sizes maps.
+    /// Maximum size of all keys and values in bytes, for sizing maps.
     pub(crate) data_bytes: u64,
-    /// Bytes of a cache of its own, for those who keep one.
+    /// Cache size in bytes, for engines with their own cache.
     pub(crate) cache_bytes: u64,
-    /// Reads will jump: those who can tell the kernel not to read ahead do.
+    /// Reads will be random: engines that can disable kernel readahead do so.
     pub(crate) jumping: bool,
 }
 
 impl Setup {
-    /// All in memory, at random.
+    /// Everything in memory, random access.
     pub(crate) fn new(promise: Promise, data_bytes: u64) -> Self {
         Self {
             promise,
@@ -44,7 +45,7 @@ impl Setup {
     }
 }
 
-/// The keys and values that a scan went through.
+/// Digest of the keys and values visited by a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub(crate) entries: u64,
@@ -52,7 +53,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Touches both.
+    /// Adds a key and a value.
     #[inline]
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
         self.entries += 1;
@@ -62,7 +63,7 @@ impl Digest {
             .wrapping_add(touch(value));
     }
 
-    /// One number for all of it.
+    /// A single number for the digest.
     pub(crate) fn answer(self) -> u64 {
         self.sum.wrapping_add(self.entries)
     }
@@ -77,7 +78,7 @@ pub(crate) fn touch(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Bytes of the pages that the newest commit shows, and of all that cannot be used anew.
+/// Bytes of pages in the newest commit, and of all pages that cannot be reused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse {
     pub(crate) newest: u64,
@@ -86,15 +87,15 @@ pub(crate) struct InUse {
 
 /// An open database; dropping it closes it.
 pub(crate) trait Engine: Sync {
-    /// One write transaction: `work`, then the commit. Rolled back when `work` fails.
+    /// Runs a write transaction: `work`, then the commit. Rolls back if `work` fails.
     fn write(&self, work: Writing<'_>) -> Result<()>;
-    /// One read transaction.
+    /// Runs a read transaction.
     fn read(&self, work: Reading<'_>) -> Result<()>;
-    /// Begins a read transaction and ends it.
+    /// Begins and ends a read transaction.
     fn begin_read(&self) -> Result<()> {
         self.read(&mut |_| Ok(()))
     }
-    /// Stores ascending pairs above all others in one transaction, by the engine's own way for that.
+    /// Stores ascending pairs above all others in one transaction, by the engine's fastest method.
     fn load(&self, pairs: Ascending<'_>) -> Result<()> {
         self.write(&mut |txn| {
             pairs
@@ -102,41 +103,42 @@ pub(crate) trait Engine: Sync {
                 .try_for_each(|(key, value)| txn.put(key.as_ref(), value))
         })
     }
-    /// Makes durable what was promised less.
+    /// Makes earlier, less durable commits durable.
     fn flush(&self) -> Result<()>;
-    /// Makes the file as small as the engine can; `false` when it has no means to. Those that can only
-    /// write a compacted copy put it in place of the file at the next opening.
+    /// Makes the file as small as the engine can; `false` if unsupported. Engines that can only
+    /// write a compacted copy replace the file with it at the next opening.
     fn compact(&mut self) -> Result<bool> {
         Ok(false)
     }
-    /// Bytes of pages in use; `None` where the engine does not tell.
+    /// Bytes of pages in use; `None` if the engine does not report them.
     fn in_use(&self) -> Result<Option<InUse>> {
         Ok(None)
     }
-    /// Pages that the last commit wrote; `None` where the engine does not tell.
+    /// Pages written by the last commit; `None` if the engine does not report them.
     fn pages_of_last_commit(&self) -> Option<u64> {
         None
     }
-    /// Waits on the disk since this was asked last, in so many commits, that no call of `fsync` and its like shows.
+    /// Waits on the disk since the last call, within `commits` commits, that no call of `fsync` or similar
+    /// shows.
     fn silent_syncs(&self, commits: u64) -> u64 {
         let _ = commits;
         0
     }
 }
 
-/// What is done inside a write transaction.
+/// Work inside a write transaction.
 pub(crate) type Writing<'w> = &'w mut dyn FnMut(&mut dyn Write) -> Result<()>;
 
-/// What is done inside a read transaction.
+/// Work inside a read transaction.
 pub(crate) type Reading<'w> = &'w mut dyn FnMut(&mut dyn Read) -> Result<()>;
 
 /// A write transaction.
 pub(crate) trait Write {
-    /// Stores a pair, new or over the old value.
+    /// Stores a pair, or overwrites its value.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
     /// The first bytes of the value as a number, as [`touch`] makes it.
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>>;
-    /// Removes a key; whether it was there.
+    /// Removes a key; returns whether it existed.
     fn delete(&mut self, key: &[u8]) -> Result<bool>;
 }
 
@@ -144,11 +146,11 @@ pub(crate) trait Write {
 pub(crate) trait Read {
     /// The first bytes of the value as a number, as [`touch`] makes it.
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>>;
-    /// Goes through at most `limit` entries from the first one at or after `from` on.
+    /// Visits at most `limit` entries, starting with the first one at or after `from`.
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest>;
 }
 
-/// The series and the time of a key that `data::Key::of_point` made.
+/// The series and the time of a key made by `data::Key::of_point`.
 pub(crate) fn point_of(key: &[u8]) -> Result<(u64, i64)> {
     let (series, time) = key.split_at_checked(8).ok_or("a short key")?;
     Ok((
@@ -157,11 +159,11 @@ pub(crate) fn point_of(key: &[u8]) -> Result<(u64, i64)> {
     ))
 }
 
-/// An engine that can take part.
+/// An engine that can participate.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// Ours, in one of its modes.
+    /// Whether this is Tidalite, in one of its modes.
     pub(crate) ours: bool,
     /// Opens or creates the database in a directory.
     pub(crate) open: fn(&Path, &Setup) -> Result<Box<dyn Engine>>,

@@ -1,4 +1,4 @@
-//! LMDB (OpenLDAP Public License), by the crate `lmdb-master-sys`.
+//! LMDB (OpenLDAP Public License), through the crate `lmdb-master-sys`.
 //!
 //! `Synced`: its default, `pwrite` and `fdatasync`, then the meta page to a descriptor with `O_DSYNC`.
 //! `Lazy`: `MDB_NOSYNC`. `Unsynced`: `MDB_NOSYNC` and a writable map.
@@ -31,7 +31,7 @@ impl Lmdb {
             Promise::Unsynced => sys::MDB_NOSYNC | sys::MDB_WRITEMAP,
         };
         let ahead = if setup.jumping { sys::MDB_NORDAHEAD } else { 0 };
-        // Room for half-filled pages, for pages held by readers, and for many transactions.
+        // Room for half-filled pages, pages held by readers, and many transactions.
         let map_bytes = setup.data_bytes * 8 + (1 << 30);
         Ok(Self {
             env: Env::open_with(dir, map_bytes as usize, flags | ahead)?,
@@ -103,7 +103,7 @@ impl Read for Reader<'_> {
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
         let mut cursor = self.0.cursor()?;
-        // LMDB takes no empty key: the smallest one there is stands for "from the first".
+        // LMDB accepts no empty key; the smallest possible key means "from the first".
         let from = if from.is_empty() { &[0][..] } else { from };
         let mut entry = cursor.seek(from)?;
         while let Some((key, value)) = entry {

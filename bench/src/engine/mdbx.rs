@@ -1,7 +1,7 @@
-//! libmdbx (Apache-2.0), by the C that the crate `mdbx-sys` brings.
+//! libmdbx (Apache-2.0), through the C library in the crate `mdbx-sys`.
 //!
 //! `Synced`: its default, durable. `Lazy`: `MDBX_SAFE_NOSYNC`. `Unsynced`: `MDBX_UTTERLY_NOSYNC` and a writable
-//! map. Geometry: its own steps, and an upper bound that is never met.
+//! map. Geometry: default steps, and an upper bound that is never reached.
 
 #![expect(unsafe_code, reason = "libmdbx is a C library")]
 
@@ -38,7 +38,7 @@ fn done(code: i32) -> Result<()> {
     }
 }
 
-/// As `done`; "not found" is an answer.
+/// Like `done`; "not found" is not an error.
 fn found(code: i32) -> Result<bool> {
     match code {
         MDBX_NOTFOUND => Ok(false),
@@ -53,15 +53,15 @@ fn val(bytes: &[u8]) -> MDBX_val {
     }
 }
 
-/// The bytes of a value that libmdbx gave.
+/// The bytes of a value returned by libmdbx.
 ///
 /// # Safety
-/// The transaction that gave it has neither written nor ended while the result is used.
+/// Its transaction has neither written nor ended while the result is used.
 unsafe fn bytes<'t>(value: &MDBX_val) -> &'t [u8] {
     if value.iov_len == 0 {
         return &[];
     }
-    // SAFETY: a range of the map; the caller answers for its life.
+    // SAFETY: a range of the map; the caller guarantees its lifetime.
     unsafe { std::slice::from_raw_parts(value.iov_base.cast::<u8>(), value.iov_len) }
 }
 
@@ -98,7 +98,7 @@ impl Mdbx {
         let ahead = if setup.jumping { MDBX_NORDAHEAD } else { 0 };
         let upper = setup.data_bytes * 8 + (1 << 30);
         let (level, same) = (MDBX_LOG_ERROR, MDBX_LOGGER_DONTCHANGE);
-        // SAFETY: sets a level; the values that say "leave it" are the header's.
+        // SAFETY: sets a level; the "do not change" values are from the header.
         unsafe { mdbx_setup_debug(level, MDBX_DBG_DONTCHANGE, same) };
         let mut env = ptr::null_mut();
         // SAFETY: `env` is an out-parameter.
@@ -183,7 +183,7 @@ impl Engine for Mdbx {
     }
 
     fn silent_syncs(&self, commits: u64) -> u64 {
-        // The meta page goes to a descriptor with O_DSYNC.
+        // The meta page is written to a descriptor with O_DSYNC.
         commits * u64::from(self.promise == Promise::Synced)
     }
 }
@@ -212,7 +212,7 @@ impl Txn {
     fn commit(self) -> Result<()> {
         let txn = self.txn;
         std::mem::forget(self);
-        // SAFETY: the transaction is live, and gone after the call whatever it returns.
+        // SAFETY: the transaction is live, and the call ends it in any case.
         done(unsafe { mdbx_txn_commit_ex(txn, ptr::null_mut()) })
     }
 }
@@ -235,7 +235,7 @@ impl Write for Txn {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let key = val(key);
-        // SAFETY: the slice outlives the call; no value means all of the key.
+        // SAFETY: the slice outlives the call; no value means all values of the key.
         found(unsafe { mdbx_del(self.txn, self.dbi, &raw const key, ptr::null()) })
     }
 }
@@ -301,7 +301,7 @@ impl sets_face::ReadSets for Txn {
 }
 
 impl Txn {
-    /// From the first entry that one operation of a cursor finds on, by another.
+    /// Visits entries with one cursor operation for the first and another for the following.
     fn walk(&self, from: &[u8], limit: u64, (first, next): (u32, u32)) -> Result<Digest> {
         let mut digest = Digest::default();
         let mut cursor = ptr::null_mut();

@@ -6,25 +6,25 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-// Not used by name: it is linked.
+// Not used by name, only linked.
 use mdbx_sys as _;
 
-/// Never seen inside.
+/// Opaque.
 #[repr(C)]
 pub(super) struct MDBX_env {
     opaque: [u8; 0],
 }
-/// Never seen inside.
+/// Opaque.
 #[repr(C)]
 pub(super) struct MDBX_txn {
     opaque: [u8; 0],
 }
-/// Never seen inside.
+/// Opaque.
 #[repr(C)]
 pub(super) struct MDBX_cursor {
     opaque: [u8; 0],
 }
-/// Of a table.
+/// Handle of a table.
 pub(super) type MDBX_dbi = u32;
 /// A `struct iovec`.
 pub(super) type MDBX_val = libc::iovec;
@@ -49,7 +49,7 @@ pub(super) const MDBX_DUPSORT: c_uint = 0x04;
 pub(super) const MDBX_DUPFIXED: c_uint = 0x10;
 pub(super) const MDBX_CREATE: c_uint = 0x4_0000;
 
-/// Of the messages that it writes to the standard error stream: errors only.
+/// Log level for messages to standard error: errors only.
 pub(super) const MDBX_LOG_ERROR: c_int = 1;
 pub(super) const MDBX_DBG_DONTCHANGE: c_int = -1;
 pub(super) const MDBX_LOGGER_DONTCHANGE: *const c_void = usize::MAX as *const c_void;

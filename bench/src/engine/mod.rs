@@ -1,19 +1,18 @@
-//! The databases of the comparison behind one face. Keys and values are bytes; a database has one table.
+//! The databases of the comparison behind one interface. Keys and values are bytes; a database has one table.
 //!
 //! ```text
-//! Engine   write: one transaction, committed under the promise it was opened with
-//!          read: one snapshot          load: ascending pairs, one transaction, its own fastest way
+//! Engine   write: one transaction, committed with the durability chosen at opening
+//!          read: one snapshot          load: ascending pairs in one transaction, the fastest way
 //!  ├ tidalite, tidalite_series         ours
 //!  ├ lmdb_series                      the article's engine on LMDB, for suites of points
 //!  └ lmdb, mdbx (mdbx_sys), redb, fjall, sqlite, rocksdb (a feature)
-//! sets     those that have multi-values, behind a face of their own
-//! face     what all of them can do
+//! sets     engines with multi-values, behind an interface of their own
+//! face     the common interface, and the digest for comparing answers
 //! data     the pairs: keys, values, shapes
-//! digest   what every answer is compared by
 //! ```
 //!
-//! A call through the face costs the same few nanoseconds on every side. A scan goes through entries inside
-//! the adapter, so that not even that comes on top of each of them.
+//! A call through the interface costs the same few nanoseconds on every side. A scan visits entries inside
+//! the adapter, so that not even this cost is added per entry.
 
 pub(crate) mod data;
 mod face;
@@ -55,7 +54,7 @@ pub(crate) const TIDALITE_SERIES: Kind = Kind {
     },
 };
 
-/// Ours: tables, synced by one barrier.
+/// Ours: tables, synced with one barrier.
 pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
     name: "tidalite-one-flush",
     ours: true,
@@ -65,14 +64,14 @@ pub(crate) const TIDALITE_ONE_FLUSH: Kind = Kind {
     },
 };
 
-/// Ours: tables, synced by two barriers each time, as LMDB is.
+/// Ours: tables, always synced with two barriers, as in LMDB.
 pub(crate) const TIDALITE_TWO_BARRIERS: Kind = Kind {
     name: "tidalite-two-barriers",
     ours: true,
     open: |dir, setup| Ok(Box::new(tidalite::Tables::without_log(dir, setup)?)),
 };
 
-/// Ours: series, synced by one barrier.
+/// Ours: series, synced with one barrier.
 pub(crate) const TIDALITE_SERIES_ONE_FLUSH: Kind = Kind {
     name: "tidalite-series-one-flush",
     ours: true,
@@ -89,7 +88,7 @@ pub(crate) const LMDB_SERIES: Kind = Kind {
     open: |dir, setup| Ok(Box::new(lmdb_series::Segments::open(dir, setup)?)),
 };
 
-/// LMDB, which some suites print alone beside ours.
+/// LMDB; some suites use only LMDB as a peer.
 pub(crate) const LMDB: Kind = Kind {
     name: "lmdb",
     ours: false,

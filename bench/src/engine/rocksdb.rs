@@ -1,8 +1,8 @@
-//! RocksDB (GPL-2.0 or Apache-2.0), by the C interface of the system's library; with the feature `rocksdb` only.
+//! RocksDB (GPL-2.0 or Apache-2.0), through the C interface of the system's library; only with the feature `rocksdb`.
 //!
-//! A write transaction is one of its optimistic transactions: no two of ours touch the same key. `Synced`:
+//! A write transaction is an optimistic transaction; concurrent transactions never write the same key. `Synced`:
 //! `WriteOptions.sync`. `Lazy`: the log goes to the system. `Unsynced`: no log. Bloom filters of ten bits a key,
-//! a cache of the size that all get, no compression, everything else its defaults.
+//! the same cache size as all engines, no compression, otherwise defaults.
 
 #![expect(unsafe_code, reason = "RocksDB is a C++ library behind a C interface")]
 
@@ -14,7 +14,7 @@ use std::slice;
 
 use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
 
-/// Any of its objects; never seen inside.
+/// Any RocksDB object; opaque.
 type Object = *mut c_void;
 type Fault = *mut *mut c_char;
 
@@ -105,14 +105,14 @@ unsafe extern "C" {
     fn rocksdb_free(what: *mut c_void);
 }
 
-/// Runs a call that reports through a message.
+/// Runs a call that reports errors through a message.
 fn checked<T>(call: impl FnOnce(Fault) -> T) -> Result<T> {
     let mut fault = ptr::null_mut();
     let result = call(&raw mut fault);
     if fault.is_null() {
         return Ok(result);
     }
-    // SAFETY: a C string of the library's, given back right after.
+    // SAFETY: a C string of the library, freed right after.
     let text = unsafe { CStr::from_ptr(fault) }
         .to_string_lossy()
         .into_owned();
@@ -121,13 +121,13 @@ fn checked<T>(call: impl FnOnce(Fault) -> T) -> Result<T> {
     Err(format!("RocksDB: {text}").into())
 }
 
-/// The value of a pinned slice, as `touch` makes it; the slice is given back.
+/// The value of a pinned slice, as in `touch`; releases the slice.
 fn pinned(slice: Object) -> Option<u64> {
     if slice.is_null() {
         return None;
     }
     let mut len = 0;
-    // SAFETY: a live slice, read before it is given back.
+    // SAFETY: a live slice, read before it is released.
     unsafe {
         let value = rocksdb_pinnableslice_value(slice, &raw mut len);
         let value = touch(slice::from_raw_parts(value.cast(), len));
@@ -200,11 +200,11 @@ impl Drop for Rocks {
 
 impl Engine for Rocks {
     fn write(&self, work: Writing<'_>) -> Result<()> {
-        // SAFETY: all objects are live; no old transaction is handed in.
+        // SAFETY: all objects are live; no old transaction is passed.
         let txn = unsafe {
             rocksdb_optimistictransaction_begin(self.db, self.write, self.txn, ptr::null_mut())
         };
-        // SAFETY: takes nothing.
+        // SAFETY: takes no arguments.
         let read = unsafe { rocksdb_readoptions_create() };
         let mut writer = Writer { txn, read };
         work(&mut writer)?;
@@ -213,7 +213,7 @@ impl Engine for Rocks {
     }
 
     fn read(&self, work: Reading<'_>) -> Result<()> {
-        // SAFETY: the database is open; the reader gives both back.
+        // SAFETY: the database is open; the reader releases both.
         let (snapshot, read) = unsafe {
             let snapshot = rocksdb_create_snapshot(self.base);
             let read = rocksdb_readoptions_create();
@@ -281,7 +281,7 @@ impl Write for Writer {
         Ok(pinned(slice))
     }
 
-    /// It leaves a mark without looking; so do we not look either, and say that it was there.
+    /// RocksDB writes a tombstone without a lookup; so this does not look either, and returns true.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let (at, len) = (key.as_ptr().cast(), key.len());
         // SAFETY: the slice outlives the call, which copies it.
@@ -317,7 +317,7 @@ impl Read for Reader {
 
     fn scan(&mut self, from: &[u8], limit: u64) -> Result<Digest> {
         let mut digest = Digest::default();
-        // SAFETY: the iterator is live until it is destroyed; what it lends is used before it moves.
+        // SAFETY: the iterator is live until it is destroyed; its slices are used before it moves.
         unsafe {
             let iterator = rocksdb_create_iterator(self.db, self.read);
             rocksdb_iter_seek(iterator, from.as_ptr().cast(), from.len());

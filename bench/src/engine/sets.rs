@@ -1,6 +1,6 @@
-//! Databases with one table of multi-values, behind a face of their own: keys and values of eight bytes.
+//! Databases with one multi-value table, behind an interface of their own: keys and values of eight bytes.
 //!
-//! LMDB and libmdbx are told that values have one length (`DUPFIXED`); redb has its multimap.
+//! LMDB and libmdbx use values of fixed length (`DUPFIXED`); redb uses its multimap.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(crate) use super::sets_face::{Pairs, ReadSets, ReadingSets, Sets, Word};
 use super::{Digest, Kind, Result, Setup, mdbx};
 use crate::lmdb_engine::lmdb::Env;
 
-/// Opens or creates the database of an engine; `None`: it has no multi-values, or not in this mode.
+/// Opens or creates the database of an engine; `None` if it has no multi-values, or not in this mode.
 pub(crate) fn open(kind: Kind, dir: &Path, setup: &Setup) -> Result<Option<Box<dyn Sets>>> {
     Ok(Some(match kind.name {
         "tidalite" => Box::new(Ours::open(dir)?),

@@ -1,25 +1,25 @@
-//! What every database with multi-values can do.
+//! The interface of databases with multi-values.
 
 use super::{Digest, Result};
 
 /// A key or a value.
 pub(crate) type Word = [u8; 8];
 
-/// Pairs, one after the other.
+/// A sequence of pairs.
 pub(crate) type Pairs<'p> = &'p mut dyn Iterator<Item = (Word, Word)>;
 
-/// What is done inside a read transaction.
+/// Work inside a read transaction.
 pub(crate) type ReadingSets<'w> = &'w mut dyn FnMut(&mut dyn ReadSets) -> Result<()>;
 
 /// An open database; dropping it closes it. Commits are durable.
 pub(crate) trait Sets {
-    /// Stores ascending pairs above all others in one transaction, by the engine's own way for that.
+    /// Stores ascending pairs above all others in one transaction, by the engine's fastest method.
     fn load(&self, pairs: Pairs<'_>) -> Result<()>;
     /// Stores pairs in one transaction.
     fn put(&self, pairs: Pairs<'_>) -> Result<()>;
-    /// One read transaction.
+    /// Runs a read transaction.
     fn read(&self, work: ReadingSets<'_>) -> Result<()>;
-    /// Waits on the disk in each commit that no call of `fsync` and its like shows.
+    /// Waits on the disk in each commit that no call of `fsync` or similar shows.
     fn silent_syncs(&self) -> u64 {
         0
     }
@@ -27,8 +27,8 @@ pub(crate) trait Sets {
 
 /// A snapshot.
 pub(crate) trait ReadSets {
-    /// Goes through all pairs.
+    /// Visits all pairs.
     fn scan(&mut self) -> Result<Digest>;
-    /// Goes through the values of a key.
+    /// Visits the values of a key.
     fn values(&mut self, key: &Word) -> Result<Digest>;
 }

@@ -1,4 +1,4 @@
-//! SQLite (public domain), by `rusqlite` with its bundled library: a table without row ids, WAL.
+//! SQLite (public domain), through `rusqlite` with its bundled library: a table without row ids, WAL.
 //!
 //! `Synced`: `synchronous=FULL`. `Lazy`: `NORMAL`. `Unsynced`: `OFF`. The map covers the whole file.
 
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::{Digest, Engine, Promise, Read, Reading, Result, Setup, Write, Writing, touch};
 
-/// One connection that writes, and one for each reader at a time.
+/// One write connection, and one connection for each concurrent reader.
 pub(crate) struct Sqlite {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
@@ -86,7 +86,7 @@ impl Engine for Sqlite {
         self.with_reader(|connection| work(&mut Reader(connection)))
     }
 
-    /// The snapshot is taken by the first statement, so there is one.
+    /// SQLite takes the snapshot with the first statement, so run one.
     fn begin_read(&self) -> Result<()> {
         self.with_reader(|connection| {
             let mut any = connection.prepare_cached("SELECT 1 FROM pairs LIMIT 1")?;

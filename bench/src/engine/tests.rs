@@ -27,7 +27,7 @@ fn every_engine_agrees_with_a_map() {
     }
 }
 
-/// A commit that promises to be on disk waits for it, and that is counted.
+/// A durable commit waits for the disk, and the wait is counted.
 #[test]
 fn the_waits_of_durable_commits_are_counted() {
     for kind in kinds() {
@@ -39,7 +39,7 @@ fn the_waits_of_durable_commits_are_counted() {
         let before = syncs::count();
         (20..120).try_for_each(commit).unwrap();
         let waits = syncs::count() - before + engine.silent_syncs(100);
-        // Other tests of this process sync meanwhile, so it may be more.
+        // Other tests of this process sync meanwhile, so there may be more.
         assert!(waits >= 100, "{}: {waits}", kind.name);
     }
 }

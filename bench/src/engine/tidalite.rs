@@ -1,4 +1,4 @@
-//! Ours: an ordered table, by the public face.
+//! Ours: an ordered table, through the public API.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,12 +19,13 @@ pub(crate) struct Tables {
     log: LogSyncs,
 }
 
-/// Small commits go to the log by a write that waits for the disk itself (`RWF_DSYNC`): no call of `fsync` shows that.
+/// Small commits are written to the log with `RWF_DSYNC`, which waits for the disk without a call of
+/// `fsync`.
 #[derive(Default)]
 pub(super) struct LogSyncs(AtomicU64);
 
 impl LogSyncs {
-    /// Those since this was asked last.
+    /// Waits since the last call.
     pub(super) fn since(&self, db: &Database) -> u64 {
         let now = db.metrics().appends;
         now.saturating_sub(self.0.swap(now, Ordering::Relaxed))
@@ -36,12 +37,12 @@ impl Tables {
         Self::with(dir, durability(setup.promise))
     }
 
-    /// Commits promise this.
+    /// A database with commits of this durability.
     pub(crate) fn with(dir: &Path, durability: Durability) -> Result<Self> {
         Self::opened(dir, durability, &Options::new())
     }
 
-    /// As `open`, without the log: every durable commit is a record, with two barriers.
+    /// Like `open`, without the log: every durable commit writes a meta record, with two barriers.
     pub(crate) fn without_log(dir: &Path, setup: &Setup) -> Result<Self> {
         Self::opened(dir, durability(setup.promise), &Options::new().log_bytes(0))
     }
@@ -67,7 +68,7 @@ impl Tables {
     }
 }
 
-/// Our word for a promise.
+/// The durability in our API for a promise.
 pub(crate) fn durability(promise: Promise) -> Durability {
     match promise {
         Promise::Synced => Durability::Durable,
@@ -76,7 +77,7 @@ pub(crate) fn durability(promise: Promise) -> Durability {
     }
 }
 
-/// As `durability`, with one barrier instead of two.
+/// Like `durability`, with one barrier instead of two.
 pub(crate) fn one_flush(promise: Promise) -> Durability {
     match promise {
         Promise::Synced => Durability::OneFlush,
@@ -129,7 +130,7 @@ impl Engine for Tables {
         }))
     }
 
-    /// A packed copy in place of the file.
+    /// Replaces the file with a compacted copy.
     fn compact(&mut self) -> Result<bool> {
         let copy = self.path.with_extension("copy");
         self.db()?.copy_to(&copy)?;

@@ -1,5 +1,5 @@
-//! Ours: points of series. A key is a series and a time, a value begins with a float; only writing is asked
-//! for here, reading series is what the suite `harlinn` measures.
+//! Ours: points of series. A key is a series and a time, a value starts with a float. Supports only writes;
+//! the suite `harlinn` measures reads of series.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    /// Commits promise this.
+    /// A database with commits of this durability.
     pub(crate) fn with(dir: &Path, durability: Durability) -> Result<Self> {
         Ok(Self {
             db: Database::open(dir.join("bench.tdl"))?,
@@ -67,7 +67,7 @@ impl Write for Writer<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (series, time) = point_of(key)?;
         let value = f64::from_bits(super::touch(value));
-        // Series get their numbers in the order of their creation, from 0 on.
+        // Series are numbered in the order of their creation, from 0.
         match self.0.series_by_id(SeriesId(series)) {
             Ok(mut series) => series.insert_point(time, 0, value)?,
             Err(::tidalite::Error::NoSuchSeries { .. }) => {

@@ -1,4 +1,4 @@
-//! Modification buffers, cut from blocks that ask for huge pages: 10,000 buffers of 194 KB are
+//! Modification buffers in blocks with huge pages: 10,000 buffers of 194 KB are
 //! 1.9 GB, and small pages would cost the peer a TLB miss per insert.
 
 #![expect(unsafe_code, reason = "blocks of raw memory, handed out as places")]
@@ -9,16 +9,16 @@ use std::ptr::NonNull;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Places of a block that was not asked for by [`Arena::reserve`].
+/// Places in a block that was not requested by [`Arena::reserve`].
 const BLOCK_PLACES: usize = 64;
 
-/// Values of `T`, recycled as they are.
+/// Values of `T`, recycled without clearing.
 ///
 /// Invariants: (1) each block is live and holds `places` initialised values; (2) the first
-/// `taken` places, in the order of the blocks, were handed out, each of them once.
+/// `taken` places, in block order, were handed out, each of them once.
 pub(crate) struct Arena<T> {
     blocks: Vec<Block>,
-    /// Number of the block from which is taken, and how many places of it are.
+    /// Index of the current block, and number of places taken from it.
     block: usize,
     taken: usize,
     of: PhantomData<T>,
@@ -30,10 +30,10 @@ struct Block {
     layout: Layout,
 }
 
-// SAFETY: memory of the allocator that this block alone owns; who uses its places is the arena's affair.
+// SAFETY: allocated memory that this block alone owns; the arena controls access to its places.
 unsafe impl Send for Block {}
 
-/// A type for which all-zero bytes are a value, and so is whatever was left by an earlier owner.
+/// A type for which all-zero bytes and all remains of an earlier use are valid values.
 ///
 /// # Safety
 /// Every bit pattern is a valid value.
@@ -50,12 +50,12 @@ impl<T: AnyBits> Arena<T> {
         }
     }
 
-    /// Gets so many places at once, touched.
+    /// Allocates and touches this many places at once.
     pub(crate) fn reserve(&mut self, places: usize) {
         self.blocks.push(Block::new::<T>(places));
     }
 
-    /// One more place. Its content is arbitrary.
+    /// Takes another place. Its content is arbitrary.
     pub(crate) fn take(&mut self) -> NonNull<T> {
         while self
             .blocks
@@ -93,7 +93,7 @@ impl Block {
         let Some(at) = NonNull::new(unsafe { alloc::alloc(layout) }) else {
             alloc::handle_alloc_error(layout)
         };
-        // SAFETY: the block is live, and so long; the advice may be refused, which is harmless.
+        // SAFETY: the block is live and has this length; a rejected advice is harmless.
         unsafe {
             libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
             at.write_bytes(0, bytes);
@@ -104,7 +104,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout; whoever used the places borrowed the arena.
+        // SAFETY: allocated with this layout; all users of the places borrowed the arena.
         unsafe { alloc::dealloc(self.at.as_ptr(), self.layout) };
     }
 }

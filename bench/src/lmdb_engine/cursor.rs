@@ -1,4 +1,4 @@
-//! Reading one series: search, step, for-each. Points are lent from the map, never copied.
+//! Reads one series: search, step, for-each. Points are borrowed from the map, never copied.
 
 #![cfg_attr(
     not(test),
@@ -12,29 +12,29 @@ use super::key::{self, Guid};
 use super::lmdb::{Cursor, Entry, Result};
 use super::segment::{Point, points_of};
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The series is empty.
     Empty,
-    /// The cursor is at the newest point before the time asked for.
+    /// The cursor is at the newest point before the requested time.
     Less,
-    /// The cursor is at that very time.
+    /// The cursor is at exactly the requested time.
     Equal,
-    /// Every point comes later; the cursor is at the first.
+    /// All points are later; the cursor is at the first.
     Greater,
 }
 
-/// A stored segment, and how it lies among its neighbours.
+/// A stored segment and its position among its neighbours.
 pub(crate) struct Place<'t, P> {
     pub(crate) points: &'t [P],
     pub(crate) key: i64,
     pub(crate) is_first: bool,
-    /// Key of the segment after it.
+    /// Key of the next segment.
     pub(crate) next: Option<i64>,
 }
 
-/// The segment for `time`: the last that begins at or before it, else the first of the series.
+/// The segment for `time`: the last that starts at or before it, else the first of the series.
 pub(crate) fn floor_segment<'t, P: Point>(
     cursor: &mut Cursor<'t>,
     series: Guid,
@@ -43,7 +43,7 @@ pub(crate) fn floor_segment<'t, P: Point>(
     let Some((key, points, is_floor)) = seek_floor(cursor, series, time)? else {
         return Ok(None);
     };
-    // Look at both neighbours: back and forth again, then one further.
+    // Check both neighbours: one back, seek forward again, then one further.
     let is_first = !is_floor || mine::<P>(cursor.previous()?, series).is_none();
     cursor.seek(&key::encode(series, key))?;
     let next = mine::<P>(cursor.next()?, series).map(|(key, _)| key);
@@ -55,13 +55,13 @@ pub(crate) fn floor_segment<'t, P: Point>(
     }))
 }
 
-/// Places the cursor; also tells whether the segment begins at or before `time`.
+/// Positions the cursor; also returns whether the segment starts at or before `time`.
 fn seek_floor<'t, P: Point>(
     cursor: &mut Cursor<'t>,
     series: Guid,
     time: i64,
 ) -> Result<Option<(i64, &'t [P], bool)>> {
-    // LMDB stops at the entry that is at or after the key: mostly one too far.
+    // LMDB stops at the entry at or after the key: usually one too far.
     let at_or_after = cursor.seek(&key::encode(series, time))?;
     let after = mine(at_or_after, series);
     if let Some((key, points)) = after
@@ -77,7 +77,7 @@ fn seek_floor<'t, P: Point>(
     if let Some((key, points)) = mine(before, series) {
         return Ok(Some((key, points, true)));
     }
-    // Nothing before: go back to the first of the series, if there is one.
+    // No earlier segment: go to the first of the series, if there is one.
     let Some((key, points)) = after else {
         return Ok(None);
     };
@@ -92,7 +92,7 @@ fn mine<'t, P: Point>(entry: Option<Entry<'t>>, series: Guid) -> Option<(i64, &'
 
 /// A cursor over the stored points of one series.
 ///
-/// Invariant: `segment` is where the LMDB cursor stands, and `at < segment.len()` unless empty.
+/// Invariant: `segment` is at the position of the LMDB cursor, and `at < segment.len()` unless empty.
 pub(crate) struct SeriesCursor<'t, P> {
     cursor: Cursor<'t>,
     series: Guid,
@@ -110,19 +110,19 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         })
     }
 
-    /// Turns to another series; the cursor stands nowhere.
+    /// Switches to another series; the cursor has no position.
     pub(crate) fn change_timeseries(&mut self, series: Guid) {
         self.series = series;
         self.segment = &[];
         self.at = 0;
     }
 
-    /// The point at which the cursor stands.
+    /// The current point.
     pub(crate) fn current(&self) -> Option<&'t P> {
         self.segment.get(self.at)
     }
 
-    /// Goes to the last point at or before `time`.
+    /// Moves to the last point at or before `time`.
     pub(crate) fn search(&mut self, time: i64) -> Result<Found> {
         let Some((_, points, _)) = seek_floor(&mut self.cursor, self.series, time)? else {
             self.change_timeseries(self.series);
@@ -139,17 +139,17 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         })
     }
 
-    /// Goes to the first point.
+    /// Moves to the first point.
     pub(crate) fn first(&mut self) -> Result<bool> {
         Ok(self.search(i64::MIN)? != Found::Empty)
     }
 
-    /// Goes to the last point.
+    /// Moves to the last point.
     pub(crate) fn last(&mut self) -> Result<bool> {
         Ok(self.search(i64::MAX)? != Found::Empty)
     }
 
-    /// Goes to the next point; stays, and says so, when there is none.
+    /// Moves to the next point; at the end, stays and returns false.
     pub(crate) fn next(&mut self) -> Result<bool> {
         if self.at + 1 < self.segment.len() {
             self.at += 1;
@@ -171,7 +171,7 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         }
     }
 
-    /// Goes to the previous point; stays, and says so, when there is none.
+    /// Moves to the previous point; at the end, stays and returns false.
     pub(crate) fn previous(&mut self) -> Result<bool> {
         if self.at > 0 {
             self.at -= 1;
@@ -204,7 +204,7 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         Ok(())
     }
 
-    /// Calls `f` with every point; gives their number.
+    /// Calls `f` with every point; returns their number.
     #[inline]
     pub(crate) fn for_each(&mut self, mut f: impl FnMut(&P)) -> Result<usize> {
         let mut count = 0;
@@ -215,12 +215,12 @@ impl<'t, P: Point> SeriesCursor<'t, P> {
         Ok(count)
     }
 
-    /// Calls `f` with every point from the one at or before `start` on; gives their number.
+    /// Calls `f` with every point starting with the one at or before `start`; returns their number.
     pub(crate) fn for_each_from(&mut self, start: i64, f: impl FnMut(&P)) -> Result<usize> {
         self.for_each_until(start, None, f)
     }
 
-    /// The same, up to the last point before `end`.
+    /// Like `for_each_from`, up to the last point before `end`.
     pub(crate) fn for_each_between(
         &mut self,
         start: i64,

@@ -1,10 +1,10 @@
 //! The engine and its writing transaction: one modification buffer per series, kept until the
 //! commit, in a map keyed by the low half of the GUID.
 //!
-//! A buffer holds one whole segment of its series and stands for an interval of time. Appends
-//! meet the last segment, which stays in its buffer; an insert elsewhere stores the buffer and
-//! loads the segment whose interval it falls into. A full segment passes its last point on to the
-//! next segment, and so on to the end, so that all but the last are always full.
+//! A buffer holds one whole segment of its series and covers an interval of time. Appends
+//! go to the last segment, which stays in its buffer; an insert elsewhere stores the buffer and
+//! loads the segment that covers its time. A full segment passes its last point on to the
+//! next segment, and so on to the end, so that all segments but the last are always full.
 
 #![expect(unsafe_code, reason = "buffers live in an arena owned by the engine")]
 
@@ -18,16 +18,16 @@ use super::key::{self, Guid, GuidMap};
 use super::lmdb::{Env, Result, Txn};
 use super::segment::{Point, Segment};
 
-/// A directory with the environment of one engine; points of type `P`, `N` to a segment.
+/// An engine's environment in a directory; points of type `P`, `N` per segment.
 pub(crate) struct Engine<P: Point, const N: usize> {
     env: Env,
-    /// Kept between transactions, so that giving back gigabytes is not part of a commit.
+    /// Kept between transactions, so that a commit does not free gigabytes.
     arena: RefCell<Arena<Segment<P, N>>>,
     writing: Cell<bool>,
 }
 
 impl<P: Point, const N: usize> Engine<P, N> {
-    /// Opens or creates the engine in `dir`, which exists.
+    /// Opens or creates the engine in the existing directory `dir`.
     pub(crate) fn open(dir: &Path, map_bytes: usize) -> Result<Self> {
         Ok(Self {
             env: Env::open(dir, map_bytes)?,
@@ -36,18 +36,18 @@ impl<P: Point, const N: usize> Engine<P, N> {
         })
     }
 
-    /// Gets and touches the buffers for so many series beforehand.
+    /// Allocates and touches the buffers for this many series beforehand.
     pub(crate) fn reserve(&self, series: usize) {
         self.arena.borrow_mut().reserve(series);
     }
 
-    /// Begins to write.
+    /// Begins a write transaction.
     ///
     /// # Panics
-    /// When a writing transaction of this engine is alive.
+    /// Another write transaction of this engine is alive.
     pub(crate) fn begin_write(&self) -> Result<WriteTxn<'_, P, N>> {
         assert!(!self.writing.replace(true), "one writer at a time");
-        // SAFETY: the only users of the places were earlier transactions, which are gone.
+        // SAFETY: the only users of the places were earlier transactions, which have ended.
         unsafe { self.arena.borrow_mut().recycle() };
         let alone = Alone(&self.writing);
         let txn = self.env.begin(true)?;
@@ -62,7 +62,7 @@ impl<P: Point, const N: usize> Engine<P, N> {
         })
     }
 
-    /// Begins to read: what is committed now.
+    /// Begins a read transaction on the newest commit.
     pub(crate) fn begin_read(&self) -> Result<ReadTxn<'_>> {
         Ok(ReadTxn(self.env.begin(false)?))
     }
@@ -78,7 +78,7 @@ impl ReadTxn<'_> {
     }
 }
 
-/// While it lives, its engine has a writer.
+/// While it is alive, its engine has a writer.
 struct Alone<'e>(&'e Cell<bool>);
 
 impl Drop for Alone<'_> {
@@ -87,11 +87,11 @@ impl Drop for Alone<'_> {
     }
 }
 
-/// What the transaction knows of one series.
+/// State of one series in the transaction.
 ///
-/// Invariants: (1) when `buffer` is there, it holds the segment for `from <= t < until`, where
+/// Invariants: (1) `buffer`, if present, holds the segment for `from <= t < until`, where
 /// `None` means no bound; it is empty only if the whole series is; (2) `stored` is the key under
-/// which this segment is stored, if it is; (3) `changes > 0` when it differs from what is stored.
+/// which this segment is stored, if it is; (3) `changes > 0` if it differs from the stored segment.
 struct Info<P, const N: usize> {
     id: Guid,
     buffer: Option<NonNull<Segment<P, N>>>,
@@ -114,7 +114,7 @@ impl<P: Point, const N: usize> Info<P, N> {
             && self.until.is_none_or(|until| time < until)
     }
 
-    /// Stores the segment in the buffer, if it has changed; under its new key, if it has one.
+    /// Stores a changed buffer, under its new key if the key has changed.
     fn flush(&mut self, txn: &mut Txn<'_>) -> Result<()> {
         if self.changes == 0 {
             return Ok(());
@@ -135,7 +135,7 @@ impl<P: Point, const N: usize> Info<P, N> {
         Ok(())
     }
 
-    /// Puts into the buffer the segment for `time`.
+    /// Loads the segment for `time` into the buffer.
     fn load(&mut self, txn: &Txn<'_>, time: i64) -> Result<()> {
         let found = floor_segment::<P>(&mut txn.cursor()?, self.id, time)?;
         let Some(segment) = self.segment() else {
@@ -160,7 +160,7 @@ impl<P: Point, const N: usize> Info<P, N> {
     }
 }
 
-/// The one transaction that writes. Dropped without a commit, it leaves nothing behind.
+/// The only write transaction. Dropping it without a commit rolls it back.
 pub(crate) struct WriteTxn<'e, P: Point, const N: usize> {
     txn: Txn<'e>,
     engine: &'e Engine<P, N>,
@@ -171,7 +171,7 @@ pub(crate) struct WriteTxn<'e, P: Point, const N: usize> {
 }
 
 impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
-    /// Makes `series` the one that the following calls are about.
+    /// Selects the series for the following calls.
     #[inline]
     pub(crate) fn change_timeseries(&mut self, series: Guid) {
         self.current = match self.map.get(&series) {
@@ -196,10 +196,10 @@ impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
         slot
     }
 
-    /// Inserts a point anywhere, or overwrites the one of the same time.
+    /// Inserts a point anywhere, or overwrites the one at the same time.
     ///
     /// # Panics
-    /// Before the first [`WriteTxn::change_timeseries`].
+    /// Called before the first [`WriteTxn::change_timeseries`].
     #[inline]
     pub(crate) fn insert(&mut self, point: &P) -> Result<()> {
         let info = &mut self.infos[self.current];
@@ -231,7 +231,7 @@ impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
             rest = segment.insert(&point);
             info.changes += 1;
             let Some(overflow) = rest else { break };
-            // The segment is full: store it, and go on in the next one.
+            // The segment is full: store it and continue in the next one.
             info.flush(&mut self.txn)?;
             match info.until {
                 Some(next) => info.load(&self.txn, next)?,
@@ -247,7 +247,7 @@ impl<P: Point, const N: usize> WriteTxn<'_, P, N> {
         Ok(())
     }
 
-    /// Stores the buffer of the current series, and gives a cursor over all of it.
+    /// Stores the buffer of the current series, and returns a cursor over the whole series.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the programs read after the commit")

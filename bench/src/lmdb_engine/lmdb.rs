@@ -1,5 +1,5 @@
-//! The calls of LMDB that the engine needs. Rust's lifetimes stand in for its rules: a value
-//! borrows the transaction, and writing needs the transaction alone.
+//! The LMDB calls that the engine needs. Rust's lifetimes enforce LMDB's rules: a value
+//! borrows the transaction, and writing needs exclusive access to the transaction.
 
 #![expect(unsafe_code, reason = "LMDB is a C library")]
 
@@ -16,7 +16,7 @@ use lmdb_master_sys as sys;
 #[derive(Debug)]
 pub(crate) struct Error(i32);
 
-/// What every call gives.
+/// Result of every call.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {
@@ -62,7 +62,7 @@ impl Env {
         Self::open_table(dir, map_bytes, flags, 0)
     }
 
-    /// The same with a table whose keys have sorted sets of values of one length.
+    /// Like `open_with`, with a table whose keys have sorted sets of values of one length.
     pub(crate) fn open_sets(dir: &Path, map_bytes: usize, flags: u32) -> Result<Self> {
         Self::open_table(dir, map_bytes, flags, sys::MDB_DUPSORT | sys::MDB_DUPFIXED)
     }
@@ -100,7 +100,7 @@ impl Env {
         })
     }
 
-    /// Writes all that commits left to the system to the disk.
+    /// Writes all commits that are only in system memory to the disk.
     pub(crate) fn sync(&self) -> Result<()> {
         // SAFETY: the environment is open.
         done(unsafe { sys::mdb_env_sync(self.env, 1) })
@@ -142,7 +142,7 @@ impl Txn<'_> {
         done(unsafe { sys::mdb_put(self.txn, self.dbi, &raw mut key, &raw mut value, 0) })
     }
 
-    /// Stores `value` under `key`, which is above all others.
+    /// Stores `value` under `key`, which must be above all others.
     pub(crate) fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (mut key, mut value) = (val(key), val(value));
         let flags = sys::MDB_APPEND;
@@ -150,7 +150,7 @@ impl Txn<'_> {
         done(unsafe { sys::mdb_put(self.txn, self.dbi, &raw mut key, &raw mut value, flags) })
     }
 
-    /// Stores `value` behind all others of `key`, which is the last key.
+    /// Stores `value` after all others of `key`, which must be the last key.
     pub(crate) fn append_to_set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let (mut key, mut value) = (val(key), val(value));
         let flags = sys::MDB_APPENDDUP;
@@ -167,14 +167,14 @@ impl Txn<'_> {
             return Ok(None);
         }
         done(code)?;
-        // SAFETY: a range of the map, valid until the transaction writes or ends; writing needs the
-        // `Txn` alone, which the result borrows.
+        // SAFETY: a range of the map, valid until the transaction writes or ends; writing needs exclusive access
+        // to the `Txn`, which the result borrows.
         let value =
             unsafe { std::slice::from_raw_parts(value.mv_data.cast::<u8>(), value.mv_size) };
         Ok(Some(value))
     }
 
-    /// Removes `key`; whether it was there.
+    /// Removes `key`; returns whether it existed.
     pub(crate) fn remove(&mut self, key: &[u8]) -> Result<bool> {
         match self.delete(key) {
             Ok(()) => Ok(true),
@@ -183,7 +183,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes `key`, which is there.
+    /// Removes `key`, which must exist.
     pub(crate) fn delete(&mut self, key: &[u8]) -> Result<()> {
         let mut key = val(key);
         // SAFETY: the slice outlives the call.
@@ -205,7 +205,7 @@ impl Txn<'_> {
     pub(crate) fn commit(self) -> Result<()> {
         let txn = self.txn;
         std::mem::forget(self);
-        // SAFETY: the transaction is live, and gone after the call whatever it returns.
+        // SAFETY: the transaction is live, and the call ends it in any case.
         done(unsafe { sys::mdb_txn_commit(txn) })
     }
 }
@@ -265,8 +265,8 @@ impl<'t> Cursor<'t> {
             return Ok(None);
         }
         done(code)?;
-        // SAFETY: LMDB gives ranges of the map, valid until the transaction writes or ends;
-        // writing needs the `Txn` alone, which `'t` borrows.
+        // SAFETY: LMDB returns ranges of the map, valid until the transaction writes or ends;
+        // writing needs exclusive access to the `Txn`, which `'t` borrows.
         let entry = unsafe {
             (
                 std::slice::from_raw_parts(key.mv_data.cast::<u8>(), key.mv_size),

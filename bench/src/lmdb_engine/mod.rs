@@ -3,17 +3,17 @@
 //!
 //! ```text
 //! engine   Engine, WriteTxn: one modification buffer per series, insert or overwrite anywhere
-//! cursor   SeriesCursor: search, step, for-each, over what is stored
+//! cursor   SeriesCursor: search, step, for-each over stored points
 //! segment  up to N raw points, sorted; insert with overflow; its bytes are the LMDB value
-//! key      GUID + time, in an order that memcmp understands
-//! arena    where the modification buffers live: huge pages
-//! lmdb     the few calls of LMDB that are needed, with lifetimes
+//! key      GUID + time, in memcmp order
+//! arena    memory of the modification buffers: huge pages
+//! lmdb     the required LMDB calls, with lifetimes
 //! ```
 //!
-//! Where the port departs from the article, it does so in the peer's favour: the last segment of
-//! a series is stored trimmed to its points (the article stores all 8,100 slots); the buffers lie
-//! in huge pages and are not given back inside the commit; a series' information is looked up
-//! once per change of series, not once per insert; keys compare by memcmp.
+//! All departures of the port from the article favour the peer: the last segment of
+//! a series is stored trimmed to its points (the article stores all 8,100 slots); the buffers are
+//! in huge pages and are not freed inside the commit; the information of a series is looked up
+//! once per change of series, not once per insert; keys are compared with memcmp.
 
 mod arena;
 mod cursor;

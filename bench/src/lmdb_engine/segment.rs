@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! +0          8  number of points n
-//! +8   n x size  the points, raw, as they lie in memory
+//! +8   n x size  the points as in memory
 //! ```
 
 #![expect(
@@ -21,12 +21,12 @@ pub(crate) unsafe trait Point: Copy + 'static {
     fn time(&self) -> i64;
 }
 
-/// Makes a `repr(C)` struct of so many words a [`Point`]. (Here, so that `unsafe` is.)
+/// Makes a `repr(C)` struct of this many words a [`Point`]. (Defined here to keep `unsafe` in one place.)
 macro_rules! plain_words {
     ($record:ty, $words:literal, $time:ident) => {
         const _: () = assert!(size_of::<$record>() == $words * 8);
 
-        // SAFETY: by its size it is so many words without padding; the caller made it of
+        // SAFETY: by its size it is this many words without padding; the caller made it of
         // integers and floats, for which every bit pattern is valid.
         #[expect(unsafe_code, reason = "raw points are stored as their bytes")]
         unsafe impl $crate::lmdb_engine::Point for $record {
@@ -51,7 +51,7 @@ pub(crate) struct Segment<P, const N: usize> {
 }
 
 // SAFETY: a word and an array of points, for which every bit pattern is valid; aligned to 8.
-// (An arbitrary `len` breaks invariant 1, which only panics; `clear` comes first.)
+// (An arbitrary `len` breaks invariant 1, which only causes a panic; `clear` is called first.)
 unsafe impl<P: Point, const N: usize> AnyBits for Segment<P, N> {}
 
 impl<P: Point, const N: usize> Segment<P, N> {
@@ -72,7 +72,7 @@ impl<P: Point, const N: usize> Segment<P, N> {
         self.points().first()
     }
 
-    /// Appends, if the point comes after the last one and there is room.
+    /// Appends the point if it is after the last one and there is room.
     #[inline]
     pub(crate) fn append(&mut self, point: &P) -> bool {
         let len = self.len();
@@ -84,7 +84,7 @@ impl<P: Point, const N: usize> Segment<P, N> {
         true
     }
 
-    /// Inserts or overwrites; gives back the point that no longer fits, if one does not.
+    /// Inserts or overwrites; returns the point that no longer fits, if any.
     pub(crate) fn insert(&mut self, point: &P) -> Option<P> {
         let len = self.len();
         let at = self.points().partition_point(|p| p.time() < point.time());
@@ -107,14 +107,14 @@ impl<P: Point, const N: usize> Segment<P, N> {
         Some(overflow)
     }
 
-    /// The bytes to store: trimmed to the points that are there.
+    /// The bytes to store: trimmed to the existing points.
     pub(crate) fn bytes(&self) -> &[u8] {
         let bytes = HEAD_BYTES + size_of_val(self.points());
         // SAFETY: `self` is `repr(C)` without padding (`Point`), `bytes <= size_of::<Self>()`.
         unsafe { std::slice::from_raw_parts((&raw const *self).cast(), bytes) }
     }
 
-    /// Takes over a stored segment.
+    /// Copies a stored segment into this one.
     pub(crate) fn load(&mut self, points: &[P]) {
         self.points[..points.len()].copy_from_slice(points);
         self.len = points.len() as u64;
@@ -124,7 +124,7 @@ impl<P: Point, const N: usize> Segment<P, N> {
 /// The points of a stored segment, in place.
 ///
 /// # Panics
-/// When the value is not a segment of such points. The article does not check; one comparison
+/// The value is not a segment of such points. The article does not check; one comparison
 /// per 8,100 points costs the peer nothing.
 pub(crate) fn points_of<P: Point>(value: &[u8]) -> &[P] {
     let points = &value[HEAD_BYTES..];

@@ -1,4 +1,4 @@
-//! Segments of three points, so that every insert soon meets a border, against a `BTreeMap`.
+//! Tests with segments of three points, so that every insert soon reaches a boundary, against a `BTreeMap`.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn next(state: &mut u64) -> u64 {
     crate::records::splitmix(state)
 }
 
-/// Everything a cursor can do, against the model.
+/// Compares all cursor operations with the model.
 fn compare(cursor: &mut SeriesCursor<'_, Reading>, model: &Model, seed: u64) {
     let mut seen = Vec::new();
     let count = cursor.for_each(|p| seen.push((p.time, p.value))).unwrap();
@@ -179,7 +179,7 @@ fn segments_of_the_articles_size_are_trimmed_at_the_end() {
     let mut txn = engine.begin_write().unwrap();
     txn.change_timeseries(guid(1));
     (0..20_000).for_each(|t| txn.insert(&reading(t, t as f64)).unwrap());
-    // Out of order within the last segment: an overwrite and two that fall between.
+    // Out of order within the last segment: an overwrite and two inserts between existing points.
     txn.insert(&reading(19_000, -1.0)).unwrap();
     txn.insert(&reading(20_005, 1.0)).unwrap();
     txn.insert(&reading(20_003, 1.0)).unwrap();

@@ -1,16 +1,18 @@
-//! `akumuli`: the measurements of "Akumuli: Numeric B+tree". Ours alone, durable commits, its figures quoted.
+//! `akumuli`: the measurements of "Akumuli: Numeric B+tree". Tidalite only, durable commits, beside quoted figures.
 //!
-//! Its four threads, each with its own trees, are four appenders of one transaction here, each with its part of the series. `steps`: times and values count up; `walk`: times jitter, values walk by hundredths.
+//! Its four threads, each with its own trees, correspond to four appenders of one transaction here, each with its part
+//! of the series. `steps`: times and values count up; `walk`: times jitter, values walk by hundredths.
 //!
 //! | case | |
 //! |---|---|
-//! | `turns-N-steps`, `turns-N-walk` | points a second: a point to each of a part's series in turn, 10,000, 100 or 1 series |
-//! | `after-N-steps`, `after-N-walk` | the same, a series after the other |
-//! | `...-bytes`, `...-written` | bytes of the file, and handed to the kernel, a point |
-//! | `killed-open` | microseconds to open a file of 10,000 series, and take a snapshot, whose writer was killed at work |
-//! | `aggregate`, `windows` | microseconds for any interval of one series, and for a thousand windows in one, all figures of each, rows of other series waiting in the front |
-//! | `windows-alone` | the same windows by the thread that asks alone; two cores and more share out the others |
-//! | `windows-mean`, `windows-band` | the same windows: their means alone, their least and greatest values alone |
+//! | `turns-N-steps`, `turns-N-walk` | points/s: one point to each series of a part in turn, 10,000, 100 or 1 series |
+//! | `after-N-steps`, `after-N-walk` | points/s: one series after another |
+//! | `...-bytes`, `...-written` | bytes per point: in the file, and passed to the kernel |
+//! | `killed-open` | us to open a file of 10,000 series after its writer was killed, and to take a snapshot |
+//! | `aggregate` | us for any interval of a series, all functions, while rows of other series are in the delta |
+//! | `windows` | us for a thousand windows in an interval, likewise |
+//! | `windows-alone` | the windows on the calling thread only; otherwise other cores share the work |
+//! | `windows-mean`, `windows-band` | the windows with the mean only, and with minimum and maximum only |
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write as _};
@@ -27,16 +29,16 @@ use crate::engine::{Result, TIDALITE_SERIES};
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
-/// Parts of the series: threads of the article.
+/// Number of parts of the series: threads in the article.
 const PARTS: usize = 4;
-/// Points of a transaction that a thread gives.
+/// Points per thread in a transaction.
 const EACH: u64 = 1_000_000;
 const MANY: u64 = 10_000;
 const OPENS: usize = 11;
 const QUESTIONS: usize = 1001;
 const SECOND: i64 = 1_000_000_000;
 
-/// What the article and measurements of the program on a machine of two cores say.
+/// Figures from the article, and from running its program on a machine with two cores.
 const QUOTED: &str = "\
 quoted, not measured here: four threads in turn 1.9 M points/s (10,000 series), 5.0 M (100), one thread 1.3 M (1);
 a series after the other 4.3 M (10,000), 4.25 M (100); a billion points in 10,000 series are recovered in less than 10 s.
@@ -74,14 +76,14 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// A series' next point.
+/// Generates the points of one series.
 #[derive(Clone, Copy)]
 struct Walker {
     round: i64,
     hundredths: i64,
 }
 
-/// Makes the points of many series.
+/// Generates the points of many series.
 struct Source {
     walkers: Vec<Walker>,
     random: Random,
@@ -115,7 +117,7 @@ impl Source {
     }
 }
 
-/// Opens a file with so many series.
+/// Creates a file with this many series.
 fn created(path: &Path, series: u64) -> Result<(Database, Vec<SeriesId>)> {
     let db = Database::open(path)?;
     let mut txn = db.begin_write()?;
@@ -127,23 +129,23 @@ fn created(path: &Path, series: u64) -> Result<(Database, Vec<SeriesId>)> {
     Ok((db, ids))
 }
 
-/// A thread's part of the series.
+/// The series of one thread.
 struct Part {
     ids: Vec<SeriesId>,
     source: Source,
-    /// The next series that gets its turn, in turn or until it has `each_series`.
+    /// The current series, in turn or until it has `each_series` points.
     at: usize,
     each_series: u64,
     left: u64,
 }
 
 impl Part {
-    /// So many points, to an appender.
+    /// Inserts `count` points through an appender.
     fn feed(&mut self, count: u64, in_turn: bool, to: &mut Appender<'_>) -> ::tidalite::Result<()> {
         let mut done = 0;
         while done < count {
             let number = self.at % self.ids.len();
-            // In turn a point each, else all that are left of this series.
+            // In turn: one point per series; otherwise all remaining points of the series.
             let has = self.source.walkers[number].round as u64;
             let run = match in_turn {
                 true => 1,
@@ -167,7 +169,7 @@ impl Part {
     }
 }
 
-/// Divides the series among threads, and `rows` in all.
+/// Divides the series and a total of `rows` rows among threads.
 fn parts(ids: &[SeriesId], walk: bool, rows: u64) -> Vec<Part> {
     let len = ids.len().div_ceil(PARTS.min(ids.len()));
     let chunks = ids.chunks(len);
@@ -182,7 +184,7 @@ fn parts(ids: &[SeriesId], walk: bool, rows: u64) -> Vec<Part> {
         .collect()
 }
 
-/// Appends all that is left of the parts, each by a thread of its own; `told` gets the rows after each commit.
+/// Appends all remaining points of the parts, each on its own thread; `told` gets the number of rows after each commit.
 fn append(
     db: &Database,
     parts: &mut [Part],
@@ -223,7 +225,7 @@ fn append(
     Ok(latencies)
 }
 
-/// One line of the article's tables.
+/// Measures one line of the article's tables.
 fn written(
     case: &str,
     in_turn: bool,
@@ -261,7 +263,7 @@ fn written(
     Ok(())
 }
 
-/// The process that is killed: it says what is acknowledged, and goes on until its points are written.
+/// The process to be killed: reports acknowledged rows, and continues until its points are written.
 pub(crate) fn writer(options: &Options) -> Result<()> {
     let (db, ids) = created(&options.dir.join("bench.tdl"), MANY.min(options.points))?;
     let mut parts = parts(&ids, true, options.points);
@@ -269,7 +271,7 @@ pub(crate) fn writer(options: &Options) -> Result<()> {
         println!("{done}");
         Ok(std::io::stdout().flush()?)
     })?;
-    // Work to be killed at.
+    // Keep working until killed.
     loop {
         let mut txn = db.begin_write()?;
         for part in &mut parts {
@@ -325,7 +327,7 @@ fn killed(options: &Options, contest: &mut Contest) -> Result<()> {
     if rows < acknowledged {
         return Err(format!("{acknowledged} points were acknowledged, {rows} are there").into());
     }
-    // The first open after the kill is the one that matters.
+    // The first open after the kill is the relevant one.
     let kind = TIDALITE_SERIES;
     contest.add("killed-open", "us", true, kind, Sample::of(micros[0]));
     contest.add(
@@ -344,7 +346,7 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
     let (db, ids) = created(&path, 1)?;
     let mut parts = parts(&ids, true, options.points);
     append(&db, &mut parts, true, |_| Ok(()))?;
-    // Rows that wait in the front: of a thousand series, and of the one that is asked.
+    // Rows in the delta: of a thousand other series, and of the queried one.
     let mut txn = db.begin_write()?;
     let mut others = Vec::new();
     for n in 0..1000 {

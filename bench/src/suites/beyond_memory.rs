@@ -1,15 +1,15 @@
-//! `beyond-memory`: a file eight times as large as the memory that its process may use.
+//! `beyond-memory`: a file eight times as large as the memory available to its process.
 //!
-//! Each engine runs in a process of its own, in a memory group (cgroup) that bounds what the process takes and
-//! what the page cache keeps for it. Each step is a new process, and the file is dropped from the page cache
-//! before it. Where no group can be made the suite says so and measures nothing.
+//! Each engine runs in a process of its own, in a memory group (cgroup) that limits the memory of the process and
+//! its page cache. Each step is a new process, and the file is dropped from the page cache
+//! before it. If no group can be created, the suite reports that and measures nothing.
 //!
 //! | case | |
 //! |---|---|
-//! | `load` | ascending pairs of 16 + 484 bytes, durable transactions of 20,000, in pairs a second |
-//! | `get` | random gets a second in the steady state: the second half of two minutes |
-//! | `get-60s` | the rate in the last seconds of the first minute after the cold opening, as a share of `get` |
-//! | `scan` | all entries, after a cold opening, in entries a second |
+//! | `load` | ascending pairs of 16 + 484 bytes, durable transactions of 20,000, in pairs/s |
+//! | `get` | random gets/s in the steady state: the second half of two minutes |
+//! | `get-60s` | the rate at the end of the first minute after the cold opening, as a fraction of `get` |
+//! | `scan` | all entries, after a cold opening, in entries/s |
 
 mod group;
 
@@ -28,15 +28,15 @@ const SHAPE: Shape = Shape {
     key_bytes: 16,
     value_bytes: 484,
 };
-/// Pairs of a transaction.
+/// Pairs per load transaction.
 const FILL: u64 = 20_000;
-/// Seconds of gets with the file of the default size; smaller files take less.
+/// Duration of the gets in seconds, at the default file size; smaller files take less.
 const GET_SECONDS: f64 = 120.0;
 const MIB_FULL: f64 = 8192.0;
-/// Windows of time in the gets; the first minute is half of them.
+/// Number of time windows in the gets; the first minute is half of them.
 const WINDOWS: usize = 24;
 
-/// Runs the suite: LMDB unless others are named. `None` when memory cannot be bounded here.
+/// Runs the suite, with LMDB unless other peers are named. `None` if memory cannot be limited here.
 pub(crate) fn run(options: &Options) -> Result<Option<Contest>> {
     let peers = match options.peers.as_slice() {
         [] => vec![LMDB.name.to_owned()],
@@ -95,7 +95,7 @@ fn of_one(
     Ok(())
 }
 
-/// A line of the child's: an answer, or a sample.
+/// Parses a line from the child: an answer or a sample.
 fn take(line: &str, kind: Kind, contest: &mut Contest) -> Result<()> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if let ["answer", case, answer] = words.as_slice() {
@@ -151,7 +151,7 @@ fn take(line: &str, kind: Kind, contest: &mut Contest) -> Result<()> {
     Ok(())
 }
 
-/// The units of the cases.
+/// Units of the cases.
 const UNITS: [&str; 4] = ["pairs/s", "gets/s", "of-steady", "entries/s"];
 
 fn tell(case: &str, unit: &str, sample: &Sample) {
@@ -174,7 +174,7 @@ fn tell(case: &str, unit: &str, sample: &Sample) {
     println!("sample {case} {unit} {}", text.join(" "));
 }
 
-/// The child: one step of one engine.
+/// The child process: one step of one engine.
 pub(crate) fn one(options: &Options) -> Result<()> {
     group::enter()?;
     let ([step], [name]) = (options.only.as_slice(), options.peers.as_slice()) else {

@@ -1,15 +1,17 @@
-//! `codec`: bits a value and values a second of every column of `columns.toml`, ours beside pco, zstd, Gorilla and ALP.
+//! `codec`: bits per value and values per second for every column of `columns.toml`: our codec, pco, zstd, Gorilla
+//! and ALP.
 //!
 //! ```text
-//! columns     what is measured, from the files of TIDALITE_TEST_DATA
-//! coders      ours and the others behind one face
+//! columns     columns to measure, from the files of TIDALITE_TEST_DATA
+//! coders      our codec and the others behind one interface
 //! gorilla     bit by bit, as in its paper
-//! plain_alp   the crates alp and fastlanes, a vector at a time
-//! oracles     all of them against each other, on random columns (tests)
+//! plain_alp   the crates alp and fastlanes, one vector at a time
+//! oracles     all coders against each other, on random columns (tests)
 //! ```
 //!
-//! Our cold form is that of a leaf: a model and its vectors, those of 16,384 rows. Ours, ALP and Gorilla encode vectors of 1024 rows, each readable alone, ours with the 32 bytes of its chunk; pco and
-//! zstd get 16,384 rows at once, what a leaf of ours holds. All are compared with what was encoded, bit by bit.
+//! Our cold form is measured per leaf: a model and its vectors, for 16,384 rows. Our codec, ALP and Gorilla encode
+//! vectors of 1024 rows, each readable alone, ours with the 32 bytes of its chunk; pco and zstd get 16,384 rows at
+//! once, as many as our leaf. All decoded values are compared with the originals bit by bit.
 
 mod coders;
 mod columns;
@@ -30,18 +32,18 @@ use crate::report::{median, short};
 use coders::{CODERS, Coder, Encoded, Room, encodings};
 use columns::{Column, Kind};
 
-/// What one coder made of one column.
+/// Results of one coder on one column.
 struct Figures {
     coder: Coder,
     bits: f64,
-    /// Millions of values a second, the best of the rounds.
+    /// Millions of values per second, the best of the rounds.
     encode: f64,
     decode: f64,
     /// Decoded and summed.
     sum: f64,
 }
 
-/// A column, and what became of it.
+/// A column and its results.
 struct Row {
     name: String,
     kind: Kind,
@@ -114,7 +116,7 @@ fn measured(coder: Coder, column: &Column, options: &Options) -> Result<(Encoded
     };
     let encoded = encode()?;
     let mut room = Room::new();
-    // What comes back is what was encoded.
+    // Decoding must return the encoded words.
     let mut series = column.series.iter();
     let mut rest: &[u64] = &[];
     let mut wrong = 0;
@@ -155,7 +157,7 @@ fn measured(coder: Coder, column: &Column, options: &Options) -> Result<(Encoded
     Ok((encoded, figures))
 }
 
-/// Millions of values a second of the fastest pass in the rounds, each of which lasts a few milliseconds at least.
+/// Millions of values per second in the fastest pass of the rounds; a round lasts at least a few milliseconds.
 fn best(values: usize, rounds: usize, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     const SECONDS_MIN: f64 = 0.003;
     let mut best = f64::MAX;
@@ -267,7 +269,7 @@ fn of(row: &Row, coder: Coder) -> Option<&Figures> {
     row.figures.iter().find(|figures| figures.coder == coder)
 }
 
-/// Bits that ours has more than pco.
+/// Excess bits of our codec over pco.
 fn excess(row: &Row) -> f64 {
     match (of(row, Coder::Ours), of(row, Coder::Pco)) {
         (Some(ours), Some(pco)) => ours.bits - pco.bits,

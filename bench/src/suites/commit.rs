@@ -1,14 +1,14 @@
-//! `commit`: what it costs to make rows durable. A row is a series, a time, a float and a word of flags; ours
-//! stores it as a point of a series and, as the peers do, as a pair of 16 + 16 bytes in a table.
+//! `commit`: costs of durable rows. A row is a series, a time, a float and a word of flags; Tidalite
+//! stores it as a point of a series and, like the peers, as a pair of 16 + 16 bytes in a table.
 //!
-//! | case | what is measured |
+//! | case | measured quantity |
 //! |---|---|
-//! | `1-row`, `10-rows`, `1000-rows` | commits a second of one thread, each on disk before the next begins |
-//! | `threads-N` | commits of one row a second of N threads together |
-//! | `begin-read` | nanoseconds to take a snapshot and to give it back |
+//! | `1-row`, `10-rows`, `1000-rows` | commits/s of one thread, each on disk before the next begins |
+//! | `threads-N` | commits/s of one row, N threads together |
+//! | `begin-read` | nanoseconds to take a snapshot and release it |
 //! | `disk-...` | the same on the bare disk, see `floor` |
 //!
-//! Before that every engine holds 100 series of 1,000 rows, on disk, and has made a tenth of its commits. Rows
+//! Beforehand every engine has 100 series of 1,000 rows on disk, and has made a tenth of its commits. Rows
 //! go to the series in turn, each at the end of its series.
 
 use std::path::Path;
@@ -26,18 +26,20 @@ use crate::engine::{
 use crate::meter::{Latencies, Meter, Sample, side_by_side};
 use crate::os;
 
-/// Series that rows go to.
+/// Number of series.
 const SERIES: u64 = 100;
-/// Rows of each before anything is measured.
+/// Rows per series before the measurement.
 const ROWS_BEFORE: u64 = 1000;
-/// Threads that commit at the same time.
+/// Numbers of concurrent threads.
 const THREADS: [u64; 5] = [1, 2, 4, 8, 16];
-/// Threads share a sync: so many times more commits of them, or each would have made but a few when it is over.
+/// Maximum multiple of the commits for several threads: they share syncs, and the measurement would be too short
+/// otherwise.
 const THREADS_MORE: u64 = 4;
-/// A commit of a thousand rows is dearer: so many fewer of them.
+/// Divisor of the number of commits with a thousand rows, which are more expensive.
 const LARGE_FEWER: u64 = 10;
 
-/// As the default has it (the log, each block twice, or two barriers), without the log, and with each block of the log once.
+/// Default durability (the log, each block twice, or two barriers), without the log, and with each log block
+/// once.
 const OURS: [Kind; 5] = [
     TIDALITE,
     TIDALITE_SERIES,
@@ -58,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// All cases of one engine in one round.
+/// Runs all cases of one engine in one round.
 fn of_one(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     let dir = os::TempDir::within(&options.dir, kind.name)?;
     os::settle(dir.path())?;
@@ -118,7 +120,7 @@ struct Side<'e> {
 }
 
 impl Side<'_> {
-    /// One transaction of so many rows.
+    /// Commits one transaction of this many rows.
     fn commit(&self, rows: u64) -> Result<()> {
         let from = self.next.fetch_add(rows, Ordering::Relaxed);
         self.engine
@@ -149,7 +151,7 @@ impl Side<'_> {
     }
 }
 
-/// Row `n`.
+/// Writes row `n`.
 fn put(txn: &mut dyn Write, n: u64) -> Result<()> {
     let (series, row) = (n % SERIES, n / SERIES);
     let key = Key::of_point(series, row as i64 * 1_000_000_000);

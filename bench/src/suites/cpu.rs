@@ -1,23 +1,24 @@
-//! `cpu`: the shape of the field's usual benchmark. A hundred hosts, three days, a row of ten metrics for each host
-//! every ten seconds, in the order of time; each metric a random walk between 0 and 100, as whole numbers (`int`)
-//! or with two decimals (`dec`). Ours: a series of ten columns for each host, with tags. SQLite: a table with the
-//! primary key (series, time), WAL, and the tags in a table of hosts.
+//! `cpu`: shaped like the usual benchmark in this field. A hundred hosts, three days, a row of ten metrics for each
+//! host every ten seconds, in time order; each metric a random walk between 0 and 100, as integers (`int`) or with two
+//! decimals (`dec`). Ours: a series of ten columns for each host, with tags. SQLite: a table with the primary key
+//! (series, time), WAL, and the tags in a table of hosts.
 //!
 //! | case | |
 //! |---|---|
-//! | `X-write` | rows a second, durable transactions of a million; the rows are made before, and lie in memory |
-//! | `X-bytes` | bytes of the file for a value, with times, tags and everything |
-//! | `X-max-1-1` | maxima by minute of one metric of one host, one hour |
-//! | `X-max-10-8` | maxima by minute of ten metrics of one host, eight hours |
-//! | `X-mean-1`, `X-mean-10` | means by hour and host of one metric, of ten, all hosts, twelve hours |
+//! | `X-write` | rows/s, durable transactions of a million rows, prepared in memory |
+//! | `X-bytes` | file bytes per value, including times, tags and everything else |
+//! | `X-max-1-1` | maxima per minute of one metric of one host, one hour |
+//! | `X-max-10-8` | maxima per minute of ten metrics of one host, eight hours |
+//! | `X-mean-1`, `X-mean-10` | means per hour and host of one metric, of ten, all hosts, twelve hours |
 //! | `X-latest` | the newest row of every host |
 //! | `X-above` | rows of all hosts with one metric above 90, twelve hours |
 //! | `X-sum` | sum and count of one metric over all rows |
 //! | `X-buckets` | a thousand buckets of one metric of one host over all three days |
-//! | `X-cold-bytes` | bytes for a value once it is stored for rows that are seldom read: ours in cold form and compacted, SQLite after `VACUUM` |
-//! | `X-cold-above` | `X-above` then |
+//! | `X-cold-bytes` | bytes per value stored for rare reads: ours cold and compacted, SQLite after `VACUUM` |
+//! | `X-cold-above` | `X-above` in that storage |
 //!
-//! Questions are in milliseconds, the median of many, warm, each at a random place; every answer equals SQLite's.
+//! Query times are in milliseconds, the median of many, warm, each at a random position; every answer must equal
+//! SQLite's.
 
 mod ours;
 mod shape;
@@ -36,11 +37,11 @@ use shape::{Answer, HOSTS, HOUR, METRICS, MINUTE, Question, Row, Side};
 
 /// Nanoseconds between the rows of a host.
 const STEP: i64 = 10_000_000_000;
-/// 2024-01-01, a whole hour.
+/// 2024-01-01, at a full hour.
 const BEGIN: i64 = 1_704_067_200_000_000_000;
-/// Rows of a transaction.
+/// Rows per transaction.
 const EACH: usize = 1_000_000;
-/// How often a question is asked; the dear ones of the slow side less often.
+/// Number of repetitions of a query; fewer for expensive queries on the slow side.
 const ASKED: usize = 21;
 
 /// Runs the suite.
@@ -50,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::beside("cpu", TIDALITE_SERIES, sqlite, &options.peers)?;
     for (name, decimals) in [("int", false), ("dec", true)] {
         for round in 0..options.rounds {
-            // Answers are compared within a round: each side gives its own list.
+            // Answers are compared within a round: each side returns its own list.
             let mut answers = Vec::new();
             for kind in contest.order(round) {
                 let case = (name, decimals);
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// All answers of a side, with their questions.
+/// All answers of a side with their queries.
 type Answers = Vec<(Question, Answer)>;
 
 fn same(answers: &[Answers]) -> Result<()> {
@@ -93,7 +94,7 @@ fn of_one<S: Side>(
     let row_bytes = size_of::<Row>() as u64;
     os::touch_memory(rows * 120, rows * (100 + row_bytes));
     let mut side = S::create(dir.path(), decimals)?;
-    // To make a row takes 29 ns, half of what it takes to write it: that is not what is measured.
+    // Creating a row takes 29 ns, half of the time to write it, so rows are created before the measurement.
     let all: Vec<Row> = Feed::new(decimals).take(rows as usize).collect();
     let mut latencies = Latencies::default();
     let meter = Meter::start(dir.path());
@@ -125,7 +126,7 @@ fn of_one<S: Side>(
     Ok(answers)
 }
 
-/// Milliseconds of the median of one kind of question.
+/// Median time of one kind of query, in milliseconds.
 fn asked<S: Side>(side: &S, what: &str, span: i64, answers: &mut Answers) -> Result<f64> {
     let mut random = Random::new(37);
     let mut millis = Vec::new();
@@ -139,7 +140,7 @@ fn asked<S: Side>(side: &S, what: &str, span: i64, answers: &mut Answers) -> Res
     Ok(median(&millis))
 }
 
-/// A question at a random place within `span`, on whole minutes.
+/// A query at a random position within `span`, at full minutes.
 fn question(what: &str, span: i64, random: &mut Random) -> Question {
     let host = random.below(HOSTS as u64) as usize;
     let mut within = |length: i64| {
@@ -173,7 +174,7 @@ fn question(what: &str, span: i64, random: &mut Random) -> Question {
     }
 }
 
-/// The rows, in the order of time: all hosts every ten seconds.
+/// The rows in time order: all hosts every ten seconds.
 struct Feed {
     random: Random,
     walks: Vec<[i32; METRICS]>,
@@ -208,7 +209,7 @@ impl Iterator for Feed {
         let wide = self.random.next();
         let walk = &mut self.walks[self.next];
         for (n, value) in walk.iter_mut().enumerate() {
-            // -step ..= step, with two decimals or whole.
+            // -step ..= step, with two decimals or integers.
             let noise = (bits ^ (wide >> n)) % (2 * self.step as u64 + 1);
             *value = (*value + noise as i32 - self.step).clamp(0, self.most);
             bits = bits.rotate_right(7);

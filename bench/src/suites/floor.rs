@@ -1,14 +1,14 @@
-//! What the disk itself takes for a commit: blocks written over in a file that has been written before, and a sync.
-//! Below this nothing that syncs can come.
+//! The disk's own time for a commit: blocks overwritten in a file that was written before, and a sync.
+//! This is the lower limit for everything that syncs.
 //!
 //! | case | written before each sync |
 //! |---|---|
-//! | `disk-append` | a block at the end of a file that grows: what a log does that is not laid out ahead |
-//! | `disk-block` | one block of 4 KiB: what a log does that is |
-//! | `disk-8-blocks` | eight blocks side by side |
-//! | `disk-4-places`, `disk-16-places` | as many blocks here and there |
-//! | `disk-2-blocks` | two blocks side by side: a small commit of ours in the log |
-//! | `disk-two-barriers` | three blocks side by side and, after a sync, two blocks of a record: one that is not |
+//! | `disk-append` | a block at the end of a growing file: like a log that is not preallocated |
+//! | `disk-block` | one block of 4 KiB: like a preallocated log |
+//! | `disk-8-blocks` | eight adjacent blocks |
+//! | `disk-4-places`, `disk-16-places` | as many scattered blocks |
+//! | `disk-2-blocks` | two adjacent blocks: our small commit in the log |
+//! | `disk-two-barriers` | three adjacent blocks, a sync, two blocks of a meta record: a commit without the log |
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -21,21 +21,21 @@ use crate::meter::{Latencies, Meter};
 use crate::os;
 
 const BLOCK: u64 = 4096;
-/// Blocks of the file.
+/// Number of blocks in the file.
 const BLOCKS: u64 = 16 << 10;
-/// Where the two copies of a record are, in turn.
+/// Positions of the two copies of a meta record, used alternately.
 const RECORDS: [[u64; 2]; 2] = [[1, 4], [2, 5]];
-/// Where everything else begins.
+/// First block for all other writes.
 const FIRST: u64 = 64;
 
-/// No database at all.
+/// The bare disk, without a database.
 const DISK: Kind = Kind {
     name: "disk",
     ours: false,
     open: |_, _| Err("the disk is no database".into()),
 };
 
-/// One round of all cases.
+/// Runs one round of all cases.
 pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
     let dir = os::TempDir::within(&options.dir, DISK.name)?;
     os::settle(dir.path())?;
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
         bytes: vec![0; 8 * BLOCK as usize],
     };
     type Case = (&'static str, fn(&mut Disk) -> io::Result<()>);
-    // The one that makes the file longer is the last one.
+    // The case that lengthens the file is last.
     let cases: [Case; 7] = [
         ("disk-block", |disk| disk.write_beside(1)?.sync()),
         ("disk-2-blocks", |disk| disk.write_beside(2)?.sync()),
@@ -101,7 +101,7 @@ impl Disk {
         Ok(self)
     }
 
-    /// So many blocks side by side, behind those of the commit before.
+    /// Writes this many adjacent blocks, after the blocks of the previous commit.
     fn write_beside(&mut self, blocks: u64) -> io::Result<&mut Self> {
         let places = (BLOCKS - FIRST) / blocks;
         let place = self.syncs % places;
@@ -110,7 +110,7 @@ impl Disk {
 
     fn write_scattered(&mut self, blocks: u64) -> io::Result<&mut Self> {
         for _ in 0..blocks {
-            // Knuth's generator: its high bits are random enough for places.
+            // Knuth's generator: its high bits are random enough for positions.
             let next = self.random.wrapping_mul(6_364_136_223_846_793_005);
             self.random = next.wrapping_add(1_442_695_040_888_963_407);
             let place = (self.random >> 33) % (BLOCKS - FIRST);

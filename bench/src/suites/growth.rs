@@ -1,18 +1,18 @@
-//! `growth`: whether anything gets slower as a database grows. Ours alone.
+//! `growth`: whether anything slows down as a database grows. Tidalite only.
 //!
-//! Along points: one series of 10^6, 10^7, ... points. Along series: 1, 10, ... 10^6 series that take one row each
-//! in turn; as many rows in all as a tenth of the largest number of points, at least two in each series.
+//! By points: one series of 10^6, 10^7, ... points. By series: 1, 10, ... 10^6 series that take one row each
+//! in turn; the total number of rows is a tenth of the largest number of points, with at least two in each series.
 //!
 //! | case | |
 //! |---|---|
-//! | `points-N-append`, `series-N-append` | points a second, durable transactions of a million |
-//! | `...-open` | microseconds to open the file, which the page cache holds, and to take a snapshot |
+//! | `points-N-append`, `series-N-append` | points/s, durable transactions of a million |
+//! | `...-open` | microseconds to open the cached file and take a snapshot |
 //! | `...-aggregate` | microseconds for the sum over the middle half of a series |
-//! | `...-first-latest` | microseconds for the newest row of a series by its number, the first question after opening the file |
+//! | `...-first-latest` | microseconds for the newest row of a series by id, the first query after opening |
 //! | `...-latest` | the same in a snapshot that has answered it before; the series is open nowhere |
-//! | `points-open` and so on | the slowest of a row over its first, the smallest database |
+//! | `points-open` and so on | the slowest of a sequence relative to its first, the smallest database |
 //!
-//! Of the short ones the median of many is taken. Values walk by hundredths, times jitter.
+//! Short times are the median of many. Values walk by hundredths, times jitter.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -31,12 +31,12 @@ use crate::report::median;
 /// The smallest number of points.
 const POINTS_MIN: u64 = 1_000_000;
 const SERIES_MAX: u64 = 1_000_000;
-/// Rows of a transaction.
+/// Rows per transaction.
 const EACH: u64 = 1_000_000;
-/// How often short things are done.
+/// Numbers of repetitions of short operations.
 const OPENS: usize = 21;
 const QUESTIONS: usize = 1001;
-/// First questions: each is asked of a file opened for it.
+/// Number of first queries, each on a newly opened file.
 const FIRSTS: usize = 201;
 
 /// Runs the suite.
@@ -54,12 +54,12 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// From `first` on, ten times more each, up to `last`.
+/// Powers of ten times `first`, up to `last`.
 fn tenfold(first: u64, last: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(first.max(1)), |n| n.checked_mul(10)).take_while(move |n| *n <= last)
 }
 
-/// What one database came to: points a second; microseconds.
+/// Results for one database: points per second; microseconds.
 struct Figures {
     append: Sample,
     open: f64,
@@ -68,7 +68,7 @@ struct Figures {
     latest: f64,
 }
 
-/// Databases of growing size: how each is called, its series and its rows.
+/// Databases of growing size: name, number of series, number of rows.
 fn axis(
     name: &str,
     sizes: impl Iterator<Item = (u64, u64, u64)>,
@@ -161,7 +161,7 @@ fn of_one(dir: &Path, series: u64, rows: u64) -> Result<Figures> {
         aggregates.push(start.elapsed().as_nanos() as f64 / 1000.0);
         black_box(middle);
     }
-    // The last series is what the rows end with.
+    // The last row belongs to the last series.
     let last = ids[(rows - 1) as usize % ids.len()];
     let found = snapshot.series_by_id(last)?.map(|one| one.latest());
     let found = found
@@ -180,7 +180,7 @@ fn of_one(dir: &Path, series: u64, rows: u64) -> Result<Figures> {
     })
 }
 
-/// Asks for the newest row of a series, and adds the microseconds that it takes.
+/// Queries the newest row of a series, and adds the time in microseconds.
 fn latest(snapshot: &ReadTxn, id: SeriesId, micros: &mut Vec<f64>) -> Result<()> {
     let start = Instant::now();
     let latest = snapshot.latest(id)?;
@@ -189,7 +189,7 @@ fn latest(snapshot: &ReadTxn, id: SeriesId, micros: &mut Vec<f64>) -> Result<()>
     Ok(())
 }
 
-/// All rows, one of each series in turn; and the value of the last.
+/// Appends all rows, one to each series in turn; also returns the value of the last.
 fn appended(db: &Database, dir: &Path, ids: &[SeriesId], rows: u64) -> Result<(Sample, f64)> {
     let mut random = Random::new(29);
     let mut values = vec![10_000i32; ids.len()];

@@ -1,19 +1,19 @@
-//! `ioarena`: the six benchmarks of the program IOArena, by which libmdbx and others publish their figures, in its three
-//! degrees of durability, with its defaults: keys of 16 bytes in no order, values of 32, **every operation a transaction of its
-//! own**, for reads as well; 10,000 operations synced, 100,000 lazy, 1,000,000 unsynced.
+//! `ioarena`: the six benchmarks of the program IOArena, used for published figures of libmdbx and others, in its three
+//! degrees of durability, with its defaults: keys of 16 bytes in random order, values of 32, **every operation, even a
+//! read, in a transaction of its own**; 10,000 operations synced, 100,000 lazy, 1,000,000 unsynced.
 //!
 //! | case | one operation |
 //! |---|---|
-//! | `set` | stores a pair, into an empty database at first |
-//! | `get`, `get-N` | begins a snapshot and gets a pair; N threads, in the lazy database |
-//! | `iterate` | an entry of a walk over all, in one snapshot |
-//! | `crud` | a transaction of four steps: stores a new pair, writes over an old one, deletes the new one, gets the old one |
-//! | `batch` | the four steps, 500 times in a transaction |
+//! | `set` | stores a pair, starting with an empty database |
+//! | `get`, `get-N` | takes a snapshot and gets a pair; N threads, in the lazy database |
+//! | `iterate` | one entry of a scan over all entries, in one snapshot |
+//! | `crud` | one transaction: stores a new pair, overwrites an old one, deletes the new one, gets the old one |
+//! | `batch` | the four steps of `crud`, 500 times in a transaction |
 //! | `delete` | removes a pair |
 //!
-//! A case is called by the degree and this, as `sync-crud`. What IOArena does was read from its source (pmwkaa/ioarena, BSD);
-//! this is our own code behind our own face, so that all engines are called in the same way and their answers compared: a
-//! wrong answer ends the run, where IOArena counts it.
+//! The name of a case starts with the degree, as in `sync-crud`. The behaviour of IOArena was read from its source
+//! (pmwkaa/ioarena, BSD); this is our own code behind our own interface, so that all engines are called in one way and
+//! their answers compared: a wrong answer ends the run, whereas IOArena counts it.
 
 use std::path::Path;
 
@@ -28,17 +28,17 @@ const SHAPE: Shape = Shape {
     key_bytes: 16,
     value_bytes: 32,
 };
-/// The degrees, and operations of the published runs.
+/// The degrees, and numbers of operations in the published runs.
 const DEGREES: [(Promise, &str, u64); 3] = [
     (Promise::Synced, "sync", 10_000),
     (Promise::Lazy, "lazy", 100_000),
     (Promise::Unsynced, "nosync", 1_000_000),
 ];
-/// Fours of a transaction in `batch`.
+/// Repetitions of the four steps in a `batch` transaction.
 const BATCH: u64 = 500;
-/// Threads that get at the same time.
+/// Numbers of concurrent reading threads.
 const THREADS: [u64; 4] = [1, 2, 4, 8];
-/// `--pairs` that stands for the published counts.
+/// The value of `--pairs` that corresponds to the published counts.
 const PAIRS_FULL: u64 = 5_000_000;
 
 /// Runs the suite.
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
         let count = (full * options.pairs / PAIRS_FULL).clamp(20, full);
         for round in 0..options.rounds {
             for kind in contest.order(round) {
-                // One barrier or two: the same where nothing is synced.
+                // One or two barriers make no difference without syncs.
                 if kind.name != TIDALITE_ONE_FLUSH.name || promise == Promise::Synced {
                     Arena::run(kind, (promise, degree), count, options, &mut contest)?;
                 }
@@ -98,7 +98,7 @@ impl Arena<'_> {
 
     fn all(&self, threads: bool, contest: &mut Contest) -> Result<()> {
         let (data, count) = (self.data, self.count);
-        // The others need what it stores.
+        // The other cases need the pairs stored here.
         self.transactions("set", count, contest, &mut |txn, n| {
             txn.put(data.scattered(n).as_ref(), data.value(n, 0))?;
             Ok(0)
@@ -116,11 +116,11 @@ impl Arena<'_> {
         }
         if self.options.chosen("delete") {
             self.transactions("delete", count, contest, &mut |txn, n| {
-                // Those that write over what they have not looked for do not tell whether it was there.
+                // Engines that overwrite without a lookup cannot report whether the key existed.
                 txn.delete(data.scattered(n).as_ref())?;
                 Ok(0)
             })?;
-            // All is gone.
+            // All pairs must be deleted.
             let mut left = 0;
             self.engine.read(&mut |reader| {
                 left = reader.scan(&[], 1)?.entries;
@@ -133,7 +133,7 @@ impl Arena<'_> {
         Ok(())
     }
 
-    /// The four steps; `n` is the pair that is written over, and the one beyond all stored ones that comes and goes.
+    /// The four steps; `n` is the overwritten pair, and the temporary pair has a number beyond all stored ones.
     fn four(&self, txn: &mut dyn Write, n: u64, version: u64) -> Result<u64> {
         let (old, new) = (self.data.scattered(n), self.data.scattered(self.count + n));
         txn.put(new.as_ref(), self.data.value(self.count + n, version))?;
@@ -143,7 +143,7 @@ impl Arena<'_> {
         got.ok_or_else(|| "a pair that was put is missing".into())
     }
 
-    /// One operation a transaction.
+    /// Runs one operation per transaction.
     fn transactions(
         &self,
         name: &str,

@@ -1,15 +1,15 @@
 //! `long-reader`: one snapshot is held while its table is overwritten.
 //!
-//! A table of 200 bytes a pair is filled; a snapshot is taken and held; then a million overwrites of random
-//! pairs are committed, a hundred in each transaction, none synced before the end. Only two versions can be
-//! reached then, whatever happened between; what is held beyond them is held in vain.
+//! A table of 200 bytes per pair is filled; a snapshot is taken and held; then a million overwrites of random
+//! pairs are committed, a hundred in each transaction, none synced before the end. Only two versions are
+//! reachable then, whatever happened in between; pages held beyond these two are wasted.
 //!
 //! | case | |
 //! |---|---|
-//! | `held` | ours: bytes of pages held at the end over the bytes that the two versions need |
-//! | `file` | bytes of the file at the end over those before the overwrites |
-//! | `overwrites` | pairs a second while the snapshot is held |
-//! | `snapshot` | the snapshot still answers as before: entries a second of going through it |
+//! | `held` | ours: bytes of pages held at the end relative to the bytes of the two versions |
+//! | `file` | file bytes at the end relative to the bytes before the overwrites |
+//! | `overwrites` | pairs/s while the snapshot is held |
+//! | `snapshot` | the snapshot still answers as before: entries/s of a scan |
 
 use std::thread;
 
@@ -24,12 +24,12 @@ const SHAPE: Shape = Shape {
     key_bytes: 16,
     value_bytes: 184,
 };
-/// Overwrites of a transaction.
+/// Overwrites per transaction.
 const EACH: u64 = 100;
-/// Pairs of a transaction that fills.
+/// Pairs per load transaction.
 const FILL: u64 = 10_000;
 
-/// Runs the suite: LMDB unless others are named.
+/// Runs the suite, with LMDB unless other peers are named.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let peers = match options.peers.as_slice() {
         [] => vec![LMDB.name.to_owned()],
@@ -51,7 +51,7 @@ fn of_one(kind: Kind, data: &Data, options: &Options, contest: &mut Contest) -> 
     os::settle(dir.path())?;
     let bytes = pairs * SHAPE.pair_bytes();
     os::touch_memory(bytes * 8, bytes);
-    // LMDB needs a map for every version of every page.
+    // LMDB needs room in its map for every version of every page.
     let setup = Setup::new(Promise::Lazy, bytes * 8 + options.commits * 400);
     let engine = (kind.open)(dir.path(), &setup)?;
     for from in (0..pairs).step_by(FILL as usize) {
@@ -66,7 +66,7 @@ fn of_one(kind: Kind, data: &Data, options: &Options, contest: &mut Contest) -> 
     engine.read(&mut |reader| {
         let first = reader.scan(&[], u64::MAX >> 1)?;
         let meter = Meter::start(dir.path());
-        // Some engines refuse to write in a thread that holds a snapshot.
+        // Some engines refuse to write on a thread that holds a snapshot.
         let written = thread::scope(|scope| {
             let writing = scope.spawn(|| overwrite(&*engine, data, options));
             writing.join()
@@ -98,7 +98,7 @@ fn of_one(kind: Kind, data: &Data, options: &Options, contest: &mut Contest) -> 
     })
 }
 
-/// All overwrites; how many, and the times of their transactions.
+/// Runs all overwrites; returns their number and the times of their transactions.
 fn overwrite(engine: &dyn Engine, data: &Data, options: &Options) -> Result<(u64, Latencies)> {
     let (mut latencies, mut random) = (Latencies::default(), Random::new(17));
     let mut done = 0;

@@ -1,30 +1,30 @@
-//! `mdbx`: the workloads that libmdbx and redb publish.
+//! `mdbx`: the published workloads of libmdbx and redb.
 //!
-//! Small database, 16 + 32 bytes, as on the page of libmdbx. A transaction inserts two pairs, updates one, reads
+//! Small database, 16 + 32 bytes, as on the libmdbx page. A transaction inserts two pairs, updates one, reads
 //! one and deletes one:
 //!
 //! | case | |
 //! |---|---|
-//! | `crud-synced`, `crud-lazy`, `crud-unsynced` | 10,000, 100,000 and 1,000,000 transactions from an empty database on |
-//! | `crud-get-N` | reads a second of N threads in the database of `crud-lazy` |
+//! | `crud-synced`, `crud-lazy`, `crud-unsynced` | 10,000, 100,000 and 1,000,000 transactions, starting empty |
+//! | `crud-get-N` | reads/s of N threads in the database of `crud-lazy` |
 //!
 //! Large database, as in redb's table: `a-` pairs of 24 + 150 bytes, `b-` of 16 + 8:
 //!
 //! | case | |
 //! |---|---|
-//! | `load` | all pairs in the order of their keys, one durable transaction; `scan-loaded`, `get-loaded`, `bytes-loaded` after it |
-//! | `fill` | all pairs in random order, durable transactions of 10,000; `bytes-filled` after it |
+//! | `load` | all pairs in key order, one durable transaction; then `scan-loaded`, `get-loaded`, `bytes-loaded` |
+//! | `fill` | all pairs in random order, durable transactions of 10,000; then `bytes-filled` |
 //! | `get-N` | random gets of N threads |
-//! | `range` | ten entries from a random key on, in entries a second |
+//! | `range` | ten entries from a random key on, in entries/s |
 //! | `scan` | all entries |
-//! | `put`, `batch` | durable transactions of 1 and of 1,000 pairs, in pairs a second |
+//! | `put`, `batch` | durable transactions of 1 and of 1,000 pairs, in pairs/s |
 //! | `crud` | the small transactions in this database, durable |
-//! | `remove` | half of the pairs in random order, durable transactions of 10,000; `bytes-removed` after it |
-//! | `compact` | seconds of the engine's own way to make the file small; `bytes-compacted` after it |
+//! | `remove` | half of the pairs in random order, durable transactions of 10,000; then `bytes-removed` |
+//! | `compact` | seconds for the engine's own compaction; then `bytes-compacted` |
 //!
 //! Multi-values: see `src/multi_values.rs`.
 //!
-//! Sizes are taken after closing. Every engine's answers are compared with those of the first.
+//! Sizes are measured after closing. Every engine's answers are compared with the answers of the first.
 
 use std::path::Path;
 use std::time::Instant;
@@ -41,7 +41,7 @@ const SMALL: Shape = Shape {
     key_bytes: 16,
     value_bytes: 32,
 };
-/// The large shapes, and how their cases begin.
+/// The large shapes, with the prefixes of their cases.
 const LARGE: [(&str, Shape); 2] = [
     (
         "a",
@@ -58,11 +58,11 @@ const LARGE: [(&str, Shape); 2] = [
         },
     ),
 ];
-/// Pairs of the published sizes: other counts are scaled with what was asked for.
+/// Number of pairs in the published runs; other counts are scaled in proportion to `--pairs`.
 const PAIRS_FULL: u64 = 5_000_000;
-/// Pairs of a transaction that fills or removes.
+/// Pairs per transaction that fills or removes.
 const FILL: u64 = 10_000;
-/// Threads that read at the same time.
+/// Numbers of concurrent reading threads.
 const THREADS: [u64; 4] = [1, 2, 4, 8];
 
 /// Runs the suite.
@@ -105,12 +105,12 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// `full` scaled as the pairs are, and not next to nothing.
+/// Scales `full` in proportion to the pairs, but not below 20.
 fn scaled(full: u64, options: &Options) -> u64 {
     (full * options.pairs / PAIRS_FULL).clamp(20, full)
 }
 
-/// From an empty database on.
+/// The small workload, starting with an empty database.
 fn small(
     kind: Kind,
     promise: Promise,
@@ -147,8 +147,8 @@ fn small(
     Ok(())
 }
 
-/// The small transactions. Transaction n inserts pairs 2n and 2n + 1 beyond those that were there, and deletes
-/// pair n: so one more is there after each.
+/// The small transactions. Transaction n inserts pairs 2n and 2n + 1 after the existing ones, and deletes
+/// pair n, so that each transaction adds one pair.
 struct Crud<'d> {
     data: &'d Data,
     before: u64,
@@ -168,7 +168,7 @@ impl<'d> Crud<'d> {
         }
     }
 
-    /// The first pair that is there, and the first that is not any more.
+    /// The first existing pair, and the end of the existing pairs.
     fn live(&self) -> (u64, u64) {
         (self.done, self.before + 2 * self.done)
     }
@@ -188,7 +188,7 @@ impl<'d> Crud<'d> {
         for n in [next, next + 1] {
             txn.put(data.scattered(n).as_ref(), data.value(n, 0))?;
         }
-        // Of those that will still be there.
+        // Choose among pairs that will still exist.
         let mut any = || first + 1 + random.below(next + 1 - first);
         let (update, read) = (any(), any());
         txn.put(
@@ -205,7 +205,7 @@ impl<'d> Crud<'d> {
     }
 }
 
-/// Gets of several threads, each in one snapshot of its own.
+/// Gets on several threads, each in its own snapshot.
 struct Gets<'g> {
     data: &'g Data,
     key: &'g (dyn Fn(&Data, &mut Random) -> crate::engine::data::Key + Sync),
@@ -237,7 +237,7 @@ impl Gets<'_> {
     }
 }
 
-/// An open database, and where its files are.
+/// An open database, and the directory of its files.
 type Side<'s> = (&'s dyn Engine, &'s Path);
 
 /// One engine with one large shape.
@@ -275,14 +275,14 @@ impl Large<'_> {
         Ok(dir)
     }
 
-    /// Whether one of these is to run.
+    /// Whether one of these cases is to run.
     fn any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.chosen(name))
     }
 
-    /// Loaded in order.
+    /// The cases after loading in order.
     fn loaded(&self, contest: &mut Contest) -> Result<()> {
-        // Barriers have nothing to do with these.
+        // Barriers do not affect these.
         if self.one_flush() {
             return Ok(());
         }
@@ -309,7 +309,7 @@ impl Large<'_> {
         self.gets("get-loaded", &gets, (&*engine, dir.path()), 1, contest)
     }
 
-    /// Filled at random, and all that follows.
+    /// Fills in random order, and runs all cases that follow.
     fn filled(&self, contest: &mut Contest) -> Result<()> {
         let reads = [
             "get-1",
@@ -369,7 +369,7 @@ impl Large<'_> {
             if engine.compact()? {
                 let sample = Sample::of(start.elapsed().as_secs_f64());
                 contest.add(&self.case("compact"), "s", true, self.kind, sample);
-                // Those who write a compacted copy take it when they open.
+                // Engines that write a compacted copy replace the file when they open.
                 drop(engine);
                 drop(self.open(dir.path())?);
                 self.bytes("bytes-compacted", dir.path(), contest)?;
@@ -447,7 +447,7 @@ impl Large<'_> {
         })
     }
 
-    /// `count` pairs from number `first` on, so many in each transaction.
+    /// Stores `count` pairs from number `first` on, in transactions of a given size.
     fn puts(
         &self,
         name: &str,
@@ -456,7 +456,7 @@ impl Large<'_> {
         each: u64,
         contest: &mut Contest,
     ) -> Result<()> {
-        // What the reads need is filled in any case.
+        // The reads need the filled table in any case.
         if !self.chosen(name) && name != "fill" {
             return Ok(());
         }
@@ -479,7 +479,7 @@ impl Large<'_> {
         Ok(())
     }
 
-    /// Every second pair; their keys are scattered.
+    /// Removes every second pair; the keys are in random order.
     fn removed(&self, (engine, dir): Side<'_>, contest: &mut Contest) -> Result<()> {
         let (mut latencies, mut txns, count) = (Latencies::default(), 0, self.pairs / 2);
         let meter = Meter::of(engine, dir);

@@ -1,4 +1,4 @@
-//! One file or folder a suite.
+//! One file or folder for each suite.
 
 pub(crate) mod akumuli;
 pub(crate) mod beyond_memory;

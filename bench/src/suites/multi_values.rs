@@ -1,14 +1,15 @@
-//! The cases of `mdbx` with multi-values: ten values of 8 bytes under each key of 8 bytes, in one table.
+//! The multi-value cases of `mdbx`: ten values of 8 bytes under each key of 8 bytes, in one table.
 //!
 //! | case | |
 //! |---|---|
-//! | `multi-load` | all pairs in their order, one durable transaction; `multi-bytes-loaded` after it |
+//! | `multi-load` | all pairs in order, one durable transaction; then `multi-bytes-loaded` |
 //! | `multi-scan` | all pairs |
-//! | `multi-get` | the values of a random key, in keys a second |
-//! | `multi-fill` | all pairs, keys in random order and one value of each after the other, durable transactions of 10,000; `multi-bytes-filled` and `multi-scan-filled` after it |
+//! | `multi-get` | the values of a random key, in keys/s |
+//! | `multi-fill`, `multi-bytes-filled`, `multi-scan-filled` | all pairs, random keys, durable transactions of 10,000 |
 //!
-//! Those that have multi-values take part: LMDB and libmdbx know that all values have one length, redb has its multimap. A load goes by
-//! `extend`, by `MDB_APPEND` and `MDB_APPENDDUP`; a scan and the values of a key by steps of a cursor, by us and redb as each lends them.
+//! `multi-fill` adds one value to every key, then the next one. Engines with multi-values take part: LMDB and libmdbx
+//! use values of one length, redb its multimap. A load uses `extend`, or `MDB_APPEND` and `MDB_APPENDDUP`; a scan and
+//! the values of a key use cursor steps, or the iteration that Tidalite and redb provide.
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -19,13 +20,13 @@ use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 use std::path::Path;
 
-/// Values of a key.
+/// Values per key.
 const VALUES: u64 = 10;
-/// Pairs of the other tables for one key of this one: 100,000 keys at the published size.
+/// Pairs in the other tables for each key in this one: 100,000 keys at the published size.
 const PAIRS_PER_KEY: u64 = 50;
-/// Pairs of a transaction that fills.
+/// Pairs per fill transaction.
 const FILL: u64 = 10_000;
-/// Keys whose values are asked for, for one that there is.
+/// Number of gets for each existing key.
 const GETS: u64 = 5;
 
 const LOADED: [&str; 4] = [
@@ -36,7 +37,7 @@ const LOADED: [&str; 4] = [
 ];
 const FILLED: [&str; 3] = ["multi-fill", "multi-bytes-filled", "multi-scan-filled"];
 
-/// Runs them.
+/// Runs the cases.
 pub(crate) fn run(options: &Options, contest: &mut Contest) -> Result<()> {
     let keys = (options.pairs / PAIRS_PER_KEY).max(20);
     let data = Data::new(Shape {
@@ -71,7 +72,7 @@ impl Side<'_> {
     }
 
     fn any(&self, cases: &[&str]) -> bool {
-        // Each is asked for, so that all names are known.
+        // Query every name, so that all names are registered.
         let chosen = cases.iter().map(|case| self.options.chosen(case));
         chosen.fold(false, |any, chosen| any | chosen)
     }
@@ -81,7 +82,7 @@ impl Side<'_> {
         open(self.kind, dir, &setup)
     }
 
-    /// An empty database; `None` where the engine has no multi-values.
+    /// An empty database; `None` if the engine has no multi-values.
     fn start(&self) -> Result<Option<(os::TempDir, Box<dyn Sets>)>> {
         let dir = os::TempDir::within(&self.options.dir, self.kind.name)?;
         os::settle(dir.path())?;
@@ -155,7 +156,7 @@ impl Side<'_> {
         let keys: Vec<Word> = (0..self.keys)
             .map(|n| Ok(self.data.scattered(n).as_ref().try_into()?))
             .collect::<Result<_>>()?;
-        // One value of every key, then the next, which is not above it.
+        // One value for every key, then the next value, which need not be greater.
         let pair = |n: u64| {
             let key = n % self.keys;
             let value = n / self.keys * 7 % VALUES;
@@ -198,7 +199,7 @@ impl Side<'_> {
     }
 }
 
-/// Value `n` of a key: they ascend with their numbers, and nothing else about them can be guessed.
+/// Value `n` of a key: ascending in `n`, otherwise unpredictable.
 fn value_of(key: u64, n: u64) -> Word {
     let random = Random::new(key * VALUES + n).next();
     (n << 56 | random >> 8).to_be_bytes()

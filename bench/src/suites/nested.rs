@@ -1,18 +1,19 @@
-//! `nested`: many small tables inside a table, and topics that are found level by level. Ours beside LMDB, which has no tables in tables:
-//! there a path is one flat key, its levels joined by `/`, and a level of any name is found by seeking from one name of it to the next.
+//! `nested`: many small nested tables, and topics that are found level by level. The peer is LMDB, which has no nested
+//! tables: a path becomes one flat key, its levels joined by `/`, and a wildcard level is found by seeking from one
+//! name to the next.
 //!
 //! | case | |
 //! |---|---|
-//! | `tables-write` | nested tables a second, three entries of 8 bytes each, durable transactions of 10,000 |
-//! | `tables-bytes` | bytes of the file for each |
-//! | `tables-open` | tables a second, opened in a random order, one entry read of each |
-//! | `tables-put` | entries changed a second, in random tables, durable transactions of 10,000 |
-//! | `topics-write` | topics a second: `site/room/device/metric`, ten metrics of a random device at a time, durable transactions of 1,000 devices |
-//! | `topics-bytes` | bytes of the file for each |
-//! | `topics-get` | single topics found a second |
-//! | `topics-plus` | lookups of `site/room/+/metric` a second, each of which finds one metric of all devices of a room |
+//! | `tables-write` | nested tables/s, three entries of 8 bytes each, durable transactions of 10,000 |
+//! | `tables-bytes` | file bytes for each table |
+//! | `tables-open` | tables/s, opened in random order, one entry read from each |
+//! | `tables-put` | entries changed per second, in random tables, durable transactions of 10,000 |
+//! | `topics-write` | topics/s: `site/room/device/metric`, ten of a random device, durable, 1,000 devices each |
+//! | `topics-bytes` | file bytes for each topic |
+//! | `topics-get` | single topics found per second |
+//! | `topics-plus` | lookups/s of `site/room/+/metric`, each of which finds one metric of all devices of a room |
 //!
-//! Tables: a fifth of the pairs; topics as many. Every answer is compared.
+//! Number of tables: a fifth of the pairs; topics: equal to the pairs. Every answer is compared.
 
 use std::path::Path;
 
@@ -30,18 +31,18 @@ const FIELDS: [&str; 3] = ["lat", "lon", "speed"];
 const METRICS: [&str; 10] = [
     "battery", "co2", "door", "humidity", "level", "light", "noise", "power", "rssi", "temp",
 ];
-/// Tables of a transaction.
+/// Tables per transaction.
 const EACH: u64 = 10_000;
-/// Devices of a transaction.
+/// Devices per transaction.
 const DEVICES_EACH: u64 = 1000;
-/// Questions of a kind.
+/// Queries of each kind.
 const QUESTIONS: u64 = 100_000;
 
-/// A database that holds paths of names.
+/// A database with paths of names.
 trait Paths {
-    /// One durable transaction.
+    /// Runs a durable transaction.
     fn write(&self, work: &mut dyn FnMut(&mut dyn Put) -> Result<()>) -> Result<()>;
-    /// One snapshot.
+    /// Runs work in a snapshot.
     fn read(&self, work: &mut dyn FnMut(&dyn Get) -> Result<()>) -> Result<()>;
 }
 
@@ -53,7 +54,7 @@ trait Put {
 trait Get {
     /// The value of an entry of the table at a path.
     fn get(&self, path: &[&str], name: &str) -> Result<Option<u64>>;
-    /// Of all tables at the path the entry of this name: how many have it, and the sum of the values.
+    /// Looks up an entry in all tables one level below the path: the number of hits, and the sum of their values.
     fn get_plus(&self, path: &[&str], name: &str) -> Result<(u64, u64)>;
 }
 
@@ -175,7 +176,7 @@ impl Get for Txn<'_> {
             {
                 (found, sum) = (found + 1, sum.wrapping_add(touch(value)));
             }
-            // Behind everything of this name: what follows a slash.
+            // Skip everything below this name: seek to the key after its slash.
             wanted.truncate(end);
             wanted.push(b'/' + 1);
         }
@@ -206,7 +207,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     Ok(contest)
 }
 
-/// One of those that are compared, with its file.
+/// A participant with its file.
 struct Peer {
     kind: Kind,
     dir: os::TempDir,
@@ -222,7 +223,7 @@ impl Peer {
         Ok(Self { kind, dir, paths })
     }
 
-    /// So many questions of a case in one snapshot; the answers' sum is the same for all peers.
+    /// Runs this many queries of a case in one snapshot; the sum of the answers must be equal for all participants.
     fn ask(
         &self,
         (case, unit): (&'static str, &'static str),
@@ -297,7 +298,7 @@ fn tables(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     Ok(())
 }
 
-/// How many of each level there are.
+/// Number of names on each level.
 struct Levels {
     sites: u64,
     rooms: u64,
@@ -323,7 +324,7 @@ impl Levels {
         self.sites * self.rooms * self.devices
     }
 
-    /// The names of a device's levels.
+    /// The names on the levels of a device.
     fn names(&self, n: u64) -> [String; 3] {
         let (room, device) = (n / self.devices, n % self.devices);
         [
@@ -346,7 +347,7 @@ fn topics(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
         latencies.time(|| {
             paths.write(&mut |txn| {
                 (from..(from + DEVICES_EACH).min(devices)).try_for_each(|n| {
-                    // A prime step: each device once.
+                    // A prime step visits each device once.
                     let n = n * 7919 % devices;
                     let [site, room, device] = levels.names(n);
                     let values = METRICS.iter().zip(n..);

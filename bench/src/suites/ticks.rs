@@ -1,15 +1,15 @@
-//! `ticks`: what arrives all the time. Every series gets one point in every commit, and every commit is durable.
+//! `ticks`: continuous arrival of data. Every series gets one point in every commit, and every commit is durable.
 //!
 //! | case | |
 //! |---|---|
-//! | `10000`, `100000`, `100` | points a second with so many series; with 100,000 a tenth of the commits |
-//! | `N-commits` | the same in commits a second |
-//! | `N-bytes` | bytes handed over for a point, over all commits, merges included |
-//! | `N-pages` | pages of the largest commit over those of the median one (ours) |
-//! | `10-ms` | one thread sends single points of 10,000 series in turn, and commits every 10 milliseconds: points a second |
+//! | `10000`, `100000`, `100` | points/s with this many series; with 100,000 a tenth of the commits |
+//! | `N-commits` | the same in commits/s |
+//! | `N-bytes` | bytes written per point, over all commits, compactions included |
+//! | `N-pages` | pages of the largest commit relative to the median one (ours) |
+//! | `10-ms` | one thread sends points to 10,000 series in turn, and commits every 10 ms: points/s |
 //!
-//! Series are there, with one point each, before it begins. The peer is the article's engine on LMDB; whoever has
-//! used up a minute stops there. Points come a second apart, with up to a millisecond of jitter; values walk in
+//! The series exist beforehand, with one point each. The peer is the article's engine on LMDB; each side stops
+//! after a minute. Points come a second apart, with up to a millisecond of jitter; values walk in
 //! steps of a hundredth.
 
 use std::path::Path;
@@ -22,22 +22,22 @@ use crate::engine::{Engine, Kind, LMDB_SERIES, Promise, Result, Setup, TIDALITE_
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
-/// Series of a case, and the part of the commits that it makes.
+/// Number of series in a case, and the divisor of the number of commits.
 const CASES: [(&str, u64, u64); 3] = [
     ("10000", 10_000, 1),
     ("100000", 100_000, 10),
     ("100", 100, 1),
 ];
-/// Nobody measures longer.
+/// Maximum duration of a measurement.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Commits below this make fewer series: a trial run.
+/// With fewer commits than this, a trial run, the number of series is reduced.
 const COMMITS_FULL: u64 = 10_000;
 
 /// Runs the suite.
 pub(crate) fn run(options: &Options) -> Result<Contest> {
     let mut contest = Contest::beside("ticks", TIDALITE_SERIES, LMDB_SERIES, &options.peers)?;
     for (case, series, fewer) in CASES {
-        // All series in a trial run would be most of its time.
+        // In a trial run, creating all series would dominate.
         let series = (series * options.commits / COMMITS_FULL).clamp(series.min(100), series);
         let commits = options.commits.div_ceil(fewer);
         for round in 0..options.rounds {
@@ -91,7 +91,7 @@ fn of_one(
     let named = |what: &str| format!("{case}-{what}");
     let rate = Sample::of(sample.value / series as f64);
     contest.add(&named("commits"), "commits/s", false, kind, rate);
-    // The article's engine stores through a map: what it wrote is what the disk was given.
+    // The article's engine stores through a map, so its writes are the bytes that the disk received.
     let bytes = match kind.ours {
         true => sample.written.handed,
         false => sample.written.disk,
@@ -106,7 +106,7 @@ fn of_one(
     Ok(())
 }
 
-/// Single points as fast as they are taken, and a commit every 10 milliseconds.
+/// Sends single points at full speed, and commits every 10 milliseconds.
 fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     let dir = os::TempDir::within(&options.dir, kind.name)?;
     let commits = options.commits.div_ceil(10);
@@ -121,7 +121,7 @@ fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
         due += Duration::from_millis(10);
         let sending = Instant::now();
         engine.write(&mut |txn| {
-            // Looking at the clock costs as much as a point: not for each.
+            // Reading the clock costs as much as a point, so not after each point.
             loop {
                 for _ in 0..32 {
                     feed.one(txn)?;
@@ -142,10 +142,10 @@ fn sender(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
     Ok(())
 }
 
-/// The points, series after series, round after round.
+/// The points, series by series, round by round.
 struct Feed {
     random: Random,
-    /// Of each series, in hundredths.
+    /// Current value of each series, in hundredths.
     values: Vec<i32>,
     next: usize,
     round: i64,
@@ -161,7 +161,7 @@ impl Feed {
         }
     }
 
-    /// The next point.
+    /// Writes the next point.
     fn one(&mut self, txn: &mut dyn Write) -> Result<()> {
         let bits = self.random.next();
         let jitter = (bits & 1023) as i64 * 1000;
@@ -177,7 +177,7 @@ impl Feed {
         Ok(())
     }
 
-    /// One point of each series.
+    /// Writes one point to each series.
     fn all(&mut self, txn: &mut dyn Write) -> Result<()> {
         (0..self.values.len()).try_for_each(|_| self.one(txn))
     }

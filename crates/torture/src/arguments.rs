@@ -1,27 +1,27 @@
-//! The arguments of the programs: `--name number`.
+//! Command-line arguments of the form `--name number`.
 
-/// What follows the program's name on the command line.
+/// The arguments after the program name.
 #[derive(Debug, Default)]
 pub struct Arguments(pub Vec<String>);
 
 impl Arguments {
-    /// The text after `--name`.
+    /// The argument after `--name`.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         let at = self.0.iter().position(|argument| argument == name)?;
         self.0.get(at + 1).map(String::as_str)
     }
 
-    /// Whether `--name` is there.
+    /// Whether `--name` is present.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|argument| argument == name)
     }
 
-    /// The number after `--name`, digits may be grouped by `_`.
+    /// The number after `--name`, or `otherwise` without `--name`. Digits may be grouped with `_`.
     ///
     /// # Errors
-    /// A name without a number behind it.
+    /// `--name` is not followed by a number.
     pub fn number(&self, name: &str, otherwise: u64) -> Result<u64, String> {
         if !self.has(name) {
             return Ok(otherwise);
@@ -35,7 +35,7 @@ impl Arguments {
     }
 }
 
-/// One line to standard output, whole or not at all. Whoever listens being gone ends the program.
+/// Writes one whole line to standard output. Exits the process if the output is closed.
 pub fn say(line: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
@@ -45,16 +45,18 @@ pub fn say(line: &str) {
     }
 }
 
-/// This program, to be run again. Not its path: that may have been replaced by a newer build meanwhile.
+/// A command that runs this program again. Uses `/proc/self/exe`, because a newer build may have replaced
+/// the file at the path.
 #[must_use]
 pub fn own_program() -> std::process::Command {
     std::process::Command::new("/proc/self/exe")
 }
 
-/// A folder for the files of a program, in memory where the system has such a place: what is looked for is not in the medium.
+/// Creates a folder for the files of a program, in memory if the system has `/dev/shm`: these tests do not test the
+/// medium.
 ///
 /// # Errors
-/// The system's.
+/// An I/O error.
 pub fn folder(name: &str) -> std::io::Result<std::path::PathBuf> {
     let memory = std::path::Path::new("/dev/shm");
     let parent = if memory.is_dir() {

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! arguments    `--name number`
-//! model        plain maps, and a digest that model and database share
-//! workload     seeded transactions over tables and series, applied to the model too
+//! model        the expected content as plain maps, and a digest computed on both sides
+//! workload     seeded transactions over tables and series, applied to database and model
 //! crash        power cuts after every operation of a recorded run, judged against the model
 //! seeded       deliberate bugs, and how many seeds it takes to find them
 //! flips        every single bit of a file, flipped
-//! hostile      sound files changed under right checksums; nothing may panic, hang or take memory
-//! powercut     real power cuts: ext4 on a disk behind FUSE that loses what was not flushed
-//! inject       system calls of a real process that fail or kill it, by strace
+//! hostile      valid files changed under correct checksums; no panic, hang or memory exhaustion
+//! powercut     real power cuts: ext4 on a FUSE disk that loses unflushed writes
+//! inject       system calls of a real process that fail or kill it, through strace
 //! kills        readers and writers killed and frozen at random instants
-//! long_reader  one snapshot held during many overwrites: what the file keeps
+//! long_reader  file size while one snapshot is held during many overwrites
 //! ```
 
 pub mod arguments;

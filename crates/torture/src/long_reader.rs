@@ -1,37 +1,37 @@
-//! One snapshot is held while a table is overwritten very often: what may the file keep?
+//! Measures how many pages the file retains while one snapshot is held during many overwrites.
 //!
-//! Exactly two versions: what the reader sees and what is newest. The pages in use and held are compared with what those two reach
-//! ([`Held::bound_pages`]); the file on disk is told beside it.
+//! The limit is two versions: the snapshot of the reader and the newest commit. Pages in use or pending are compared
+//! with the size of two versions ([`Held::bound_pages`]); the file size is reported as well.
 
 use std::path::Path;
 use tidalite::{Database, Options, Result};
 
-/// What was found.
+/// Result of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Held {
-    /// Pairs of the table.
+    /// Pairs in the table.
     pub pairs: u64,
-    /// Overwrites committed while the reader was there.
+    /// Overwrites committed while the snapshot was held.
     pub overwrites: u64,
-    /// Pages that the table took when the reader began.
+    /// Pages in use when the snapshot was taken.
     pub version_pages: u64,
-    /// The most pages in use or held at the end of a round.
+    /// Maximum number of pages in use or pending at the end of a round.
     pub most_pages: u64,
-    /// Bytes of the file at the end.
+    /// Size of the file in bytes at the end.
     pub file_bytes: u64,
-    /// Pages in use or held after the reader had gone.
+    /// Pages in use or pending after the snapshot was dropped.
     pub after_pages: u64,
 }
 
 impl Held {
-    /// Pages of two versions.
+    /// Number of pages of two versions.
     #[must_use]
     pub fn bound_pages(&self) -> u64 {
         2 * self.version_pages
     }
 
-    /// How much more than two versions was held.
+    /// Retained pages divided by the pages of two versions.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.most_pages as f64 / self.bound_pages() as f64
@@ -43,11 +43,11 @@ fn in_use(db: &Database) -> Result<u64> {
     Ok(stat.pages_total - stat.pages_free)
 }
 
-/// Fills a table with `pairs` values of `value_bytes` bytes, holds a snapshot, and overwrites single values at random, `per_commit` in a
-/// commit, `overwrites` in all.
+/// Fills a table with `pairs` values of `value_bytes` bytes, takes a snapshot, and overwrites `overwrites` random
+/// values, `per_commit` in each commit.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub fn long_reader(
     path: &Path,
     pairs: u64,
@@ -68,7 +68,7 @@ pub fn long_reader(
         tx.commit()?;
         at += 10_000;
     }
-    // What the load itself left behind is let go.
+    // These commits release the pages that the load left pending.
     for round in 0..3u64 {
         let mut tx = db.begin_write()?;
         tx.table("rounds")?.put(b"round", &round.to_be_bytes())?;

@@ -1,19 +1,20 @@
-//! Deliberate bugs, and how many seeds it takes to find each.
+//! Deliberate bugs, and the number of seeds needed to find each.
 
 use crate::crash::{Plan, Tally, examine};
 use std::fmt;
 use tidalite_pager::seeded::{BUGS, Bug, LAZY_BUGS, enable};
 use tidalite_runs::bugs;
 
-/// Seeds within which a deliberate bug must show: the fixed slice takes at least so many.
+/// Number of seeds within which a deliberate bug must be found: the fixed slice runs at least this many.
 pub const SEEDS_MAX: u64 = 180;
 
-/// How a deliberate bug was found.
+/// Result of the search for one deliberate bug.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Which bug.
+    /// Name of the bug.
     pub bug: String,
-    /// By which seed, after how many that did not show it, and what was seen; `None` when it was not found.
+    /// The seed that found the bug, the number of seeds tried before it, and the failure; `None` if the bug was not
+    /// found.
     pub found: Option<(u64, u64, String)>,
 }
 
@@ -31,7 +32,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A deliberate bug: its name, and its switch.
+/// A deliberate bug: its name and the function that turns it on or off.
 pub type Switch = (String, Box<dyn Fn(bool)>);
 
 fn of_pager(bug: Bug) -> Switch {
@@ -44,7 +45,7 @@ fn of_front(bug: bugs::Bug) -> Switch {
     (format!("{bug:?}"), Box::new(switch))
 }
 
-/// The deliberate bugs that the slice must find. The switches act on the calling thread.
+/// The deliberate bugs that the slice must find. Each switch affects the calling thread.
 #[must_use]
 pub fn switches() -> Vec<Switch> {
     let pager = BUGS.into_iter().chain([Bug::WeakUnverified]);
@@ -53,10 +54,10 @@ pub fn switches() -> Vec<Switch> {
     switches
 }
 
-/// The deliberate bug of this name, one of those above or another.
+/// The deliberate bug with this name, from [`switches`] or from the bugs outside the slice.
 ///
 /// # Errors
-/// That no bug has this name.
+/// No bug has this name.
 pub fn switch(name: &str) -> Result<Switch, String> {
     let others = [Bug::ForgetReaders, Bug::SkipLargeSync];
     let others = LAZY_BUGS.into_iter().chain(others).map(of_pager);
@@ -69,26 +70,27 @@ pub fn switch(name: &str) -> Result<Switch, String> {
         .ok_or_else(|| format!("no bug is called {name}: {}", names.join(", ")))
 }
 
-/// Turns the bug of this name on for the calling thread.
+/// Enables the bug with this name for the calling thread.
 ///
 /// # Errors
-/// That no bug has this name.
+/// No bug has this name.
 pub fn enable_by_name(name: &str) -> Result<(), String> {
     let (_, switch) = switch(name)?;
     switch(true);
     Ok(())
 }
 
-/// Looks for a bug with the seeds of the fixed slice, each with the plan that it has there, from `first` on.
+/// Searches for a bug with the seeds of the fixed slice, from `first` on, each with its plan in the slice.
 #[must_use]
 pub fn find((bug, switch): &Switch, first: u64) -> Finding {
     let plan = |seed| Plan::of_seed(seed, Plan::default().page_size);
-    // Merges begin when sixteen runs are there: the short runs of the slice never come so far, and are left out.
+    // Compaction starts at sixteen runs. The short seeds of the slice never reach that, so they are skipped for the
+    // compaction bug.
     let merges = *bug == format!("{:?}", bugs::Bug::MergeForgetsWatermark);
     let tried = (first..first + SEEDS_MAX).filter(|&seed| !merges || Plan::is_long(seed));
     switch(true);
     let found = tried.enumerate().find_map(|(before, seed)| {
-        // A bug may also show as a failed assertion.
+        // The bug may also cause a failed assertion.
         let result = std::panic::catch_unwind(|| examine(seed, &plan(seed), &Tally::default()));
         let seen = match result {
             Ok(Ok(())) => return None,

@@ -1,13 +1,14 @@
 //! The fixed slice of the long searches: power cuts, the write protocol, deliberate bugs.
 //!
-//! More, and one seed again: `cargo run --release -p tidalite-torture -- crash --states N --seed S`.
+//! To run more, or one seed again: `cargo run --release -p tidalite-torture -- crash --states N --seed S`.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_torture::crash::{Plan, Tally, examine, watch};
 use tidalite_torture::seeded;
 
-/// Crash states that the slice looks at, at least. Each of them takes a fifth longer than when the workload had series of points alone.
+/// Minimum number of crash states in the slice. Each takes a fifth longer than when the workload had only point
+/// series.
 const STATES: u64 = 50_000;
 const THREADS: usize = 2;
 const PAGE_BYTES: usize = 512;
@@ -47,13 +48,13 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
     );
 }
 
-/// More: `crash --sealing-threads 2`.
+/// To run more: `crash --sealing-threads 2`.
 #[test]
 fn a_power_cut_beside_threads_that_encode_leaves_a_promised_state() {
     let tally = Tally::default();
     for seed in 0..4 {
         let mut plan = Plan::of_seed(seed, PAGE_BYTES).helped(1 + seed as usize % 3);
-        // Or these may be who encodes.
+        // Without appenders, which would otherwise do the encoding.
         plan.shape.appenders_one_in = 0;
         if let Err(problem) = examine(seed, &plan, &tally) {
             panic!("seed {seed}: {problem}");
@@ -91,7 +92,7 @@ fn every_deliberate_bug_is_found() {
     for switch in seeded::switches() {
         let finding = seeded::find(&switch, 0);
         assert!(finding.found.is_some(), "{finding}");
-        // Past what the test runner keeps to itself: every run shows how soon each is found.
+        // Bypasses the output capture of the test runner, so that every run shows how soon each bug is found.
         std::io::stderr()
             .write_all(format!("{finding}\n").as_bytes())
             .expect("a place to say it");

@@ -1,6 +1,7 @@
-//! Bits of files, flipped.
+//! Flips bits of files.
 //!
-//! The long search reads the content for every bit of every kind of file: `cargo run --release -p tidalite-torture -- flips`.
+//! The long search reads the content for every bit of every kind of file: `cargo run --release -p tidalite-torture --
+//! flips`.
 
 use tidalite_torture::flips::{Contents, Depth, examine, heal};
 

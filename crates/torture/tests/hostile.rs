@@ -1,6 +1,6 @@
-//! Files changed under right checksums: a slice of the long search.
+//! Files changed under correct checksums: a slice of the long search.
 //!
-//! More: `cargo run --release -p tidalite-torture -- hostile --files N --seed S`.
+//! To run more: `cargo run --release -p tidalite-torture -- hostile --files N --seed S`.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -25,7 +25,7 @@ fn the_sound_files_hold_every_kind_of_block() {
     assert!(kinds.contains_key("None"), "payloads of leaves");
 }
 
-/// What is not reached is never changed.
+/// A page that the graph does not reach is never changed.
 #[test]
 fn the_search_reaches_every_page_of_the_sound_files() {
     tidalite_testkit::watch();
@@ -49,7 +49,7 @@ fn the_search_reaches_every_page_of_the_sound_files() {
             base.name,
             blocks().count()
         );
-        // Extents may hold what nobody needs any more, and what the log holds lies in no page yet.
+        // Extents may contain unused pages, and commits in the log are not in pages yet.
         let of_tables = missed.keys().filter(|what| what.contains(": table "));
         assert!(
             base.name == "logged" || of_tables.count() == 0,
@@ -58,7 +58,7 @@ fn the_search_reaches_every_page_of_the_sound_files() {
     }
 }
 
-/// Or the errors that hostile files give would say nothing.
+/// Otherwise the errors from hostile files would prove nothing.
 #[test]
 fn everything_that_is_done_with_a_hostile_file_goes_well_with_a_sound_one() {
     tidalite_testkit::watch();
@@ -67,7 +67,7 @@ fn everything_that_is_done_with_a_hostile_file_goes_well_with_a_sound_one() {
     }
 }
 
-/// The highest number of a kind.
+/// The highest number of a block kind.
 fn kinds_known() -> u8 {
     (1..=u8::MAX)
         .take_while(|&n| tidalite_pager::Kind::from_u8(n) != tidalite_pager::Kind::None)
@@ -87,7 +87,8 @@ fn no_hostile_file_makes_it_panic_hang_or_take_memory() {
     assert!(output.status.success(), "{said}");
 }
 
-/// A name in the catalog of tables that is less than those before it: from the last of these one comes to it, and from it back to them.
+/// The catalog contains a table name smaller than the names before it: the last of these leads to it, and it leads back
+/// to them.
 #[test]
 fn compaction_ends_where_the_names_of_tables_lead_back() {
     tidalite_testkit::watch();
@@ -96,11 +97,11 @@ fn compaction_ends_where_the_names_of_tables_lead_back() {
     let db = options().open_storage(Arc::clone(&file)).unwrap();
     let mut tx = db.begin_write().unwrap();
     for letter in 'b'..='z' {
-        // Long, so that the catalog has several leaves.
+        // Long names, so that the catalog has several leaves.
         let mut table = tx.table(&format!("{letter}-table{:60}", "")).unwrap();
         table.put(b"key", &[1; 200]).unwrap();
     }
-    // Room, so that there is something to be moved.
+    // Creates free space, so that compaction moves something.
     let mut gone = tx.table("a-room").unwrap();
     for key in 0..1_000_u32 {
         gone.put(&key.to_be_bytes(), &[0; 100]).unwrap();
@@ -113,7 +114,7 @@ fn compaction_ends_where_the_names_of_tables_lead_back() {
     let mut image = vec![0; file.len().unwrap() as usize];
     file.read_at(0, &mut image).unwrap();
 
-    // A name stands in its cell, and its first four bytes once more as a number beside the other heads.
+    // A name is stored in its cell, and its first four bytes again as a number in the array of heads.
     let graph = Graph::of(&Files::one(image.clone()));
     let stands = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
     let leaves = graph.blocks.iter().enumerate().filter(|(_, block)| {

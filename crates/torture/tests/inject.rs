@@ -1,6 +1,6 @@
-//! System calls that fail or kill, by `strace`: every few of them.
+//! Injects failing and killing system calls with `strace`: a sample of the calls.
 //!
-//! More: `cargo run --release -p tidalite-torture -- inject --seed S`.
+//! To run more: `cargo run --release -p tidalite-torture -- inject --seed S`.
 
 use std::process::Command;
 

@@ -1,6 +1,6 @@
-//! Processes killed at random instants: a slice, and that a deliberate bug shows.
+//! Kills processes at random instants: a slice, and a deliberate bug that must be found.
 //!
-//! More: `cargo run --release -p tidalite-torture -- kills --readers N --writers N --seed S`.
+//! To run more: `cargo run --release -p tidalite-torture -- kills --readers N --writers N --seed S`.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn kills(arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn the_killed_lose_nothing_block_nobody_and_hold_nothing() {
-    // On the file of this seed evictable snapshots may be taken away.
+    // On the file of this seed, evictable snapshots may be evicted.
     let (well, said) = kills(&["--readers", "120", "--writers", "20", "--seed", "25"]);
     println!("{said}");
     assert!(well, "{said}");

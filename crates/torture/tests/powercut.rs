@@ -1,6 +1,6 @@
-//! Real power cuts under ext4, where FUSE and loop devices are to be had: a slice, and that deliberate bugs show.
+//! Real power cuts under ext4, if FUSE and loop devices are available: a slice, and deliberate bugs that must be found.
 //!
-//! More: `cargo run --release -p tidalite-torture -- powercut --cuts N --seed S`, as root.
+//! To run more: `cargo run --release -p tidalite-torture -- powercut --cuts N --seed S`, as root.
 
 use std::process::Command;
 
@@ -25,7 +25,8 @@ fn nor_on_a_device_without_a_file_system() {
     println!("{}", nothing_lost(&raw));
 }
 
-/// Nothing is lost, and the slice has what it is there for: lock files that name lazy commits of which the disk has lost pages.
+/// Nothing is lost, and the slice includes its critical case: lock files that name lazy commits with pages lost from
+/// the disk.
 fn nothing_lost(arguments: &[&str]) -> String {
     let (well, said) = powercut(arguments);
     assert!(well, "{said}");
@@ -37,7 +38,7 @@ fn nothing_lost(arguments: &[&str]) -> String {
     said
 }
 
-/// Who believes such a lock file finds pages that are not there.
+/// Opening without verification of such a lock file finds missing pages.
 #[test]
 fn a_lock_file_that_is_believed_unverified_shows() {
     let arguments = ["--cuts", "120", "--seed", "5", "--bug", "WeakUnverified"];

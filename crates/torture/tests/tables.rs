@@ -1,6 +1,6 @@
-//! Power cuts over everything that tables can do: multi-values, nested tables, cuts, names, sequences, savepoints, checkpoints.
-//! After every operation of a recorded run the images that a cut could leave must open, check clean, and hold the newest
-//! acknowledged commit or the one under way.
+//! Power cuts over all table operations: multi-values, nested tables, range deletes, renames, sequences, savepoints,
+//! checkpoints. After every operation of a recorded run the images that a cut could leave must open, check clean, and
+//! hold the newest acknowledged commit or the one under way.
 //!
 //! More: `TIDALITE_TABLE_SEEDS=500 cargo test -p tidalite-torture --test tables`.
 
@@ -19,13 +19,13 @@ type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
-    /// By name; `t` and `u` change names with one another.
+    /// By name; `t` is sometimes renamed to `u`.
     plain: BTreeMap<String, Pairs>,
     multi: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// Topic of two words and a key in its table.
+    /// By topic of two words, and key in its table.
     topics: BTreeMap<(u8, u8, Vec<u8>), Vec<u8>>,
     sequence: u64,
-    /// The next numbers of the tables that are topics.
+    /// The next sequence numbers of the topic tables.
     numbers: BTreeMap<(u8, u8), u64>,
 }
 
@@ -41,7 +41,7 @@ fn pairs(table: &Table<'_>) -> Result<Pairs> {
     Ok(pairs)
 }
 
-/// Everything in a file.
+/// Reads the whole content of a file.
 fn content(db: &Database) -> Result<Model> {
     let snap = db.begin_read()?;
     let mut model = Model::default();
@@ -84,7 +84,7 @@ fn content(db: &Database) -> Result<Model> {
 fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> {
     let mut key = vec![b'k', rng.below(120) as u8];
     if rng.one_in(7) {
-        // Too long for a page, and told apart only behind it.
+        // Too long for a page; the difference is in the part after it.
         key.resize(600, b'l');
         key.push(rng.below(3) as u8);
     }
@@ -151,7 +151,7 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
             model.numbers.retain(|topic, _| topic.0 != first);
         }
         _ => {
-            // `t` becomes `u`, in place of what `u` was.
+            // Renames `t` to `u`, which replaces the old `u`.
             tx.drop_table("u")?;
             model.plain.remove("u");
             if tx.rename_table("t", "u")? {
@@ -167,7 +167,8 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
     Ok(())
 }
 
-/// Pairs of a few keys at once, mostly ascending, then some behind the last one, one by one: sets get pages of their own and give them up.
+/// Adds pairs of a few keys in one call, mostly ascending, then appends some one by one: sets get pages of their own
+/// and give them up.
 fn many_pairs(
     table: &mut MultiTableMut<'_>,
     model: &mut BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
@@ -199,7 +200,7 @@ fn many_pairs(
     Ok(())
 }
 
-/// The content after each commit and checkpoint; the recording has a mark behind each acknowledged one.
+/// Returns the content after each commit and checkpoint; the recording has a mark after each acknowledged one.
 fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
     let mut rng = Rng::new(seed);
     let db = options().open_storage(disk.clone()).unwrap();
@@ -210,7 +211,7 @@ fn run(seed: u64, disk: &Arc<SimDisk>) -> Vec<Model> {
         let mut tx = db.begin_write().unwrap();
         for _ in 0..rng.index(40) {
             operation(&mut tx, &mut model, &mut rng).unwrap();
-            // A commit after which the turn stays here.
+            // A checkpoint, which commits and keeps the writer lock.
             if rng.one_in(30) {
                 states.push(model.clone());
                 (_, tx) = tx.checkpoint(Durability::Durable).unwrap();

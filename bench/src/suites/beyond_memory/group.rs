@@ -1,18 +1,18 @@
-//! A memory group of the kernel (cgroup), below the one that this process is in: what its processes take, and
-//! what the page cache keeps for them, is bounded. It goes when the `Group` goes; its processes have ended then.
+//! A kernel memory group (cgroup), below the group of this process. It limits the memory of its processes and
+//! their page cache. Dropping `Group` removes it; its processes have ended by then.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The variable that tells a child which group to enter.
+/// The variable that names the group for a child to enter.
 pub(super) const VARIABLE: &str = "TIDALITE_BENCH_MEMORY_GROUP";
 
-/// A group with a bound.
+/// A group with a memory limit.
 pub(super) struct Group(PathBuf);
 
 impl Group {
-    /// Makes one, below the group of this process: so whatever bounds that one bounds this one too.
+    /// Creates a group below the group of this process, so that limits of the parent also apply.
     pub(super) fn with_memory(bytes: u64) -> io::Result<Self> {
         let (parent, bound) = parent()?;
         let path = parent.join(format!("tidalite-bench-{}", std::process::id()));
@@ -37,7 +37,7 @@ impl Drop for Group {
     }
 }
 
-/// The directory of this process' group, and the name of the file with the bound.
+/// The group directory of this process, and the name of the limit file.
 fn parent() -> io::Result<(PathBuf, &'static str)> {
     let text = fs::read_to_string("/proc/self/cgroup")?;
     let path_of = |controller: &str| {
@@ -48,7 +48,7 @@ fn parent() -> io::Result<(PathBuf, &'static str)> {
             has.then(|| path.trim_start_matches('/').to_owned())
         })
     };
-    // The first version has a tree for each resource, the second one tree for all.
+    // cgroup v1 has a tree for each resource, v2 one tree for all.
     if let Some(path) = path_of("memory") {
         let root = Path::new("/sys/fs/cgroup/memory");
         return Ok((root.join(path), "memory.limit_in_bytes"));
@@ -59,7 +59,7 @@ fn parent() -> io::Result<(PathBuf, &'static str)> {
     }
 }
 
-/// Moves this process into the group that its parent made for it, if any.
+/// Moves this process into the group that its parent created, if any.
 pub(super) fn enter() -> io::Result<()> {
     match std::env::var_os(VARIABLE) {
         Some(path) => fs::write(

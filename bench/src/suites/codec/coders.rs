@@ -1,4 +1,4 @@
-//! Ours and the others behind one face: a stretch of words to bytes and back.
+//! Our codec and the others behind one interface: a block of words to bytes and back.
 
 use tidalite_codec::{CHUNK_BYTES, Chunk, ColumnType, Hint};
 use tidalite_codec::{
@@ -9,16 +9,16 @@ use super::columns::Kind;
 use super::{gorilla, plain_alp};
 use crate::engine::Result;
 
-/// Rows of a vector of ours, of ALP and of Gorilla.
+/// Rows of a vector in our codec, ALP and Gorilla.
 const VECTOR: usize = 1024;
-/// Rows that pco and zstd get at once: those of a leaf of ours.
+/// Rows that pco and zstd get at once: as many as in our leaf.
 const LEAF: usize = 16 * VECTOR;
 
-/// Who encodes.
+/// The coders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coder {
     Ours,
-    /// Ours in cold form: a leaf at a time, each vector readable alone.
+    /// Our cold form: a leaf at a time, each vector readable alone.
     Cold,
     Pco,
     Zstd,
@@ -26,7 +26,7 @@ pub(crate) enum Coder {
     Alp,
 }
 
-/// All of them, ours first.
+/// All coders, ours first.
 pub(crate) const CODERS: [Coder; 6] = [
     Coder::Ours,
     Coder::Cold,
@@ -36,24 +36,24 @@ pub(crate) const CODERS: [Coder; 6] = [
     Coder::Alp,
 ];
 
-/// An encoded column: blocks one behind the other, and where each ends.
+/// An encoded column: consecutive blocks, and the end of each.
 #[derive(Default)]
 pub(crate) struct Encoded {
     bytes: Vec<u8>,
-    /// End of each block, and its rows.
+    /// End and number of rows of each block.
     ends: Vec<(usize, usize)>,
-    /// Bytes that would not be in a file.
+    /// Bytes that a file would not contain.
     padding: usize,
 }
 
 impl Encoded {
-    /// Bytes in a file.
+    /// Size in a file.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len() - self.padding
     }
 }
 
-/// Where a block is decoded to.
+/// Buffers for decoded blocks.
 pub(crate) struct Room {
     words: Vec<u64>,
     floats: Vec<f64>,
@@ -93,7 +93,7 @@ impl Seen<'_> {
         }
     }
 
-    /// The sum of the floats: by the same loop whoever decoded them.
+    /// The sum of the floats, with one loop for all coders.
     pub(crate) fn sum(&self) -> f64 {
         tidalite_codec::sum_floats(match self {
             Self::Words(words) => tidalite_codec::as_floats(words),
@@ -114,7 +114,7 @@ impl Coder {
         }
     }
 
-    /// Whether it is meant for such words.
+    /// Whether the coder supports this kind.
     pub(crate) fn takes(self, kind: Kind) -> bool {
         kind == Kind::Float || matches!(self, Self::Ours | Self::Cold | Self::Pco | Self::Zstd)
     }
@@ -126,7 +126,7 @@ impl Coder {
         }
     }
 
-    /// Encodes a series. What a reader must know besides is part of the bytes.
+    /// Encodes a series. The bytes include everything needed for decoding.
     pub(crate) fn encode(self, kind: Kind, words: &[u64], to: &mut Encoded) -> Result<()> {
         let mut hint = Hint::default();
         for block in words.chunks(self.rows()) {
@@ -157,7 +157,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Decodes block after block; `see` gets the words of each.
+    /// Decodes block by block; `see` gets the words of each.
     pub(crate) fn decode(
         self,
         kind: Kind,
@@ -221,8 +221,9 @@ fn ours(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) {
     out[at..at + CHUNK_BYTES].copy_from_slice(&chunk.to_bytes());
 }
 
-/// As a leaf in cold form has them: the model if there is one, behind its 16 bytes of the directory, then chunk and payload of each vector in the
-/// form that is smaller. Answers how many of the bytes are not in a file: where each part ends.
+/// Encodes as a leaf in cold form: the model, if any, after its 16 bytes in the directory; then chunk and payload of
+/// each vector in the smaller form. Returns the number of bytes that a file would not contain: the length of the model
+/// part.
 fn cold(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> usize {
     const MODEL_ENTRY_BYTES: usize = 16;
     let mut hot: Vec<Vec<u8>> = Vec::new();
@@ -256,7 +257,7 @@ fn cold(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> usize 
     4
 }
 
-/// Reads what `cold` wrote.
+/// Decodes the output of `cold`.
 fn warm(kind: Kind, bytes: &[u8], out: &mut [u64]) -> Result<()> {
     let length = u32::from_le_bytes(*bytes.first_chunk().ok_or("no length")?);
     let (model, mut rest) = bytes[4..].split_at(length as usize);
@@ -276,7 +277,7 @@ fn warm(kind: Kind, bytes: &[u8], out: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// What each block of ours is, in few words.
+/// A short description of the encodings in our blocks.
 pub(crate) fn encodings(from: &Encoded) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     let mut at = 0;

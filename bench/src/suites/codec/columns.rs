@@ -1,4 +1,5 @@
-//! The columns to measure: `columns.toml` beside the manifest says which, TIDALITE_TEST_DATA where the files are.
+//! The columns to measure: `columns.toml` beside the manifest lists them, TIDALITE_TEST_DATA is the folder of the
+//! files.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,16 +10,16 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder};
 
 use crate::engine::Result;
 
-/// What the words of a column are.
+/// Type of the words in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Float,
     Integer,
-    /// Timestamps: told apart from the values.
+    /// Timestamps, reported separately from values.
     Time,
 }
 
-/// One column, as the words of one series or of several.
+/// One column, as the words of one or several series.
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
@@ -26,13 +27,13 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Values of all series.
+    /// Number of values in all series.
     pub(crate) fn values(&self) -> usize {
         self.series.iter().map(Vec::len).sum()
     }
 }
 
-/// Which columns of which files.
+/// Columns to read from a set of files.
 struct Plan {
     paths: Vec<String>,
     header: bool,
@@ -40,7 +41,7 @@ struct Plan {
     columns: Vec<(String, Kind)>,
 }
 
-/// Reads them all; those whose name contains none of `only` are left out.
+/// Reads all columns; with `only`, those names that contain one of its texts.
 pub(crate) fn read(folder: &Path, only: &[String]) -> Result<Vec<Column>> {
     let mut columns = Vec::new();
     for plan in plans(include_str!("../../../columns.toml"))? {
@@ -94,7 +95,7 @@ fn plans(text: &str) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// The lines of a file, however it is compressed.
+/// Reads the lines of a file, with any supported compression.
 fn lines(path: &Path) -> Result<Box<dyn BufRead>> {
     let mut file = BufReader::new(File::open(path)?);
     Ok(match path.extension().and_then(|e| e.to_str()) {
@@ -182,7 +183,7 @@ fn word(field: &str, kind: Kind) -> Result<u64> {
     })
 }
 
-/// Seconds since 1970 of `2014-01-01T01:00:00` with an offset behind it, or none.
+/// Seconds since 1970 of `2014-01-01T01:00:00`, with or without an offset after it.
 fn seconds(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
@@ -194,7 +195,7 @@ fn seconds(text: &str) -> Option<i64> {
         }
         _ => 0,
     };
-    // Days since 1970-03-01 with years that begin in March, so that the day that is now and then comes last.
+    // Days since 1970-03-01 with years that begin in March, so that a leap day is the last day of its year.
     let (shifted, month) = (year - i64::from(month < 3), (month + 9) % 12);
     let days = 365 * shifted + shifted.div_euclid(4) - shifted.div_euclid(100)
         + shifted.div_euclid(400)

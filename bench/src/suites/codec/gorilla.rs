@@ -1,9 +1,9 @@
-//! Gorilla (Pelkonen and others, 2015): each float xored with the one before it, bit by bit. The timestamps of the
-//! paper are not part of it here.
+//! Gorilla (Pelkonen and others, 2015): each float xored with the previous one, bit by bit. The timestamps of the
+//! paper are not included.
 //!
 //! ```text
-//! 0                                      the same word
-//! 10  bits inside the window before      the window of leading and trailing zeros as it was
+//! 0                                      equal to the previous word
+//! 10  bits inside the previous window    the window of leading and trailing zeros is unchanged
 //! 11  5 bits leading, 6 bits length - 1, bits
 //! ```
 
@@ -41,14 +41,14 @@ impl Writer<'_> {
     }
 }
 
-/// Takes bits, highest first.
+/// Reads bits, highest first.
 struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
 }
 
 impl Reader<'_> {
-    /// At most 57 bits.
+    /// Reads at most 57 bits.
     fn take_some(&mut self, bits: u32) -> u64 {
         if bits == 0 {
             return 0;
@@ -104,7 +104,7 @@ pub(crate) fn encode(words: &[u64], out: &mut Vec<u8>) {
     writer.finish();
 }
 
-/// As many words as there is room for.
+/// Decodes as many words as fit into `out`.
 pub(crate) fn decode(bytes: &[u8], out: &mut [u64]) {
     let mut reader = Reader { bytes, at: 0 };
     let (mut word, mut bits, mut trailing) = (0, 0, 0);

@@ -1,6 +1,7 @@
-//! The crates `alp`, `fastlanes` and `pco` as oracles of our codec: random columns come back bit by bit from all coders; ours is never longer than
-//! plain ALP (by alp and fastlanes) and what our vectors carry to be readable alone, integers near a base are never wider than fastlanes packs
-//! them, and over all columns our cold form is within a twentieth of pco.
+//! The crates `alp`, `fastlanes` and `pco` as oracles for our codec. All coders must restore random columns bit by bit;
+//! our codec must never be longer than plain ALP (alp and fastlanes) plus the bytes that make our vectors readable
+//! alone; integers near a base must never be wider than fastlanes packs them; and over all columns our cold form must
+//! be within a twentieth of pco.
 
 use super::coders::{CODERS, Coder, Encoded, Room};
 use super::columns::Kind;
@@ -9,11 +10,11 @@ use fastlanes::BitPacking;
 
 const VECTOR: usize = 1024;
 const ROWS: usize = 16 * VECTOR;
-/// A vector of ours has a chunk of 32 bytes in front, one of plain ALP a head of 16.
+/// Our vector starts with a chunk of 32 bytes, a plain ALP vector with a head of 16.
 const CHUNK_MORE_BYTES: usize = 16;
 const SEEDS: u64 = 60;
 
-/// Random columns of floats as sensors, prices and nothing at all send them.
+/// Random columns of floats like sensor values, prices and arbitrary data.
 fn floats(random: &mut Random) -> Vec<u64> {
     let scale = 10f64.powi(random.below(9) as i32);
     let spread = 1 << random.below(34);
@@ -72,7 +73,7 @@ fn encoded(coder: Coder, kind: Kind, words: &[u64]) -> Encoded {
     to
 }
 
-/// Whoever encoded, the same bits come back; ours is as short as plain ALP, and in cold form nearly as short as pco.
+/// All coders restore the bits; our codec is as short as plain ALP, and its cold form nearly as short as pco.
 #[test]
 fn alp_and_pco_have_the_same_bits_and_are_hardly_shorter() {
     let (mut ours, mut cold, mut pco) = (0, 0, 0);
@@ -111,7 +112,7 @@ fn alp_and_pco_have_the_same_bits_and_are_hardly_shorter() {
     );
 }
 
-/// Integers near a base take the bits that `fastlanes` packs them into, and the chunk.
+/// Integers near a base take the bits that `fastlanes` packs them into, plus the chunk.
 fn as_wide_as_packed<const WIDTH: usize, const PACKED: usize>(random: &mut Random) {
     let base = random.next() >> 2;
     let mut moved = [0; VECTOR];

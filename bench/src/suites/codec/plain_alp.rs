@@ -1,18 +1,19 @@
-//! Plain ALP: exponents and integers of the crate `alp`, packed by `fastlanes` near their smallest; a vector of 1024.
+//! Plain ALP: exponents and integers of the crate `alp`, packed relative to their minimum with `fastlanes`; vectors of
+//! 1024.
 //!
 //! ```text
 //! e u8 | f u8 | width u8 | 0 | exceptions u32 | base i64 | packed | rows u16 | words u64
 //! ```
 //!
-//! A last vector of fewer rows is packed as if it had 1024, and only its share is counted in the size: the packing is
-//! theirs, and knows no other length.
+//! A last vector with fewer rows is packed as if it had 1024 rows, but only its share counts in the size, since
+//! `fastlanes` packs no other length.
 
 use fastlanes::BitPacking as _;
 
 const VECTOR: usize = 1024;
 const HEAD: usize = 16;
 
-/// Appends a vector; the bytes that padding took are not among those answered.
+/// Appends a vector; the returned size excludes padding bytes.
 pub(crate) fn encode(values: &[f64], out: &mut Vec<u8>) -> usize {
     let begin = out.len();
     let (exponents, mut ints, rows, exceptions, _) = alp::encode(values, None);
@@ -44,7 +45,7 @@ pub(crate) fn encode(values: &[f64], out: &mut Vec<u8>) -> usize {
     out.len() - begin - padding
 }
 
-/// As many values as there is room for, at most 1024.
+/// Decodes as many values as fit into `out`, at most 1024.
 pub(crate) fn decode(bytes: &[u8], out: &mut [f64]) {
     let width = usize::from(bytes[2]);
     let count = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]) as usize;

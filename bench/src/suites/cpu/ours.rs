@@ -12,7 +12,7 @@ use ::tidalite::{
 use super::shape::{Answer, HOUR, METRICS, Question, Row, Side};
 use crate::engine::Result;
 
-/// A database, and the numbers of the hosts' series.
+/// A database, and the ids of the hosts' series.
 pub(crate) struct Series {
     db: Database,
     hosts: Vec<SeriesId>,
@@ -20,7 +20,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Goes through the hosts' rows within an interval.
+    /// Visits the rows of all hosts within an interval.
     fn of_all(
         &self,
         snapshot: &ReadTxn,
@@ -160,7 +160,7 @@ impl Side for Series {
     }
 
     fn shrink(&mut self) -> Result<()> {
-        /// Bytes that a step of compaction may move.
+        /// Maximum bytes moved in a compaction step.
         const STEP_BYTES: u64 = 64 << 20;
         let all = Budget {
             time: Duration::MAX,

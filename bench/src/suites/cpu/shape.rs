@@ -1,4 +1,4 @@
-//! The rows of the comparison, and the questions that both sides answer.
+//! The rows of the comparison, and the queries for both sides.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ pub(crate) const METRICS: usize = 10;
 pub(crate) const MINUTE: i64 = 60_000_000_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 
-/// What a question came to: things found, and the sum of their values.
+/// Answer to a query: number of hits, and the sum of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) found: u64,
     pub(crate) sum: f64,
 }
 
-/// A question; times are `from <= t < to`.
+/// A query; times are `from <= t < to`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Question {
-    /// Maxima of the first `metrics` of a host by windows of `width`.
+    /// Maxima of the first `metrics` of a host, in windows of `width`.
     Max {
         host: usize,
         metrics: usize,
@@ -31,7 +31,7 @@ pub(crate) enum Question {
     Mean { metrics: usize, from: i64, to: i64 },
     /// First metric of the newest row of every host.
     Latest,
-    /// Second metric of the rows whose first is above 90.
+    /// Second metric of the rows with the first metric above 90.
     Above { from: i64, to: i64 },
     /// Sum and count of the first metric.
     Sum,
@@ -41,16 +41,16 @@ pub(crate) enum Question {
 pub(crate) struct Row {
     pub(crate) host: usize,
     pub(crate) time: i64,
-    /// In hundredths, or whole.
+    /// In hundredths or as integers.
     pub(crate) metrics: [i32; METRICS],
 }
 
-/// A database of either side.
+/// A database of one side.
 pub(crate) trait Side: Sized {
     fn create(dir: &Path, decimals: bool) -> Result<Self>;
-    /// One durable transaction.
+    /// Writes rows in one durable transaction.
     fn write(&mut self, rows: &[Row]) -> Result<()>;
     fn ask(&self, question: Question) -> Result<Answer>;
-    /// Stores what there is in as few bytes as can be.
+    /// Reduces the storage to its minimum.
     fn shrink(&mut self) -> Result<()>;
 }

@@ -14,7 +14,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Rows, and the sum of all their columns but the first `skipped`.
+    /// Number of rows, and the sum of all their columns after the first `skipped`.
     fn sum(&self, sql: &str, parameters: &[i64], skipped: usize) -> Result<Answer> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let columns = statement.column_count();

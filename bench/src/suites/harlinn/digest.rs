@@ -1,10 +1,10 @@
-//! What the consumers make of the rows, so that both sides can be held against each other and
-//! against the data itself.
+//! Digests of the rows read, so that both sides can be compared with each other and
+//! with the data itself.
 //!
 //! The consumer of `read` and `cold` touches every column of every row: the floats are summed
-//! with eight accumulators, times and integers are xor-ed. It is the same work on both sides, over
-//! rows here and over columns there; and on both sides it is compiled for the widest vectors of this machine, as a program
-//! built for its machine is: compiled for the oldest one, the loop it is in had 44 % of the samples of a profile of ours.
+//! with eight accumulators, times and integers are xor-ed. Both sides do equal work, the peer over
+//! rows and ours over columns. On both sides it is compiled for the widest vectors of this machine, like a program
+//! built for the machine: compiled for the baseline, its loop took 44 % of the samples in a profile of ours.
 
 #![expect(unsafe_code, reason = "functions compiled for what the machine has")]
 
@@ -15,7 +15,7 @@ use crate::records::{Reading, Trade};
 pub(crate) trait Record: Point {
     /// The float.
     fn float(&self) -> f64;
-    /// All the rest, xor-ed.
+    /// All other fields, xor-ed.
     fn bits(&self) -> u64;
 }
 
@@ -43,7 +43,7 @@ impl Record for Trade {
     }
 }
 
-/// Defines a function that is compiled for AVX-512 and AVX2 as well, and does what the machine can.
+/// Defines a function that is also compiled for AVX-512 and AVX2, and selects the best version for the machine.
 macro_rules! for_this_machine {
     ($(#[$doc:meta])* fn $name:ident<$($p:ident: $bound:ident)?>($($arg:ident: $ty:ty),*) $(-> $out:ty)? $body:block) => {
         $(#[$doc])*
@@ -62,11 +62,11 @@ macro_rules! for_this_machine {
                     plain($($arg),*)
                 }
                 if is_x86_feature_detected!("avx512f") {
-                    // SAFETY: the machine has what the function is compiled for.
+                    // SAFETY: the machine has the features that the function is compiled for.
                     return unsafe { avx512($($arg),*) };
                 }
                 if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the machine has what the function is compiled for.
+                    // SAFETY: the machine has the features that the function is compiled for.
                     return unsafe { avx2($($arg),*) };
                 }
             }
@@ -76,7 +76,7 @@ macro_rules! for_this_machine {
 }
 
 for_this_machine! {
-    /// Rows to eight sums and a xor.
+    /// Adds rows to eight sums and a xor.
     fn touch_rows<P: Record>(rows: &[P], sums: &mut [f64; 8], bits: &mut u64) {
         let (mut own, mut all) = (*sums, *bits);
         let (eights, rest) = rows.as_chunks::<8>();
@@ -95,7 +95,7 @@ for_this_machine! {
 }
 
 for_this_machine! {
-    /// A column of floats to eight sums.
+    /// Adds a column of floats to eight sums.
     fn touch_floats<>(floats: &[f64], sums: &mut [f64; 8]) {
         let mut own = *sums;
         let (eights, rest) = floats.as_chunks::<8>();
@@ -119,13 +119,13 @@ for_this_machine! {
 }
 
 for_this_machine! {
-    /// The xor of the column of times.
+    /// The xor of the time column.
     fn touch_times<>(times: &[i64]) -> u64 {
         times.iter().fold(0, |bits, time| bits ^ *time as u64)
     }
 }
 
-/// Eight sums of floats and one xor of everything else.
+/// Eight sums of floats and one xor of all other columns.
 #[derive(Default)]
 pub(crate) struct Touch {
     sums: [f64; 8],
@@ -133,52 +133,52 @@ pub(crate) struct Touch {
     digest: Digest,
 }
 
-/// The result of a pass over all rows of all series.
+/// Result of a pass over all rows of all series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Digest {
     /// Number of rows.
     pub(crate) rows: u64,
     /// Sum of the floats.
     pub(crate) sum: f64,
-    /// The xors of the series, mixed in their order (ten thousand equal series would cancel out).
+    /// The xors of the series, mixed in series order (ten thousand equal series would cancel out).
     pub(crate) bits: u64,
 }
 
 impl Touch {
-    /// Takes rows.
+    /// Adds rows.
     #[inline]
     pub(crate) fn rows<P: Record>(&mut self, rows: &[P]) {
         touch_rows(rows, &mut self.sums, &mut self.bits);
         self.digest.rows += rows.len() as u64;
     }
 
-    /// Takes a column of floats.
+    /// Adds a column of floats.
     #[inline]
     pub(crate) fn floats(&mut self, floats: &[f64]) {
         touch_floats(floats, &mut self.sums);
     }
 
-    /// Takes a column of words.
+    /// Adds a column of words.
     #[inline]
     pub(crate) fn words(&mut self, words: &[u64]) {
         self.bits ^= touch_words(words);
     }
 
-    /// Takes the column of times, which also counts the rows.
+    /// Adds the time column, which also counts the rows.
     #[inline]
     pub(crate) fn times(&mut self, times: &[i64]) {
         self.bits ^= touch_times(times);
         self.digest.rows += times.len() as u64;
     }
 
-    /// Ends a series.
+    /// Completes a series.
     pub(crate) fn end_series(&mut self) {
         self.digest.sum += self.sums.iter().sum::<f64>();
         self.digest.bits = (self.digest.bits ^ self.bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (self.sums, self.bits) = ([0.0; 8], 0);
     }
 
-    /// What came of all series.
+    /// The digest of all series.
     pub(crate) fn finish(self) -> Digest {
         self.digest
     }

@@ -1,12 +1,12 @@
-//! The suite `harlinn`: the programs of the article, ours against its engine on LMDB.
+//! The suite `harlinn`: the programs of the article, Tidalite against the article's engine on LMDB.
 //!
 //! ```text
 //! plan     the cases: series, rows, batches; the loop that writes them
 //! digest   the consumer that touches every column
-//! side     what a side can do; what every pass must come to
-//! ours     Tidalite, by its public face
+//! side     operations of a side; expected results of every pass
+//! ours     Tidalite, through its public API
 //! peer     the LMDB engine
-//! run      rounds: ours and peer in turn, one file at a time
+//! run      rounds: both sides in turn, one file at a time
 //! ```
 
 mod digest;

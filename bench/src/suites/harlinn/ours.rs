@@ -1,8 +1,8 @@
-//! Our side: Tidalite, by its public face and nothing else.
+//! Our side: Tidalite, only through its public API.
 //!
-//! The programs know their series by GUID, as the article's do. Writing opens each once and then
-//! turns to it by the number that it was given, which is what the library offers where the article
-//! has `ChangeTimeseries`.
+//! The programs identify series by GUID, like the article. The write loop opens each series once and then
+//! switches to it by id, which is the library's equivalent of the article's
+//! `ChangeTimeseries`.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ use super::plan::{Plan, Result, Writer, write_all};
 use super::side::{Side, Total, guids};
 use crate::records::{Reading, Source, Trade};
 
-/// A record as the library takes it and gives it back.
+/// A record that the library can store and return.
 pub(crate) trait Columns: Record {
-    /// Column of the one float.
+    /// Column of the float.
     const FLOAT: usize;
-    /// The columns after the time, which counts the article's ticks.
+    /// Columns after the time, which is in the ticks of the article.
     fn schema() -> Schema;
-    /// Inserts one record by the call that inserts one.
+    /// Inserts one record with the single-record call.
     fn insert(&self, series: &mut SeriesMut<'_>) -> tidalite::Result<()>;
     /// Touches every column of a vector.
     fn touch(vector: &Vector<'_>, touch: &mut Touch);
@@ -87,14 +87,14 @@ impl Columns for Trade {
     }
 }
 
-/// A database, and the GUIDs that the programs know.
+/// A database, and the GUIDs of its series.
 pub(crate) struct Tidalite {
     db: Database,
     guids: Vec<[u8; 16]>,
 }
 
 impl Tidalite {
-    /// One pass over all series.
+    /// Runs a pass over all series.
     fn pass(&self, mut f: impl FnMut(Series<'_>) -> Result<()>) -> Result<()> {
         let txn = self.db.begin_read()?;
         for guid in &self.guids {
@@ -153,7 +153,7 @@ impl<P: Columns> Side<P> for Tidalite {
         Ok(total)
     }
 
-    /// Asks the tree.
+    /// Queries the aggregates in the tree.
     fn sum(&self, _: &Plan) -> Result<Total> {
         let mut total = Total::default();
         self.pass(|series| {

@@ -1,4 +1,4 @@
-//! Their side: the LMDB engine.
+//! The peer's side: the LMDB engine.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use super::side::{Side, Total, guids};
 use crate::lmdb_engine::{Engine, Guid, SEGMENT_POINTS, SeriesCursor, WriteTxn};
 use crate::records::Source;
 
-/// An engine, and the GUIDs that the programs know.
+/// An engine, and the GUIDs of its series.
 pub(crate) struct Lmdb<P: Record> {
     engine: Engine<P, SEGMENT_POINTS>,
     ids: Vec<Guid>,
 }
 
 impl<P: Record> Lmdb<P> {
-    /// One pass over all series with one cursor.
+    /// Runs a pass over all series with one cursor.
     fn pass(&self, mut f: impl FnMut(&mut SeriesCursor<'_, P>) -> Result<()>) -> Result<()> {
         let txn = self.engine.begin_read()?;
         let Some(first) = self.ids.first() else {
@@ -73,7 +73,7 @@ impl<P: Record> Side<P> for Lmdb<P> {
         Ok(total)
     }
 
-    /// There is no aggregate to ask, so: every point, with eight accumulators.
+    /// Without aggregates in the engine, sums every point, with eight accumulators.
     fn sum(&self, _: &Plan) -> Result<Total> {
         let mut total = Total::default();
         self.pass(|cursor| {

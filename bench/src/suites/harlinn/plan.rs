@@ -1,17 +1,17 @@
-//! The cases: which program of the article, how many series, how long, in what batches.
+//! The cases: program of the article, number of series, rows and batches.
 
 use std::collections::BTreeMap;
 
 use crate::lmdb_engine::SEGMENT_POINTS;
 use crate::records::{Source, splitmix};
 
-/// The result of anything that can go wrong here.
+/// Result of every fallible operation here.
 pub(crate) use crate::engine::Result;
 
 /// A program of the article, on one set of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// `01`, `03`, `04` or `06`; with an `r` on the hard set; `04-2` with sealing on the second core.
+    /// `01`, `03`, `04` or `06`; with an `r` on the hard set; `04-2` with encoding on the second core.
     pub(crate) name: &'static str,
     /// Whether the data is the hard set.
     pub(crate) hard: bool,
@@ -21,31 +21,31 @@ pub(crate) struct Plan {
     pub(crate) series: usize,
     /// Rows of each series.
     pub(crate) rows_each: u64,
-    /// Rows written to a series before the next one gets its turn.
+    /// Rows written to a series before switching to the next one.
     pub(crate) batch: u64,
     pub(crate) order: Order,
-    /// Threads that help our side to encode.
+    /// Number of helper threads for our side.
     pub(crate) sealing: usize,
 }
 
-/// In which order the rows of a program are written.
+/// Order in which a program writes its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// By time.
     Ascending,
-    /// By time, and when that is done and committed once more: every row is overwritten by the same.
+    /// By time, committed, then once more: every row is overwritten with an equal row.
     Again,
     /// From the newest to the oldest.
     Descending,
-    /// By time, but one row in twenty some thousand rows late.
+    /// By time, but one row in twenty is some thousand rows late.
     Late,
 }
 
-/// As in the article; fewer when that would leave a series less rows than it has of 100 million.
+/// As in the article; fewer if a series would have fewer rows than with 100 million points.
 const SERIES_MAX: u64 = 10_000;
 const SERIES_ROWS_MIN: u64 = 10_000;
 
-/// Every case with about `points` points, in the order in which they run.
+/// All cases with about `points` points, in the order of execution.
 pub(crate) fn all(points: u64) -> Vec<Plan> {
     let many = (points / SERIES_ROWS_MIN).clamp(1, SERIES_MAX);
     let shape = |name, series: u64, batch| {
@@ -70,8 +70,8 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
     };
     let (one, batches) = (shape("01", 1, 0), shape("03", many, 250));
     let (turns, trades) = (shape("04", many, 1), shape("06", 1, 0));
-    // Where rows do not ascend the article's engine hands a point on from each segment to the next and writes all of
-    // them again, a segment of 200 KB for nearly every such row: what a transaction can hold decides how many there are.
+    // If rows are not ascending, the article's engine moves a point from each segment to the next and rewrites all
+    // of them, a segment of 200 KB for nearly every such row; the capacity of a transaction limits the number of rows.
     let ordered = |name, order, most: u64| {
         let rows_each = (one.rows_each / 10).min(most).max(1);
         Plan {
@@ -87,7 +87,7 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
         order: Order::Again,
         ..one
     };
-    // The second core: only writing is another thing then.
+    // With the second core, only writing differs.
     let helped = Plan {
         name: "04-2",
         sealing: 1,
@@ -110,7 +110,7 @@ pub(crate) fn all(points: u64) -> Vec<Plan> {
 }
 
 impl Plan {
-    /// Rows of all series.
+    /// Total rows of all series.
     pub(crate) fn rows(&self) -> u64 {
         self.series as u64 * self.rows_each
     }
@@ -119,31 +119,31 @@ impl Plan {
         if self.trades { 40 } else { 24 }
     }
 
-    /// The most that either side's file may take: the peer's raw points, a page and more for each
-    /// series' last segment.
+    /// Maximum file size of either side: the peer's raw points, plus a page and more for the last
+    /// segment of each series.
     pub(crate) fn file_bytes(&self) -> u64 {
         let ordered = self.order == Order::Ascending;
-        // Elsewhere the peer leaves segments with few points, and the pages of those that it wrote anew.
+        // In other orders the peer leaves sparse segments, and the pages of rewritten ones.
         let room = if ordered { 1 } else { 8 };
         self.rows() * self.row_bytes() / 16 * 17 * room + self.series as u64 * 8192 + (64 << 20)
     }
 
-    /// Bytes of addresses that the peer gets for its map, which is sparse. Where rows do not ascend it writes
-    /// segments again and again, and LMDB does not use their pages twice within a transaction.
+    /// Address space for the peer's sparse map. If rows are not ascending it rewrites
+    /// segments repeatedly, and LMDB does not reuse their pages within a transaction.
     pub(crate) fn map_bytes(&self) -> u64 {
         let ordered = self.order == Order::Ascending;
         self.file_bytes() + if ordered { 0 } else { 32 << 30 }
     }
 
-    /// What either side may need on its heap: the peer a segment for each series.
+    /// Maximum heap use of either side: the peer has a segment for each series.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.series as u64 * SEGMENT_POINTS as u64 * self.row_bytes() + (16 << 20)
     }
 }
 
-/// Takes the rows as a program writes them.
+/// Receives the rows as a program writes them.
 pub(crate) trait Writer<P> {
-    /// Turns to a series and inserts these records, one by one.
+    /// Switches to a series and inserts these records one by one.
     fn batch(&mut self, series: usize, records: impl Iterator<Item = P>) -> Result<()>;
 }
 
@@ -169,11 +169,11 @@ pub(crate) fn write_all<P>(
     Ok(())
 }
 
-/// Rows of `01-desc` and `01-late` at most.
+/// Maximum rows of `01-desc` and `01-late`.
 const DESCENDING_MAX: u64 = 16_000;
 const LATE_MAX: u64 = 100_000;
 
-/// Rows that are made at once where they are not written as they come.
+/// Rows generated at once if they are not written in order.
 const AT_ONCE: u64 = 1 << 16;
 
 fn descending<P>(
@@ -194,10 +194,10 @@ fn descending<P>(
     Ok(())
 }
 
-/// Every twentieth row waits until 1,000 to 9,191 others have been written.
+/// Delays every twentieth row until 1,000 to 9,191 others have been written.
 fn late<P>(plan: &Plan, source: &mut impl Source<P>, writer: &mut impl Writer<P>) -> Result<()> {
     for series in 0..plan.series {
-        // By the row that they wait for; of rows that wait for the same one the earlier first.
+        // Keyed by the row to wait for; of several rows with one such key the earlier first.
         let mut waiting: BTreeMap<(u64, u64), P> = BTreeMap::new();
         let mut from = 0;
         while from < plan.rows_each {

@@ -1,6 +1,6 @@
-//! The rounds. In each, ours and the peer do the same in turn: write and commit, read, for-each,
-//! sum, close, size, drop from the page cache, reopen and read. A side's file is gone before the
-//! next one begins.
+//! The rounds. In each, both sides perform the same steps in turn: write and commit, read, for-each,
+//! sum, close, measure the size, drop from the page cache, reopen and read. The file of one side is removed before the
+//! other side begins.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -15,17 +15,17 @@ use crate::os;
 use crate::records::{Counting, Reading, Source, Trade, Walks};
 use crate::report::Line;
 
-/// What to measure, where.
+/// Options of the suite.
 pub(crate) struct Options {
-    /// Points of a case.
+    /// Points per case.
     pub(crate) points: u64,
-    /// How often.
+    /// Number of rounds.
     pub(crate) rounds: usize,
     /// Cases to run; empty for all.
     pub(crate) only: Vec<String>,
     /// Whether the peer takes part; without it nothing is compared.
     pub(crate) with_peer: bool,
-    /// Where the files go.
+    /// Directory for the files.
     pub(crate) dir: PathBuf,
 }
 
@@ -41,18 +41,18 @@ struct Round {
     sum: f64,
     cold: f64,
     bytes: u64,
-    /// Bytes that writing made the process write: handed to the kernel, or dirtied in a map.
+    /// Bytes written during the write step: passed to the kernel, or dirtied in a map.
     written: u64,
 }
 
-/// Both sides' rounds of one case.
+/// Rounds of both sides in one case.
 struct Outcome {
     plan: Plan,
     ours: Vec<Round>,
     theirs: Vec<Round>,
 }
 
-/// Runs the chosen cases; gives their lines to `report` as they are ready.
+/// Runs the chosen cases; passes their lines to `report` as they complete.
 pub(crate) fn run(
     options: &Options,
     mut report: impl FnMut(Vec<Line>) -> Result<()>,
@@ -126,7 +126,7 @@ fn rounds<P: Columns, S: Source<P>>(
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for n in 0..options.rounds {
         for turn in 0..2 {
-            // Who goes first changes from round to round.
+            // The first side alternates between rounds.
             if (n + turn) % 2 == 0 {
                 ours.push(round::<P, Tidalite>(
                     "ours",
@@ -210,7 +210,7 @@ fn round<P: Record, S: Side<P>>(
     })
 }
 
-/// Seconds, and what was done in them.
+/// Runs `work`; returns its time in seconds and its result.
 fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
     let start = Instant::now();
     let result = black_box(work()?);
@@ -262,7 +262,7 @@ impl Outcome {
     }
 }
 
-/// Program 05 reads a reopened file: that of 03 and that of 04, as one.
+/// Program 05 reads a reopened file: the files of 03 and 04 count as one.
 fn cold_line(name: &str, parts: &[&Outcome]) -> Line {
     let rows: u64 = parts.iter().map(|part| part.plan.rows()).sum();
     let rates = |side: &dyn Fn(&Outcome) -> &[Round]| -> Vec<f64> {

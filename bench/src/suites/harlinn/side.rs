@@ -1,4 +1,4 @@
-//! What either side of the comparison can do, and what it is held against.
+//! The operations of a side in the comparison, and the expected results.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use crate::records::{Source, splitmix};
 pub(crate) trait Side<P: Record>: Sized {
     /// Opens or creates the database in a directory.
     fn open(dir: &Path, plan: &Plan) -> Result<Self>;
-    /// Gets and touches memory of its own that writing will need; not part of any measurement.
+    /// Allocates and touches memory for writing; not measured.
     fn prepare(&self, _plan: &Plan) {}
     /// One transaction: all rows in the order of the plan, and the durable commit.
     fn write(&self, plan: &Plan, source: &mut impl Source<P>) -> Result<()>;
-    /// A new transaction: slices of every row's columns.
+    /// A new transaction: reads slices of every row's columns.
     fn read(&self, plan: &Plan) -> Result<Digest>;
-    /// A new transaction: a closure called with every point. Rows, and their sum in order.
+    /// A new transaction: calls a closure for every point. Returns the rows, and their sum in order.
     fn for_each(&self, plan: &Plan) -> Result<Total>;
-    /// A new transaction: the same sum, by whatever means there are.
+    /// A new transaction: the same sum, by the fastest available method.
     fn sum(&self, plan: &Plan) -> Result<Total>;
 }
 
-/// The GUIDs of so many series: random, and the same on both sides and in every run.
+/// The GUIDs of this many series: random, but equal on both sides and in every run.
 pub(crate) fn guids(series: usize) -> Vec<[u8; 16]> {
     let mut state = 0x5eed;
     let mut guid = || {
@@ -39,16 +39,16 @@ pub(crate) struct Total {
     pub(crate) sum: f64,
 }
 
-/// What every pass must come to, made from the data alone.
+/// Expected results of the passes, computed from the data alone.
 pub(crate) struct Expected {
     digest: Digest,
     in_order: Total,
-    /// Sum of the magnitudes: the measure of what another order of summing may change.
+    /// Sum of the magnitudes, which bounds the effect of a different order of summation.
     magnitude: f64,
 }
 
 impl Expected {
-    /// Goes through the data once.
+    /// Computes the results in one pass over the data.
     pub(crate) fn of<P: Record>(plan: &Plan, source: &mut impl Source<P>) -> Self {
         let (mut touch, mut in_order, mut magnitude) = (Touch::default(), Total::default(), 0.0);
         for series in 0..plan.series {
@@ -67,10 +67,10 @@ impl Expected {
         }
     }
 
-    /// Integers to the bit; the sum but for its order.
+    /// Checks integers exactly, and the sum except for its order.
     ///
     /// # Panics
-    /// When the pass saw something else.
+    /// The pass returned other data.
     pub(crate) fn check_read(&self, what: &str, got: Digest) {
         assert_eq!(got.rows, self.digest.rows, "{what}: rows");
         assert_eq!(
@@ -80,10 +80,10 @@ impl Expected {
         self.check_near(what, got.sum);
     }
 
-    /// Summed in order: to the bit.
+    /// Checks a sum in order exactly.
     ///
     /// # Panics
-    /// When the pass saw something else.
+    /// The pass returned other data.
     pub(crate) fn check_for_each(&self, what: &str, got: Total) {
         assert_eq!(got.rows, self.in_order.rows, "{what}: rows");
         assert_eq!(
@@ -93,10 +93,10 @@ impl Expected {
         );
     }
 
-    /// The sum but for its order.
+    /// Checks a sum except for its order.
     ///
     /// # Panics
-    /// When it is another.
+    /// The sum differs.
     pub(crate) fn check_sum(&self, what: &str, got: Total) {
         assert_eq!(got.rows, self.in_order.rows, "{what}: rows");
         self.check_near(what, got.sum);

@@ -1,4 +1,4 @@
-//! A backup that is written while others commit, and the file that is made of it.
+//! A backup written while other transactions commit, and the file restored from it.
 
 use super::history::History;
 use super::open::{Judged, checked, options, text};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidalite::{Database, Watch};
 use tidalite_testkit::rng::Rng;
 
-/// A stream into memory; while it is written others commit.
+/// A stream into memory; other transactions commit while it is written.
 pub(super) struct Stream<'a> {
     pub(super) world: &'a Arc<World>,
     pub(super) db: Database,
@@ -22,7 +22,7 @@ impl Write for Stream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.overlap && !self.failed && self.rng.one_in(6) {
             let shape = inside(&self.world.shape);
-            // An error of the disk is found by whoever comes next.
+            // The next call reports an error of the disk.
             let commit = self.world.commit(&self.db, &mut self.rng, &shape, None);
             self.failed = commit.is_err();
         }
@@ -35,7 +35,7 @@ impl Write for Stream<'_> {
     }
 }
 
-/// Makes a file of a backup and its increment, and compares it.
+/// Restores a file from a backup and its increment, and identifies its content.
 pub(super) fn restored(chain: &[&[u8]], history: &History, page_size: usize, shown: u64) -> Judged {
     static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

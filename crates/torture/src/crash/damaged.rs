@@ -1,4 +1,4 @@
-//! One damaged sector, a moment after a commit was acknowledged.
+//! Damage to one sector just after a commit was acknowledged.
 
 use super::history::History;
 use super::open::{HEAD_BYTES, Judged, checked, open, options, storage_of, text};
@@ -11,11 +11,11 @@ use tidalite_base::get_u64;
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Crash, SECTOR_BYTES, SimDisk};
 
-/// Bytes of a block of the log.
+/// Size of a log block in bytes.
 const BLOCK: usize = 4096;
 
-/// A commit was acknowledged a moment ago, and one sector is damaged. That undoes nothing, unless it is in a block of the log that
-/// stands there once.
+/// Damages one sector just after a commit was acknowledged. No commit may be lost, unless the sector is in a log block
+/// that is stored only once.
 pub(super) fn damaged(
     crash: Crash<'_>,
     plan: &Plan,
@@ -38,7 +38,7 @@ pub(super) fn damaged(
             options(plan.page_size).accept_lost_commits(true),
         )
     };
-    // The damage is as likely in the log as anywhere else.
+    // Half of the damage is in the log.
     let log = log_of(&image, plan.page_size);
     let at = match &log {
         Some(log) if rng.one_in(2) => {
@@ -46,7 +46,7 @@ pub(super) fn damaged(
         }
         _ => HEAD_BYTES + rng.index(sectors) * SECTOR_BYTES,
     };
-    // Kind and flags of a block's header: the log's, which stands there once; docs/format.md sections 1 and 5.
+    // Kind and flags in the block header: a log block that is stored only once; docs/format.md sections 1 and 5.
     let once = log.is_some_and(|log| {
         let block = log
             .contains(&at)
@@ -60,7 +60,7 @@ pub(super) fn damaged(
     let place = |error: String| format!("one damaged sector at {at}: {error}");
     let db = opened(image).map_err(place)?;
     tally.opened(&db, crash.cut, false);
-    // What is damaged below a record is reported when it is read.
+    // Damage below a meta record is reported when it is read.
     let Ok(snap) = db.begin_read() else {
         return Ok(());
     };
@@ -79,7 +79,7 @@ pub(super) fn damaged(
     }
 }
 
-/// Where the log of the newest record is; docs/format.md section 3.
+/// Position of the log named by the newest meta record; docs/format.md section 3.
 fn log_of(image: &[u8], page_size: usize) -> Option<Range<usize>> {
     let newest = [4096, 8192].into_iter();
     let newest = newest.max_by_key(|at| get_u64(image, at + 48))?;

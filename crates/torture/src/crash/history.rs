@@ -1,47 +1,47 @@
-//! The contents that a run has had, by number.
+//! The contents of the database during a run, by number.
 
 use crate::model::{Model, digest_of, digest_of_snapshot, model_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::{Database, ReadTxn};
 
-/// What one commit leaves.
+/// Content after one commit.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) model: Arc<Model>,
-    /// The number that stands in the user data of the commit: that of the content when a transaction made it; maintenance and
-    /// compaction leave it as it is.
+    /// The number in the user data of the commit: the number of the content if a transaction made it. Maintenance and
+    /// compaction keep the previous user data.
     user: u64,
     digest: u64,
     made: Made,
 }
 
-/// What appenders did in the transaction that made a content.
+/// Work of appenders in the transaction that made a content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
-    /// Some encoded vectors of leaves.
+    /// They encoded vectors of leaves.
     pub(super) leaves: bool,
-    /// Some encoded blocks of runs.
+    /// They encoded blocks of runs.
     pub(super) blocks: bool,
 }
 
 impl Content {
-    /// The number that commits of it have in their user data.
+    /// The number in the user data of its commits.
     pub(super) fn user(&self) -> u64 {
         self.user
     }
 
-    /// What appenders did in the transaction that made it.
+    /// Work of appenders in the transaction that made it.
     pub(super) fn made(&self) -> Made {
         self.made
     }
 }
 
-/// All contents so far. Number 0 is the empty database.
+/// All contents of the run. Number 0 is the empty database.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     contents: Vec<Content>,
-    /// The newest content with this number in its user data, as the file stands.
+    /// User data number -> newest content with that number in the current history of the file.
     line: HashMap<u64, u64>,
 }
 
@@ -63,7 +63,7 @@ impl History {
         history
     }
 
-    /// Without what comes after a number.
+    /// A copy without the contents after `number`.
     pub(super) fn up_to(&self, number: u64) -> Self {
         Self {
             contents: self.contents[..=number as usize].to_vec(),
@@ -71,12 +71,12 @@ impl History {
         }
     }
 
-    /// The next number.
+    /// Number of the next content.
     pub(super) fn next(&self) -> u64 {
         self.contents.len() as u64
     }
 
-    /// A content that may come to be; returns its number.
+    /// Adds a content that may be committed; returns its number.
     pub(super) fn add(&mut self, user: u64, model: Arc<Model>, made: Made) -> u64 {
         let number = self.next();
         self.contents.push(Content {
@@ -92,18 +92,18 @@ impl History {
         &self.contents[number as usize]
     }
 
-    /// The file has this content now.
+    /// Records that the file now has this content.
     pub(super) fn stands_on(&mut self, number: u64) {
         let user = self.content(number).user;
         self.line.insert(user, number);
     }
 
-    /// What a commit with these user data holds.
+    /// Number of the content of a commit with this user data.
     pub(super) fn of_user(&self, user: u64) -> Option<u64> {
         self.line.get(&user).copied()
     }
 
-    /// The newest content that a database may hold, and is allowed to.
+    /// Number of the newest allowed content with this user data and digest.
     pub(super) fn find(
         &self,
         user: u64,
@@ -114,13 +114,13 @@ impl History {
         self.newest(is, allowed)
     }
 
-    /// The newest content that is allowed and of which this holds.
+    /// Number of the newest allowed content for which `is` holds.
     fn newest(&self, is: impl Fn(&Content) -> bool, allowed: impl Fn(u64) -> bool) -> Option<u64> {
         let of = |number: u64| is(&self.contents[number as usize]) && allowed(number);
         (0..self.next()).rev().find(|&number| of(number))
     }
 
-    /// What a database holds, as one of the contents that are allowed.
+    /// Identifies the content of a database among the allowed contents.
     pub(super) fn identify(
         &self,
         db: &Database,
@@ -139,7 +139,7 @@ impl History {
             })
     }
 
-    /// Where a snapshot differs from the newest content with these user data, for the eye.
+    /// Describes the difference between a snapshot and the newest content with this user data, for error messages.
     fn differs(&self, snap: &ReadTxn, user: u64) -> String {
         let of_user = self.contents.iter().rfind(|content| content.user == user);
         match (model_of(snap), of_user) {
@@ -148,7 +148,7 @@ impl History {
         }
     }
 
-    /// As `identify`, for a file that has the content and not the pins.
+    /// Like `identify`, for a file that has the content but not the pins.
     pub(super) fn identify_without_pins(
         &self,
         db: &Database,
@@ -163,7 +163,7 @@ impl History {
         found.ok_or_else(|| format!("not what {user} was"))
     }
 
-    /// Whether a snapshot shows a content; returns its digest.
+    /// Checks that a snapshot shows a known content; returns its digest.
     pub(super) fn is_known(&self, snap: &ReadTxn) -> Result<u64, String> {
         let user = user_of(snap.user_data());
         let digest = digest_of_snapshot(snap).map_err(|error| format!("snapshot: {error}"))?;

@@ -1,4 +1,4 @@
-//! Judges a recorded run: opens what each crash leaves, and goes on from some of that.
+//! Judges a recorded run: opens the image of each crash, and continues from some of the images.
 
 use super::damaged::damaged;
 use super::history::History;
@@ -14,25 +14,25 @@ use tidalite::{LockMemory, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Crash, Cut, Promise, SimDisk, explore};
 
-/// Crashes inside each other at most: in the run, in the reopening after it, in the reopening after that ...
+/// Maximum depth of nested crashes: in the run, in the reopening after it, in the reopening after that ...
 const DEPTH_MAX: u32 = 3;
-/// One of so many states inside a reopening is gone on with.
+/// One in so many states inside a reopening is continued from.
 const DEEPER_ONE_IN: u64 = 60;
-/// One of so many states is asked a few questions, which the model answers too.
+/// One in so many states is queried, and the answers compared with the model.
 const QUESTIONS_ONE_IN: u64 = 10;
-/// One of so many states is checked through a handle that only reads, before a writer heals anything.
+/// One in so many states is checked through a read-only handle before a writer heals anything.
 const READ_ONLY_ONE_IN: u64 = 4;
-/// Steps that are added to a state found after a crash.
+/// Number of steps added to a state found after a crash.
 const NESTED_STEPS: u64 = 2;
 
-/// What goes on from states that were found.
+/// Judges states after crashes, and continues from some.
 pub(super) struct Judge<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tally: &'a Tally,
     pub(super) history: &'a History,
-    /// Crashes before this one.
+    /// Number of this nested crash; 1 in the first run.
     pub(super) depth: u32,
-    /// In one of these the disk lost what the lock area named.
+    /// An earlier crash was a `Cut::Disk`: pages named by the lock area may be lost.
     pub(super) has_lost: bool,
 }
 
@@ -52,7 +52,7 @@ impl Judge<'_> {
         explore(&run.taped, first, (images, kill_one_in), rng, &mut look)
     }
 
-    /// A crash leaves no damage and loses no durable commit, and a check says so before anybody heals what it leaves.
+    /// A read-only check before any healing must find no damage and no lost durable commit.
     fn checked_read_only(&self, disk: &Arc<SimDisk>, crash: &Crash<'_>) -> Judged {
         let place = |error: String| format!("before a writer opened it: {error}");
         let db = open(
@@ -66,8 +66,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Opens what a crash leaves, compares it, checks it, and now and then goes on. (A file that seems to lack durable commits is not opened
-    /// for writing, so this shows that no crash looks like that.)
+    /// Opens the image of a crash, identifies its content, checks it, and sometimes continues from it. (A file that
+    /// seems to lack durable commits is refused for writing, so this also shows that no crash produces such a file.)
     fn crashed(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let disk = Arc::new(SimDisk::from_image(crash.image.clone()));
         if rng.clone().one_in(READ_ONLY_ONE_IN) {
@@ -110,7 +110,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Goes on from a state that was found, and cuts the power inside that, again and again.
+    /// Continues from the state after a crash, and cuts the power again inside that run.
     fn go_on(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let deep = u64::from(self.depth > 1);
         self.tally.deep.fetch_add(deep, Ordering::Relaxed);

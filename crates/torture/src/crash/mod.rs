@@ -1,25 +1,27 @@
-//! Power cuts and kills over the whole database.
+//! Power cuts and process kills on a whole database.
 //!
-//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of multi-values), series, appenders,
-//! policies and pins with every durability, tickets that wait, commits inside the syncs of others, compaction, maintenance,
-//! backups, two handles that take turns, snapshots held, kills, disks that fail, reopenings. Then, after every single operation of the recording, what a power cut or the
-//! death of the process could leave is opened, and what is left of the disk beside a lock file of another instant: it must open, check clean
-//! (also before a writer has healed anything), and hold exactly the content of a commit that was promised
-//! (`tidalite_testkit::Promise`). A share of the seeds has large values on a second disk, and both lose what they like. Some of it is gone on with (healing, further commits), and cut again inside that.
+//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, multi-value),
+//! series, appenders, policies and pins with every durability, tickets that wait, commits inside the syncs of others,
+//! compaction, maintenance, backups, two handles in turn, held snapshots, kills, failing disks, reopenings. Then, after
+//! every operation of the recording, the possible results of a power cut or of the death of the process are opened,
+//! also with the lock file of another instant. Each must open, check clean (even before a writer has healed anything),
+//! and hold exactly the content of a commit that was promised (`tidalite_testkit::Promise`). Some seeds keep large
+//! values on a second disk, and each disk loses sectors independently. Some states are continued from (healing, further
+//! commits), and cut again inside that.
 //!
 //! ```text
-//! plan      how a run is recorded and judged
-//! tally     how many states were looked at
-//! open      how databases are opened and checked
-//! trace     a recording as lines
+//! plan      parameters of a run and its judging
+//! tally     number of states examined
+//! open      opens and checks databases
+//! trace     a recording as text
 //! history   contents by number, and which one a file holds
-//! world     what the processes of a run share
+//! world     state shared by the processes of a run
 //! backup    a backup while others commit
-//! process   what is done with the database
+//! process   operations of a process on the database
 //! record    records a run
-//! queries   a few queries, answered by the model too
-//! damaged   one damaged sector after a commit was acknowledged
-//! judge     opens what each crash leaves, and goes on from that
+//! queries   queries whose answers are compared with the model
+//! damaged   one damaged sector after an acknowledged commit
+//! judge     opens the image of each crash, and continues from some
 //! ```
 
 mod backup;
@@ -48,7 +50,7 @@ use tidalite_testkit::{Promise, SimDisk};
 use trace::lines;
 
 fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
-    // Runs of the front are short here: in half of the seeds they have several extents nevertheless.
+    // Runs are short in this test. Half of the seeds use short extents, so that a run still has several.
     tidalite_runs::short_extents(seed % 2 == 1);
     let empty = Arc::new(SimDisk::new());
     let second = plan.two_disks.then(|| Arc::new(SimDisk::new()));
@@ -70,10 +72,10 @@ fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
     .record(&mut Rng::new(seed))
 }
 
-/// One seed: a run, and every crash of it.
+/// Records the run of one seed, and judges every crash of it.
 ///
 /// # Errors
-/// What was found, as a sentence.
+/// The failure, as a sentence.
 pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
     let run = start(seed, plan, false)?;
     let judge = Judge {
@@ -86,18 +88,18 @@ pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
     judge.run(&run, &Promise::default(), &mut Rng::new(mix(seed ^ 0xc4a5)))
 }
 
-/// A run under the write-protocol monitor, without crashes.
+/// Runs a seed under the write-protocol monitor, without crashes.
 ///
 /// # Errors
-/// What was found, as a sentence.
+/// The failure, as a sentence.
 pub fn watch(seed: u64, plan: &Plan) -> Result<(), String> {
     start(seed, plan, true).map(|_| ())
 }
 
-/// Prints the recording of a seed, for the eye.
+/// Describes the recording of a seed as text.
 ///
 /// # Errors
-/// What was found while it was recorded.
+/// A failure during recording.
 pub fn describe(seed: u64, plan: &Plan) -> Result<String, String> {
     let run = start(seed, plan, false)?;
     Ok(lines(&run.taped.recording.ops, &run.taped.areas).collect())

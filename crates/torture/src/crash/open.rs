@@ -1,13 +1,13 @@
-//! How databases of a run are opened and checked.
+//! Opens and checks the databases of a run.
 
 use crate::workload::round_robin::STAGING_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite::{Database, LockMemory, OpenMode, Options, Storage, StoreError};
 use tidalite_testkit::SimDisk;
 
-/// Bytes of the head of a file.
+/// Size of the file head in bytes.
 pub(super) const HEAD_BYTES: usize = 6 * 4096;
-/// Values of so many bytes lie on the second disk, where there is one.
+/// Values of at least this many bytes are on the second disk, if there is one.
 const LARGE_BYTES_MIN: u64 = 600;
 
 pub(super) type Judged<T = ()> = Result<T, String>;
@@ -33,7 +33,7 @@ pub(super) fn options(page_size: usize) -> Options {
         .staging_bytes(256 << 10)
 }
 
-/// So that a writer hands its rows to so many threads now and then.
+/// Options with this number of helper threads, and a write buffer small enough for them to be used sometimes.
 pub(super) fn helped(options: Options, threads: usize) -> Options {
     match threads {
         0 => options,
@@ -47,7 +47,7 @@ pub(super) fn storage_of(image: Option<&Vec<u8>>) -> Option<Arc<dyn Storage>> {
     image.map(|image| Arc::new(SimDisk::from_image(image.clone())) as Arc<dyn Storage>)
 }
 
-/// Opens the database of a process.
+/// Opens the database for a process.
 pub(super) fn open(
     storage: Arc<dyn Storage>,
     second: Option<Arc<dyn Storage>>,

@@ -1,27 +1,27 @@
-//! How a run is recorded and judged.
+//! Parameters for recording and judging a run.
 
 use crate::workload::Shape;
 
-/// One of so many operations feeds series in turn where threads help with that.
+/// One in so many operations feeds series in turn if helper threads encode them.
 const TURNS_ONE_IN: u64 = 12;
 
-/// How a run is recorded and judged.
+/// Parameters for recording and judging a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Steps of a run; most are transactions.
+    /// Number of steps in a run; most are transactions.
     pub steps: u64,
-    /// Outcomes of a power cut that are looked at after every operation.
+    /// Number of power-cut results examined after each operation.
     pub images: u64,
-    /// After one of so many operations the death of the process is looked at, too; 0 = never.
+    /// After one in so many operations the death of the process is examined as well; 0 = never.
     pub kill_one_in: u64,
-    /// One of so many images is gone on with and cut again; 0 = none.
+    /// One in so many images is continued from and cut again; 0 = none.
     pub nest_one_in: u64,
-    /// Large values lie on a second disk.
+    /// Large values are on a second disk.
     pub two_disks: bool,
-    /// Threads that encode beside a writer (`Options::sealing_threads`). With any, where pages lie is not that of the seed: the run is recorded as it
-    /// went, and another of the same seed goes another way.
+    /// Number of helper threads that encode for a writer (`Options::sealing_threads`). With any, page positions do not
+    /// follow from the seed: the run is judged as recorded, and a repetition differs.
     pub sealing_threads: usize,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_size: usize,
     /// Shape of the transactions.
     pub shape: Shape,
@@ -43,8 +43,9 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The plan of a seed: one in eight runs is long, so that runs pile up and merges are cut in the middle; one in four, long or
-    /// not, has two disks; and one in three has small durable commits, so that many follow each other in the log.
+    /// The plan of a seed. One in eight runs is long, so that delta runs accumulate and compactions are cut in the
+    /// middle; one in four, long or not, has two disks; one in three has small durable commits, many of which follow
+    /// each other in the log.
     #[must_use]
     pub fn of_seed(seed: u64, page_size: usize) -> Self {
         let plan = Self {
@@ -64,7 +65,7 @@ impl Plan {
         }
     }
 
-    /// The same with threads that encode beside the writer, and with series that are fed in turn, which these help with.
+    /// Adds helper threads that encode for the writer, and series fed in turn for them to encode.
     #[must_use]
     pub fn helped(self, sealing_threads: usize) -> Self {
         let shape = Shape {
@@ -78,13 +79,13 @@ impl Plan {
         }
     }
 
-    /// Whether the run of this seed is a long one.
+    /// Whether the run of this seed is long.
     #[must_use]
     pub fn is_long(seed: u64) -> bool {
         seed % 8 == 7
     }
 
-    /// A long run, looked at more coarsely.
+    /// A long run, examined less densely.
     #[must_use]
     pub fn long(self) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! A process, or two, on the simulated disk: commits of every kind with tickets that wait, commits inside the syncs of others,
-//! readers, and all that a database does in the background, as steps of one thread, so that a seed is a run.
+//! One or two processes on the simulated disk: commits of every kind with waiting tickets, commits inside the syncs of
+//! others, readers, and all background work of a database, as steps of one thread, so that a seed determines the run.
 
 use super::backup::{Stream, restored};
 use super::history::{Made, user_of};
@@ -13,31 +13,31 @@ use tidalite::{Budget, Database, Durability, MemoryStorage, ReadTxn, Storage, Ti
 use tidalite_testkit::Note;
 use tidalite_testkit::rng::Rng;
 
-/// Snapshots held at a time.
+/// Maximum number of snapshots held at a time.
 const READERS_MAX: usize = 3;
-/// Tickets that wait at a time; the oldest is waited for then.
+/// Maximum number of waiting tickets; beyond it, the newest ticket is waited for.
 const WAITING_MAX: usize = 3;
 
-/// One process that has the database open.
+/// A process with the database open.
 pub(super) struct Process<'a> {
     pub(super) world: &'a Arc<World>,
     pub(super) db: Database,
     pub(super) rng: Rng,
     pub(super) readers: Vec<(ReadTxn, u64)>,
     pub(super) waiting: Arc<Mutex<Vec<Waiting>>>,
-    /// Commits of others come while a sync is under way.
+    /// Whether other transactions commit during a sync.
     pub(super) overlap: Arc<Mutex<bool>>,
     /// The newest lazy commit that was not waited for.
     pub(super) lazy: Option<Waiting>,
 }
 
 impl Process<'_> {
-    /// Whether a call that waits for the turn would get it.
+    /// Whether the writer lock is free.
     pub(super) fn has_turn(&self) -> Judged<bool> {
         Ok(self.db.try_begin_write().map_err(text)?.is_some())
     }
 
-    /// The number of the content that the next writer builds on.
+    /// Number of the content on which the next writer builds.
     fn tip(&self) -> Judged<u64> {
         let tx = self.db.try_begin_write().map_err(text)?;
         let tx = tx.ok_or("the turn is not free")?;
@@ -47,13 +47,13 @@ impl Process<'_> {
             .ok_or_else(|| format!("built on {user}, which never was"))
     }
 
-    /// What is committed and what the model says.
+    /// Compares the committed content with the model, and checks the database.
     pub(super) fn compare(&self) -> Judged {
         self.shown()?;
         checked(&self.db)
     }
 
-    /// What readers get is a content that was committed; the newest one when nothing waits.
+    /// Readers must see a committed content, and the newest one if no ticket is waiting.
     fn shown(&self) -> Judged {
         let history = lock(&self.world.history);
         let found = history
@@ -69,7 +69,7 @@ impl Process<'_> {
         }
     }
 
-    /// Does one thing that a program or its background threads may do.
+    /// Performs one operation of a program or of its background threads.
     pub(super) fn step(&mut self) -> Judged {
         match self.rng.below(24) {
             0..=1 => self.compact()?,
@@ -83,7 +83,7 @@ impl Process<'_> {
 
     fn transaction(&mut self) -> Judged {
         let world = Arc::clone(self.world);
-        // Beside the next transaction: one that waits for its flush, or a lazy one, which nobody has made durable.
+        // During the next transaction, wait for a pending flush, or for a lazy commit that has not been made durable.
         let due = match self.rng.below(12) {
             0 => lock(&self.waiting).pop(),
             1 => self.lazy.take(),
@@ -114,7 +114,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// Now and then one more snapshot, and now and then one that ends after it was compared.
+    /// Sometimes takes another snapshot, and sometimes compares and drops one.
     fn readers(&mut self) -> Judged {
         if self.rng.one_in(4) && self.readers.len() < READERS_MAX {
             let snap = match self.rng.below(3) {
@@ -136,7 +136,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// What the background flusher does, and `sync`.
+    /// Syncs, as the background flusher does.
     pub(super) fn sync(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
@@ -148,7 +148,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// A step of compaction: commits that change no content.
+    /// A step of compaction: commits that do not change the content.
     fn compact(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
@@ -158,7 +158,7 @@ impl Process<'_> {
         self.db
             .compact(budget)
             .map_err(|error| format!("compact: {error}"))?;
-        // Where nothing is to be moved nothing is committed.
+        // With nothing to move, no commit is made.
         if self.rng.one_in(2) && self.has_turn()? {
             self.db.sync().map_err(text)?;
             self.world.note(Note::Durable(number));
@@ -166,7 +166,7 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// The content of the tip under a number of its own, for commits that change nothing.
+    /// Adds the current content under a new number, for commits that do not change it.
     fn same_again(&self) -> Judged<u64> {
         let tip = self.tip()?;
         let (user, model) = {
@@ -179,7 +179,8 @@ impl Process<'_> {
         Ok(number)
     }
 
-    /// Keeps to the policies: one commit, which the model knows beforehand. (Commits inside its syncs would not be foreseen.)
+    /// Applies the retention policies in one commit, whose result the model computes beforehand. (It cannot predict
+    /// commits inside the syncs, so these are off.)
     fn maintain(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
@@ -191,7 +192,7 @@ impl Process<'_> {
     }
 
     fn maintain_alone(&mut self) -> Judged {
-        // Plans are made from what is shown.
+        // Maintenance plans from the content that readers see.
         self.sync()?;
         let now = TIME_MAX + self.rng.below(TIME_MAX as u64) as i64;
         let tip = self.tip()?;
@@ -215,12 +216,13 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// A backup while others write; what it gives must be a content, and the pin's where it is of one.
+    /// Writes a backup while others commit; it must contain a committed content, or the pinned content for a pin.
     fn back_up(&mut self) -> Judged {
         if !self.has_turn()? {
             return Ok(());
         }
-        // What waits for its sync is not shown yet; what is shown and not durable becomes so first.
+        // A commit that still waits for its sync is not visible yet; a visible commit that is not durable is made
+        // durable first.
         let shown = lock(&self.world.history).identify(&self.db, |_| true)?;
         self.world.note(Note::Recorded(shown));
         let pins = self.db.pins().map_err(text)?;
@@ -257,8 +259,8 @@ impl Process<'_> {
         let info = self.db.backup(Some(pin), &mut out, Watch::new());
         let info = info.map_err(failed)?;
         let full = std::mem::take(&mut out.bytes);
-        // While the backup was written the name may have been given to another version: an increment on that
-        // is none on this backup.
+        // During the backup the pin name may have been given to another version; an increment on that version does not
+        // fit this backup.
         let mut now = self.db.pins().map_err(text)?.into_iter();
         if !now.any(|now| now.name == *pin && now.txn == info.txn) {
             return Ok(());
@@ -271,7 +273,7 @@ impl Process<'_> {
     }
 }
 
-/// What the policies leave at this time. (Times are in nanoseconds, and patterns are metrics.)
+/// Applies the retention policies to the model. (Times are in nanoseconds, and patterns are metrics.)
 fn cut(model: &mut Model, now: i64) {
     for policy in model.retentions.values() {
         let keep = policy.keep.map_or(0, |keep| keep.as_nanos() as i64);

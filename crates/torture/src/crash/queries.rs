@@ -1,5 +1,5 @@
-//! A few queries on what a database shows, answered by the model too: a state after a crash must not only hold the right rows, its
-//! statistics must be theirs.
+//! A few queries with answers compared with the model: after a crash, not only the rows but also the statistics
+//! must be right.
 
 use crate::model::Model;
 use crate::model::wide::same_row;
@@ -10,10 +10,10 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// Rows that a cursor goes back over.
+/// Number of rows that a cursor reads backwards.
 const BACK_MAX: usize = 40;
 
-/// The rows of a series as the model has them, in order.
+/// Rows of a series in the model, in order.
 struct Known {
     columns: Vec<Column>,
     rows: Vec<(i64, Vec<Value>)>,
@@ -44,7 +44,7 @@ impl Known {
         }
     }
 
-    /// What a column says in the rows of an interval: the time, and what the value is worth.
+    /// Time and numeric value of one column, for each row in the interval.
     fn within(&self, (from, to): (i64, i64), column: usize) -> Vec<(i64, Option<f64>)> {
         let rows = self.rows.iter();
         let rows = rows.filter(|(time, _)| (from..to).contains(time));
@@ -53,7 +53,7 @@ impl Known {
     }
 }
 
-/// What a value is worth; `None` for null.
+/// Numeric value; `None` for null.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::F64(x) => Some(*x),
@@ -65,10 +65,10 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Asks about one series of the model, and compares the answers.
+/// Queries one series of the model, and compares the answers.
 ///
 /// # Errors
-/// The question whose answer is wrong, or what the database reports.
+/// The query with a wrong answer, or an error of the database.
 pub(crate) fn ask(db: &Database, model: &Model, rng: &mut Rng) -> std::result::Result<(), String> {
     let names: Vec<&String> = model.series.keys().chain(model.wide.keys()).collect();
     if names.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn ask(db: &Database, model: &Model, rng: &mut Rng) -> std::result::R
         .map_or(Ok(()), |wrong| Err(format!("questions to {name}: {wrong}")))
 }
 
-/// What is wrong, if anything is.
+/// Describes the first wrong answer, if any.
 fn answers(snap: &ReadTxn, name: &str, known: &Known, rng: &mut Rng) -> Result<Option<String>> {
     let Some(series) = snap.series(name)? else {
         return Ok(Some("it is not there".to_owned()));
@@ -105,7 +105,7 @@ fn answers(snap: &ReadTxn, name: &str, known: &Known, rng: &mut Rng) -> Result<O
         .or(texts(&series, known, rng)?))
 }
 
-/// What differs between statistics and the rows that they are of.
+/// Describes a difference between statistics and their rows.
 fn wrong_figures(found: &Aggregate, rows: &[(i64, Option<f64>)]) -> Option<String> {
     let values = || {
         rows.iter()
@@ -127,7 +127,7 @@ fn wrong_figures(found: &Aggregate, rows: &[(i64, Option<f64>)]) -> Option<Strin
     if (found.sum() - sum).abs() > size * 1e-12 {
         return Some(format!("the sum is {}, not {sum}", found.sum()));
     }
-    // The earliest of those that are equal.
+    // Of equal values, the earliest.
     let by = |a: &(f64, i64), b: &(f64, i64)| a.0.total_cmp(&b.0);
     let least = plain().min_by(by);
     let most = plain().max_by(|a, b| by(a, b).then(b.1.cmp(&a.1)));
@@ -202,7 +202,7 @@ fn windows(
     Ok(None)
 }
 
-/// Whether a row that was found is this one of the model.
+/// Whether a row equals this row of the model.
 fn is(
     series: &Series<'_>,
     found: Option<&Row>,
@@ -229,7 +229,7 @@ fn newest(snap: &ReadTxn, series: &Series<'_>, known: &Known) -> Result<Option<S
     Ok((series.span() != span).then(|| format!("it spans {:?}, not {span:?}", series.span())))
 }
 
-/// By vectors, and the last rows one by one.
+/// Reads all rows backwards by vectors, and the last rows with a cursor.
 fn backward(series: &Series<'_>, known: &Known) -> Result<Option<String>> {
     let mut times = Vec::new();
     let rows = series.all().for_each_vector_reverse(|vector| {
@@ -252,7 +252,7 @@ fn backward(series: &Series<'_>, known: &Known) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Rows whose value lies in a range, both ways.
+/// Rows with a value in a range, forwards and backwards.
 fn matching(
     series: &Series<'_>,
     known: &Known,
@@ -286,7 +286,7 @@ fn matching(
     Ok((!right).then(what))
 }
 
-/// Rows by what a text says.
+/// Rows with a text that contains a pattern.
 fn texts(series: &Series<'_>, known: &Known, rng: &mut Rng) -> Result<Option<String>> {
     let strings = |column: &Column| column.ty == tidalite::ColumnType::String;
     let Some(column) = known.columns.iter().position(strings) else {
@@ -329,7 +329,7 @@ mod tests {
             for _ in 0..4 {
                 assert_eq!(ask(&db, &model, &mut rng), Ok(()), "transaction {number}");
             }
-            // A row too few in each series.
+            // The model lacks the last row of each series.
             let mut other = model.clone();
             for rows in other.series.values_mut() {
                 rows.pop_last();

@@ -11,16 +11,16 @@ use tidalite::{LockMemory, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Monitor, Second, SimDisk, Tap, Taped};
 
-/// Calls that change the disk within which a fault hits a step.
+/// A fault hits one of so many calls that change the disk.
 const FAULT_CALLS: u64 = 14;
 
-/// What a run leaves for judging.
+/// A recorded run, to be judged.
 pub(super) struct Run {
     pub(super) taped: Taped,
     pub(super) history: History,
 }
 
-/// What a run begins with.
+/// Initial state of a run.
 pub(super) struct Start<'a> {
     pub(super) image: Vec<u8>,
     pub(super) second: Option<Vec<u8>>,
@@ -28,7 +28,7 @@ pub(super) struct Start<'a> {
     pub(super) history: History,
     pub(super) steps: u64,
     pub(super) plan: &'a Plan,
-    /// Under the write-protocol monitor.
+    /// Record under the write-protocol monitor.
     pub(super) watch: bool,
 }
 
@@ -85,7 +85,7 @@ impl Start<'_> {
     }
 }
 
-/// One process, or two that take turns: until they have had enough, are killed, or meet an error of the disk.
+/// Runs one process, or two in turn, until they stop, are killed, or meet an error of the disk.
 fn live(
     world: &Arc<World>,
     tap: &Arc<Tap>,
@@ -125,11 +125,11 @@ fn live(
         let found = found.map_err(|error| format!("reopened: {error}"))?;
         history.stands_on(found);
     }
-    // What a process that died left in the system's cache is not durable for having been found.
+    // A commit that a dead process left in the system's cache is found but not yet durable.
     if rng.one_in(4) {
         processes[0].sync()?;
     }
-    // In a sync: more commits, which must not wait.
+    // Inside a sync: further commits, which must not wait.
     let (inside_world, hooked) = (Arc::clone(world), processes[0].db.clone());
     let (kept, may) = (Arc::clone(&waiting), Arc::clone(&overlap));
     let mut hook_rng = Rng::new(rng.u64());
@@ -156,12 +156,13 @@ fn live(
     }
     tap.note();
     if lived.is_err() || rng.one_in(2) {
-        // The process dies as it is: nothing of what closing does is done.
+        // The process dies without closing anything.
         world.kill();
         memory.kill_all();
     }
-    // Who ends waits for its commits, and for the turn where it has to lead: whoever has that, for commits that nobody sees yet,
-    // ends first. All are one thread here.
+    // A process that closes waits for its commits, and for the writer lock if it has to lead their flush. The process
+    // that can take the writer lock, for commits that are not visible yet, must close first: all run on one thread
+    // here.
     processes.sort_by_key(|process| !process.has_turn().unwrap_or(false));
     for process in processes {
         lock(&process.waiting).clear();
@@ -198,7 +199,7 @@ fn steps(world: &World, processes: &mut [Process<'_>], rng: &mut Rng, left: &mut
         }
         let process = &mut processes[at];
         process.step()?;
-        // A commit inside a sync may have met the fault.
+        // A commit inside a sync may have hit the fault.
         if world.fault_hit() {
             return Err("an error of the disk".to_owned());
         }

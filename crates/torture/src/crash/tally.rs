@@ -1,40 +1,40 @@
-//! How many crash states were looked at.
+//! Counts of the crash states examined.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite::Database;
 use tidalite_testkit::Cut;
 
-/// How many crash states were looked at.
+/// Counts of the crash states examined.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Images opened and judged.
     pub states: AtomicU64,
-    /// Those of them that a kill left.
+    /// States left by a kill.
     pub kills: AtomicU64,
-    /// Those with what a power cut left of the disk and a lock area of some instant of the run.
+    /// States after a power cut with the lock area of some instant of the run.
     pub kept: AtomicU64,
-    /// Those of which the lock area named a commit that was not all there.
+    /// States with a lock area that named an incomplete commit.
     pub dropped: AtomicU64,
-    /// Those that were cut inside a reopening or after it.
+    /// States cut inside a reopening or after it.
     pub nested: AtomicU64,
-    /// Reopenings inside a crash of a reopening that were gone on with.
+    /// Continued reopenings inside a crash of a reopening.
     pub deep: AtomicU64,
-    /// Those in which commits were found in the log.
+    /// States with commits in the log.
     pub replayed: AtomicU64,
-    /// Those that had lost commits of the log to damage.
+    /// States that had lost commits of the log to damage.
     pub went_back: AtomicU64,
-    /// Those whose newest commit, begun or done, has leaves that an appender encoded.
+    /// States with leaves encoded by an appender in the newest commit, begun or complete.
     pub leaves: AtomicU64,
-    /// The same with blocks of runs.
+    /// States with run blocks encoded by an appender in the newest commit.
     pub blocks: AtomicU64,
-    /// Those that were asked questions.
+    /// States that were queried.
     pub asked: AtomicU64,
-    /// Those that were checked before a writer opened them.
+    /// States checked before a writer opened them.
     pub read_only: AtomicU64,
 }
 
 impl Tally {
-    /// A state was opened.
+    /// Counts an opened state.
     pub(super) fn opened(&self, db: &Database, cut: Cut, nested: bool) {
         count(&self.states, true);
         count(&self.kills, cut == Cut::Killed);

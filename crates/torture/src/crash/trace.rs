@@ -1,22 +1,22 @@
-//! The operations of a recording as lines, for the eye.
+//! The operations of a recording as text.
 
 use super::open::HEAD_BYTES;
 use tidalite_base::get_u64;
 use tidalite_testkit::{Note, Op, SimDisk};
 
-/// Operations shown when a run goes wrong.
+/// Number of operations shown when a run fails.
 pub(super) const OPERATIONS_SHOWN: usize = 80;
 
-/// The end of what a disk went through, for the eye.
+/// The last operations of a disk, as text.
 pub(super) fn last_lines(disk: &SimDisk) -> String {
     let recording = disk.recording();
     let from = recording.ops.len().saturating_sub(OPERATIONS_SHOWN);
     lines(&recording.ops, &[]).skip(from).collect()
 }
 
-/// What a run did, for the eye.
+/// The operations of a run, as text.
 pub(super) fn lines<'a>(ops: &'a [Op], areas: &'a [Vec<u8>]) -> impl Iterator<Item = String> + 'a {
-    // Where things stand in a record; docs/format.md section 3.
+    // Field positions in a meta record; docs/format.md section 3.
     let record = |bytes: &[u8]| {
         let (txn, sequence) = (get_u64(bytes, 24), get_u64(bytes, 48));
         (txn, sequence, get_u64(bytes, 216))

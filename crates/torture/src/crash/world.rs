@@ -1,4 +1,4 @@
-//! What all processes of a run share: the disks, the contents so far, and how a transaction is committed.
+//! State shared by all processes of a run: the disks, the contents so far, and the code that commits a transaction.
 
 use super::history::{History, Made, user_of};
 use super::open::lock;
@@ -9,10 +9,10 @@ use tidalite::{Database, Durability, Ticket};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, Note, SimDisk};
 
-/// What all processes of a run share.
+/// State shared by all processes of a run.
 pub(super) struct World {
     pub(super) disk: Arc<SimDisk>,
-    /// Where large values lie.
+    /// The disk for large values.
     pub(super) second: Option<Arc<SimDisk>>,
     pub(super) history: Mutex<History>,
     pub(super) shape: Shape,
@@ -20,14 +20,14 @@ pub(super) struct World {
     pub(super) sealing_threads: usize,
 }
 
-/// A commit whose acknowledgement is still to come.
+/// A commit that is not acknowledged yet.
 pub(super) struct Waiting {
     number: u64,
     ticket: Ticket,
 }
 
 impl World {
-    /// A fault of one of the disks.
+    /// Sets a fault on one of the disks, or clears all faults.
     pub(super) fn set_fault(&self, fault: Option<Fault>, rng: &mut Rng) {
         let other = self.second.as_ref();
         match (fault, other) {
@@ -45,7 +45,7 @@ impl World {
         self.disk.fault_hit() || second.is_some_and(|second| second.fault_hit())
     }
 
-    /// The process dies as it is.
+    /// The process dies without closing anything.
     pub(super) fn kill(&self) {
         self.disk.kill();
         if let Some(second) = &self.second {
@@ -57,7 +57,7 @@ impl World {
         self.disk.mark(note.encode());
     }
 
-    /// A content begins to be committed; with a record it may be found from now on.
+    /// Records that a commit of this content begins; with a meta record, the content may be found from now on.
     pub(super) fn begin(
         &self,
         user: Option<u64>,
@@ -76,8 +76,8 @@ impl World {
         number
     }
 
-    /// One transaction on whatever is the newest commit; `None` when another one has the turn, or it was rolled back. While it is under way `due`
-    /// is waited for.
+    /// Commits one transaction on the newest commit; `None` if the writer lock is taken or the transaction was rolled
+    /// back. Waits for `due` during the transaction.
     pub(super) fn commit(
         &self,
         db: &Database,
@@ -124,9 +124,9 @@ impl World {
         Ok(Some((Waiting { number, ticket }, durability)))
     }
 
-    /// Waits for a commit, which is durable then.
+    /// Waits until a commit is durable.
     pub(super) fn settle(&self, db: &Database, waiting: &Waiting) -> tidalite::Result<()> {
-        // Waiting gives a `None` commit a record.
+        // Waiting writes a meta record for a `None` commit.
         self.note(Note::Recorded(waiting.number));
         waiting.ticket.wait()?;
         let shown = db.begin_read()?.txn();
@@ -139,7 +139,7 @@ impl World {
     }
 }
 
-/// The shape of transactions that come while something else waits: pins would wait for their own flush.
+/// The shape of transactions that run while something else waits; without pins, which would wait for their own flush.
 pub(super) fn inside(shape: &Shape) -> Shape {
     Shape {
         pin_one_in: 0,

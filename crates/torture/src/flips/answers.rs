@@ -1,21 +1,21 @@
-//! What a sound file holds and answers.
+//! Content and query answers of a valid file.
 
 use crate::model::digest_of;
 use tidalite::Database;
 
-/// Questions about a series.
+/// Number of queries on a series.
 const QUESTIONS: usize = 4;
-/// Keys that are looked up.
+/// Keys to look up.
 const LOOKUPS: [&str; 2] = ["key 90 0011", "key 1500 0001"];
 
-/// What a sound file holds and answers.
+/// Content and query answers of a valid file.
 pub(super) struct Right {
     pub(super) digest: u64,
     pub(super) answers: Vec<String>,
 }
 
 impl Right {
-    /// That a file with this bit flipped gives no other content and no other answers.
+    /// Checks that the file with this bit flipped gives no other content and no other answers.
     pub(super) fn expect_of(&self, db: &Database, at: usize, mask: u8) -> Result<(), String> {
         if digest_of(db).is_ok_and(|found| found != self.digest) {
             return Err(format!("bit {mask:#04x} of byte {at} gives a wrong answer"));
@@ -30,7 +30,7 @@ impl Right {
     }
 }
 
-/// Questions that the statistics in links and directories answer, and lookups: the same ones on every file; `None` for an error.
+/// Runs the fixed queries (aggregates from link and directory statistics, counts, lookups); `None` for an error.
 pub(super) fn answers(db: &Database) -> Vec<Option<String>> {
     let mut answers = vec![None; 2 * QUESTIONS + LOOKUPS.len()];
     let Ok(snap) = db.begin_read() else {

@@ -1,22 +1,22 @@
-//! Bits of many pages, flipped in one file: one check tells of each.
+//! Flips bits of many pages in one file, so that a single check tests all of them.
 //!
-//! A check of a damaged file goes through the whole of it, and goes on behind a block that leads nowhere. So where the flip of a bit in a page is told with
-//! addresses, and another page's with others, both may be flipped in one file, and both must be told.
+//! The check reads the whole of a damaged file, and continues after a block with a broken pointer. So if flips in two
+//! pages are reported under different addresses, both may be flipped in one file, and both must be reported.
 //!
-//! 1. Which pages those are is tried with one bit of each, alone and then together (`companies`): who is not told in a company, since what leads
-//!    there is in it, goes to another one.
-//! 2. A bit counts as reported here when all addresses are told that its page has alone, none of which is told of the others. If not, the bit is flipped
-//!    again alone, and that counts.
+//! 1. `companies` groups the pages by flipping one bit of each, alone and then together. A page that is not reported in
+//!    its group, because a block that leads to it is damaged as well, moves to another group.
+//! 2. A bit counts as reported in its group if the check reports all addresses that its page has alone; no other page
+//!    of the group has any of them. Otherwise the bit is flipped again alone, and that result counts.
 
 use super::image::{HEAD_BYTES, PAGE_BYTES, open_image};
 use std::collections::BTreeSet;
 
 type Addresses = BTreeSet<u64>;
 
-/// Pages that may be flipped together, each with the addresses under which it is told.
+/// Pages that may be flipped together, each with the addresses that the check reports for it.
 pub(super) type Company = Vec<(usize, Addresses)>;
 
-/// The addresses that a check tells when these bits (bytes and masks) are flipped; none when the file is not opened.
+/// The addresses that the check reports when these bits (bytes and masks) are flipped; empty if the file does not open.
 fn told(bytes: &[u8], bits: impl IntoIterator<Item = (usize, u8)>) -> Addresses {
     let mut image = Box::<[u8]>::from(bytes);
     for (at, mask) in bits {
@@ -27,12 +27,12 @@ fn told(bytes: &[u8], bits: impl IntoIterator<Item = (usize, u8)>) -> Addresses 
     findings.iter().filter_map(|found| found.address).collect()
 }
 
-/// The bit of a page that is tried.
+/// The bit of a page used to form groups.
 fn tried(page: usize) -> (usize, u8) {
     (page * PAGE_BYTES + PAGE_BYTES / 2, 1)
 }
 
-/// All pages that may be flipped in company, and in which; the others are flipped alone.
+/// Groups of pages that may be flipped together; the pages in no group are flipped alone.
 pub(super) fn companies(bytes: &[u8]) -> Vec<Company> {
     let pages = HEAD_BYTES / PAGE_BYTES..bytes.len() / PAGE_BYTES;
     let alone = pages.map(|page| (page, told(bytes, [tried(page)])));
@@ -52,7 +52,7 @@ pub(super) fn companies(bytes: &[u8]) -> Vec<Company> {
             .into_iter()
             .partition(|(_, own)| own.is_subset(&told));
         others.extend(hidden);
-        // A page with which nobody goes is flipped alone.
+        // A page that fits no group is flipped alone.
         if company.is_empty() {
             break;
         }
@@ -64,7 +64,7 @@ pub(super) fn companies(bytes: &[u8]) -> Vec<Company> {
     companies
 }
 
-/// Flips these bits in one file, one of each page of a company, and answers which of them are told.
+/// Flips these bits in one file, one in each page of a group; returns for each whether it is reported.
 pub(super) fn flip_all(bytes: &[u8], company: &Company, bits: &[(usize, u8)]) -> Vec<bool> {
     let told = told(bytes, bits.iter().copied());
     let own = company.iter().map(|(_, own)| own.is_subset(&told));

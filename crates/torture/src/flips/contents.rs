@@ -1,4 +1,4 @@
-//! Sound files of several contents with next to no free space.
+//! Valid files of several contents with almost no free space.
 
 use super::image::PAGE_BYTES;
 use crate::model::digest_of;
@@ -8,24 +8,25 @@ use tidalite::{Database, MemoryStorage, Options, Storage};
 use tidalite_runs::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
-/// Free pages that the file has at most, out of a hundred.
+/// Maximum percentage of free pages.
 pub(super) const FREE_PERCENT_MAX: u64 = 5;
-/// Bytes of the file at least.
+/// Minimum file size in bytes.
 pub(super) const FILE_BYTES_MIN: usize = 64 << 10;
-/// Series of a file with an open merge, and rows of each in a run: more, as rows, than the step with which a merge begins.
+/// Number of series in a file with an open compaction, and rows of each series in a run: together more than its first
+/// step takes.
 const MERGED_SERIES: usize = 24;
 const MERGED_ROWS: i64 = 16;
-/// Commits that fill what is free.
+/// Maximum number of commits that use up free pages.
 const FILL_COMMITS_MAX: u32 = 2_000;
 
-/// What the file holds whose bits are flipped.
+/// Content of the file under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// A bit of everything: a table with short and long values, leaves, runs that lost rows, a tail.
+    /// A mixture: a table with short and long values, leaves, runs with deleted rows, a tail page.
     Mixed,
     /// A table with values of 3,000 bytes.
     Values,
-    /// Runs of many series, of which a merge is open, before or after rows were deleted from them.
+    /// Runs of many series with an open compaction, with or without later deletes.
     Merge {
         /// Whether rows were deleted.
         deletes: bool,
@@ -33,7 +34,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// All, for the long search.
+    /// All contents, for the long search.
     pub const ALL: [Self; 4] = [
         Self::Mixed,
         Self::Values,
@@ -44,8 +45,8 @@ impl Contents {
     fn fill(self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
         match self {
             Self::Mixed => {
-                // Free pages for all that is beside the leaves, whose extent is cut behind them at the end of its
-                // transaction: a page behind it would keep the file long.
+                // Free pages for everything but the leaves. At the end of its transaction the leaf extent is truncated
+                // after the last leaf; a page after it would keep the file long.
                 put_one(db, &vec![0; 40 * PAGE_BYTES])?;
                 put_one(db, &[])?;
                 put_one(db, &[])?;
@@ -70,7 +71,7 @@ impl Contents {
                     rows(db, rng, MERGED_SERIES, 100 * run..100 * run + MERGED_ROWS)?;
                 }
                 if deletes {
-                    // Not from all: blocks that were replaced stay beside others.
+                    // Not from all series, so that replaced blocks are beside others.
                     delete(db, MERGED_SERIES / 3, 203..1_102)?;
                 }
                 rows(db, rng, 1, 20_000..20_003)
@@ -79,7 +80,7 @@ impl Contents {
     }
 }
 
-/// Puts `count` new pairs with values of up to `len` bytes; beyond a page all are that long.
+/// Puts `count` new pairs with values of up to `len` bytes; if `len` exceeds a page, of exactly `len` bytes.
 fn pairs(db: &Database, rng: &mut Rng, count: usize, len: usize) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     let mut table = tx.table("pairs")?;
@@ -107,13 +108,13 @@ pub(super) fn put_one(db: &Database, value: &[u8]) -> tidalite::Result<()> {
     Ok(())
 }
 
-/// Appends rows at these times to each of `series` series, every second one of which holds noise.
+/// Appends rows at these times to each of `series` series, every eighth of which holds noise.
 fn rows(db: &Database, rng: &mut Rng, series: usize, times: Range<i64>) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     for i in 0..series {
         let mut series = tx.series(&format!("s{i}"))?;
         for time in times.clone() {
-            // Few, so that many rows take few bytes.
+            // Noise in few series only, so that many rows take few bytes.
             let noise = i % 8 == 0;
             let value = if noise { rng.f64() } else { time as f64 };
             series.insert_point(time, 0, value)?;
@@ -132,7 +133,7 @@ fn delete(db: &Database, series: usize, times: Range<i64>) -> tidalite::Result<(
     Ok(())
 }
 
-/// A file with next to no free space, and the digest of its content.
+/// A file with almost no free space, and the digest of its content.
 pub(crate) fn sound_file(contents: Contents, seed: u64) -> Result<(Vec<u8>, u64), String> {
     let (file, digest) = sound_storage(contents, seed).map_err(|error| error.to_string())?;
     let len = file.len().map_err(|error| error.to_string())?;
@@ -147,19 +148,19 @@ pub(super) fn options() -> Options {
         .page_size(PAGE_BYTES)
         .growth_bytes(PAGE_BYTES as u64, PAGE_BYTES as u64)
         .reserve_bytes(0)
-        // What is in a log that was emptied is damaged without a loss. (Damage in one that was not: crates/pager/tests/redo.rs.)
+        // Damage in an emptied log loses nothing. (Damage in a log with commits: crates/pager/tests/redo.rs.)
         .log_bytes(0)
 }
 
 fn sound_storage(contents: Contents, seed: u64) -> tidalite::Result<(Arc<dyn Storage>, u64)> {
     let file: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let options = options();
-    // Closing cuts off what is free at the end.
+    // Closing truncates the free pages at the end.
     let reopened = || options.open_storage(Arc::clone(&file));
     contents.fill(&reopened()?, &mut Rng::new(seed))?;
     let mut db = reopened()?;
-    // Small commits until what was set free is used again. After each of them two that change a single page: then
-    // what it replaced no longer waits.
+    // Small commits until the freed pages are reused. After each, two commits that change a single page, so that the
+    // pages it replaced are no longer pending.
     for i in 0..FILL_COMMITS_MAX {
         let stat = db.stat()?;
         let free = stat.pages_free + stat.pages_pending;

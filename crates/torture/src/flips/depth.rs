@@ -1,20 +1,20 @@
-//! Which bits are flipped.
+//! Selects the bits to flip.
 
-/// Which bits, and for which of them the whole content is read besides the check.
+/// Which bits to flip, and for which of them the whole content is read in addition to the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// One bit of each byte, from byte to byte another one, with the content.
+    /// One bit of each byte, rotating from byte to byte, with the content.
     OneBit,
-    /// Every bit; the content for one in eight, from byte to byte another one.
+    /// Every bit; the content for one bit in eight, rotating from byte to byte.
     EveryBit,
     /// Every bit, each with the content.
     EveryBitAndContent,
 }
 
 impl Depth {
-    /// The bits of the byte at `at`, as masks, and whether the content is read.
+    /// Masks of the bits to flip in the byte at `at`, and whether the content is read.
     pub(super) fn masks(self, at: usize) -> impl Iterator<Item = (u8, bool)> {
-        // So that no bit of a field of two, four or eight bytes is always the one.
+        // Rotated so that the bit position varies within fields of two, four or eight bytes.
         let chosen = (at ^ at >> 3 ^ at >> 6) % 8;
         let of_bit = move |bit: usize| match self {
             Self::OneBit => (bit == chosen).then_some(true),
@@ -24,7 +24,7 @@ impl Depth {
         (0..8).filter_map(move |bit| Some((1 << bit, of_bit(bit)?)))
     }
 
-    /// Bits of a byte.
+    /// Number of bits flipped in a byte.
     pub(super) fn bits(self) -> usize {
         self.masks(0).count()
     }

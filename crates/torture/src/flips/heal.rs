@@ -1,4 +1,4 @@
-//! Flips in the head of a file that is opened for writing: it must heal.
+//! Flips bits in the head of a file that is opened for writing, which must heal it.
 
 use super::contents::{Contents, options, put_one, sound_file};
 use super::depth::Depth;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tidalite::{Database, MemoryStorage, Storage};
 
-/// Flips bits of the head and opens the file for writing. The content is always read. With `OneBit` of the bytes that are zero one in four
-/// is taken. Returns how many.
+/// Flips bits of the head and opens the file for writing. The content is always read. `OneBit` tests only one in four
+/// of the bytes that are zero. Returns the number of flips.
 ///
 /// # Errors
-/// What was found, as a sentence.
+/// The failure, as a sentence.
 pub fn heal(contents: Contents, seed: u64, depth: Depth, threads: usize) -> Result<u64, String> {
     let (bytes, digest) = sound_file(contents, seed)?;
-    // What comes of the file with this bit flipped, or as it is.
+    // The digest after healing and a commit, with this bit flipped (mask 0: unchanged).
     let tried = |at: usize, mask: u8| -> Result<u64, String> {
         let mut image = bytes.clone();
         image[at] ^= mask;
@@ -59,8 +59,8 @@ pub fn heal(contents: Contents, seed: u64, depth: Depth, threads: usize) -> Resu
     Ok(flips.into_inner())
 }
 
-/// A commit of one pair to a file that was opened for writing, and the digest of what the reopened file holds after it; it must be
-/// without damage.
+/// Commits one pair to a file that was opened for writing, reopens the file, checks that it is clean, and returns its
+/// digest.
 fn commit_and_reopen(storage: &Arc<dyn Storage>, db: Database) -> Result<u64, String> {
     let told = |what: &str, error: tidalite::Error| format!("{what}: {error}");
     put_one(&db, b"after").map_err(|error| told("a commit", error))?;

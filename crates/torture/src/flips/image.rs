@@ -1,15 +1,15 @@
-//! A file with flipped bits in memory, which can be read alone.
+//! A read-only file in memory with flipped bits.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use tidalite::{Database, Options, Storage, Verify};
 
-/// Bytes of a page of the file whose bits are flipped.
+/// Page size of the file under test.
 pub(super) const PAGE_BYTES: usize = 512;
-/// Bytes of the head: superblocks and meta blocks.
+/// Size of the head: superblocks and meta blocks.
 pub(super) const HEAD_BYTES: usize = 6 * 4096;
 
-/// A file with one bit flipped, mapped, which cannot be written.
+/// A mapped, read-only file with flipped bits.
 struct Flipped(Box<[u8]>);
 
 impl Storage for Flipped {
@@ -45,7 +45,7 @@ impl Storage for Flipped {
     }
 }
 
-/// The file with the bits of `mask` in byte `at` flipped.
+/// Opens the file with the bits of `mask` in byte `at` flipped.
 pub(super) fn open(bytes: &[u8], at: usize, mask: u8) -> tidalite::Result<Database> {
     let mut bytes = Box::<[u8]>::from(bytes);
     bytes[at] ^= mask;

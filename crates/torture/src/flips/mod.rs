@@ -1,20 +1,20 @@
-//! Every single bit of a file, flipped.
+//! Flips every single bit of a file.
 //!
-//! A flip in the head of the file or in anything reachable must be reported by `check`, padding included, and a
-//! query that touches it (rows, aggregates, windows, counts, lookups) must be right or a typed error; a flip in free space changes nothing. Which pages are free
-//! is not asked of the file: the pages in which no flip is reported must be exactly as many as the check of the
-//! sound file counts as free or waiting.
+//! `check` must report a flip in the head of the file or in any reachable page, padding included. A query that touches
+//! it (rows, aggregates, windows, counts, lookups) must be right or give a typed error. A flip in free space must
+//! change nothing. The test does not trust the file about free pages: the number of pages without a reported flip must
+//! equal the number that the check of the valid file counts as free or pending.
 //!
-//! Where not the content is read for every bit, bits of many pages are flipped in one file for the check (`batch.rs`).
+//! If the content is not read for every bit, the check tests bits of many pages in one file (`batch.rs`).
 //!
-//! Those of the head, where everything is there twice, are made once more and the file is opened for writing: it must open, show its
-//! whole content, take a commit, and be without any damage after that.
+//! Flips in the head, where everything is stored twice, are repeated with the file opened for writing: it must open,
+//! show its whole content, accept a commit, and be undamaged after that.
 //!
 //! ```text
 //! image     a file with flipped bits
-//! depth     which bits are flipped
-//! contents  sound files
-//! answers   what a sound file answers
+//! depth     selects the bits to flip
+//! contents  valid files
+//! answers   query answers of a valid file
 //! threads   work on several threads
 //! batch     bits of many pages flipped in one file
 //! heal      flips in the head, opened for writing
@@ -40,29 +40,29 @@ use image::{PAGE_BYTES, open};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use threads::on_threads;
 
-/// What was counted.
+/// Counts of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flips {
     /// Bits flipped.
     pub flips: u64,
     /// Pages of the file.
     pub pages: u64,
-    /// Pages in which no flip is reported.
+    /// Pages without a reported flip.
     pub silent_pages: u64,
-    /// Bits that were checked in company.
+    /// Bits that were checked together with other pages.
     pub together: u64,
 }
 
-/// Flips one bit: true when it was reported, by `open` or by `check`.
+/// Flips one bit; true if `open` or `check` reported it.
 fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result<bool, String> {
-    // A typed error is an answer; a wrong content is not.
+    // A typed error is acceptable; wrong content is not.
     let Ok(db) = open(bytes, at, mask) else {
         return Ok(true);
     };
     if query {
         right.expect_of(&db, at, mask)?;
     }
-    // A record that does not count any more is no damage, but it is told.
+    // The check reports an obsolete meta record as a note, not as damage.
     let told = |report: tidalite::CheckReport| !report.is_clean() || !report.notes.is_empty();
     let reported = db.check().map_or(true, told);
     if !query && !reported && digest_of(&db).ok() != Some(right.digest) {
@@ -73,15 +73,15 @@ fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result
     Ok(reported)
 }
 
-/// What a thread takes.
+/// A unit of work of a thread.
 enum Part<'a> {
     /// All bits of a page, each in a file of its own.
     Page(usize),
-    /// The bits at this place of each of these pages.
+    /// The bits at this offset in each page of a group.
     Together(&'a Company, usize),
 }
 
-/// Flips of a page.
+/// Counts of the flips in a page.
 #[derive(Default)]
 struct Counts {
     reported: AtomicU64,
@@ -95,10 +95,10 @@ impl Counts {
     }
 }
 
-/// Flips bits of every byte of a file of these contents, made from `seed`, on `threads` threads.
+/// Flips bits of every byte of a file with these contents, made from `seed`, on `threads` threads.
 ///
 /// # Errors
-/// What was found, as a sentence.
+/// The failure, as a sentence.
 pub fn examine(
     contents: Contents,
     seed: u64,
@@ -140,7 +140,7 @@ pub fn examine(
     parts.extend((0..pages).filter(|page| !together(*page)).map(Part::Page));
     let counts: Vec<Counts> = (0..pages).map(|_| Counts::default()).collect();
     let (next, in_company) = (AtomicUsize::new(0), AtomicU64::new(0));
-    // One bit alone.
+    // Flips one bit alone.
     let alone = |at: usize, mask, query| -> Result<(), String> {
         let told = flip(&bytes, &right, at, mask, query)?;
         counts[at / PAGE_BYTES].add(told);

@@ -1,6 +1,6 @@
-//! Work on several threads.
+//! Runs work on several threads.
 
-/// Runs `work` on so many threads; the first error.
+/// Runs `work` on this many threads; returns the first error.
 pub(super) fn on_threads(
     threads: usize,
     work: &(impl Fn() -> Result<(), String> + Sync),

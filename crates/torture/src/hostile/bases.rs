@@ -1,4 +1,4 @@
-//! Sound files that hold every kind of block between them.
+//! Valid files that together contain every kind of block.
 
 use super::errors::broken;
 use super::files::{Files, Stored};
@@ -12,19 +12,19 @@ use std::time::Duration;
 use tidalite::{Database, Durability, MemoryStorage, Options, Result, Retention};
 use tidalite_testkit::rng::Rng;
 
-/// Transactions of the workload in a file.
+/// Number of workload transactions in a file.
 const TRANSACTIONS: u64 = 60;
-/// Bytes of a value that takes three chunks.
+/// Bytes of a value that occupies three chunks.
 const LONG_VALUE_BYTES: usize = 140 << 10;
-/// Rows of the series whose tree has nodes.
+/// Rows of a series with enough leaves for tree nodes.
 const TREE_ROWS: i64 = 60_000;
-/// Bytes of the log of the file that has one.
+/// Log size in bytes, for the file with a log.
 const LOG_BYTES: u64 = 64 << 10;
 
-/// All of them.
+/// All base files.
 ///
 /// # Errors
-/// What went wrong while they were made.
+/// An error while making them.
 pub fn all() -> std::result::Result<Vec<Base>, String> {
     let text = |error: tidalite::Error| error.to_string();
     let mut bases = Vec::new();
@@ -54,7 +54,7 @@ pub fn all() -> std::result::Result<Vec<Base>, String> {
     Ok(bases)
 }
 
-/// A database whose large values lie in a second file.
+/// A database with large values in a second file.
 fn two_files(page_size: usize) -> Result<Files> {
     let stored = Stored {
         first: Arc::new(MemoryStorage::new()),
@@ -64,7 +64,7 @@ fn two_files(page_size: usize) -> Result<Files> {
     worked_through(&db, (7, 30), TRANSACTIONS / 3, |_| Durability::Durable)?;
     db.pin("before")?;
     values(&db)?;
-    // Holes in the second file, of which some wait for the pin.
+    // Creates holes in the second file, some of which stay pending because of the pin.
     let mut tx = db.begin_write()?;
     let mut table = tx.table("holes")?;
     for key in 0..24_u8 {
@@ -105,7 +105,7 @@ fn small(page_size: usize, log_bytes: u64) -> Options {
         .page_size(page_size)
         .growth_bytes(16 << 10, 64 << 10)
         .log_bytes(log_bytes)
-        // Every commit is a step: the clock of commits has pages.
+        // Every commit gets its own clock step, so that the clock of commits has pages.
         .clock_step(Duration::from_nanos(1))
 }
 
@@ -113,7 +113,7 @@ fn worked(db: &Database) -> Result<()> {
     worked_through(db, (5, 30), TRANSACTIONS, |_| Durability::Durable)
 }
 
-/// Commits that stand in the log alone: it was not emptied.
+/// Commits that are only in the log, which was not emptied.
 fn logged(db: &Database) -> Result<()> {
     let both = [Durability::OneFlush, Durability::Durable];
     worked_through(db, (6, 0), 9, |number| both[number as usize % 2])
@@ -136,7 +136,7 @@ fn worked_through(
     Ok(())
 }
 
-/// A table of three levels, and values of several chunks.
+/// A table with three levels, and values of several chunks.
 fn values(db: &Database) -> Result<()> {
     let mut rng = Rng::new(3);
     let mut tx = db.begin_write()?;
@@ -154,7 +154,7 @@ fn values(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Tables in tables, small and in pages, and sets of values, small and in pages.
+/// Nested tables and value sets, both small and with pages of their own.
 fn below(db: &Database) -> Result<()> {
     let mut rng = Rng::new(4);
     let mut tx = db.begin_write()?;
@@ -176,7 +176,7 @@ fn below(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Series with nodes above their leaves, one of them of several columns.
+/// Series with tree nodes above their leaves, one of them with several columns.
 fn tree(db: &Database) -> Result<()> {
     for part in 0..12 {
         let mut tx = db.begin_write()?;
@@ -190,7 +190,7 @@ fn tree(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     tx.series("long")?.delete(10_000..13_000)?;
     tx.series("late")?.insert_point(1, 0, 1.0)?;
-    // Times and values that the cold form makes smaller.
+    // Times and values that the cold form compresses further.
     let mut rng = Rng::new(5);
     let mut series = tx.series("cold")?;
     for i in 0..2_000 {
@@ -205,7 +205,7 @@ fn tree(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Free space in so many pieces that it has a structure of its own, and ranges that wait.
+/// Free space fragmented enough to need a structure of its own, and pending ranges.
 fn scattered(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     for i in 0..400_u64 {
@@ -223,7 +223,7 @@ fn scattered(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Old versions that stay readable, and what only they still see.
+/// Pinned versions, and pages that only these still reference.
 fn pinned(db: &Database) -> Result<()> {
     for version in 0..4_u8 {
         let mut tx = db.begin_write()?;
@@ -237,7 +237,7 @@ fn pinned(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Sets of values inline, packed and with pages of their own; nested tables small and large; policies.
+/// Value sets inline, packed and with pages of their own; small and large nested tables; policies.
 fn sets(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     for key in 0..4_u8 {

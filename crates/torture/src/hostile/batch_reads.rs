@@ -1,7 +1,8 @@
-//! Questions that answer many at once, or by place: batches of keys, ranks, parts of a range, windows, many series together.
+//! Queries for many results at once or by position: batches of keys, ranks, partial ranges, windows, several series
+//! together.
 //!
-//! A count in a hostile file may be any number: what is walked here ends after `STEPS_MAX`, and what the database walks by itself has
-//! to end by itself.
+//! A count in a hostile file may be any number. Loops here stop after `STEPS_MAX`; loops inside the database must end
+//! by themselves.
 
 use super::errors::keep;
 use tidalite::{
@@ -9,20 +10,20 @@ use tidalite::{
     SeriesId, Table, ValueFilter,
 };
 
-/// Entries of a range that are looked at.
+/// Maximum number of entries read from a range.
 const STEPS_MAX: usize = 500;
-/// Tables in a table that are asked, too.
+/// Maximum number of nested tables queried.
 const NESTED_MAX: usize = 20;
-/// Into so many parts ranges are split.
+/// Number of parts when a range is split.
 const PARTS: usize = 5;
-/// More than most tables have entries.
+/// More parts than most tables have entries.
 const PARTS_MANY: usize = 200;
-/// Windows that a hostile span cannot make many.
+/// Maximum number of windows, for any span in a hostile file.
 const WINDOWS_MAX: i64 = 512;
-/// The narrowest of them, in the series' unit.
+/// Minimum window width, in the time unit of the series.
 const WIDTH_MIN: i64 = 100;
 
-/// Keys of a batch: there and not there, in no order, one of them twice.
+/// Keys of a batch: present and absent, unsorted, one of them twice.
 fn keys() -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = (0..40)
         .map(|i| format!("k{:03}", i * 37 % 200).into_bytes())
@@ -38,7 +39,7 @@ fn keys() -> Vec<Vec<u8>> {
     keys
 }
 
-/// Ranks within and beyond what a table says that it has.
+/// Ranks below and above the entry count of a table.
 fn ranks(count: u64) -> [u64; 7] {
     let last = count.wrapping_sub(1);
     [
@@ -59,7 +60,7 @@ fn each<T>(entries: impl Iterator<Item = Result<T>>) -> Result<()> {
     Ok(())
 }
 
-/// All of it, of everything that the newest snapshot shows.
+/// Runs all these queries on the newest snapshot.
 pub fn all(db: &Database) -> Result<()> {
     let snap = db.begin_read()?;
     let mut first = Ok(());
@@ -77,7 +78,7 @@ pub fn all(db: &Database) -> Result<()> {
     first
 }
 
-/// A table, and those that are its entries.
+/// Queries a table and the tables nested in it.
 fn tables(table: &Table<'_>) -> Result<()> {
     let mut below = Vec::new();
     let mut cursor = table.cursor();
@@ -87,7 +88,7 @@ fn tables(table: &Table<'_>) -> Result<()> {
         more = cursor.next()?;
     }
     let mut first = Ok(());
-    // A key with a table has no value: to ask for it is an error in a sound file, too.
+    // A key with a nested table has no value: `get` fails for it even in a valid file.
     let asked = self::table(table);
     if below.is_empty() {
         keep(&mut first, asked);
@@ -144,7 +145,7 @@ fn table(table: &Table<'_>) -> Result<()> {
     first
 }
 
-/// The same of a table of multi-values.
+/// Batches, ranks and ranges of a multi-value table.
 fn multi(table: &MultiTable<'_>) -> Result<()> {
     let mut first = Ok(());
     keep(&mut first, table.get_many(&keys()).map(drop));
@@ -183,13 +184,13 @@ fn multi(table: &MultiTable<'_>) -> Result<()> {
     first
 }
 
-/// A width of which a span, whatever a file says that it is, has not more than a few hundred.
+/// A window width that divides any span in the file into a few hundred windows at most.
 fn width(series: &Series<'_>) -> i64 {
     let (first, last) = series.span().unwrap_or((0, 0));
     (last.saturating_sub(first) / WINDOWS_MAX).max(WIDTH_MIN)
 }
 
-/// Windows, filters, parts and places of a series.
+/// Windows, filters, parts and positions of a series.
 fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
     let Some(series) = snap.series_by_id(id)? else {
         return Ok(());
@@ -221,7 +222,7 @@ fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
     first
 }
 
-/// Parts of an interval, one after the other and beside each other.
+/// Parts of an interval, in sequence and in parallel.
 fn parts(all: &Range<'_>) -> Result<()> {
     for parts in [1, PARTS] {
         for part in all.split(parts)? {
@@ -242,7 +243,7 @@ fn of_column(series: &Series<'_>, column: usize, width: i64) -> Result<()> {
     );
     let some = series.between(100..1_700).windows(width, 5, column);
     keep(&mut first, some.map(drop));
-    // Of texts the next two are errors, which say nothing of the file.
+    // The next two queries are errors for a text column even in a valid file.
     if series.info().schema.columns[column].ty.is_text() {
         return first;
     }
@@ -259,7 +260,7 @@ fn of_column(series: &Series<'_>, column: usize, width: i64) -> Result<()> {
     first
 }
 
-/// All series of a snapshot together.
+/// Queries all series of a snapshot together.
 fn together(snap: &ReadTxn) -> Result<()> {
     let chosen = snap.select("")?;
     let mut first = Ok(());

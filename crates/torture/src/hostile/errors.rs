@@ -1,15 +1,15 @@
-//! The first error of several steps, and errors of the system.
+//! Keeps the first error of several steps; converts I/O errors.
 
 use tidalite::Result;
 
-/// Notes the first error.
+/// Stores `next` if it is the first error.
 pub(super) fn keep(first: &mut Result<()>, next: Result<()>) {
     if first.is_ok() {
         *first = next;
     }
 }
 
-/// An error of the system as one of the database.
+/// Converts an I/O error to a database error.
 pub(super) fn broken(error: std::io::Error) -> tidalite::Error {
     tidalite::Error::TransactionBroken {
         first: error.to_string(),

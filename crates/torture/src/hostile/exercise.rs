@@ -1,4 +1,4 @@
-//! Uses a file in every way that a user would. An error is an answer; a panic is not.
+//! Uses a file in every way a user could. An error is acceptable; a panic is not.
 
 use super::batch_reads;
 use super::errors::keep;
@@ -8,29 +8,29 @@ use super::read::read;
 use super::write::write;
 use tidalite::Result;
 
-/// How a file went.
+/// Outcome for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Went {
-    /// It was not opened.
+    /// Opening failed.
     Refused,
-    /// Opened; reading it met an error.
+    /// Opened; reading met an error.
     Unreadable,
-    /// All of it was read, but a write was refused.
+    /// Everything was read, but a write failed.
     Unwritable,
-    /// All was done.
+    /// Everything succeeded.
     Used,
 }
 
-/// Opens, checks, reads and writes it, and does so again; and once more from the beginning, to make it compact.
+/// Opens, checks, reads and writes the file, then reopens and reads it again; then compacts a fresh copy.
 #[must_use]
 pub fn exercise(files: &Files) -> Went {
     exercise_telling(files).0
 }
 
-/// As [`exercise`], with the first error.
+/// Like [`exercise`], but also returns the first error.
 ///
 /// # Errors
-/// Beside how it went.
+/// Returned beside the outcome.
 pub fn exercise_telling(files: &Files) -> (Went, Result<()>) {
     let stored = files.stored();
     let db = match stored.open() {

@@ -1,6 +1,7 @@
-//! The file of a case, or the two of one: in memory, and in a folder for what wants paths.
+//! The one or two files of a case, in memory or, for functions that need paths, in a folder.
 //!
-//! Both lie in one run of bytes, the second behind the first, so that what changes bytes and seals them need not know.
+//! Two files are stored in one buffer, the second after the first, so that the code that changes and seals bytes needs
+//! no special case.
 
 use super::options::options;
 use std::path::{Path, PathBuf};
@@ -8,20 +9,20 @@ use std::sync::Arc;
 use tidalite::{Database, LockMemory, MemoryStorage, Options, Result, Storage};
 use tidalite_base::limits::SECOND_FILE_AT;
 
-/// Values from here on go to the second file.
+/// Values of at least this many bytes go to the second file.
 pub const LARGE_BYTES_MIN: u64 = 1_000;
 
-/// Bytes of one file or of two.
+/// Bytes of one or two files.
 #[derive(Clone)]
 pub struct Files {
-    /// The first file, and behind it the second one.
+    /// The first file, followed by the second one.
     pub bytes: Vec<u8>,
-    /// Where the second one begins.
+    /// Offset of the second file.
     pub second_at: Option<usize>,
 }
 
 impl Files {
-    /// One file.
+    /// A single file.
     #[must_use]
     pub fn one(bytes: Vec<u8>) -> Self {
         Self {
@@ -30,7 +31,7 @@ impl Files {
         }
     }
 
-    /// The first file's bytes, and the second one's.
+    /// Bytes of the first file and of the second one.
     #[must_use]
     pub fn parts(&self) -> (&[u8], Option<&[u8]>) {
         match self.second_at {
@@ -42,7 +43,7 @@ impl Files {
         }
     }
 
-    /// Where an address of the database lies in these bytes, if in any.
+    /// Offset of a database address in these bytes, if it is inside them.
     #[must_use]
     pub fn place(&self, addr: u64) -> Option<usize> {
         match (addr.checked_sub(SECOND_FILE_AT), self.second_at) {
@@ -52,15 +53,15 @@ impl Files {
         }
     }
 
-    /// Opens them, in memory.
+    /// Opens the files in memory.
     ///
     /// # Errors
-    /// As for `Options::open_storages`.
+    /// See `Options::open_storages`.
     pub fn open(&self, options: Options) -> Result<Database> {
         self.stored().open_by(options)
     }
 
-    /// As after a start of the system: nothing but the files is there.
+    /// The files in memory, as after a system start: without lock files.
     pub(super) fn stored(&self) -> Stored {
         let in_memory = |bytes: &[u8]| -> Arc<dyn Storage> {
             Arc::new(MemoryStorage::from_image(bytes.to_vec()))
@@ -73,7 +74,7 @@ impl Files {
     }
 }
 
-/// Files in memory, which may be opened one time after the other.
+/// Files in memory that can be opened repeatedly.
 pub(super) struct Stored {
     pub(super) first: Arc<dyn Storage>,
     pub(super) second: Option<Arc<dyn Storage>>,
@@ -96,7 +97,7 @@ impl Stored {
         }
     }
 
-    /// What the files hold now.
+    /// The current bytes of the files.
     pub(super) fn files(&self) -> std::io::Result<Files> {
         let read = |storage: &Arc<dyn Storage>| {
             let mut bytes = vec![0; storage.len()? as usize];
@@ -111,7 +112,7 @@ impl Stored {
     }
 }
 
-/// Paths of this process for a database of two files; removed with all that lies beside them.
+/// Paths in this process for a database of two files; removed on drop with the lock file.
 pub(super) struct Paths {
     pub(super) first: PathBuf,
     pub(super) second: PathBuf,

@@ -1,13 +1,13 @@
-//! What points to what in a sound file, so that a changed byte can be put under right checksums again.
+//! The references between the blocks of a valid file, used to restore correct checksums after a byte is changed.
 //!
-//! Nothing here decodes a structure: a pointer (32 bytes, docs/format.md section 2) is recognised wherever it stands, by the
-//! block that it leads to having that checksum, length and kind; so is one in the directory of a run, as short numbers, and the short form of those that lead from page to page
-//! of a table. Three checksums are not in pointers: that of the next chunk of
-//! a large value, and those of the payloads of a series leaf; they are looked for where the format says. So is that of a meta record in the blocks
-//! of the log that stands on it.
+//! Nothing here decodes a structure. A pointer (32 bytes, docs/format.md section 2) is recognised anywhere, because the
+//! block at its address has its checksum, length and kind. The same test finds the entries of a run directory, which
+//! store short numbers, and the short form of pointers between table pages. Three checksums are not in pointers and are
+//! read at their positions in the format: the next chunk of a large value, the payloads of a series leaf, and the meta
+//! record on which the blocks of a log are based.
 //!
-//! 1. Every block is in the list once; `places` are all the bytes that hold its checksum, in other blocks of the list.
-//! 2. The list is in the order in which blocks can be sealed: whoever points stands behind what is pointed at.
+//! 1. Each block is in the list once; `places` are all positions of its checksum in other blocks of the list.
+//! 2. The list is in sealing order: a block comes after all blocks that it points to.
 
 use super::files::Files;
 use std::collections::HashMap;
@@ -15,41 +15,41 @@ use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_base::{TxnId, checksum, get_u16, get_u32, get_u64, put_u64};
 use tidalite_pager::{HEADER_BYTES, Header, Kind, PTR_BYTES, Ptr, verify_block};
 
-/// Bytes of a block of the head.
+/// Size of a head block in bytes.
 const HEAD_BLOCK_BYTES: usize = 4096;
 const HEAD_BLOCKS: usize = 6;
-/// Where the second copy of the second file's head is.
+/// Offset of the second copy of the second file's head.
 const SECOND_HEAD_COPY_AT: usize = 12_288;
-/// Chunks of large values are at most so long, and begin so far apart.
+/// Maximum size of a chunk of a large value, and the distance between chunk starts.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Where the superblock says how long a page is, where a meta record names its log (page and pages), and where a block of a log has the checksum
-/// of that record; docs/format.md section 3.
+/// Offsets of the page size in the superblock, of the log (page and number of pages) in a meta record, and of the
+/// checksum of that record in a log block; docs/format.md section 3.
 const PAGE_SIZE_AT: usize = 52;
 const LOG_AT: usize = 1952;
 const STANDS_ON_AT: usize = 40;
-/// Where a child of a branch, or the root of a nested table, has the page's birth and checksum, and how long both are in common; docs/format.md
-/// section 5.
+/// Offsets of a page's birth and checksum in a branch child or a nested table root, and the length that both forms
+/// share; docs/format.md section 5.
 const CHILD_BIRTH_AT: usize = 6;
 const CHILD_CHECKSUM_AT: usize = 12;
 const CHILD_BYTES: usize = 26;
-/// Where a chunk has the checksum of the next one.
+/// Offset of the next chunk's checksum in a chunk.
 const NEXT_CHUNK_AT: usize = HEADER_BYTES;
 
-/// Where a leaf's directory says how many vectors and columns there are, and where its sections begin.
+/// Offsets in a leaf directory of the number of vectors and columns, and of its sections.
 const VECTORS_AT: usize = HEADER_BYTES + 4;
 const SECTIONS_AT: usize = 64;
 const SECTION_BYTES: usize = 8;
 
-/// A range of bytes under one checksum.
+/// A range of bytes covered by one checksum.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// First byte in the file.
+    /// Offset of the first byte in the file.
     pub at: usize,
-    /// Bytes.
+    /// Length in bytes.
     pub len: usize,
-    /// What it is; `None` for a payload without a header.
+    /// Kind of the block; `None` for a payload without a header.
     pub kind: Kind,
-    /// Where its checksum stands in others: index into the list, offset in that block.
+    /// Positions of its checksum in other blocks: index into the list, offset in that block.
     places: Vec<(usize, usize)>,
 }
 
@@ -58,24 +58,24 @@ impl Block {
         self.kind != Kind::None
     }
 
-    /// Bytes in front that a mutation leaves alone: the checksum.
+    /// Number of leading bytes that a mutation must not change: the checksum.
     #[must_use]
     pub fn guarded(&self) -> usize {
         if self.has_header() { 8 } else { 0 }
     }
 }
 
-/// All blocks that a file's meta records reach.
+/// All blocks reachable from the meta records of a file.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// In the order of sealing.
+    /// In sealing order.
     pub blocks: Vec<Block>,
     second_at: Option<usize>,
 }
 
 struct Search<'a> {
     files: &'a Files,
-    /// Their bytes.
+    /// Bytes of the files.
     file: &'a [u8],
     known: HashMap<(usize, usize), usize>,
     blocks: Vec<Block>,
@@ -84,7 +84,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Adds a block, and all that it leads to; returns its number.
+    /// Adds a block and all blocks that it references; returns its number.
     fn add(&mut self, at: usize, len: usize, kind: Kind) -> usize {
         if let Some(&number) = self.known.get(&(at, len)) {
             return number;
@@ -144,7 +144,8 @@ impl Search<'_> {
         (ptr.addr != 0 && verify_block(bytes, &ptr).is_ok()).then_some(ptr)
     }
 
-    /// Pages of a table that a page of one leads to: children of a branch, and roots of the tables nested in a leaf.
+    /// Adds the table pages that a table page references: children of a branch, and roots of the tables nested in a
+    /// leaf.
     fn children(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         for offset in HEADER_BYTES..(len + 1).saturating_sub(CHILD_BYTES) {
@@ -176,7 +177,7 @@ impl Search<'_> {
         (of_table && verify_block(page, &ptr).is_ok()).then_some(ptr)
     }
 
-    /// Entries of a run's directory (docs/format.md section 7) in a leaf of a table.
+    /// Adds the blocks in the entries of a run's directory (docs/format.md section 7) in a table leaf.
     fn entries(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         for offset in HEADER_BYTES..len {
@@ -187,7 +188,8 @@ impl Search<'_> {
         }
     }
 
-    /// The block of an entry at this place, and where in the entry its checksum is. One of fewer than eight bytes has no room for another.
+    /// The block of a directory entry at this offset, and the offset of the checksum in the entry. A checksum shorter
+    /// than eight bytes is not accepted, as it cannot hold another value.
     fn entry(&self, at: usize) -> Option<(Ptr, usize)> {
         let lengths = get_u32(self.file.get(at..at + 4)?, 0);
         let mut behind = 4;
@@ -225,7 +227,8 @@ impl Search<'_> {
         if sum == 0 || from + HEADER_BYTES > self.file.len() {
             return;
         }
-        // Chunks are as long as they can be, the last one to the end of its extent: whole pages, the smallest has 512 bytes.
+        // A chunk is as long as possible, the last one up to the end of its extent: whole pages, of at least 512
+        // bytes.
         let longest = CHUNK_BYTES.min(self.file.len() - from);
         let fits = |len: &usize| checksum(&self.file[from + 8..from + len]) == sum;
         let Some(len) = (1..=longest / 512).map(|n| n * 512).rev().find(fits) else {
@@ -235,7 +238,7 @@ impl Search<'_> {
         self.link(number, NEXT_CHUNK_AT, next);
     }
 
-    /// Blocks of the logs that meta records name. They have the checksum of the first copy of the record.
+    /// Adds the blocks of the logs that meta records name. They contain the checksum of the first copy of the record.
     fn logs(&mut self) {
         let page_size = get_u32(self.file, PAGE_SIZE_AT) as usize;
         for pair in [1, 2] {
@@ -261,8 +264,9 @@ impl Search<'_> {
         }
     }
 
-    /// The sections of a leaf's directory, as docs/format.md section 8 has them: in front of the entries of each their lengths, and
-    /// those of the payloads; the checksum of a payload that has bytes stands behind the lengths of the numbers, encoding and width.
+    /// Adds the payloads of a leaf directory (docs/format.md section 8). Each section begins with the lengths of its
+    /// entries and payloads; in an entry, the checksum of a payload that is not empty follows the lengths of the
+    /// numbers, the encoding and the width.
     fn payloads(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         let file = self.file;
@@ -300,7 +304,7 @@ impl Search<'_> {
         }
     }
 
-    /// A payload whose checksum stands at `offset` of a block.
+    /// Adds a payload whose checksum is at `offset` of a block.
     fn payload(&mut self, number: usize, offset: usize, (from, bytes): (usize, usize)) {
         if bytes == 0 {
             return;
@@ -314,7 +318,7 @@ impl Search<'_> {
 }
 
 impl Graph {
-    /// Looks through a sound file, or two that belong together.
+    /// Analyses a valid file, or two files of one database.
     #[must_use]
     pub fn of(files: &Files) -> Self {
         let file = &files.bytes[..];
@@ -333,7 +337,7 @@ impl Graph {
                 Header::decode(&file[at..at + HEADER_BYTES]).kind,
             );
         }
-        // Copies of the head of the second file; nothing leads there.
+        // The head copies of the second file, which are not referenced.
         for at in files
             .second_at
             .into_iter()
@@ -361,7 +365,7 @@ impl Graph {
         }
     }
 
-    /// Puts the changed blocks, and all that lead to them, under right checksums.
+    /// Updates the checksums of the changed blocks and of all blocks that lead to them.
     pub fn seal(&self, file: &mut [u8], changed: &[usize]) {
         let mut open = vec![false; self.blocks.len()];
         for &block in changed {
@@ -384,7 +388,7 @@ impl Graph {
         }
     }
 
-    /// A pointer to this block, as the file has it now.
+    /// A pointer to this block in its current state in `file`.
     #[must_use]
     pub fn pointer_to(&self, file: &[u8], number: usize) -> Option<Ptr> {
         let block = &self.blocks[number];
@@ -404,7 +408,7 @@ impl Graph {
         })
     }
 
-    /// Offsets in a block at which pointers stand.
+    /// Offsets of the pointers in a block.
     #[must_use]
     pub fn pointers_in(&self, number: usize) -> Vec<usize> {
         let all = self.blocks.iter().filter(|block| block.has_header());
@@ -420,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_chain_is_sealed_from_its_end() {
-        // A meta block that points to a page that points to a page.
+        // A meta block that points to a page that points to another page.
         let mut file = vec![0u8; HEAD_BLOCKS * HEAD_BLOCK_BYTES + 2 * 512];
         let seal = |file: &mut Vec<u8>, at: usize, len: usize, kind| {
             let header = Header {

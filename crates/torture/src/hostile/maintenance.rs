@@ -1,5 +1,5 @@
-//! What goes through the whole of a file: pages by owner, differences from pins, backups and their increments, copies, salvage,
-//! compaction and upkeep in steps.
+//! Operations on a whole file: pages by owner, differences from pins, backups and increments, copies, salvage,
+//! compaction and maintenance in steps.
 
 use super::errors::{broken, keep};
 use super::files::{Files, LARGE_BYTES_MIN, Paths, Stored};
@@ -13,10 +13,10 @@ use tidalite::{
     restore_in_two, salvage_in_two, salvage_storage,
 };
 
-/// Bytes that a step of compaction moves: little, so that there are several.
+/// Bytes moved in a compaction step: few, so that several steps are needed.
 const STEP_BYTES: u64 = 16 << 10;
 
-/// Everything that only reads.
+/// All read-only operations.
 pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()> {
     let mut first = Ok(());
     keep(&mut first, db.weights().map(drop));
@@ -24,7 +24,7 @@ pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()
     keep(&mut first, db.page(7).map(drop));
     let image = db.copy_image(&mut sink(), Watch::new());
     if stored.second.is_none() {
-        // Two files have no image, which is an error of theirs.
+        // A database of two files has no image; that error is expected.
         keep(&mut first, image.map(drop));
     }
     keep(
@@ -46,7 +46,7 @@ pub(super) fn around(db: &Database, files: &Files, stored: &Stored) -> Result<()
     first
 }
 
-/// What is saved is sound, whatever it was saved from.
+/// A salvaged database must be valid, whatever the source.
 fn salvaged(files: &Files, stored: &Stored) -> Result<()> {
     let sound = |db: &Database| -> Result<()> {
         let report = db.check()?;
@@ -70,12 +70,12 @@ fn salvaged(files: &Files, stored: &Stored) -> Result<()> {
             let _ = told(report);
             sound(&options().open(&to.first)?)
         }
-        // That nothing can be saved is an answer too.
+        // Salvaging nothing is acceptable as well.
         Err(_) => Ok(()),
     }
 }
 
-/// What a pin shows, and how it differs from now: all of it, and the times of each series.
+/// Reads a pinned version, and its differences from the newest one: all, and the times of each series.
 fn since(db: &Database, now: &ReadTxn, pin: &str) -> Result<()> {
     let base = db.begin_read_at(pin)?;
     let mut first = read_from(&base);
@@ -87,7 +87,7 @@ fn since(db: &Database, now: &ReadTxn, pin: &str) -> Result<()> {
     first
 }
 
-/// A backup of a pin and the increment on it, and the database that is made of them.
+/// Backs up a pin with an increment, and opens the database restored from both.
 fn backed_up(db: &Database, pin: &str, stored: &Stored) -> Result<()> {
     let (mut full, mut more) = (Vec::new(), Vec::new());
     db.backup(Some(pin), &mut full, Watch::new())?;
@@ -107,7 +107,7 @@ fn backed_up(db: &Database, pin: &str, stored: &Stored) -> Result<()> {
         })
 }
 
-/// Compaction to its end in steps, with commits in between, and a step of upkeep; then what is left is read.
+/// Compacts completely in steps, with commits in between and a maintenance step; then reads the result.
 pub(super) fn compacted(stored: &Stored) -> Result<()> {
     let db = stored.open()?;
     let mut first = Ok(());
@@ -133,7 +133,7 @@ pub(super) fn compacted(stored: &Stored) -> Result<()> {
     first
 }
 
-/// Steps until there is nothing more to do. That they come to an end is what the watch on the time is for.
+/// Compacts until nothing is left to do. The time limit of the case detects a compaction that never ends.
 fn steps(db: &Database) -> Result<()> {
     let mut number = 0_u64;
     while !db.compact(STEP_BYTES)?.done {

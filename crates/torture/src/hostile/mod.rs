@@ -1,21 +1,21 @@
-//! Hostile files: sound ones with fields, bytes, ranges or pointers changed, all checksums right again.
+//! Hostile files: valid files with changed fields, bytes, ranges or pointers, and correct checksums again.
 //!
 //! ```text
 //! errors       the first error of several steps
 //! options      how every file is opened
 //! files        one file, or the two of one database
-//! graph        what points to what; seals a change up to the meta block
-//! mutate       bytes -> changes
-//! bases        sound files with every kind of block
-//! read         everything that a snapshot shows
+//! graph        block references; seals a change up to the meta block
+//! mutate       turns input bytes into changes
+//! bases        valid files with every kind of block
+//! read         reads everything in a snapshot
 //! batch_reads  batches, ranks, parts, windows: reads that answer many at once
-//! write        every table and series
+//! write        writes to every table and series
 //! maintenance  pages by owner, differences, backups, copies, salvage, compaction
 //! exercise     open, check, read, write, again
 //! ```
 //!
-//! Each case runs in a process with a budget of memory, and the process that started it has a watch on the time. A panic, an
-//! abort, too much memory or a hang is a finding; any typed error is fine, and so is an answer.
+//! Each case runs in a child process with a memory limit, and the parent process enforces a time limit. A
+//! panic, an abort, too much memory or a hang is a finding; any typed error or answer is fine.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -45,15 +45,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_testkit::rng::{Rng, mix};
 
-/// Memory that a case may take beyond what the process has before the first one.
+/// Memory that a case may use beyond the usage of the process before the first case.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// Time that a case may take; much more than any takes, for a busy machine. It is looked at every `LOOK_TIME`, and what passes
-/// between two looks counts as twice that at most: a program that somebody stops for a while, as a whole, is not told of a hang.
+/// Time limit of a case; far above the normal time, for busy machines. It is checked every `LOOK_TIME`, and each check
+/// adds at most twice that, so that a program that is suspended as a whole is not reported as a hang.
 const CASE_TIME: Duration = Duration::from_secs(10);
 const LOOK_TIME: Duration = Duration::from_millis(10);
-/// Bytes that drive a change.
+/// Number of input bytes that determine a change.
 const INPUT_BYTES: usize = 96;
-/// Cases of one process.
+/// Number of cases per process.
 const CASES_OF_A_CHILD: u64 = 2_000;
 
 fn input(seed: u64, case: u64) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn input(seed: u64, case: u64) -> Vec<u8> {
 /// Runs the search: `--files`, `--seed`, `--threads`, `--failures` (stop after so many).
 ///
 /// # Errors
-/// What was found.
+/// The findings.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let files = arguments.number("--files", 100_000)?;
     let seed = arguments.number("--seed", 0)?;
@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
 
 type Shared<T> = Mutex<T>;
 
-/// Cases `from..to` in processes, a new one after each finding; `copies` is where these may write files.
+/// Runs cases `from..to` in child processes, a new one after each finding; the children may write files to `copies`.
 fn watch(
     (seed, copies): (u64, &Path),
     (mut from, to): (u64, u64),
@@ -129,7 +129,7 @@ fn watch(
     }
 }
 
-/// One process; returns the last case begun, and what was wrong with it.
+/// Runs one child process; returns the last case begun, and its failure.
 fn child(
     (seed, copies): (u64, &Path),
     from: u64,
@@ -202,7 +202,7 @@ fn spawn((seed, copies): (u64, &Path), from: u64, to: u64) -> Result<Child, Stri
         .map_err(|error| error.to_string())
 }
 
-/// Waits for the end of a process; false when one case takes too long.
+/// Waits for a child process to end; false if one case takes too long.
 fn ends(child: &mut Child, case: &AtomicU64) -> bool {
     let (mut at, mut took) = (case.load(Ordering::Relaxed), Duration::ZERO);
     loop {
@@ -222,10 +222,10 @@ fn ends(child: &mut Child, case: &AtomicU64) -> bool {
     }
 }
 
-/// What runs in the process: cases `--first` to `--end`, each announced before it begins.
+/// The child process: runs cases `--first` to `--end`, and announces each before it begins.
 ///
 /// # Errors
-/// That the sound files cannot be made.
+/// The valid files cannot be made.
 pub fn cases(arguments: &Arguments) -> Result<(), String> {
     let (seed, first) = (
         arguments.number("--seed", 0)?,
@@ -279,11 +279,11 @@ fn limit_memory() -> Result<(), String> {
     setrlimit(Resource::As, limit).map_err(|error| error.to_string())
 }
 
-/// One file from bytes: the target of a fuzzer. The first byte chooses a sound file, the others change it. `--raw`: the bytes
-/// are the file.
+/// Fuzzer target: one file from input bytes. The first byte chooses a valid file, the others change it. With `--raw`,
+/// the bytes are the file.
 ///
 /// # Errors
-/// That the bytes cannot be read.
+/// The bytes cannot be read.
 pub fn fuzz(arguments: &Arguments) -> Result<(), String> {
     let mut bytes = Vec::new();
     match arguments.text("--input") {
@@ -298,10 +298,10 @@ pub fn fuzz(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// As `fuzz`, for a fuzzer in this process.
+/// Like `fuzz`, for a fuzzer in this process.
 ///
 /// # Errors
-/// That the sound files cannot be made.
+/// The valid files cannot be made.
 pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
     if raw {
         return Ok(exercise(&Files::one(bytes.to_vec())));
@@ -312,10 +312,10 @@ pub fn fuzz_bytes(bytes: &[u8], raw: bool) -> Result<Went, String> {
     Ok(exercise(&derive(base, rest).0))
 }
 
-/// Does with each sound file what is done with hostile ones; says how each goes, by its name.
+/// Runs the hostile-file operations on each valid file; returns the outcome of each by name.
 ///
 /// # Errors
-/// That the sound files cannot be made; the first error that one of them gives.
+/// The valid files cannot be made; the first error in one of them.
 pub fn sound() -> Result<Vec<(String, Went)>, String> {
     let mut all = Vec::new();
     for base in bases::all()? {
@@ -326,10 +326,10 @@ pub fn sound() -> Result<Vec<(String, Went)>, String> {
     Ok(all)
 }
 
-/// Kinds of blocks that the sound files hold, with how many there are.
+/// Kinds of blocks in the valid files, with the number of each.
 ///
 /// # Errors
-/// That the sound files cannot be made.
+/// The valid files cannot be made.
 pub fn kinds() -> Result<BTreeMap<String, usize>, String> {
     let mut kinds = BTreeMap::new();
     for base in bases::all()? {

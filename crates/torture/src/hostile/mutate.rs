@@ -1,34 +1,34 @@
-//! Bytes of the fuzzer's turned into changes of a sound file, under right checksums.
+//! Turns fuzzer input bytes into changes of a valid file with correct checksums.
 //!
-//! The same bytes give the same file; bytes that are missing count as zeros. So a fuzzer that knows nothing of the format, and
-//! a seeded generator, drive the same changes.
+//! The same bytes give the same file; missing bytes count as zeros. So a fuzzer without knowledge of the
+//! format and a seeded generator can drive the same changes.
 
 use super::files::Files;
 use super::graph::{Block, Graph};
 use tidalite_base::{get_u32, get_u64, put_u32, put_u64};
 use tidalite_pager::{HEADER_BYTES, Kind};
 
-/// Changes of a file at most.
+/// Maximum number of changes in a file.
 const CHANGES_MAX: u64 = 3;
-/// Bytes after a header in which counts and lengths stand.
+/// Number of bytes after a header that contain counts and lengths.
 const FIELDS_BYTES: usize = 96;
-/// Bytes changed at once at most.
+/// Maximum number of bytes changed at once.
 const RANGE_MAX: usize = 64;
 
-/// A sound file, or two of one database, and what points to what in it.
+/// A valid file, or two of one database, and its block graph.
 pub struct Base {
-    /// For the eye.
+    /// Name, for messages.
     pub name: String,
-    /// Its bytes.
+    /// Bytes of the files.
     pub files: Files,
-    /// What points to what.
+    /// References between its blocks.
     pub graph: Graph,
-    /// Blocks by kind: rare kinds are changed as often as others.
+    /// Blocks by kind, so that rare kinds are changed as often as others.
     by_kind: Vec<(Kind, Vec<usize>)>,
 }
 
 impl Base {
-    /// Looks through a sound file.
+    /// Analyses a valid file.
     #[must_use]
     pub fn new(name: &str, files: Files) -> Self {
         let graph = Graph::of(&files);
@@ -47,13 +47,13 @@ impl Base {
         }
     }
 
-    /// Kinds of blocks that it has, payloads as `None`.
+    /// Kinds of its blocks; `None` for payloads.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         self.by_kind.iter().map(|(kind, _)| *kind)
     }
 }
 
-/// Takes choices from bytes.
+/// Derives choices from input bytes.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -79,7 +79,7 @@ impl Choices<'_> {
     }
 }
 
-/// The file that these bytes make of a sound one, and the kind of the first block changed.
+/// Changes a valid file as these bytes determine; returns it with the kind of the first changed block.
 #[must_use]
 pub fn derive(base: &Base, input: &[u8]) -> (Files, Kind) {
     let mut choices = Choices(input);
@@ -94,7 +94,7 @@ pub fn derive(base: &Base, input: &[u8]) -> (Files, Kind) {
     base.graph.seal(&mut file, &changed);
     let second_at = base.files.second_at;
     if let Some(at) = second_at {
-        // The second file is too short now and then, or there is nothing in it; not where the input has ended.
+        // Sometimes the second file is truncated or empty; never at the end of the input, where choices are zero.
         match choices.below(24) {
             1 => file.truncate(at),
             2 => file.truncate(at + choices.index(file.len() - at)),
@@ -129,7 +129,7 @@ fn change(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<'_>
             }
         }
         6 => {
-            // Bytes from elsewhere in the same block.
+            // Copies bytes from elsewhere in the same block.
             let len = choices.index(RANGE_MAX).min(end - at);
             let from = block.at + choices.index(block.len - len + 1);
             file.copy_within(from..from + len, at);
@@ -148,7 +148,7 @@ fn pick<'a, T>(of: &'a [T], choices: &mut Choices<'_>) -> &'a T {
     &of[choices.below(of.len() as u64) as usize]
 }
 
-/// Where to change: counts and lengths stand at the front, so half of the changes go there; the header is rarely met.
+/// Offset of the change: half of the changes hit the front, with its counts and lengths; the header is rarely hit.
 fn offset(block: &Block, choices: &mut Choices<'_>) -> usize {
     let front = HEADER_BYTES.min(block.len - 1);
     let from = if choices.below(16) == 0 {
@@ -164,7 +164,7 @@ fn offset(block: &Block, choices: &mut Choices<'_>) -> usize {
     }
 }
 
-/// Changes a number of 2, 4 or 8 bytes: a little, or to a border.
+/// Changes a number of 2, 4 or 8 bytes: by a small step, to a boundary value, or at random.
 fn nudge(file: &mut [u8], at: usize, end: usize, choices: &mut Choices<'_>) {
     let by = *pick(&[1u64, 2, 8, 16, 64, 1024, 4096, 1 << 31], choices);
     let borders = [
@@ -189,7 +189,7 @@ fn nudge(file: &mut [u8], at: usize, end: usize, choices: &mut Choices<'_>) {
         2 => border,
         _ => random,
     };
-    // Fields stand at multiples of their size, as a rule.
+    // Most fields are aligned to their size.
     match choices.below(4) {
         0 if at + 2 <= end => {
             let old = u16::from_le_bytes([file[at], file[at + 1]]);
@@ -214,7 +214,7 @@ fn nudge(file: &mut [u8], at: usize, end: usize, choices: &mut Choices<'_>) {
     }
 }
 
-/// Puts what another block of the same kind holds behind this one's header.
+/// Replaces the bytes after the header with those of another block of the same kind.
 fn swap_body(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<'_>) {
     let kind = base.graph.blocks[number].kind;
     let Some((_, numbers)) = base.by_kind.iter().find(|(of, _)| *of == kind) else {
@@ -230,7 +230,7 @@ fn swap_body(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<
     }
 }
 
-/// Lets a pointer of this block lead to another block, which is sound and the wrong one.
+/// Replaces a pointer in this block with a valid pointer to a wrong block.
 fn redirect(file: &mut [u8], base: &Base, number: usize, choices: &mut Choices<'_>) {
     let places = base.graph.pointers_in(number);
     let same = choices.below(2) == 0;

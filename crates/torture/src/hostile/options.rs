@@ -1,4 +1,4 @@
-//! The options of every file that is opened here.
+//! Options for opening every file here.
 
 use tidalite::Options;
 

@@ -1,17 +1,17 @@
-//! Reads everything that a snapshot shows.
+//! Reads everything in a snapshot.
 
 use super::errors::keep;
 use tidalite::{Database, Result};
 
-/// Widths of windows that a hostile span cannot make many.
+/// Maximum number of windows, for any span in a hostile file.
 const WINDOWS_MAX: i64 = 4_096;
 
-/// Everything that the newest snapshot shows.
+/// Reads everything in the newest snapshot.
 pub(super) fn read(db: &Database) -> Result<()> {
     read_from(&db.begin_read()?)
 }
 
-/// Everything that a snapshot shows.
+/// Reads everything in a snapshot.
 pub(super) fn read_from(snap: &tidalite::ReadTxn) -> Result<()> {
     let mut seen = Ok(());
     for name in snap.tables()? {
@@ -59,7 +59,7 @@ fn multi(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Rows of a table and of those in it, as many as there are left to look at.
+/// Reads at most `left` rows of a table and of the tables nested in it.
 fn rows(table: &tidalite::Table<'_>, left: &mut usize) -> Result<()> {
     let mut cursor = table.cursor();
     let mut all = Ok(());

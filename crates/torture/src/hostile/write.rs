@@ -1,9 +1,9 @@
-//! Writes to every table and series, and makes new ones.
+//! Writes to every table and series, and creates new ones.
 
 use super::errors::keep;
 use tidalite::{ColumnType, Database, Decimal, Result, Schema, SeriesMut, Value};
 
-/// Rows written to each series, enough for a vector.
+/// Number of rows written to each series, enough for a vector.
 const ROWS: i64 = 1_100;
 
 pub(super) fn write(db: &Database) -> Result<()> {
@@ -39,7 +39,7 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     let mut table = tx.table(name)?;
     for path in [&[b"a"][..], &[b"b", b"c"], &[b"c", b"a", b"b"]] {
         let mut below = table.nested_at(path);
-        // What lies there may be a value, or a table where a value is to be.
+        // The existing entry may be a value, or a nested table in place of a value.
         match below.put(b"k123", &[3; 300]) {
             Err(
                 tidalite::Error::Store(tidalite::StoreError::Unsupported { .. })
@@ -64,7 +64,8 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A row of threes: words as they are, but where texts are among them, whose words are numbers of texts.
+/// A row with the value three in each column, as raw words, or as values if there are text columns (a text word is a
+/// text number).
 enum Row {
     Words(Vec<u64>),
     Values(Vec<Value>),
@@ -104,7 +105,7 @@ fn write_series(db: &Database, id: tidalite::SeriesId) -> Result<()> {
     let row = Row::of(&series.info().schema);
     for i in 0..30 {
         match row.put(&mut series, i * 50 + 7) {
-            // Its merge policy refuses another row at a time that is taken.
+            // The merge policy may refuse a second row at an existing time.
             Err(tidalite::Error::TimeTaken { .. }) => {}
             done => done?,
         }

@@ -1,11 +1,12 @@
-//! System calls of a real writing process that fail, or kill it, one after the other: `strace -e inject`.
+//! System calls of a real writing process that fail or kill it, one after another, through `strace -e inject`.
 //!
-//! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ..., further apart the greater N is,
-//! until a run comes to its end without meeting it. (Without the map a run makes 270 calls of `pread64`, which are much alike, and a
-//! dozen of any other kind.) Each run goes on with the file that the one before left. After each the file opens, its check is clean, and
-//! it stands on the last acknowledged transaction or on a later one that had begun; after an error, which may have voided what was lazy,
-//! on the last that was acknowledged as durable or a later one. The process ends by itself with a typed error, unless the call was to
-//! kill it. Then the same with a backup that is restored (`restore.rs`).
+//! For each kind of call and each error, the N-th such call fails, once or from then on, N = 1, 2, 3, ... with growing
+//! gaps, until a run ends without reaching it. (Without the map a run makes 270 similar calls of `pread64`, and a dozen
+//! calls of any other kind.) Each run continues with the file of the previous one. After each, the file opens, its
+//! check is clean, and it has the content of the last acknowledged transaction or of a later one that had begun. After
+//! an error, which may have voided lazy commits, the limit is the last transaction acknowledged as durable. The process
+//! ends by itself with a typed error, unless the call was to kill it. The same is done with the restore of a backup
+//! (`restore.rs`).
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -22,7 +23,8 @@ use std::time::Instant;
 use strace::{is_killed, is_met, own_path, strace};
 use tidalite_testkit::rng::Rng;
 
-/// Calls, and what each may fail with. `pwrite64` has no short writes here: strace would claim bytes that were not written.
+/// Calls and their possible errors. `pwrite64` has no short writes here: strace would report bytes that were not
+/// written.
 const CALLS: [(&str, &[&str]); 12] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),
@@ -37,13 +39,13 @@ const CALLS: [(&str, &[&str]); 12] = [
     ("fcntl", &["ENOLCK"]),
     ("statx", &["EIO"]),
 ];
-/// Commits of a run.
+/// Number of commits in a run.
 const COMMITS: u64 = 5;
-/// Calls of one kind that are looked at in a run.
+/// Maximum number of calls of one kind tested.
 const CALLS_MAX: u64 = 1000;
-/// From the N-th call to the next one that fails it is up to the N-th part of this.
+/// After the N-th call, the gap to the next failing call is at most N divided by this.
 const APART: u64 = 8;
-/// Scripts, each on a file of its own, with which a whole search goes through everything.
+/// Number of scripts, each on a file of its own, in a full search.
 const ROUNDS: u64 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,15 +73,16 @@ struct Search<'a> {
     file: &'a Path,
     script: Script,
     oracle: Oracle,
-    /// The last transaction acknowledged as durable, or found.
+    /// The last transaction acknowledged as durable or found.
     acknowledged: u64,
     tally: Tally,
 }
 
-/// Runs the program. `--step N`: only every N-th call, and `--rounds N`: so many scripts, so that a slice is short.
+/// Runs the program. For a short run, `--step N` tests only every N-th call, and `--rounds N` sets the number of
+/// scripts.
 ///
 /// # Errors
-/// What was found.
+/// The failure.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let probe = Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qq"])
@@ -133,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// All errors of one kind of call, with a script of its own.
+/// Tests all errors of one kind of call, with a script of its own.
 fn through(
     file: &Path,
     (call, errors): (&str, &[&str]),
@@ -150,7 +153,7 @@ fn through(
     };
     for error in errors.iter().copied().chain(["KILL"]) {
         for forever in [false, true] {
-            // A call that is interrupted for ever is rightly made for ever.
+            // A process rightly repeats a call that is always interrupted, forever.
             if matches!(error, "KILL" | "EINTR") && forever {
                 continue;
             }
@@ -172,7 +175,7 @@ impl Search<'_> {
         rng: &mut Rng,
     ) -> Result<(), String> {
         let mut at = 1 + rng.below(step);
-        // With and without the map: they make different calls.
+        // With and without the map the calls differ.
         let mut modes = vec![true, false];
         while at < CALLS_MAX && !modes.is_empty() {
             let mut met = Vec::new();
@@ -187,7 +190,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// One run; false when the call was not met.
+    /// One run; false if it did not reach the call.
     fn one(
         &mut self,
         call: &str,
@@ -198,7 +201,7 @@ impl Search<'_> {
     ) -> Result<bool, String> {
         let until = if forever { "+" } else { "" };
         let log = self.file.with_extension("log");
-        // Only calls on the database and its lock file count, not those that load the program.
+        // Inject only into calls on the database and its lock file, not into calls that load the program.
         let lock = format!("{}-lock", self.file.display());
         let output = strace(&log, call, error, &format!("{at}{until}"))
             .arg("-P")
@@ -225,7 +228,7 @@ impl Search<'_> {
     }
 
     fn judge(&mut self, output: &Output, kill: bool, met: bool) -> Result<(), String> {
-        // What was announced since the last durable acknowledgement, and the last lazy one.
+        // Transactions begun since the last durable acknowledgement, and the last lazy one acknowledged.
         let (mut begun, mut lazy) = (Vec::new(), 0);
         let mut failed = false;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -279,7 +282,7 @@ impl Search<'_> {
         if !report.is_clean() {
             return Err(format!("check: {:?}", report.problems));
         }
-        // What was found and is lazy must not be at the mercy of the next error.
+        // A lazy commit that was found must not depend on the next error.
         db.sync().map_err(text)?;
         self.acknowledged = number;
         Ok(())

@@ -1,7 +1,8 @@
-//! A backup and its increment are restored while calls fail, or kill: there is nothing under the name, or the whole database.
+//! A backup and its increment are restored while calls fail or kill the process. The target must then be missing, or be
+//! the whole database.
 //!
-//! After an error nothing at all is left of the attempt. After a kill the unfinished files may be, under other names or the second
-//! file's.
+//! After an error no file of the attempt remains. After a kill, unfinished files may remain under other names or the
+//! name of the second file.
 
 use super::strace::{is_killed, is_met, own_path, strace};
 use crate::arguments::{Arguments, say};
@@ -13,7 +14,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use tidalite::{Durability, Watch};
 
-/// Calls, and what each may fail with. The first ones load the program, so no call is here that this makes.
+/// Calls and their possible errors. The first calls load the program, so the list has no call used for that.
 const CALLS: [(&str, &[&str]); 8] = [
     ("fdatasync", &["EIO", "ENOSPC"]),
     ("fsync", &["EIO", "ENOSPC"]),
@@ -24,11 +25,11 @@ const CALLS: [(&str, &[&str]); 8] = [
     ("linkat", &["EIO", "EPERM"]),
     ("unlink", &[]),
 ];
-/// Commits before the pin, and after it at least.
+/// Number of commits before the pin, and minimum number after it.
 const COMMITS: u64 = 6;
-/// Commits until a value is in the second file, at most.
+/// Maximum number of commits until a value is in the second file.
 const COMMITS_MAX: u64 = 500;
-/// Values from this size on are in the second file.
+/// Values of at least this many bytes are in the second file.
 const LARGE_BYTES: u64 = 600;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,16 +39,16 @@ pub(crate) struct Tally {
     pub(crate) killed: u64,
 }
 
-/// What is restored again and again.
+/// Backups to restore repeatedly.
 struct Backups {
     folder: PathBuf,
-    /// Of the last commit.
+    /// Number of the last commit.
     number: u64,
     digest: u64,
     tally: Tally,
 }
 
-/// All calls and errors; of the calls every `step`-th.
+/// Tests all errors, with every `step`-th call.
 pub(super) fn search(folder: &Path, seed: u64, step: u64) -> Result<Tally, String> {
     let mut backups = Backups::made(&folder.join("restore"), seed)
         .map_err(|error| format!("a backup: {error}"))?;
@@ -66,10 +67,10 @@ pub(super) fn search(folder: &Path, seed: u64, step: u64) -> Result<Tally, Strin
     Ok(backups.tally)
 }
 
-/// The program that is watched: restores `full` and `increment` of a folder to `new.tdl` there.
+/// The program under strace: restores `full` and `increment` of a folder to `new.tdl` there.
 ///
 /// # Errors
-/// Arguments that make no sense; what the restore reports.
+/// Invalid arguments, or an error of the restore.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let folder = Path::new(arguments.text("--folder").ok_or("--folder is needed")?);
     let open = |name: &str| File::open(folder.join(name)).map_err(|error| error.to_string());
@@ -105,7 +106,7 @@ impl Backups {
             model = script.step(&db, number, &model, Durability::Durable, || ())?;
             digest = oracle.digest(number)?;
             if number == COMMITS {
-                // So that both files are restored.
+                // Ensures that both files are restored.
                 let mut tx = db.begin_write()?;
                 tx.pin("base")?;
                 tx.commit()?;
@@ -130,7 +131,7 @@ impl Backups {
         })
     }
 
-    /// One run; false when the call was not met.
+    /// One run; false if it did not reach the call.
     fn one(&mut self, call: &str, error: &str, at: u64) -> Result<bool, String> {
         let log = self.folder.with_extension("log");
         let output = strace(&log, call, error, &at.to_string())
@@ -159,7 +160,7 @@ impl Backups {
         Ok(met)
     }
 
-    /// Looks at what is left, and takes it away.
+    /// Examines the remaining files and removes them.
     fn judge(&self, done: bool, killed: bool) -> Result<(), String> {
         let text = |error: tidalite::Error| format!("restored: {error}");
         let new = self.folder.join("new.tdl");

@@ -1,13 +1,13 @@
-//! A program under `strace`, which lets calls fail or kills it.
+//! Runs a program under `strace`, which makes calls fail or kills the program.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Seconds that no run takes, on a busy machine either.
+/// Time limit of a run in seconds, sufficient even on a busy machine.
 const RUN_TIME: &str = "60";
 
-/// `strace` that lets the calls named fail, or kill.
+/// A `strace` command that makes the named calls fail, or kills at them.
 pub(super) fn strace(log: &Path, call: &str, error: &str, when: &str) -> Command {
     let what = match error {
         "KILL" => "signal=KILL".to_owned(),
@@ -18,7 +18,7 @@ pub(super) fn strace(log: &Path, call: &str, error: &str, when: &str) -> Command
         .args(["--signal=KILL", RUN_TIME, "strace"])
         .args(["-f", "-qq", "-o"])
         .arg(log)
-        // Stops at the wanted calls alone; but then strace 6.1 sends no signals.
+        // Stops only at the traced calls; but strace 6.1 then sends no signals.
         .args((error != "KILL").then_some("--seccomp-bpf"))
         .args(["-e", &format!("trace={call}")])
         .args(["-e", &format!("inject={call}:{what}:when={when}")])
@@ -30,7 +30,7 @@ pub(super) fn own_path() -> Result<PathBuf, String> {
     std::env::current_exe().map_err(|error| error.to_string())
 }
 
-/// Whether the wanted call was met.
+/// Whether the injected call was reached.
 pub(super) fn is_met(log: &Path, output: &Output) -> Result<(bool, String), String> {
     let calls = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
     let met = calls.contains("(INJECTED)") || output.status.signal().is_some();

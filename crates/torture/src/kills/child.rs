@@ -1,10 +1,10 @@
-//! The processes that are killed: writers take turns, readers hold snapshots.
+//! The processes that are killed: writers take turns, readers hold snapshots. They report in lines:
 //!
 //! ```text
 //! o                 the file is open
 //! a number          this transaction is acknowledged
-//! s number digest   what a snapshot holds that was kept for a while
-//! x                 a writer has taken away the snapshot
+//! s number digest   content of a snapshot that was held for a while
+//! x                 a writer has evicted the snapshot
 //! e text            an error, or a snapshot that changed
 //! ```
 
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tidalite::{Database, Error, ReadTxn, Result, StoreError};
 use tidalite_testkit::rng::Rng;
 
-/// What a child said.
+/// A line from a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// The file is open.
@@ -28,14 +28,14 @@ pub enum Said {
     Acknowledged(u64),
     /// A snapshot of this number has this digest.
     Seen(u64, u64),
-    /// An evictable snapshot was taken away.
+    /// An evictable snapshot was evicted.
     Ousted,
     /// An error.
     Failed(String),
 }
 
 impl Said {
-    /// Reads a line.
+    /// Parses a line.
     #[must_use]
     pub fn parse(line: &str) -> Self {
         let words: Vec<&str> = line.split(' ').collect();
@@ -53,7 +53,7 @@ impl Said {
 /// Writes or reads until it is killed.
 ///
 /// # Errors
-/// Arguments that make no sense.
+/// Invalid arguments.
 pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let path = Path::new(arguments.text("--file").ok_or("--file is needed")?);
     let seed = arguments.number("--script", 0)?;
@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Longest pause of a writer between two transactions, in microseconds.
+/// Maximum pause of a writer between two transactions, in microseconds.
 const PAUSE_US: u64 = 600;
 
 fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
@@ -91,7 +91,7 @@ fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
     let mut known: Option<(u64, Model)> = None;
     loop {
         let mut tx = db.begin_write()?;
-        // The turn is here: nothing newer than this snapshot comes.
+        // This process holds the writer lock, so this snapshot stays the newest.
         let snap = db.begin_read()?;
         let last = number_of(&snap)?;
         let model = match known.take() {
@@ -103,14 +103,14 @@ fn write(db: &Database, seed: u64, rng: &mut Rng) -> Result<()> {
         tx.commit_with(script.durability(last + 1))?;
         say(&format!("a {}", last + 1));
         known = Some((last + 1, next));
-        // The oracle does all of it again, and judges it, at one processor's pace.
+        // Limits the rate, since the oracle repeats and judges all transactions on one processor.
         std::thread::sleep(Duration::from_micros(rng.below(PAUSE_US)));
     }
 }
 
-/// For how long a reader keeps a snapshot at most before it reads it again, in microseconds.
+/// Maximum time that a reader holds a snapshot before it reads it again, in microseconds.
 const KEEP_US: u64 = 3_000;
-/// The same of one that writers may take away, so that there is something to gain.
+/// Maximum time for an evictable snapshot, long enough to make eviction worthwhile.
 const KEEP_LONG_US: u64 = 20_000;
 
 fn read(db: &Database, evictable: bool, rng: &mut Rng) -> Result<()> {
@@ -129,7 +129,7 @@ fn read(db: &Database, evictable: bool, rng: &mut Rng) -> Result<()> {
     }
 }
 
-/// What a snapshot holds, read twice.
+/// Number and digest of a snapshot, read twice.
 fn look(snap: &ReadTxn, keep_us: u64, rng: &mut Rng) -> Result<String> {
     let (number, digest) = (number_of(snap)?, digest_of_snapshot(snap)?);
     std::thread::sleep(Duration::from_micros(rng.below(keep_us)));

@@ -1,14 +1,14 @@
-//! Processes killed and frozen at random instants, while others go on.
+//! Kills and freezes processes at random instants, while others continue.
 //!
-//! The oracle is this process. It hears acknowledgements through pipes, so it knows what must be there whoever was killed; it
-//! knows the content after every number from a database of its own in memory. Judged are
-//! 1. the snapshots of readers, and those that the oracle takes: the content is that of the number they stand on, to the byte;
-//! 2. no acknowledged number is missing, lazy commits included: the oracle's snapshots stand on the last one that it heard of, or
-//!    later, and so does the file when everybody is dead and it is opened anew;
-//! 3. nobody is blocked: after a writer was killed, the oracle gets the turn; frozen readers stop nobody;
-//! 4. an evictable snapshot is taken away only where writers are allowed to (`oust_after`), and that is a typed error;
-//! 5. nothing leaks: at the end all slots can be taken, and what is dead becomes free;
-//! 6. killed processes leave no damage: when everybody is dead, a check through a handle that only reads finds no problem.
+//! The oracle is this process. It receives acknowledgements through pipes, so it knows the required commits whichever
+//! process was killed; its own database in memory gives the content after each number. It checks that
+//! 1. each snapshot of a reader or of the oracle has exactly the content of its number;
+//! 2. no acknowledged number is missing, lazy commits included: the oracle's snapshots, and the file reopened after all
+//!    processes are dead, have the last number acknowledged to the oracle or a later one;
+//! 3. no process blocks: after a writer was killed, the oracle gets the writer lock; frozen readers do not stop others;
+//! 4. an evictable snapshot is evicted only if the options allow it (`oust_after`), with a typed error;
+//! 5. nothing leaks: at the end all slots are available, and pages held by dead processes become free;
+//! 6. killed processes leave no damage: when all are dead, a check through a read-only handle finds no problem.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -33,44 +33,44 @@ use tidalite::{Database, Durability};
 use tidalite_pager::READERS_MAX;
 use tidalite_testkit::rng::{Rng, mix};
 
-/// Processes at a time.
+/// Number of concurrent processes.
 const WRITERS: usize = 2;
 const READERS: usize = 3;
-/// Of so many readers one is evictable.
+/// One in so many readers is evictable.
 const EVICTABLE_ONE_IN: u64 = 3;
-/// After one of so many kills of a writer everybody else is killed, and the file is opened by who has not had it open.
+/// After one in so many kills of a writer, all other processes are killed, and the file is reopened with a new handle.
 const ALL_DIE_ONE_IN: u64 = 3;
-/// Nobody waits longer than that for something that only the dead had.
+/// Maximum wait for a resource that only dead processes held.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Transactions of one file; then a new one is begun, so that contents stay small.
+/// Number of transactions in a file; then a new file is started, to keep contents small.
 const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
-/// What the system calls these threads: it keeps 15 bytes of a name.
+/// Thread name in the system, which keeps 15 bytes.
 const SEALING: &str = "tidalite-sealin";
-/// Words of the processes that are heard between two kills.
+/// Maximum number of lines processed between two kills.
 const HEARD_AT_ONCE: usize = 500;
-/// Pages that may still wait when everybody is dead and some commits are done, for each that is in use.
+/// Maximum percentage of pages that may be pending after all processes are dead and some commits are made.
 const WAITING_PERCENT_MAX: u64 = 20;
 
-/// What was seen.
+/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Readers killed.
     pub readers_killed: u64,
     /// Writers killed.
     pub writers_killed: u64,
-    /// Those of them beside whom threads were encoding just then.
+    /// Writers killed while helper threads were encoding.
     pub sealing_killed: u64,
-    /// Those of both that had a namespace of process ids of their own.
+    /// Readers and writers killed in a process id namespace of their own.
     pub in_own_namespace: u64,
-    /// Those of the readers that were evictable.
+    /// Evictable readers killed.
     pub evictable_killed: u64,
-    /// Evictable snapshots taken away.
+    /// Snapshots evicted.
     pub ousted: u64,
-    /// Times that everybody was dead.
+    /// Times that all processes were dead.
     pub all_dead: u64,
-    /// Those of them after which a lazy commit was found, and no later one.
+    /// Times that the newest commit found after that was lazy.
     pub lazy_found: u64,
-    /// Notes of a check at such a time, before a writer opened the file.
+    /// Notes of a check at that time, before a writer opened the file.
     pub notes: u64,
     /// Readers frozen for a while.
     pub readers_frozen: u64,
@@ -80,23 +80,23 @@ pub struct Tally {
     pub seen: u64,
     /// Snapshots of the oracle compared.
     pub judged: u64,
-    /// Longest wait for the turn after a writer was killed, in milliseconds.
+    /// Longest wait for the writer lock after a writer was killed, in milliseconds.
     pub wait_ms_max: u64,
 }
 
-/// A process that was started.
+/// A child process.
 struct Victim {
     process: Child,
     reader: bool,
     evictable: bool,
-    /// Whether the process id that we know is that of `unshare`.
+    /// The known process id is the id of `unshare`.
     namespace: bool,
-    /// It has said something: so it has the file open.
+    /// It has sent a line, so it has the file open.
     has_spoken: Arc<AtomicBool>,
 }
 
 impl Victim {
-    /// Whether threads encode beside it, as far as the system tells.
+    /// Whether the system shows helper threads in this process.
     fn is_sealing(&self) -> bool {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id()));
         let named = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
@@ -104,12 +104,13 @@ impl Victim {
         tasks.any(|task| named(task.path().join("comm")).trim_end() == SEALING)
     }
 
-    /// Kills it.
+    /// Kills the process.
     fn end(&mut self) -> Result<(), String> {
         if !self.namespace {
             return self.process.kill().map_err(|error| error.to_string());
         }
-        // The process that counts is a child of `unshare`; if that were killed before it has one, nobody would end it.
+        // The process under test is a child of `unshare`; if `unshare` were killed before it has forked, the child
+        // would survive.
         let parent = self.process.id();
         let begun = Instant::now();
         loop {
@@ -141,10 +142,10 @@ struct Arena<'a> {
     acknowledged: u64,
 }
 
-/// Runs the program: `--readers` and `--writers` to kill.
+/// Runs the program; `--readers` and `--writers` are the numbers of kills.
 ///
 /// # Errors
-/// What was found, with the seed.
+/// The failure, with the seed.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let seed = arguments.number("--seed", 0)?;
     let readers = arguments.number("--readers", 10_000)?;
@@ -216,7 +217,7 @@ impl<'a> Arena<'a> {
         let mut command = if namespace {
             let mut command = Command::new("unshare");
             let own = std::env::current_exe().map_err(|error| error.to_string())?;
-            // It complains of a signal mask when its child is killed.
+            // `unshare` reports a signal mask when its child is killed.
             command
                 .args(["--pid", "--fork", "--kill-child"])
                 .arg(own)
@@ -246,7 +247,7 @@ impl<'a> Arena<'a> {
         let has_spoken = Arc::new(AtomicBool::new(false));
         let speaks = Arc::clone(&has_spoken);
         std::thread::spawn(move || {
-            // A line that its process did not finish is not said.
+            // Ignores an incomplete line of a killed process.
             let mut out = BufReader::new(out);
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) && line.ends_with('\n') {
@@ -266,10 +267,10 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// Takes in what was said; false when nothing was.
+    /// Processes received lines; false if there were none.
     fn hear(&mut self, tally: &mut Tally) -> Result<bool, String> {
         let mut heard = false;
-        // Those who are alive say more while this listens.
+        // Limited, since live processes keep sending.
         for said in self.told.try_iter().take(HEARD_AT_ONCE) {
             heard = true;
             match said {
@@ -298,7 +299,7 @@ impl<'a> Arena<'a> {
 
     fn play(&mut self, readers: u64, writers: u64, tally: &mut Tally) -> Result<(), String> {
         let mut db = open(self.file, self.script).map_err(text)?;
-        // As many kills a file as give every file the same mixture.
+        // The number of kills per file gives each file the same mixture.
         let one_writer_in = (readers + writers).div_ceil(writers.max(1)).max(1);
         while (tally.readers_killed < readers || tally.writers_killed < writers)
             && self.acknowledged < TRANSACTIONS_OF_A_FILE
@@ -331,7 +332,8 @@ impl<'a> Arena<'a> {
         self.nothing_leaks(&db)
     }
 
-    /// Everybody is killed, and this process lets go of the file, without a sync. What was acknowledged is there for who comes next.
+    /// Kills all processes and closes this process's handle, without a sync. The next handle must find all acknowledged
+    /// commits.
     fn all_die(&mut self, db: Database, tally: &mut Tally) -> Result<Database, String> {
         while !self.victims.is_empty() {
             let reader = self.victims[0].reader;
@@ -348,7 +350,8 @@ impl<'a> Arena<'a> {
         Ok(db)
     }
 
-    /// Nobody has the file open. What the killed processes left is no damage, and a check says so before a writer heals it.
+    /// No process has the file open. A check must find no damage from the killed processes before a writer heals
+    /// anything.
     fn checked_read_only(&self, tally: &mut Tally) -> Result<(), String> {
         let db = options(self.file, self.script).read_only(true);
         let report = db.open(self.file).and_then(|db| db.check());
@@ -382,7 +385,7 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// The oracle gets the turn, though a writer was killed, perhaps in the middle of its own.
+    /// The oracle gets the writer lock, even if a writer was killed while it held the lock.
     fn take_turn(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
         let begun = Instant::now();
         drop(db.begin_write().map_err(text)?);
@@ -394,8 +397,8 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// A reader is frozen, and the others commit on. One that has the file open: whoever is frozen while it opens it keeps others from
-    /// opening it, who are told so after 10 s.
+    /// Freezes a reader while the others continue to commit. The reader must have the file open: a process frozen
+    /// during its opening blocks other openings, which fail after 10 s.
     fn freeze(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
         let found = self.victims.iter().find(|victim| {
             victim.reader && !victim.namespace && victim.has_spoken.load(Ordering::Relaxed)
@@ -418,10 +421,10 @@ impl<'a> Arena<'a> {
         kill_process(pid, Signal::CONT).map_err(|error| error.to_string())
     }
 
-    /// Compares what is there.
+    /// Compares the content of the newest snapshot.
     fn judge(&mut self, db: &Database, tally: &mut Tally) -> Result<(), String> {
         let acknowledged = self.acknowledged;
-        // Through the handle that has been there all along, or through a new one.
+        // Through the long-lived handle, or through a new one.
         let fresh = match self.rng.one_in(4) {
             true => Some(open(self.file, self.script).map_err(text)?),
             false => None,
@@ -441,7 +444,7 @@ impl<'a> Arena<'a> {
         Ok(())
     }
 
-    /// Everybody else is dead: all slots are to be had, and what the dead held is free after some commits.
+    /// All other processes are dead: all slots are available, and pages that the dead held are free after some commits.
     fn nothing_leaks(&mut self, db: &Database) -> Result<(), String> {
         let mut held = Vec::new();
         while held.len() < READERS_MAX {

@@ -1,4 +1,4 @@
-//! What follows from the seed of a file: its transactions, and how it is opened.
+//! Derives from the seed of a file its transactions, and the options for opening it.
 
 use crate::workload::Shape;
 use crate::workload::script::{Script, small_steps};
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 use tidalite::{Database, Options};
 
-/// An evictable snapshot that is older may be taken away.
+/// Age at which an evictable snapshot may be evicted.
 const OLD: Duration = Duration::from_millis(1);
-/// Values from this size on are in the second file, where there is one.
+/// Values of at least this many bytes are in the second file, if there is one.
 const LARGE_BYTES_MIN: u64 = 600;
-/// Of so many operations of a writer that has threads beside it one feeds series in turn.
+/// One in so many operations feeds series in turn, if the writer has helper threads.
 const TURNS_ONE_IN: u64 = 30;
 
 /// The transactions of a file.
@@ -30,7 +30,7 @@ pub fn script(seed: u64) -> Script {
     Script { seed, shape }
 }
 
-/// Threads that encode beside a writer of this script: in every other two of them one to three.
+/// Number of helper threads of a writer: one to three in half of the scripts.
 pub(super) fn sealing_threads(seed: u64) -> usize {
     match seed / 2 % 2 {
         0 => 0,
@@ -38,12 +38,12 @@ pub(super) fn sealing_threads(seed: u64) -> usize {
     }
 }
 
-/// Writers of every other script take evictable snapshots away that are older than this, rather than let the file grow.
+/// In half of the scripts writers evict snapshots older than this, rather than let the file grow.
 pub(super) fn oust_after(seed: u64) -> Option<Duration> {
     (seed / 16).is_multiple_of(2).then_some(OLD)
 }
 
-/// Large values of a file of every other script are in a second one.
+/// Options to open the file; half of the scripts keep large values in a second file.
 pub(super) fn options(file: &Path, script: Script) -> Options {
     let options = match script.seed % 2 {
         0 => small_steps().large_values(file.with_extension("large"), LARGE_BYTES_MIN),

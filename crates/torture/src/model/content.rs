@@ -1,4 +1,4 @@
-//! The model: plain maps that say what the database must hold.
+//! The model: the expected content of the database as plain maps.
 
 use super::digest::{Digest, with_pins};
 use super::wide::{self, Wide};
@@ -6,45 +6,45 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidalite::Retention;
 
-/// The table whose entries are tables.
+/// The table whose values are nested tables.
 pub const TOPICS: &str = "topics";
 
-/// Rows of a series of default points: time -> flags and value bits of its rows, in the order in which they arrived. Only a series that
-/// keeps all has more than one of a time; none has no row.
+/// Rows of a series of default points: time -> flags and value bits of each row at that time, in order of arrival. Only
+/// a series that keeps duplicates has several rows at a time. No entry is empty.
 pub type Rows = BTreeMap<i64, Vec<[u64; 2]>>;
 
 /// Pairs of a table.
 pub type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a database must hold.
+/// Expected content of a database.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     /// Tables by name.
     pub tables: BTreeMap<String, Pairs>,
-    /// Tables of multi-values by name.
+    /// Multi-value tables by name.
     pub multis: BTreeMap<String, BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>>,
-    /// The tables in the table [`TOPICS`]; none is empty.
+    /// Nested tables of the table [`TOPICS`]; none is empty.
     pub topics: BTreeMap<Vec<u8>, Pairs>,
     /// Series of default points by name.
     pub series: BTreeMap<String, Rows>,
-    /// Series of other columns by name. All names come behind those of the series of points.
+    /// Series with other columns by name. Their names all sort after the names of the point series.
     pub wide: BTreeMap<String, Arc<Wide>>,
-    /// Annotations: of which series, key -> text.
+    /// Annotations: (series, key) -> text.
     pub annotations: BTreeMap<(String, String), String>,
     /// Retention policies by name.
     pub retentions: BTreeMap<String, Retention>,
-    /// Pins by name: the digest of the pinned content.
+    /// Pins by name, each with the digest of its pinned content.
     pub pins: BTreeMap<String, u64>,
 }
 
 impl Model {
-    /// The digest of the model's content and pins.
+    /// Digest of the content and the pins.
     #[must_use]
     pub fn digest(&self) -> u64 {
         with_pins(self.content_digest(), &self.pins)
     }
 
-    /// The digest of the model's content without pins: what a snapshot shows.
+    /// Digest of the content without pins, as a snapshot shows it.
     #[must_use]
     pub fn content_digest(&self) -> u64 {
         let mut digest = Digest::default();
@@ -92,7 +92,7 @@ impl Model {
 }
 
 impl Model {
-    /// Which series of another content differ, and in what first, for the eye.
+    /// Describes, for error messages, which series differ from `found` and the first difference in each.
     #[must_use]
     pub fn differs(&self, found: &Self) -> String {
         let none = Rows::new();

@@ -1,4 +1,4 @@
-//! The same of a database, read through its public API: as a model, and as a digest.
+//! Reads the content of a database through its public API, as a model or as a digest.
 
 use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{Database, ReadTxn, Result};
 
-/// What a snapshot holds, as a model.
+/// Reads the content of a snapshot into a model.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     let mut model = Model::default();
     for name in snap.tables()? {
@@ -53,7 +53,7 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
     Ok(model)
 }
 
-/// Calls `f` with each nested table's key, and then with it and each of its pairs.
+/// For each nested table, calls `f` with its key alone, then with the key and each of its pairs.
 fn nested(snap: &ReadTxn, mut f: impl FnMut(&[u8], Option<(&[u8], &[u8])>)) -> Result<()> {
     let Some(table) = snap.table(TOPICS)? else {
         return Ok(());
@@ -81,10 +81,10 @@ fn multi(snap: &ReadTxn, name: &str, mut f: impl FnMut(&[u8], &[u8])) -> Result<
     Ok(())
 }
 
-/// The digest of what a database holds and has pinned, read through the public API.
+/// Digest of the content and the pins of a database, read through the public API.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub fn digest_of(db: &Database) -> Result<u64> {
     let content = digest_of_snapshot(&db.begin_read()?)?;
     let mut pins = BTreeMap::new();
@@ -95,10 +95,10 @@ pub fn digest_of(db: &Database) -> Result<u64> {
     Ok(with_pins(content, &pins))
 }
 
-/// The digest of what a snapshot holds.
+/// Digest of the content of a snapshot.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     let mut digest = Digest::default();
     let mut multis = Vec::new();

@@ -1,13 +1,13 @@
-//! A digest of a content: a number that model and database share.
+//! A digest of a content, computed on both the model and the database.
 //!
-//! A digest stands for the whole content: every table with every pair, every series with every row, in
+//! A digest represents the whole content: every table with every pair, every series with every row, in
 //! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
 
 use std::collections::BTreeMap;
 use tidalite::Retention;
 use tidalite_base::checksum;
 
-/// Folds parts of a content into one number; the order and the borders of the parts count.
+/// Folds parts of a content into one number, which depends on the order and the boundaries of the parts.
 #[derive(Default)]
 pub(crate) struct Digest(pub(super) u64);
 
@@ -42,7 +42,7 @@ impl Digest {
     }
 }
 
-/// The digest of a content and of what is pinned; that of the content where nothing is.
+/// Digest of a content and its pins; without pins, equal to the digest of the content alone.
 pub(super) fn with_pins(content: u64, pins: &BTreeMap<String, u64>) -> u64 {
     if pins.is_empty() {
         return content;

@@ -1,10 +1,10 @@
-//! The model: plain maps that say what the database must hold, and a digest that both sides share.
+//! The model: the expected content of the database as plain maps, and a digest computed on both sides.
 //!
 //! ```text
 //! digest    parts of a content folded into one number
 //! wide      series of many columns
-//! content   all that a database must hold
-//! database  the same of a database, read through its public API
+//! content   expected content of a database
+//! database  content of a database, read through its public API
 //! ```
 
 mod content;

@@ -1,4 +1,4 @@
-//! Series of many columns as the model has them: by values, texts by what they say.
+//! Series of several columns in the model. Rows hold values; texts are stored in full, not as text numbers.
 
 use super::digest::Digest;
 use std::collections::{BTreeMap, HashMap};
@@ -8,17 +8,17 @@ use tidalite::{
 };
 use tidalite_base::checksum;
 
-/// One value a column.
+/// One value for each column.
 pub type WideRow = Arc<[Value]>;
 
-/// A series of columns of any type.
+/// A series with columns of any type.
 #[derive(Clone, Debug)]
 pub struct Wide {
-    /// Its columns; more come later.
+    /// Columns; more may be added later.
     pub columns: Vec<Column>,
-    /// What becomes of rows at times that are taken, from now on.
+    /// Current merge policy for rows at existing times.
     pub merge: MergePolicy,
-    /// Rows by time, those of one time in the order in which they arrived; none has no row.
+    /// Rows by time; rows at one time are in order of arrival. No entry is empty.
     pub rows: BTreeMap<i64, Vec<WideRow>>,
 }
 
@@ -28,19 +28,19 @@ impl Wide {
         columns.fold(Schema::new(Unit::Nanos, []), Schema::with)
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub(crate) fn count(&self) -> u64 {
         self.rows.values().map(|rows| rows.len() as u64).sum()
     }
 
-    /// A row was inserted, if that ended as the merge policy says.
+    /// Applies an insert to the model, and checks that its result `done` follows the merge policy.
     pub(crate) fn inserted(&mut self, time: i64, row: WideRow, done: Result<()>) -> Result<()> {
         match self.merge {
             MergePolicy::Error if self.rows.contains_key(&time) => {
                 return match done {
                     Err(Error::TimeTaken { time: at, .. }) if at == time => Ok(()),
                     Ok(()) => panic!("a row at {time} is taken twice"),
-                    // A disk that fails on the way to that.
+                    // A disk error may come before the time check.
                     Err(error) => Err(error),
                 };
             }
@@ -61,7 +61,7 @@ impl Wide {
         done
     }
 
-    /// One more column: the rows that are there have null in it, or zero.
+    /// Adds a column. Existing rows get null in it, or zero if it is not nullable.
     pub(crate) fn widen(&mut self, column: Column) {
         let value = match column.ty {
             _ if column.nullable => Value::Null,
@@ -87,7 +87,7 @@ impl Wide {
     }
 }
 
-/// Whether two values are one, floats by their bits.
+/// Whether two values are equal; floats are compared by their bits.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
@@ -99,7 +99,7 @@ pub(crate) fn same_row(a: &[Value], b: &[Value]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
-/// Whether a series is one of these: it is no series of default points.
+/// Whether the schema of a series differs from the default point schema.
 pub(crate) fn is_wide(series: &Series<'_>) -> bool {
     series.info().schema != Schema::point()
 }
@@ -113,7 +113,7 @@ fn head(columns: &[Column], merge: MergePolicy, digest: &mut Digest) {
     }
 }
 
-/// A number for a value.
+/// A 64-bit hash of a value.
 fn print_of(value: &Value) -> u64 {
     let number = |kind: u8, bits: u64| {
         let mut bytes = [kind; 9];
@@ -134,12 +134,12 @@ fn print_of(value: &Value) -> u64 {
     }
 }
 
-/// Folds what a series holds, as [`Wide::fold`] does.
+/// Folds the content of a series into a digest, as [`Wide::fold`] does.
 pub(crate) fn fold(series: &Series<'_>, digest: &mut Digest) -> Result<()> {
     let info = series.info();
     let columns = &info.schema.columns;
     head(columns, info.merge, digest);
-    // Texts come again and again.
+    // Caches the hashes of texts, which occur many times.
     let (mut known, mut failed) = (HashMap::new(), Ok(()));
     let mut print = |c: usize, word: u64| -> Result<u64> {
         if !columns[c].ty.is_text() {
@@ -164,7 +164,7 @@ pub(crate) fn fold(series: &Series<'_>, digest: &mut Digest) -> Result<()> {
     failed
 }
 
-/// What a series holds, as a model.
+/// Reads the content of a series into a model.
 pub(crate) fn wide_of(series: &Series<'_>) -> Result<Wide> {
     let info = series.info();
     let mut wide = Wide {
@@ -184,7 +184,7 @@ pub(crate) fn wide_of(series: &Series<'_>) -> Result<Wide> {
     failed.map(|()| wide)
 }
 
-/// Where two contents of a series differ first, for the eye.
+/// Describes the first difference between two contents of a series, for error messages.
 pub(crate) fn differs(own: Option<&Arc<Wide>>, found: Option<&Arc<Wide>>) -> Option<String> {
     let (Some(own), Some(found)) = (own, found) else {
         return (own.is_some() != found.is_some())

@@ -1,8 +1,9 @@
-//! One cut: how the power goes, the process that writes until then, and the lock file that is found after it.
+//! One power cut: its time, the writing process until then, and the lock file afterwards.
 //!
-//! A lock file is shared memory. A process that outlives a failed sync voids what it says of lazy commits, and what a file system has kept of it is
-//! mostly older than the disk. So at some cuts the writer is killed while the disk has stopped, and the lock file of that instant, of an earlier or of
-//! a later one, is put back: its weak record may then name pages that the disk has lost.
+//! A lock file is shared memory. A process that survives a failed sync voids its lazy commits there, and the copy on
+//! the file system is usually older than the disk. So at some cuts the writer is killed while the disk is stopped, and
+//! the lock file of that instant, of an earlier or of a later one, is put back: its weak record may then name pages
+//! that the disk has lost.
 
 use super::device::Seen;
 use super::rig::Rig;
@@ -20,39 +21,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_testkit::rng::Rng;
 
-/// A writer that makes no disk call for so long hangs.
+/// A writer without a disk call for this long hangs.
 const SILENCE: Duration = Duration::from_secs(30);
-/// A writer whose disk is gone comes to its end within this time.
+/// A writer without its disk must end within this time.
 const END: Duration = Duration::from_secs(10);
-/// What the writer said before the disk stopped is heard within this time.
+/// Time to receive the lines that the writer sent before the disk stopped.
 const HEARING: Duration = Duration::from_millis(3);
-/// Disk calls between the cut and a later lock file at most.
+/// Maximum number of disk calls between the cut and a later lock file.
 const LATER_MAX: u64 = 24;
 
-/// Lazy commits before a cut that comes after one, at most.
+/// Maximum number of lazy commits before a cut that waits for them.
 const LAZY_MAX: usize = 8;
 
-/// Where the lock file names the run of the system that wrote it, and the data file; `docs/format.md`, section 10.
+/// Positions in the lock file of the boot id and of the data file's identity; `docs/format.md`, section 10.
 const BOOT_ID: Range<usize> = 24..40;
 const DATA_FILE: Range<usize> = 80..96;
 
 /// The lock file after the cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// That of another run of the system, as after the power cut of a computer.
+    /// From another boot of the system, as after a power cut of the computer.
     OtherRun,
-    /// What the file system has kept of it.
+    /// As the file system has kept it.
     AsFound,
-    /// As it was at the cut, the writer killed.
+    /// As at the cut, with the writer killed.
     AtCut,
-    /// As it was some time before the cut.
+    /// As some time before the cut.
     Older,
-    /// As it was some time after the disk had stopped to keep anything.
+    /// As some time after the disk ceased to keep writes.
     Newer,
 }
 
 impl Kept {
-    /// Seven in ten of the same run of the system.
+    /// A random kind; seven in ten are from the same boot.
     pub(super) fn draw(rng: &mut Rng) -> Self {
         use Kept::{AsFound, AtCut, Newer, Older, OtherRun};
         let kinds = [
@@ -71,19 +72,20 @@ impl Kept {
     }
 }
 
-/// When the power goes, in calls of the disk, and what is found then.
+/// Time of the power cut, in disk calls, and the lock file afterwards.
 pub(super) struct Cut {
     pub(super) kept: Kept,
-    /// Where the disk stops for the lock file, for the cut, and for the death of the writer.
+    /// Disk calls at which the disk stops to copy the lock file, to cut, and to kill the writer.
     image_at: Option<u64>,
     cut_at: u64,
     death_at: u64,
-    /// Or when the writer has said that so many lazy commits are done, if that comes first: then there is a weak record, and its pages are unsynced.
+    /// Cut earlier, when the writer has reported this many lazy commits: then there is a weak record with unsynced
+    /// pages.
     lazy_commits: usize,
 }
 
 impl Cut {
-    /// Tells the disk.
+    /// Draws a cut and programs the disk.
     pub(super) fn plan(rig: &Rig, rng: &mut Rng) -> Self {
         let bound = *rng.pick(&[12, 60, 600]);
         let calls = 1 + rng.below(bound);
@@ -119,17 +121,17 @@ impl Cut {
     }
 }
 
-/// What is known after a cut.
+/// State after a cut.
 pub(super) struct Ended {
-    /// What the writer said.
+    /// All lines of the writer.
     pub(super) said: Vec<Said>,
-    /// How much of it before the disk had stopped to keep anything.
+    /// Number of lines before the disk ceased to keep writes.
     pub(super) before_cut: usize,
-    /// The lock file to be put back.
+    /// Lock file to put back.
     pub(super) image: Option<Vec<u8>>,
 }
 
-/// The process that writes.
+/// The writing process.
 pub(super) struct Writer<'a> {
     pub(super) file: &'a Path,
     pub(super) lock: &'a Path,
@@ -157,7 +159,7 @@ impl Writer<'_> {
         command
     }
 
-    /// Runs until the power is gone and the process has ended.
+    /// Runs until the power is off and the process has ended.
     pub(super) fn run(&self, rig: &Rig, cut: &Cut, tally: &mut Tally) -> Result<Ended, String> {
         let mut child = self
             .command()
@@ -206,7 +208,7 @@ impl Writer<'_> {
         match (status.code(), status.signal()) {
             (_, Some(9)) if killed => tally.killed += 1,
             (Some(0), _) if failed => tally.typed_errors += 1,
-            // SIGBUS: a map whose disk is gone. `pread` has no such excuse.
+            // SIGBUS is expected only for a map whose disk has failed, not for `pread`.
             (_, Some(7)) if self.map => tally.bus_errors += 1,
             _ => return Err(format!("the writer ended with {status}: {:?}", said.last())),
         }
@@ -219,13 +221,13 @@ impl Writer<'_> {
     }
 }
 
-/// Waits for the end of a writer, and does what is to be done when the disk stops.
+/// Waits for the end of a writer, and acts when the disk stops.
 struct Watch<'a> {
     cut: &'a Cut,
     lock: &'a Path,
-    /// How much the writer has said.
+    /// Number of lines from the writer.
     count: &'a dyn Fn() -> usize,
-    /// How many lazy commits it said were done.
+    /// Number of lazy commits that it reported.
     lazy_commits: &'a dyn Fn() -> usize,
     before_cut: Option<usize>,
     image: Option<Vec<u8>>,
@@ -233,7 +235,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Waits until the writer has ended, and cuts the power if that has not happened then.
+    /// Waits until the writer has ended, and then cuts the power if it is still on.
     fn await_end(&mut self, rig: &Rig, child: &mut Child) -> Result<ExitStatus, String> {
         let (mut until, mut dead) = (Instant::now() + SILENCE, false);
         loop {
@@ -269,14 +271,14 @@ impl Watch<'_> {
         }
     }
 
-    /// The disk has stopped. A commit that was acknowledged as durable by now is one whose syncs the disk has seen.
+    /// Handles a stop of the disk. The disk has seen the syncs of every commit acknowledged as durable by now.
     fn stopped(&mut self, call: u64, child: &mut Child) {
         if call == self.cut.cut_at {
             std::thread::sleep(HEARING);
             self.before_cut = Some((self.count)());
         }
         if call == self.cut.death_at {
-            // A thread that waits for the disk dies when it gets its answer.
+            // A thread that waits for the disk dies when its call returns.
             self.killed = child.kill().is_ok();
         }
         if self.cut.image_at == Some(call) {
@@ -284,14 +286,15 @@ impl Watch<'_> {
         }
     }
 
-    /// Missing while the file is being made.
+    /// Copies the lock file; `None` while the file is being made.
     fn take_image(&mut self) {
         self.image = fs::read(self.lock).ok().filter(|image| !image.is_empty());
     }
 }
 
-/// Makes the lock file, where it is there, what it is to be after this cut. The power cut of a computer ends its run, so that what the lock file
-/// says of lazy commits is void; the rest of it stays as it is. Where the computer runs on, the disk comes back under its own name.
+/// Prepares the lock file for the situation after this cut. A power cut of the computer ends its boot, which voids the
+/// lazy commits in the lock file; the rest is unchanged. If the computer keeps running, the disk returns under its own
+/// name.
 pub(super) fn leave_lock(rig: &Rig, kept: Kept, image: Option<&[u8]>) -> Result<(), String> {
     let path = rig.lock();
     let failed = |error: std::io::Error| format!("lock file: {error}");

@@ -1,17 +1,16 @@
-//! A disk in memory behind FUSE that loses at a power cut what it was not told to flush.
+//! A disk in memory, served through FUSE, that loses unflushed writes at a power cut.
 //!
-//! The kernel sees a file system with one file, `disk`; a loop device on that file turns each of its writes and flushes into a
-//! call here.
+//! The kernel sees a file system with one file, `disk`; a loop device on that file turns each of its writes and flushes
+//! into a call here.
 //!
-//! 1. `durable` holds what a flush has covered; `unsynced` every version of each 512-byte sector since, oldest first.
-//! 2. From the cut on every call is answered with EIO, and nothing that arrives is kept.
-//!    A cut may come in two parts (`lie_after`): from the first one on nothing that is written is kept, though calls are answered as if it was, and at
-//!    the second one the disk dies.
-//! 3. A disk that was told to stop at a call (`stop_after`) answers it, and everything else, only when `go_on` is called: meanwhile the oracle looks at
-//!    what the computer's memory holds, and kills whom it likes.
-//! 4. `revive` decides what the cut left: each unsynced sector by itself is what it was, or any version since. Only the
-//!    1,024 bytes of ext4's superblock and of its journal's are kept together: ext4 takes them for atomic, and a disk that tears
-//!    them costs the file system, not the file.
+//! 1. `durable` holds all flushed data; `unsynced` every version of each 512-byte sector since, oldest first.
+//! 2. After the cut every call fails with EIO, and later data is discarded. A cut may have two stages
+//!    (`lie_after`): after the first, writes are discarded but acknowledged; at the second the disk fails.
+//! 3. A disk told to stop at a call (`stop_after`) answers this and all other calls only after `go_on`. Meanwhile the
+//!    oracle inspects the computer's memory and may kill processes.
+//! 4. `revive` decides the result of the cut: each unsynced sector independently has its old content, or any version
+//!    since. Only the 1,024 bytes of a superblock of ext4 or of its journal stay together: ext4 treats them as atomic,
+//!    and a disk that tears them destroys the file system, not the file.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -27,36 +26,36 @@ use std::time::{Duration, UNIX_EPOCH};
 use tidalite_testkit::SECTOR_BYTES;
 use tidalite_testkit::rng::Rng;
 
-/// A stopped disk goes on by itself after this time: who reads what the computer has not cached would wait for ever.
+/// A stopped disk continues after this time, since an uncached read would otherwise wait forever.
 const STOP: Duration = Duration::from_secs(1);
 
-/// The name of the file that is the disk.
+/// Name of the file that represents the disk.
 pub const NAME: &str = "disk";
 const DISK: INodeNo = INodeNo(2);
-/// Nothing changes behind the kernel's back but the content, and that is not cached.
+/// Only the content changes without the kernel's knowledge, and it is not cached.
 const TTL: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
 struct State {
-    /// What a reader sees.
+    /// Current content, as reads see it.
     bytes: Vec<u8>,
     durable: Vec<u8>,
     unsynced: BTreeMap<usize, Vec<[u8; SECTOR_BYTES]>>,
     dead: bool,
-    /// Writes and flushes since the last `revive`.
+    /// Number of writes and flushes since the last `revive`.
     calls: u64,
     cut_at: Option<u64>,
-    /// From this call on what is written is answered and not kept.
+    /// From this call on, writes are acknowledged but discarded.
     lie_at: Option<u64>,
-    /// Calls at which it stops.
+    /// Calls at which the disk stops.
     stops: BTreeSet<u64>,
     stopped: bool,
-    /// The first flush from this call on fails, once, with EIO, without a power cut.
+    /// The first flush from this call on fails once with EIO, without a power cut.
     fail_flush_at: Option<u64>,
 }
 
 impl State {
-    /// Counts a call; false when the power is gone, now or before.
+    /// Counts a call; false if the power is off, now or before.
     fn count(&mut self) -> bool {
         self.calls += 1;
         if self.cut_at.is_some_and(|at| self.calls >= at) {
@@ -65,7 +64,7 @@ impl State {
         !self.dead
     }
 
-    /// Whether what a call brings may reach the medium.
+    /// Whether the data of a call may reach the medium.
     fn keeps(&self) -> bool {
         !self.dead && self.lie_at.is_none_or(|at| self.calls < at)
     }
@@ -94,29 +93,29 @@ impl State {
     }
 }
 
-/// What happened at a cut.
+/// Losses at a cut.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loss {
-    /// Sectors that were written since the last flush.
+    /// Sectors written since the last flush.
     pub unsynced: u64,
-    /// Those of them that are not what was written last.
+    /// Unsynced sectors without their last version.
     pub lost: u64,
 }
 
-/// What an oracle waits for.
+/// Result of waiting for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing came in time.
+    /// Timeout.
     Nothing,
-    /// It has stopped at this call, and waits.
+    /// The disk is stopped at this call.
     Stopped(u64),
-    /// The power is gone.
+    /// The power is off.
     Cut,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// Signalled at the cut, when the disk stops and when it goes on.
+    /// Signalled at the cut, when the disk stops and when it continues.
     cut: Condvar,
 }
 
@@ -125,7 +124,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops at the call that was counted last, if that was asked for.
+    /// Stops at the last counted call, if requested.
     fn stop<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let call = state.calls;
         if !state.stops.remove(&call) {
@@ -143,7 +142,7 @@ impl Shared {
     }
 }
 
-/// The disk, and its power switch.
+/// Handle to the disk and its power switch.
 #[derive(Clone)]
 pub struct Device(Arc<Shared>);
 
@@ -159,7 +158,7 @@ impl Device {
         device
     }
 
-    /// Replaces the whole content, durably. Nobody may have it mounted.
+    /// Replaces the whole content, durably. The disk must not be mounted.
     pub fn format(&self, image: Vec<u8>) {
         assert_eq!(image.len() % SECTOR_BYTES, 0, "whole sectors");
         *self.0.state() = State {
@@ -169,10 +168,10 @@ impl Device {
         };
     }
 
-    /// Makes it visible as `directory/disk`.
+    /// Mounts the disk as `directory/disk`.
     ///
     /// # Errors
-    /// The system's.
+    /// An I/O error.
     pub fn serve(&self, directory: &Path) -> io::Result<BackgroundSession> {
         let mut config = Config::default();
         config.mount_options = vec![
@@ -182,37 +181,37 @@ impl Device {
         fuser::spawn_mount(Server(self.clone()), directory, &config)
     }
 
-    /// The power goes at the `calls`-th write or flush from now on.
+    /// Cuts the power at the `calls`-th write or flush from now on.
     pub fn cut_after(&self, calls: u64) {
         let mut state = self.0.state();
         state.cut_at = Some(state.calls + calls);
     }
 
-    /// The power goes now.
+    /// Cuts the power now.
     pub fn cut_now(&self) {
         self.0.state().dead = true;
         self.0.cut.notify_all();
     }
 
-    /// The first flush after so many more calls fails with EIO; the disk lives on.
+    /// Makes the first flush after this many more calls fail with EIO; the disk keeps working.
     pub fn fail_flush_after(&self, calls: u64) {
         let mut state = self.0.state();
         state.fail_flush_at = Some(state.calls + calls);
     }
 
-    /// Whether the power is gone.
+    /// Whether the power is off.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.0.state().dead
     }
 
-    /// From the `calls`-th write or flush from now on nothing is kept, and everything is answered as if it was.
+    /// From the `calls`-th write or flush from now on, discards all data but acknowledges the calls.
     pub fn lie_after(&self, calls: u64) {
         let mut state = self.0.state();
         state.lie_at = Some(state.calls + calls);
     }
 
-    /// It stops at the `calls`-th write or flush from now on; the number that `wait` tells.
+    /// Stops at the `calls`-th write or flush from now on; returns the call number that `wait` reports.
     pub fn stop_after(&self, calls: u64) -> u64 {
         let mut state = self.0.state();
         let at = state.calls + calls;
@@ -220,13 +219,13 @@ impl Device {
         at
     }
 
-    /// A stopped disk answers.
+    /// Lets a stopped disk continue.
     pub fn go_on(&self) {
         self.0.state().stopped = false;
         self.0.cut.notify_all();
     }
 
-    /// Waits for the cut or a stop, at most so long.
+    /// Waits for a cut or a stop, up to `at_most`.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> Seen {
         let state = self.0.state();
@@ -243,17 +242,17 @@ impl Device {
         }
     }
 
-    /// Decides what the cut left, and gives the power back.
+    /// Decides the result of the cut, and turns the power on.
     pub fn revive(&self, rng: &mut Rng) -> Loss {
         let mut state = self.0.state();
         let mut loss = Loss::default();
-        // How many of 16 sectors are lost: none, all and few are what disks do.
+        // Number of sectors lost out of 16; real disks lose none, all or few.
         let lost_of_16 = *rng.pick(&[0, 16, 16, 8, 1, 15, 5]);
         let unsynced = std::mem::take(&mut state.unsynced);
         let mut before: Option<(usize, Option<usize>)> = None;
         for (&sector, versions) in &unsynced {
             loss.unsynced += 1;
-            // How many versions before the last one; `None`: what was there before.
+            // Versions back from the last one; `None`: the durable content.
             let back = match before {
                 Some((first, back)) if first + 1 == sector && is_superblock(first, &unsynced) => {
                     back.map(|back| back.min(versions.len() - 1))
@@ -278,9 +277,9 @@ impl Device {
     }
 }
 
-/// Whether the first half of ext4's superblock, or of its journal's, was written to this sector.
+/// Whether this sector was written as the first half of the superblock of ext4 or of its journal.
 fn is_superblock(sector: usize, unsynced: &BTreeMap<usize, Vec<[u8; SECTOR_BYTES]>>) -> bool {
-    // The journal's begins with its magic number and, big-endian too, block type 3 or 4.
+    // The journal superblock starts with its magic number and, also big-endian, block type 3 or 4.
     const JOURNAL: [[u8; 8]; 2] = [
         [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 3],
         [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 4],
@@ -376,7 +375,7 @@ impl Filesystem for Server {
         if offset + data.len() > state.bytes.len() {
             return reply.error(Errno::ENOSPC);
         }
-        // What is on its way when the power goes may arrive as well.
+        // Data in transit at the cut may still arrive.
         if kept {
             state.keep(offset, data);
         } else if !was_dead {
@@ -411,7 +410,7 @@ impl Filesystem for Server {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // This is `close`, not a flush of the disk.
+        // Called for `close`; not a flush of the disk.
         reply.ok();
     }
 }

@@ -1,20 +1,23 @@
-//! Real power cuts: a process writes to ext4 on a disk that loses what was not flushed, and the oracle stands outside.
+//! Real power cuts: a process writes to ext4 on a disk that loses unflushed writes; the oracle runs outside.
 //!
 //! ```text
 //! oracle (this process) <- pipe of acknowledgements - writer (another process)
 //!    |                                                   |
 //!    | cuts, revives, mounts, opens, compares            | the library
 //!    v                                                   v
-//! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl        or the database on the loop device, without a file system
+//! device (FUSE, memory)  <-  loop device  <-  ext4  <-  name.tdl
+//!                                      or the database on the loop device, without ext4
 //! ```
 //!
-//! A cut comes at a counted write or flush of the disk, wherever that is: in a commit, in the file system's journal, while the
-//! file is being made or reopened, while the file system replays. After it the file system is mounted again, and
-//! 1. the file opens (it may be missing only while its making was not acknowledged), and its check is clean;
-//! 2. it stands on the last transaction acknowledged as durable, or on a later one whose durable commit, or a sync of it, had begun (so a
-//!    lazy commit that no flush has reached is gone, and one that a durable commit was built on is there with that). After every other cut the lock
-//!    file is left as it is, as when a disk goes and comes back while the computer runs: then a later lazy commit may be found, if all of it is there;
-//! 3. its content is that of this transaction, to the byte.
+//! A cut comes at a counted write or flush of the disk, at any time: in a commit, in the file system's journal, while
+//! the file is created or reopened, while the file system replays its journal. Afterwards the file system is mounted
+//! again, and
+//! 1. the file opens (it may be missing only if its creation was not acknowledged), and its check is clean;
+//! 2. it has the last transaction acknowledged as durable, or a later one for which a durable commit or a sync had
+//!    begun (so a lazy commit that no flush has covered is lost, unless a surviving durable commit was built on it).
+//!    After every other cut the lock file is kept, as when a disk fails and returns while the computer runs: then a
+//!    later lazy commit may be found, if it is complete;
+//! 3. its content is exactly the content of this transaction.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 
@@ -38,19 +41,19 @@ pub use tally::Tally;
 use tidalite::{Error, StoreError};
 use tidalite_testkit::rng::Rng;
 
-/// Bytes of the disk.
+/// Size of the disk in bytes.
 const DISK_BYTES: u64 = 48 << 20;
-/// Cuts until the file system is made anew.
+/// Number of cuts before the file system is recreated.
 const CUTS_OF_A_LIFE: u64 = 25;
-/// One of so many writers meets a flush that fails before the power goes.
+/// One in so many writers gets a failing flush before the power cut.
 const FAILED_FLUSH_ONE_IN: u64 = 8;
-/// One of so many replays of the file system is cut as well.
+/// One in so many journal replays is cut as well.
 const CUT_REPLAY_ONE_IN: u64 = 8;
-/// A deliberate bug of who opens a file: this process has it, too.
+/// A deliberate bug in opening a file, so this process enables it as well.
 const OPENING_BUG: &str = "WeakUnverified";
-/// Without a cut for so long something is stuck that is not the database: writers that hang are found before.
+/// Without a cut for this long, something other than the database is stuck: hanging writers are detected earlier.
 const STUCK_AFTER: Duration = Duration::from_secs(90);
-/// The exit code that says so.
+/// The exit code for this.
 const STUCK: i32 = 75;
 const ATTEMPTS: u32 = 3;
 static PROGRESS: AtomicU64 = AtomicU64::new(0);
@@ -58,7 +61,7 @@ static PROGRESS: AtomicU64 = AtomicU64::new(0);
 /// Runs the program.
 ///
 /// # Errors
-/// What was lost, with the seed.
+/// The failure, with the seed.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let seed = arguments.number("--seed", 0)?;
     let cuts = arguments.number("--cuts", 200)?;
@@ -124,8 +127,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends the process when no cut comes to its end for long: a request to FUSE was once seen without an answer while the server
-/// waited for requests. With the process the connection ends, and with that the wait.
+/// Ends the process if no cut completes for long: a FUSE request was once left unanswered while the
+/// server waited for requests. Ending the process closes the connection, and thus ends the wait.
 fn end_when_stuck() {
     let mut seen = u64::MAX;
     loop {
@@ -144,16 +147,16 @@ fn skipped(why: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How one file system lives.
+/// Parameters of one file system.
 struct Life<'a> {
     flavour: rig::Flavour,
     seed: u64,
-    /// Cuts in all lives together.
+    /// Total number of cuts over all file systems.
     cuts: u64,
     bug: Option<&'a str>,
 }
 
-/// A new file system, cut again and again.
+/// Creates a file system and cuts it repeatedly.
 fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String> {
     let mut rng = Rng::new(plan.seed);
     let script = Script::new(rng.u64());
@@ -169,7 +172,7 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
             rig.device.fail_flush_after(rng.below(60));
         }
         let cut = Cut::plan(rig, &mut rng);
-        // A loop device has another number each time.
+        // The loop device may have a new number each time.
         let (file, lock) = (rig.file(), rig.lock());
         let writer = Writer {
             file: &file,
@@ -197,8 +200,8 @@ fn life(rig: &mut Rig, plan: &Life<'_>, tally: &mut Tally) -> Result<(), String>
     rig.unmount()
 }
 
-/// Gives the power back and mounts, with a cut inside now and then. False when the file system itself is lost, which only
-/// ext4's fast commits are forgiven.
+/// Turns the power on and mounts, sometimes with another cut meanwhile. False if the file system itself is lost, which
+/// is accepted only for ext4's fast commits.
 fn power_on(
     rig: &mut Rig,
     rng: &mut Rng,
@@ -229,8 +232,8 @@ fn power_on(
     }
 }
 
-/// Opens what is there, and compares. False when that is a device on which a database was begun to be made, and nobody was told that it
-/// was: who wants to have one there has to say that the device may be overwritten.
+/// Opens the database and compares it. False for a device with an incomplete database whose creation was not
+/// acknowledged: creating one there again requires permission to overwrite the device.
 fn judge(
     rig: &Rig,
     promise: &mut Promise,

@@ -1,23 +1,23 @@
-//! What a file must hold, from what the writer has said.
+//! The contents that a file may have, derived from the writer's lines.
 
 use super::cut::Ended;
 use super::tally::Tally;
 use super::writer::Said;
 
-/// What a file must hold.
+/// The transactions that a file may have.
 #[derive(Default)]
 pub(super) struct Promise {
     pub(super) opened: bool,
     /// The last transaction acknowledged as durable.
     pub(super) last: u64,
-    /// Later ones whose durable commit began.
+    /// Later transactions with a durable commit begun.
     pub(super) begun: Vec<u64>,
-    /// Later ones whose lazy commit began.
+    /// Later transactions with a lazy commit begun.
     pub(super) lazy: Vec<u64>,
 }
 
 impl Promise {
-    /// What was acknowledged when the disk had stopped to keep anything may be lost, or not have been asked for.
+    /// Acknowledgements sent after the disk ceased to keep writes do not count: such commits may be lost.
     pub(super) fn hear_all(&mut self, ended: &Ended, tally: &mut Tally) {
         for (at, said) in ended.said.iter().enumerate() {
             let is_late = at >= ended.before_cut;
@@ -48,7 +48,7 @@ impl Promise {
         number == self.last || self.begun.contains(&number) || lazy
     }
 
-    /// What was found, and whether only the lock file says so: then it is not on the disk yet.
+    /// Updates the promise with the transaction found. One found only through the lock file is not on the disk yet.
     pub(super) fn found(&mut self, number: u64, same_boot: bool) {
         self.opened = true;
         if same_boot && self.lazy.contains(&number) {

@@ -1,5 +1,5 @@
-//! ext4 on a loop device on the disk behind FUSE, in a mount namespace of its own; or the loop device as it is, and the lock file on another
-//! disk, which keeps everything.
+//! ext4 on a loop device on the FUSE disk, in a mount namespace of its own; or the raw loop device, with the lock file
+//! on another disk, which loses nothing.
 
 use super::device::{Device, NAME};
 use fuser::BackgroundSession;
@@ -10,19 +10,19 @@ use std::process::{Command, Stdio};
 /// Set in the process that runs inside its own mount namespace.
 const INSIDE: &str = "TIDALITE_OWN_MOUNTS";
 
-/// How the file system is made and mounted.
+/// Options for making and mounting the file system.
 #[derive(Clone, Copy, Debug)]
 pub struct Flavour {
-    /// For the eye.
+    /// Name, for messages.
     pub name: &'static str,
-    /// Whether the file system is known to be lost itself at some power cuts.
+    /// Whether this file system is known to be lost at some power cuts.
     pub may_be_lost: bool,
     make: &'static [&'static str],
-    /// How it is mounted; `None`: there is no file system, the database lies on the device.
+    /// Mount options; `None`: no file system, the database is on the device itself.
     mount: Option<&'static str>,
 }
 
-/// The file systems that are cut; those that may lose themselves stand last.
+/// The file systems under test; those known to be lost come last.
 pub const FLAVOURS: [Flavour; 5] = [
     Flavour {
         name: "ext4 ordered",
@@ -48,7 +48,7 @@ pub const FLAVOURS: [Flavour; 5] = [
         make: &[],
         mount: None,
     },
-    // Only by name: its replay gives blocks of a file to its own trees (see docs/proofs.md).
+    // Only on request: its replay assigns blocks of a file to its own trees (see docs/proofs.md).
     Flavour {
         name: "ext4 fast_commit",
         may_be_lost: true,
@@ -57,10 +57,10 @@ pub const FLAVOURS: [Flavour; 5] = [
     },
 ];
 
-/// Runs a command of the system and gives its error output as an error.
+/// Runs a system command; its error output becomes the error.
 ///
 /// # Errors
-/// That it cannot be run, or what it said.
+/// The command cannot be run, or its error output.
 pub fn run(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -74,11 +74,11 @@ pub fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{name}: {}: {}", output.status, said.trim()))
 }
 
-/// Runs this program again in a mount namespace of its own, so that nothing stays mounted however it ends. `Ok(None)` when this
-/// is that process already; else its exit code.
+/// Runs this program again in a mount namespace of its own, so that no mount remains however it ends. `Ok(None)`
+/// in that process itself; otherwise its exit code.
 ///
 /// # Errors
-/// That it cannot be done here.
+/// Not possible on this system.
 pub fn in_own_namespace(arguments: &[String]) -> Result<Option<i32>, String> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(None);
@@ -95,14 +95,14 @@ pub fn in_own_namespace(arguments: &[String]) -> Result<Option<i32>, String> {
     Ok(Some(status.code().unwrap_or(1)))
 }
 
-/// The disk, and where it is mounted.
+/// The disk, and its mount point.
 pub struct Rig {
     /// The disk.
     pub device: Device,
     directory: PathBuf,
     flavour: Flavour,
     mounted: bool,
-    /// The loop device where there is no file system; it goes when nobody has it open any more.
+    /// The raw loop device, used without a file system; it disappears when its last descriptor is closed.
     raw: Option<(PathBuf, fs::File)>,
     server: Option<BackgroundSession>,
 }
@@ -111,7 +111,7 @@ impl Rig {
     /// A disk of `bytes`, with a new file system.
     ///
     /// # Errors
-    /// Why it cannot be had here.
+    /// Not possible on this system.
     pub fn new(bytes: u64, flavour: Flavour) -> Result<Self, String> {
         let directory =
             std::env::temp_dir().join(format!("tidalite-powercut-{}", std::process::id()));
@@ -132,10 +132,10 @@ impl Rig {
         })
     }
 
-    /// Begins anew with an empty file system.
+    /// Starts again with an empty file system.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the system.
     pub fn format(&mut self, bytes: u64, flavour: Flavour) -> Result<(), String> {
         self.unmount()?;
         self.flavour = flavour;
@@ -144,7 +144,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Where the database is, while this is mounted.
+    /// Path of the database while mounted.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         match &self.raw {
@@ -153,7 +153,7 @@ impl Rig {
         }
     }
 
-    /// Its lock file.
+    /// Path of its lock file.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         match &self.raw {
@@ -162,7 +162,7 @@ impl Rig {
         }
     }
 
-    /// Whether there is no file system.
+    /// Whether the database is on the raw loop device.
     #[must_use]
     pub fn is_raw(&self) -> bool {
         self.flavour.mount.is_none()
@@ -172,10 +172,10 @@ impl Rig {
         self.directory.join("fs")
     }
 
-    /// Mounts: the file system replays its journal.
+    /// Mounts the file system, which replays its journal.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the system.
     pub fn mount(&mut self) -> Result<(), String> {
         let disk = self.directory.join("fuse").join(NAME);
         let Some(options) = self.flavour.mount else {
@@ -191,10 +191,10 @@ impl Rig {
         Ok(())
     }
 
-    /// Unmounts, and the loop device is gone with it.
+    /// Unmounts and releases the loop device.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the system.
     pub fn unmount(&mut self) -> Result<(), String> {
         self.raw = None;
         if std::mem::take(&mut self.mounted) {
@@ -206,7 +206,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // A rig that failed may be stuck; the namespace takes what is left with it.
+        // A failed rig may be stuck; ending the namespace removes the remains.
         self.device.cut_now();
         let _ = self.unmount();
         if let Some(server) = self.server.take() {
@@ -219,7 +219,7 @@ impl Drop for Rig {
     }
 }
 
-/// A loop device, and a descriptor that keeps it: who detaches one that is open lets it go when it is closed.
+/// Creates a loop device and opens it. It is marked as detached, and is released when the descriptor is closed.
 fn attach(disk: &Path) -> Result<(PathBuf, fs::File), String> {
     let made = Command::new("losetup")
         .args(["--find", "--show"])

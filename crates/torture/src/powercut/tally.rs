@@ -1,6 +1,6 @@
-//! What was seen.
+//! Counts of a run.
 
-/// What was seen.
+/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Power cuts.
@@ -11,28 +11,28 @@ pub struct Tally {
     pub acknowledged: u64,
     /// Lazy commits acknowledged.
     pub lazy: u64,
-    /// Cuts after which a commit was found that had begun and was not acknowledged.
+    /// Cuts after which an unacknowledged commit that had begun was found.
     pub later_found: u64,
-    /// Cuts after which the lock file was that of the same run of the system.
+    /// Cuts with a lock file from the same boot of the system.
     pub same_boot: u64,
-    /// Those of them after which it was that of the cut, or of an instant before or after, the writer killed.
+    /// Cuts with the lock file of the cut, or of an earlier or later instant, with the writer killed.
     pub lock_files: u64,
-    /// Cuts after which it named a lazy commit of which pages were lost.
+    /// Cuts after which the lock file named a lazy commit with lost pages.
     pub dropped: u64,
-    /// Those after which it named a lazy commit that was all there.
+    /// Cuts after which the lock file named a complete lazy commit.
     pub lazy_found: u64,
-    /// Cuts before the file's making was acknowledged.
+    /// Cuts before the creation of the file was acknowledged.
     pub before_opened: u64,
-    /// Sectors that were not flushed at a cut.
+    /// Unflushed sectors at the cuts.
     pub sectors_unsynced: u64,
-    /// Those that did not keep what was written last.
+    /// Unflushed sectors without their last version.
     pub sectors_lost: u64,
-    /// File systems of the experimental kind that did not come back themselves.
+    /// Lost file systems of the experimental kind.
     pub file_systems_lost: u64,
-    /// Writers that were killed at the cut.
+    /// Writers killed at the cut.
     pub killed: u64,
     /// Writers that ended with a typed error.
     pub typed_errors: u64,
-    /// Writers that the system ended because their map had lost its disk.
+    /// Writers ended by SIGBUS because the disk under their map had failed.
     pub bus_errors: u64,
 }

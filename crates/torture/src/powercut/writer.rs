@@ -1,13 +1,13 @@
-//! The process that writes, and what it tells the oracle through a pipe that no power cut empties.
+//! The writing process, and its reports to the oracle through a pipe that survives power cuts.
 //!
 //! ```text
-//! o            the file is open (made, if it was not there)
+//! o            the file is open (created, if it was missing)
 //! b number     the durable commit of this transaction begins, or a sync of it
 //! a number     it is acknowledged
 //! t number     the lazy commit of this transaction begins
 //! l number     it is acknowledged
-//! v number     this transaction is committed, for this process alone
-//! e text       an error; `again text` how the next attempt to commit ended
+//! v number     this transaction is committed, visible only in this process
+//! e text       an error; `again text` result of the next attempt to commit
 //! ```
 
 use crate::arguments::{Arguments, say};
@@ -17,29 +17,29 @@ use crate::workload::script::{Script, number_of, small_steps};
 use std::path::Path;
 use tidalite::{Database, Durability, Options, Result};
 
-/// What a writer said.
+/// A line from the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// The file is open.
     Opened,
     /// The durable commit of this transaction begins, or a sync of it.
     Begun(u64),
-    /// It is acknowledged as durable.
+    /// That commit or sync is acknowledged as durable.
     Acknowledged(u64),
     /// The lazy commit of this transaction begins.
     Trying(u64),
-    /// It is acknowledged: the death of this process leaves it.
+    /// That commit is acknowledged: it survives the death of this process.
     Lazy(u64),
-    /// This transaction is committed, for this process alone.
+    /// This transaction is committed, visible only in this process.
     Visible(u64),
     /// An error.
     Failed(String),
-    /// How an attempt after it ended.
+    /// Result of the next attempt to commit.
     Again(String),
 }
 
 impl Said {
-    /// Reads a line.
+    /// Parses a line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -57,22 +57,22 @@ impl Said {
     }
 }
 
-/// A lazy transaction whose number is a multiple of this is made durable by a sync.
+/// Every lazy transaction with a number divisible by this is made durable by a sync.
 const SYNCED: u64 = 5;
 
 fn one_line(error: &tidalite::Error) -> String {
     error.to_string().replace('\n', " ")
 }
 
-/// How the writer opens its file.
+/// Options for opening the file.
 pub fn options(map: bool) -> Options {
     small_steps().map(map)
 }
 
-/// Writes until an error, or `--commits` of them, and says what it does. `--bug` turns a deliberate bug on.
+/// Writes until an error, or `--commits` transactions, and reports each step. `--bug` enables a deliberate bug.
 ///
 /// # Errors
-/// Arguments that make no sense.
+/// Invalid arguments.
 pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let path = arguments.text("--file").ok_or("--file is needed")?;
     let script = Script::new(arguments.number("--script", 0)?);
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let mut opened = None;
     if let Err(error) = write(path, &script, &options, commits, &mut opened) {
         say(&format!("e {}", one_line(&error)));
-        // After a failed sync nothing more may be accepted; after another error it may.
+        // No commit may succeed after a failed sync; one may after another error.
         if let Some((db, next)) = opened {
             let again = again(&db, &script, next);
             say(&match again {
@@ -140,7 +140,7 @@ fn write(
 
 fn again(db: &Database, script: &Script, number: u64) -> Result<()> {
     let model = model_of(&db.begin_read()?)?;
-    // Announced, because it may arrive.
+    // Announced, because the commit may survive.
     let begun = || say(&format!("b {number}"));
     script.step(db, number, &model, Durability::Durable, begun)?;
     say(&format!("a {number}"));

@@ -1,7 +1,7 @@
-//! Transactions that are lent to appenders: series apart and shared, stretches and series in turn, appenders beside each other and
-//! one after the other; rows enough that an appender makes leaves and blocks of runs itself.
+//! Transactions that lend series to appenders: separate or shared series, batches or round-robin rows, appenders that
+//! run concurrently or one after another. Rows suffice for an appender to build leaves and run blocks itself.
 //!
-//! What the file holds then is said by the model: rows of one series from two appenders that are open at once never have the same time.
+//! The model predicts the content: two appenders open at once never write the same time of a series.
 
 use super::names::{APPENDED, SERIES, keeps_several, merge_of, series_name, value_of};
 use super::points::{KEPT_ROWS_MAX, insert, inserted, rows_in, series};
@@ -12,53 +12,53 @@ use std::ops::Range;
 use tidalite::{Appender, MergePolicy, Result, SeriesAppender, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Rows that an appender takes before it may be another's turn.
+/// Maximum number of rows an appender takes before another appender may continue.
 const TURN_ROWS_MAX: u64 = 300;
-/// Times at which stretches begin; small, so that they meet rows that are there.
+/// Start times of batches are below this; small, so that they overlap existing rows.
 const START_MAX: u64 = 300;
-/// Rows of a stretch that mostly stay beside others in the tail ...
+/// Rows of a batch that usually stays in the tail page with other series ...
 const FEW: (i64, i64) = (1, 40);
-/// ... of which two or three are worth blocks of their own, ...
+/// ... of which two or three justify blocks of their own, ...
 const BLOCKS: (i64, i64) = (270, 400);
-/// ... and which is worth a leaf.
+/// ... or that justifies a leaf.
 const LEAF: (i64, i64) = (520, 800);
 
-/// Rows for one series.
+/// A batch of rows for one series.
 struct Stretch {
     name: String,
     merge: MergePolicy,
     times: Vec<i64>,
     flags: Vec<u64>,
     values: Vec<u64>,
-    /// Given as columns, not row by row.
+    /// Inserted as columns, not row by row.
     as_columns: bool,
 }
 
-/// What one appender gets, piece by piece.
+/// The rows for one appender, in pieces.
 #[derive(Default)]
 struct Feed {
     stretches: Vec<Stretch>,
-    /// Which rows of which stretch are next.
+    /// Remaining pieces: a batch and a range of its rows.
     pieces: VecDeque<(usize, Range<usize>)>,
-    /// It is dropped at its end, not finished.
+    /// The appender is dropped at the end instead of finished.
     dropped: bool,
 }
 
-/// How the series of appenders lie to each other.
+/// How the series of the appenders relate to each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lie {
-    /// Each has series between which no other has any.
+    /// Each appender has a contiguous range of series of its own.
     Apart,
-    /// Any has any; rows of one series have times of their own.
+    /// Appenders share series; each appender uses its own times.
     Among,
-    /// An appender begins when the one before has ended, with any series and times.
+    /// An appender starts after the previous one has ended, with any series and times.
     OneByOne,
 }
 
-/// Lends the transaction to a few appenders, which end before this returns.
+/// Lends the transaction to a few appenders, all of which end before this function returns.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub(crate) fn lend(
     tx: &mut WriteTxn,
     next: &mut Model,
@@ -66,7 +66,7 @@ pub(crate) fn lend(
     shape: &Shape,
 ) -> Result<()> {
     let lie = *rng.pick(&[Lie::Apart, Lie::Apart, Lie::Among, Lie::OneByOne]);
-    // With four each has the least memory there is, and a few hundred rows are worth blocks.
+    // With four appenders, each has the minimum memory, and a few hundred rows justify blocks.
     let lent = *rng.pick(&[1, 2, 4, 4]);
     let names = names(tx, next, rng, shape)?;
     let feeds: Vec<_> = (0..lent)
@@ -98,15 +98,16 @@ pub(crate) fn lend(
     Ok(())
 }
 
-/// The series that appenders may have, in the order of their numbers; mostly the appenders' own.
+/// The series available to appenders, ordered by id; mostly the series reserved for appenders.
 fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<Vec<String>> {
     let mut names: Vec<_> = (SERIES..SERIES + APPENDED).map(series_name).collect();
-    // Rows for which the merge policy counts go through the transaction one at a time, in no order where there are threads.
+    // Rows with a merge policy other than `Replace` go through the transaction one at a time, and threads
+    // would make their order random.
     if rng.one_in(4) && !shape.threads {
         names.push(series_name(rng.below(SERIES)));
     }
-    // Appenders make those that are not there, whose policy is the usual one. What number these get depends on which thread is quicker,
-    // and whose rows they are on their numbers: so not where what is written must be the same each time.
+    // Appenders create missing series, with the default policy. With threads, the ids of the new series would depend on
+    // timing, and so would the assignment of rows to appenders. So threaded runs create the series beforehand.
     if rng.one_in(3) && !shape.threads {
         names.retain(|name| merge_of(name) == MergePolicy::Replace);
         return Ok(names);
@@ -120,7 +121,8 @@ fn names(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> R
     Ok(numbered.into_iter().map(|(_, name)| name).collect())
 }
 
-/// Now and then some rows at the same times that the transaction itself has staged: they are older than all of the appenders.
+/// Sometimes the transaction itself first inserts rows at the same times, which are older than all rows of the
+/// appenders.
 fn rows_before(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, feeds: &[Feed]) -> Result<()> {
     for stretch in feeds.iter().flat_map(|feed| &feed.stretches) {
         if !rng.one_in(4) {
@@ -136,7 +138,7 @@ fn rows_before(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, feeds: &[Feed
     Ok(())
 }
 
-/// What the `n`-th of `lent` appenders gets.
+/// The rows for the `n`-th of `lent` appenders.
 fn feed(
     names: &[String],
     next: &Model,
@@ -156,7 +158,7 @@ fn feed(
         Lie::Among | Lie::OneByOne => names,
     };
     let usual = *match lie {
-        // The first one's blocks wait, and leaves of the others must not pass them.
+        // The blocks of the first appender wait, and leaves of the later ones must not overtake them.
         Lie::OneByOne if n == 0 => &BLOCKS,
         Lie::OneByOne => rng.pick(&[FEW, LEAF]),
         Lie::Apart | Lie::Among => rng.pick(&[FEW, FEW, BLOCKS, BLOCKS, LEAF]),
@@ -176,7 +178,7 @@ fn feed(
         if keeps_several(merge) && next.series.get(name).map_or(0, rows_in) > KEPT_ROWS_MAX {
             continue;
         }
-        // Those of other appenders come between.
+        // Interleave the times of the appenders.
         let (every, at) = if lie == Lie::Among { (lent, n) } else { (1, 0) };
         let times = times(rng, count).into_iter();
         let flagged = rng.one_in(4);
@@ -195,7 +197,7 @@ fn feed(
     feed
 }
 
-/// Times of a stretch: they ascend, or descend, or some come late and some twice.
+/// Times of a batch: ascending, descending, or with some late and some repeated times.
 fn times(rng: &mut Rng, count: usize) -> Vec<i64> {
     let start = rng.below(START_MAX) as i64;
     let count = count as i64;
@@ -209,7 +211,7 @@ fn times(rng: &mut Rng, count: usize) -> Vec<i64> {
 }
 
 impl Feed {
-    /// Into pieces: a stretch after the other, or a row of each in turn.
+    /// Splits the batches into pieces: one batch after another, or one row of each in turn.
     fn cut(&mut self, rng: &mut Rng) {
         let lengths: Vec<_> = self.stretches.iter().map(|own| own.times.len()).collect();
         if rng.one_in(3) {
@@ -238,7 +240,7 @@ impl Stretch {
     }
 }
 
-/// Gives rows of a stretch to an appender.
+/// Inserts rows of a batch through an appender.
 fn give(appender: &mut Appender<'_>, stretch: &Stretch, rows: Range<usize>) -> Result<()> {
     let mut series = appender.series(&stretch.name)?;
     if stretch.as_columns {
@@ -258,7 +260,7 @@ fn insert_into(
     series.insert_point(time, flags as i64, f64::from_bits(value))
 }
 
-/// What a stretch leaves of which every row was taken.
+/// Applies rows of a batch to the model, when all of them were accepted.
 fn note(stretch: &Stretch, rows: Range<usize>, next: &mut Model) {
     let own = next.series.entry(stretch.name.clone()).or_default();
     for row in rows {
@@ -267,7 +269,7 @@ fn note(stretch: &Stretch, rows: Range<usize>, next: &mut Model) {
     }
 }
 
-/// Where rows may be refused: one by one.
+/// Inserts rows one by one, as some may be refused.
 fn try_each(
     appender: &mut Appender<'_>,
     stretch: &Stretch,
@@ -285,14 +287,14 @@ fn try_each(
 
 fn end(appender: Appender<'_>, dropped: bool) -> Result<()> {
     if dropped {
-        // What goes wrong the commit tells.
+        // The commit reports an error of the appender.
         drop(appender);
         return Ok(());
     }
     appender.finish()
 }
 
-/// One thread calls all, in an order of its own.
+/// One thread feeds all appenders, in a random order.
 fn in_turn(
     mut feeds: Vec<(Appender<'_>, Feed)>,
     next: &mut Model,
@@ -331,7 +333,7 @@ fn in_turn(
     Ok(())
 }
 
-/// Each has a thread of its own.
+/// Each appender runs on its own thread.
 fn beside(appenders: Vec<Appender<'_>>, feeds: &[Feed]) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = appenders

@@ -1,16 +1,16 @@
-//! Seeded transactions over tables and series, applied to a database and to the model alike.
+//! Seeded transactions over tables and series, applied to both a database and the model.
 //!
 //! ```text
-//! shape        how often each kind of operation comes
-//! names        tables and series, and how many there are
+//! shape        how often each kind of operation occurs
+//! names        names of tables and series, and their number
 //! points       series of default points
 //! tables       the common operations on tables
-//! table_calls  the rarer ones
+//! table_calls  the less common operations on tables
 //! wide         series of many columns
-//! appenders    transactions lent to appenders
+//! appenders    transactions that lend series to appenders
 //! round_robin  series fed in turn while other threads encode
-//! operations   a transaction, chosen by chance from all of these
-//! script       numbered transactions, and the oracle that knows what each leaves
+//! operations   random transactions made of all of these
+//! script       numbered transactions, and an oracle that knows the content after each
 //! ```
 
 mod appenders;

@@ -1,29 +1,29 @@
-//! Names of tables and series, how many there are of each, and the values and times that they hold.
+//! Names and numbers of tables and series, and the ranges of their values and times.
 
 use tidalite::MergePolicy;
 use tidalite_testkit::rng::Rng;
 
-/// Series that a workload appends to in a transaction's own thread, of every merge policy.
+/// Series that the transaction's own thread appends to, with every merge policy.
 pub(crate) const SERIES: u64 = 5;
-/// Series beyond these that appenders fill (`appenders.rs`), and everything else touches.
+/// Additional series, which appenders fill (`appenders.rs`) and every other operation uses too.
 pub(crate) const APPENDED: u64 = 6;
-/// Tables that a workload uses.
+/// Number of tables.
 pub(crate) const TABLES: u64 = 2;
-/// Latest time that a workload reaches; small, so that late rows and overwrites happen.
+/// Largest time in a workload; small, so that late rows and overwrites occur.
 pub const TIME_MAX: i64 = 6_000;
-/// Keys of a table of multi-values, and values that a key may have.
+/// Number of keys in a multi-value table, and number of different values for a key.
 pub(crate) const MULTI_KEYS: u64 = 4;
 pub(crate) const MULTI_VALUES: u64 = 200;
-/// Nested tables.
+/// Number of nested tables.
 pub(super) const TOPIC_KEYS: u64 = 6;
 
-/// The name of a workload's series.
+/// Name of the `i`-th series.
 #[must_use]
 pub fn series_name(i: u64) -> String {
     format!("m{i}{{site=\"s{}\"}}", i % 2)
 }
 
-/// What the series with this name does with rows at times that are taken.
+/// Merge policy of the series with this name.
 #[must_use]
 pub fn merge_of(name: &str) -> MergePolicy {
     match name.as_bytes() {
@@ -35,12 +35,12 @@ pub fn merge_of(name: &str) -> MergePolicy {
     }
 }
 
-/// Whether a series with this policy has several rows of one time.
+/// Whether a series with this policy may have several rows at one time.
 pub(crate) fn keeps_several(merge: MergePolicy) -> bool {
     matches!(merge, MergePolicy::KeepAll | MergePolicy::KeepDistinct)
 }
 
-/// Any of the workload's series of points.
+/// Name of a random point series.
 pub(crate) fn any_series(rng: &mut Rng) -> String {
     series_name(rng.below(SERIES + APPENDED))
 }

@@ -1,4 +1,4 @@
-//! The operations of a transaction, chosen by chance; pins, retention policies and durability.
+//! The random operations of a transaction, with pins, retention policies and durability.
 
 use super::names::{TIME_MAX, any_series};
 use super::shape::{Shape, chance};
@@ -9,13 +9,13 @@ use std::time::Duration;
 use tidalite::{Durability, Result, Retention, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Names of pins that a workload uses.
+/// Number of different pin names.
 const PINS: u64 = 2;
 
-/// Pins the transaction, or takes a pin away; true when its commit will be durable for that.
+/// Pins the transaction or removes a pin. Returns true if this makes the commit durable.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<bool> {
     let name = format!("p{}", rng.below(PINS));
     if chance(rng, shape.pin_one_in) {
@@ -32,10 +32,10 @@ pub fn pins(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -
     Ok(false)
 }
 
-/// Random operations within a transaction, applied to `next` too.
+/// Performs random operations in a transaction, and applies them to `next`.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> Result<()> {
     for _ in 0..=rng.below(shape.operations_max) {
         match () {
@@ -47,7 +47,7 @@ pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Sh
     Ok(())
 }
 
-/// A durability by chance.
+/// A random durability.
 pub fn durability(rng: &mut Rng, shape: &Shape) -> Durability {
     match () {
         () if chance(rng, shape.none_one_in) => Durability::None,
@@ -78,7 +78,7 @@ fn operation(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) 
     }
 }
 
-/// What the policies keep is cut by `Database::maintain` only.
+/// Adds or removes a policy. Only `Database::maintain` applies policies.
 fn policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = format!("r{}", rng.below(2));
     if rng.one_in(3) {

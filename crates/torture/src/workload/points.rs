@@ -1,4 +1,4 @@
-//! Operations on series of default points, and on annotations of series.
+//! Operations on point series, and on annotations of series.
 
 use super::names::{SERIES, TIME_MAX, any_series, keeps_several, merge_of, series_name, value_of};
 use super::shape::{Shape, chance};
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use tidalite::{Error, MergePolicy, Result, Schema, SeriesMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Rows of a series that keeps all beyond which it is not given thousands more.
+/// Maximum number of rows of a series that keeps duplicates before it gets no more batches.
 pub(crate) const KEPT_ROWS_MAX: u64 = 8_000;
 
 pub(crate) fn series<'t>(tx: &'t mut WriteTxn, name: &str) -> Result<SeriesMut<'t>> {
     tx.series_merging(name, &Schema::point(), merge_of(name))
 }
 
-/// Inserts a point into a series and its model.
+/// Inserts a point into a series and into its model.
 pub(crate) fn insert(
     series: &mut SeriesMut<'_>,
     rows: &mut Rows,
@@ -25,7 +25,7 @@ pub(crate) fn insert(
     inserted(series.info().merge, rows, (time, row), done)
 }
 
-/// The model after a row was inserted, if that ended as the merge policy says.
+/// Applies an insert to the model, and checks that its result follows the merge policy.
 pub(crate) fn inserted(
     merge: MergePolicy,
     rows: &mut Rows,
@@ -37,7 +37,7 @@ pub(crate) fn inserted(
             return match done {
                 Err(Error::TimeTaken { time: at, .. }) if at == time => Ok(()),
                 Ok(()) => panic!("a row at {time} is taken twice"),
-                // A disk that fails on the way to that.
+                // A disk error may come before the time check.
                 Err(error) => Err(error),
             };
         }
@@ -94,7 +94,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// A stretch with several rows of a time, also of times that are there.
+/// Appends a batch with several rows at one time, some at existing times.
 fn append_kept(
     series: &mut SeriesMut<'_>,
     rows: &mut Rows,
@@ -124,14 +124,14 @@ pub(super) fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
     let mut series = series(tx, &name)?;
     for _ in 0..rng.below(6) {
         let at = match rows.last_key_value() {
-            // The order of arrival counts: rows of one time across transactions.
+            // Tests the order of arrival of rows at one time across transactions.
             Some((&last, _)) if keeps_several(series.info().merge) => {
                 rng.between((last - 3).max(0), last)
             }
             _ => rng.between(0, TIME_MAX),
         };
         let mut point = (at, 0, value_of(rng));
-        // Every other one is there already.
+        // Half of the rows duplicate an existing row.
         if series.info().merge == MergePolicy::KeepDistinct
             && rng.one_in(2)
             && let Some(same) = rows.get(&at)
@@ -161,7 +161,7 @@ pub(super) fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Resu
     Ok(())
 }
 
-/// Some or all leaves of a series in cold form: its rows stay what they are.
+/// Converts some or all leaves of a series to the cold form; its rows do not change.
 pub(super) fn cool(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = any_series(rng);
     next.series.entry(name.clone()).or_default();
@@ -170,7 +170,7 @@ pub(super) fn cool(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
     Ok(())
 }
 
-/// A word about a series, if it is what the model says.
+/// Sets or removes an annotation of a series, and checks the previous text against the model.
 pub(super) fn annotate(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = any_series(rng);
     next.series.entry(name.clone()).or_default();

@@ -1,9 +1,9 @@
-//! Series that are fed a row each in turn, which is what a transaction asks other threads to help it with
+//! Series that are fed one row each in turn. A transaction can use other threads to encode such rows
 //! (`Options::sealing_threads`).
 //!
-//! What the file holds then is the same with any number of threads and any budget of rows; where it lies is not, since pages are taken in the
-//! order in which threads end. So a run whose every write must be that of its seed has none of this; one that asks for such threads is judged as it
-//! was recorded.
+//! The content of the file does not depend on the number of threads or the write buffer size, but the positions of
+//! pages do, since pages are allocated in the order in which threads finish. So a run whose every write must follow
+//! from its seed does not use this; a run with such threads is judged as recorded.
 
 use super::names::{SERIES, series_name, value_of};
 use super::points::series;
@@ -12,17 +12,17 @@ use crate::model::Model;
 use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Rows staged beyond which a writer hands over: of two series in turn each has more than a vector by then.
+/// Size of the write buffer that triggers a flush: with two series in turn, each has more than a vector by then.
 pub(crate) const STAGING_BYTES: usize = 64 << 10;
-/// Rounds of two series: rows enough for that, ...
+/// Rounds of two series: enough rows to fill the write buffer, ...
 const ROUNDS: (i64, i64) = (1_500, 1_800);
-/// ... at times that may be taken, and so few that contents stay small.
+/// ... at times that may exist already, in a range small enough to keep contents small.
 const START_MAX: i64 = 600;
 
-/// Feeds two series in turn; the budget is used up in the middle of it.
+/// Feeds two series in turn. The write buffer becomes full on the way.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let names = [SERIES, SERIES + 1].map(series_name);
     let start = rng.between(0, START_MAX);
@@ -39,7 +39,7 @@ pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
             let rows = next.series.entry(name.clone()).or_default();
             rows.insert(time, vec![[0, value.to_bits()]]);
         }
-        // The transaction makes pages of its own in between.
+        // The transaction allocates pages of its own in between.
         if rng.one_in(600) {
             put(tx, next, rng)?;
         }
@@ -70,7 +70,7 @@ mod tests {
             for round in 0..3 {
                 let mut tx = db.begin_write().unwrap();
                 feed(&mut tx, &mut model, &mut rng).unwrap();
-                // Those of later rounds meet rows that are there.
+                // Rows of later rounds overlap existing rows.
                 if round == 0 {
                     let beside = tx.front_work().rows_linked_beside;
                     assert_eq!(beside > 0, threads > 0, "{beside} rows");

@@ -1,8 +1,8 @@
-//! Numbered transactions: a writing process, and an oracle elsewhere that knows what each of them leaves.
+//! Numbered transactions for a writing process, and an oracle in another process that knows the content after each.
 //!
-//! Transaction n of a script depends on the seed, on n and on the content after n - 1, and on nothing else. It stores its own
-//! number, in the same commit. So whoever opens the file can ask it which transaction it stands on, and an oracle that saw
-//! nothing of the file knows the digest that belongs to that number, and whether that number had been acknowledged.
+//! Transaction n of a script depends only on the seed, on n and on the content after n - 1. Its commit also stores its
+//! number. So the number in the file identifies its newest transaction, and an oracle without access to the
+//! file knows the digest for that number and whether that number was acknowledged.
 
 use super::operations::operations;
 use super::shape::{Shape, chance};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
-/// How a database is opened: files that become longer and shorter in small steps, so that they do all the time; leaves of larger
-/// transactions are written early, and a few hundred rows of an appender are worth blocks of a run.
+/// Options for opening a database: the file grows and shrinks in small steps, hence often; leaves of larger
+/// transactions are written early, and a few hundred rows of an appender justify blocks of a run.
 pub fn small_steps() -> Options {
     Options::new()
         .growth_bytes(16 << 10, 256 << 10)
@@ -21,24 +21,24 @@ pub fn small_steps() -> Options {
         .staging_bytes(256 << 10)
 }
 
-/// Transactions of a script without lazy ones, and then as many with them.
+/// Length of a phase: this many transactions without lazy commits, then as many with them.
 const STRETCH: u64 = 12;
 
-/// The table that holds the number.
+/// The table that stores the transaction number.
 pub const TABLE: &str = "ledger";
 const KEY: &[u8] = b"number";
 
-/// What is done, by number.
+/// A numbered sequence of transactions.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
-    /// Everything follows from it.
+    /// Determines every transaction.
     pub seed: u64,
-    /// Shape of the transactions; its rollbacks are not used.
+    /// Shape of the transactions; its rollback rate is not used.
     pub shape: Shape,
 }
 
 impl Script {
-    /// The script of a seed; its appenders have threads of their own.
+    /// The script of a seed. Its appenders run on threads of their own.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let shape = Shape {
@@ -52,8 +52,9 @@ impl Script {
         Rng::new(mix(self.seed ^ mix(number)))
     }
 
-    /// How transaction `number` is committed. The first durable one with one barrier makes the log, and both kinds go there, but for those
-    /// behind a lazy one. So every other stretch of transactions has none of these, and the log is filled.
+    /// Durability of transaction `number`. The first durable one-barrier commit creates the log, which then takes both
+    /// kinds of commit unless they follow a lazy one. So every other phase of the script has no lazy commits, to fill
+    /// the log.
     #[must_use]
     pub fn durability(&self, number: u64) -> Durability {
         let mut rng = Rng::new(mix(self.seed ^ 0xd0 ^ mix(number)));
@@ -64,10 +65,10 @@ impl Script {
         }
     }
 
-    /// Does what transaction `number` does on content `model`, and returns the content then.
+    /// Applies transaction `number` to the content `model`, and returns the new content.
     ///
     /// # Errors
-    /// What the database reports.
+    /// An error of the database.
     pub fn fill(&self, tx: &mut WriteTxn, number: u64, model: &Model) -> Result<Model> {
         let mut next = model.clone();
         operations(tx, &mut next, &mut self.rng(number), &self.shape)?;
@@ -79,11 +80,11 @@ impl Script {
         Ok(next)
     }
 
-    /// Runs transaction `number` on a database that holds `model`, with the durability given, and returns what it holds
-    /// then. `begun` is called just before the commit.
+    /// Runs transaction `number` with the given durability on a database that holds `model`, and returns the new
+    /// content. Calls `begun` just before the commit.
     ///
     /// # Errors
-    /// What the database reports.
+    /// An error of the database.
     pub fn step(
         &self,
         db: &Database,
@@ -100,10 +101,10 @@ impl Script {
     }
 }
 
-/// The number of the newest transaction that a snapshot shows; 0 before the first.
+/// Number of the newest transaction in a snapshot; 0 before the first.
 ///
 /// # Errors
-/// What the database reports.
+/// An error of the database.
 pub fn number_of(snap: &ReadTxn) -> Result<u64> {
     let Some(table) = snap.table(TABLE)? else {
         return Ok(0);
@@ -117,7 +118,7 @@ pub fn number_of(snap: &ReadTxn) -> Result<u64> {
     Ok(number)
 }
 
-/// Knows the digest after each transaction of a script, from a database of its own in memory.
+/// Computes the digest after each transaction of a script, using its own database in memory.
 pub struct Oracle {
     script: Script,
     shadow: Database,
@@ -126,10 +127,10 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Before the first transaction.
+    /// An oracle before the first transaction.
     ///
     /// # Errors
-    /// What the database in memory reports.
+    /// An error of the database in memory.
     pub fn new(script: Script) -> Result<Self> {
         let model = Model::default();
         Ok(Self {
@@ -140,7 +141,8 @@ impl Oracle {
         })
     }
 
-    /// What differs from the content after transaction `number`, which must be the newest that was asked about.
+    /// Describes the differences from the content after transaction `number`, which must be the newest that was passed
+    /// to `digest`.
     #[must_use]
     pub fn differs(&self, number: u64, found: &Model) -> String {
         if self.digests.len() as u64 != number + 1 {
@@ -149,10 +151,10 @@ impl Oracle {
         self.model.differs(found)
     }
 
-    /// The digest after transaction `number`.
+    /// Digest of the content after transaction `number`.
     ///
     /// # Errors
-    /// What the database in memory reports.
+    /// An error of the database in memory.
     pub fn digest(&mut self, number: u64) -> Result<u64> {
         while self.digests.len() as u64 <= number {
             let next = self.digests.len() as u64;

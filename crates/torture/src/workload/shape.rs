@@ -1,30 +1,30 @@
-//! The shape of a workload: how often each kind of operation and commit comes.
+//! The shape of a workload: how often each kind of operation and commit occurs.
 
 use tidalite_testkit::rng::Rng;
 
-/// Shapes a workload.
+/// Parameters of a workload. In every `_one_in` field, 0 means never.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Operations of a transaction at most.
+    /// Maximum number of operations in a transaction.
     pub operations_max: u64,
-    /// One of so many appends is a stretch of more than a vector; 0 = never.
+    /// One in so many appends is a batch of more than a vector.
     pub bulk_one_in: u64,
-    /// One of so many commits is `None`; 0 = never.
+    /// One in so many commits is `None`.
     pub none_one_in: u64,
-    /// One of so many others is `Lazy`; 0 = never.
+    /// One in so many of the other commits is `Lazy`.
     pub lazy_one_in: u64,
-    /// One of so many others has one barrier; 0 = never.
+    /// One in so many of the other commits is `OneFlush`.
     pub one_flush_one_in: u64,
-    /// One of so many transactions pins what it commits, and as many take a pin away; 0 = never.
+    /// One in so many transactions pins its commit, and one in so many removes a pin.
     pub pin_one_in: u64,
-    /// One of so many transactions is rolled back; 0 = never.
+    /// One in so many transactions is rolled back.
     pub rollback_one_in: u64,
-    /// One of so many operations lends the transaction to appenders; 0 = never.
+    /// One in so many operations lends series to appenders.
     pub appenders_one_in: u64,
-    /// One of so many operations feeds series in turn (`round_robin.rs`); 0 = never.
+    /// One in so many operations feeds series in turn (`round_robin.rs`).
     pub turns_one_in: u64,
-    /// Appenders have threads of their own: what the file holds is the same each time, where it lies is not. Else one thread calls them in
-    /// an order that the seed gives.
+    /// Appenders run on threads of their own: the content is deterministic, the positions in the file are not. If
+    /// false, one thread calls them in an order given by the seed.
     pub threads: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Small transactions, nearly all of them durable.
+    /// Small transactions, nearly all durable.
     #[must_use]
     pub fn small_and_durable() -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Shape {
     }
 }
 
-/// True one time in `one_in`; never when that is 0.
+/// True with probability 1 / `one_in`; never if `one_in` is 0.
 pub(crate) fn chance(rng: &mut Rng, one_in: u64) -> bool {
     one_in > 0 && rng.one_in(one_in)
 }

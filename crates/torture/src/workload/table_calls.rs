@@ -1,4 +1,5 @@
-//! The calls of tables that do more than put and remove: each says what it did, and the model knows.
+//! Random table operations other than put and remove. The result of each is checked, and its effect applied to the
+//! model.
 
 use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES};
 use crate::model::{Model, Pairs};
@@ -6,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidalite::{Error, MultiTableMut, Result, TableMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Bytes of a key of multi-values, and of a value of it.
+/// Bytes of a multi-value key, and of each of its values.
 const MULTI_VALUE_BYTES: usize = 9;
 
 fn value(rng: &mut Rng) -> Vec<u8> {
@@ -20,7 +21,7 @@ fn key(rng: &mut Rng) -> Vec<u8> {
     format!("k{:03}", rng.below(150)).into_bytes()
 }
 
-/// One such call on a table of single values, or of multi-values.
+/// One such operation on a single-value or multi-value table.
 pub(crate) fn call(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     if rng.one_in(2) {
         let keys = next.multis.entry("m0".to_owned()).or_default();
@@ -45,7 +46,7 @@ fn of_values(table: &mut TableMut<'_>, pairs: &mut Pairs, rng: &mut Rng) -> Resu
             pairs.insert(key, value);
         }
         1 => {
-            // Behind all others, and then over some of them.
+            // Appends after the last key, then overwrites some of the appended keys.
             let last = pairs.last_key_value().map_or(0, |(_, value)| value.len());
             let count = rng.between(1, 60);
             let many = (0..count).map(|i| (format!("k{}", 150 + i), vec![i as u8; last % 50]));
@@ -66,7 +67,7 @@ fn of_values(table: &mut TableMut<'_>, pairs: &mut Pairs, rng: &mut Rng) -> Resu
             pairs.insert(key, value);
         }
         3..=4 => {
-            // Half of them expect what is there.
+            // Half of the calls expect the current value.
             let other = rng.one_in(2).then(|| vec![7]);
             let expected = if rng.one_in(2) { other } else { was.clone() };
             let new = (!rng.one_in(3)).then_some(value);

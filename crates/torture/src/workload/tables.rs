@@ -1,4 +1,4 @@
-//! The common operations on tables: put, remove, ranges, nested tables, multi-values.
+//! The common operations on tables: put, remove, range removal, nested tables, multi-values.
 
 use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES, TOPIC_KEYS};
 use crate::model::{Model, TOPICS};
@@ -46,7 +46,7 @@ pub(super) fn remove_range(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -
     Ok(())
 }
 
-/// Whole keys of what is nested or has many values.
+/// Removes a nested table, one value of a key, or all values of a key.
 pub(super) fn remove_many(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     if rng.one_in(2) {
         let topic = vec![b'a' + rng.below(TOPIC_KEYS) as u8];
@@ -73,7 +73,7 @@ pub(super) fn remove_many(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) ->
     Ok(())
 }
 
-/// A few or many values of one key.
+/// Inserts a few or many values of one key.
 pub(super) fn multi(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let key = vec![b'm', rng.below(MULTI_KEYS) as u8];
     let keys = next.multis.entry("m0".to_owned()).or_default();

@@ -1,5 +1,5 @@
-//! What a transaction does with series of many columns: rows with texts and nulls, columns that come later, policies that change, other
-//! names, and their end.
+//! Operations on series of several columns: rows with texts and nulls, added columns, changed policies, renames
+//! and removal.
 
 use super::names::{TIME_MAX, any_series, keeps_several, value_of};
 use super::points::annotate_one;
@@ -12,20 +12,20 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// Names that such series may have.
+/// Number of different names.
 pub(crate) const WIDE: u64 = 4;
-/// Rows beyond which a series is not given hundreds more.
+/// Maximum number of rows before a series gets no more batches.
 const ROWS_MAX: u64 = 1_500;
-/// Rows of a stretch: fewer than are worth a leaf, and more.
+/// Rows of a batch: from fewer than justify a leaf to more.
 const STRETCH: (i64, i64) = (300, 1_100);
-/// Rows of one time that a series gets at most from single inserts.
+/// Maximum number of rows at one time from single inserts.
 const SAME_TIME_MAX: usize = 60;
-/// Columns that a new series has at least, and at most.
+/// Minimum and maximum number of columns of a new series.
 const BEGIN_WITH: (i64, i64) = (3, 8);
-/// Texts that come again.
+/// Number of different common texts.
 const WORDS: u64 = 40;
 
-/// The columns that series have in the end, in this order.
+/// All columns, in the order in which series get them.
 fn all_columns() -> Vec<Column> {
     vec![
         Column::nullable("value", ColumnType::F64),
@@ -49,13 +49,13 @@ fn any_name(rng: &mut Rng) -> String {
     wide_name(rng.below(WIDE))
 }
 
-/// One of those that are there.
+/// A random existing series.
 fn any_there(model: &Model, rng: &mut Rng) -> Option<String> {
     let names: Vec<&String> = model.wide.keys().collect();
     (!names.is_empty()).then(|| (*rng.pick(&names)).clone())
 }
 
-/// Does one thing with one of these series.
+/// Performs one random operation on one of these series.
 pub(crate) fn work(
     tx: &mut WriteTxn,
     next: &mut Model,
@@ -74,7 +74,7 @@ pub(crate) fn work(
     }
 }
 
-/// The series with this name; a new one begins with some of the columns.
+/// The series with this name; a new series starts with some of the columns.
 fn open<'t, 'm>(
     tx: &'t mut WriteTxn,
     next: &'m mut Model,
@@ -104,7 +104,7 @@ fn any<'t, 'm>(
     open(tx, next, rng, &name)
 }
 
-/// A text: most come again, some are new, and a few longer than a page.
+/// A random text: most are common, some are new, a few are longer than a page.
 fn text(rng: &mut Rng, long_one_in: u64) -> String {
     if rng.one_in(long_one_in) {
         let part = format!("a long text, number {} ", rng.u64());
@@ -171,7 +171,7 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
         let row = row(&wide.columns, rng, 20);
         insert(&mut series, wide, start + i * step, row)?;
     }
-    // What a transaction has written it sees.
+    // A transaction sees its own writes.
     if rng.one_in(8) {
         let found = Arc::new(wide_of(&series.view()?)?);
         let differs = differs(Some(&Arc::new(wide.clone())), Some(&found));
@@ -180,11 +180,11 @@ fn append(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Shape) -> 
     Ok(())
 }
 
-/// Hundreds of rows, given as columns.
+/// Inserts hundreds of rows as columns.
 fn stretch(series: &mut SeriesMut<'_>, wide: &mut Wide, rng: &mut Rng) -> Result<()> {
     let count = rng.between(STRETCH.0, STRETCH.1);
     let last = wide.rows.last_key_value().map_or(0, |(&time, _)| time);
-    // One row that is refused refuses all.
+    // One refused row refuses the whole batch.
     let start = match wide.merge {
         MergePolicy::Error => last + 1,
         _ => rng.between(0, last + 1),
@@ -211,7 +211,7 @@ fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let (mut series, wide) = any(tx, next, rng)?;
     for _ in 0..rng.below(6) {
         let time = match wide.rows.last_key_value() {
-            // The order of arrival counts: rows of one time across transactions.
+            // Tests the order of arrival of rows at one time across transactions.
             Some((&last, _)) if keeps_several(wide.merge) => rng.between((last - 3).max(0), last),
             _ => rng.between(0, TIME_MAX),
         };
@@ -219,7 +219,7 @@ fn late(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
         if there.is_some_and(|rows| rows.len() > SAME_TIME_MAX) {
             continue;
         }
-        // Every other one is there already.
+        // Half of the rows duplicate an existing row.
         let again = there.filter(|_| rng.one_in(2));
         let again = again.map(|rows| rng.pick(rows).clone());
         let row = again.unwrap_or_else(|| row(&wide.columns, rng, 20));
@@ -244,7 +244,7 @@ fn another_policy(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<
     series.set_merge(wide.merge)
 }
 
-/// One of these series, or one of points, with its words.
+/// Removes a series of several columns or of points, with its annotations.
 fn remove(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let (name, there) = if rng.one_in(3) {
         let name = any_series(rng);
@@ -261,7 +261,7 @@ fn remove(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     Ok(())
 }
 
-/// To a name that is free, or to one that is not, which changes nothing.
+/// Renames a series to a free name, or to a taken name, which changes nothing.
 fn rename(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let Some(from) = any_there(next, rng) else {
         return Ok(());
@@ -302,7 +302,7 @@ fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     Ok(())
 }
 
-/// A word about a series, or its leaves in cold form: its rows stay what they are.
+/// Sets an annotation of a series, or converts its leaves to the cold form; its rows do not change.
 fn aside(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let name = any_name(rng);
     let mut series = open(tx, next, rng, &name)?.0;
@@ -323,7 +323,7 @@ mod tests {
     use std::collections::BTreeSet;
     use tidalite::MemoryStorage;
 
-    /// Commits of the run.
+    /// Number of commits in the run.
     const COMMITS: u64 = 300;
 
     #[test]
@@ -369,7 +369,7 @@ mod tests {
         let mut model = Model::default();
         model.wide.insert("w0".to_owned(), Arc::new(wide.clone()));
         let first = model.digest();
-        // Another note, another policy, another time: each is another content.
+        // Changing a text, the policy or a time changes the digest.
         let mut digest = |wide: &Wide| {
             model.wide.insert("w0".to_owned(), Arc::new(wide.clone()));
             model.digest()

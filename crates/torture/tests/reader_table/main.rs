@@ -1,10 +1,10 @@
-//! The reader table under a model checker: every interleaving of readers and a writer, and every value that a weakly
-//! ordered load may give.
+//! Runs the reader table under a model checker: every interleaving of readers and a writer, and every value that a
+//! weakly ordered load may return.
 //!
-//! `crates/pager/src/lock/protocol.rs` is taken as it is; only its atomics are loom's. The pager's snapshots and its reader table call it
-//! with words alone, so the order of their steps is in the model: the slot is entered before the newest states are looked at, and cleared
-//! before it is given back. A page that state 1 alone shows stands for all pages: the writer overwrites it when the table says that
-//! nobody holds state 1.
+//! `crates/pager/src/lock/protocol.rs` is included unchanged, except that its atomics are loom's. The pager's snapshots
+//! and reader table pass it only words, so the model covers the order of their steps: a reader enters its slot before
+//! it checks the newest states, and clears the slot before it releases it. A page that only state 1 references
+//! represents all pages: the writer overwrites it if the table shows no reader of state 1.
 
 #![allow(
     dead_code,
@@ -30,8 +30,8 @@ macro_rules! table {
             use crate::$with::protocol;
             use crate::$with::sync::{AtomicU64, Ordering, fence};
 
-            /// Slots, the owner, the users and the idle bits of the first one's handle, what is published, the newest state of the reader's own
-            /// handle, and the page.
+            /// Slots; the owner, users and idle bits of the first slot's handle; the published state; the newest state
+            /// of the reader's own handle; the page.
             pub(crate) struct Table {
                 pub(crate) slots: [AtomicU64; 2],
                 pub(crate) owner: AtomicU64,
@@ -55,12 +55,12 @@ macro_rules! table {
                     })
                 }
 
-                /// Enters a state that everybody sees into a slot.
+                /// Enters a published state into a slot.
                 fn enters(&self, slot: &AtomicU64, word: u64, known: u64) -> bool {
                     protocol::enter(slot, word, &[(&self.published, known)])
                 }
 
-                /// As `Snapshot::begin` does it: the state that is known, entered, and looked at again.
+                /// Like `Snapshot::begin`: enters the known state, then checks it again.
                 fn begin(&self, slot: &AtomicU64) {
                     let mut known = 1;
                     while !self.enters(slot, known, known) {
@@ -77,7 +77,7 @@ macro_rules! table {
                     protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
                 }
 
-                /// A reader of the writer's own handle, which sees commits that nobody else does.
+                /// A reader in the writer's own process, which also sees commits that are not published yet.
                 pub(crate) fn read_own(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let newest = [(&self.published, 1), (&self.local, 1)];
@@ -87,13 +87,13 @@ macro_rules! table {
                     protocol::give_back(slot, &self.owner, Some((&self.idle, 1)));
                 }
 
-                /// The writer shows state 2 to its own handle alone.
+                /// The writer shows state 2 only to its own handle.
                 pub(crate) fn write_own(&self) {
                     self.local.store(2, Ordering::SeqCst);
                     self.overwrite();
                 }
 
-                /// As the writer does it: shows state 2, and writes over what nobody holds.
+                /// Like the writer: publishes state 2, and overwrites pages that no reader holds.
                 pub(crate) fn write(&self) {
                     protocol::publish(&self.published, 2);
                     self.overwrite();
@@ -106,7 +106,7 @@ macro_rules! table {
                     }
                 }
 
-                /// An evictable reader: what it copied counts only if its slot is still its own.
+                /// An evictable reader: its copy counts only if the slot is still its own.
                 pub(crate) fn copy(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let word = 1 | protocol::EVICTABLE;
@@ -122,7 +122,7 @@ macro_rules! table {
                     );
                 }
 
-                /// The first slot holds state 1 from the beginning.
+                /// Puts state 1 into the first slot at the start.
                 pub(crate) fn enter(&self) {
                     assert!(self.enters(&self.slots[0], 1, 1));
                 }
@@ -136,7 +136,7 @@ macro_rules! table {
                     assert_eq!(seen, OLD, "a page that is held was overwritten");
                 }
 
-                /// Parks a snapshot that has been read from, and goes on reading where it was not ousted.
+                /// Parks a snapshot after a read, and reads again if it was not evicted.
                 pub(crate) fn park(&self, slot: usize) {
                     let slot = &self.slots[slot];
                     let parked = 1 | protocol::PARKED;
@@ -159,7 +159,7 @@ macro_rules! table {
                     }
                 }
 
-                /// Reads by the one idle slot of the handle, if nobody else has it.
+                /// Reads through the handle's one idle slot, if it is available.
                 pub(crate) fn read_idle(&self) -> bool {
                     let Some(bit) = protocol::take_idle(&self.idle) else {
                         return false;
@@ -173,7 +173,7 @@ macro_rules! table {
                     true
                 }
 
-                /// Who found the owner of the first slot dead cleans it.
+                /// Cleans the first slot after its owner was found dead.
                 pub(crate) fn clean(&self) {
                     protocol::clean(&self.slots[0], &self.owner);
                 }
@@ -188,7 +188,7 @@ macro_rules! table {
                     }
                 }
 
-                /// Shows state 2, and takes the page from whoever lets itself be ousted.
+                /// Publishes state 2, and overwrites the page if all its readers can be evicted.
                 pub(crate) fn oust(&self) {
                     protocol::publish(&self.published, 2);
                     for slot in &self.slots {
@@ -207,7 +207,8 @@ macro_rules! table {
                 }
             }
 
-            /// Every interleaving of these threads and of `last`, on a table that `first` has prepared; then `end` looks at it.
+            /// Runs every interleaving of these threads and `last`, on a table prepared by `first`; then `end` checks
+            /// the table.
             pub(crate) fn model(
                 first: fn(&Table),
                 threads: &'static [fn(&Table)],
@@ -256,7 +257,7 @@ fn a_page_of_a_state_that_one_handle_sees_is_never_overwritten() {
     );
 }
 
-/// Whoever claims it next is not without its own state because the one before clears it late.
+/// A late clear by the previous owner must not remove the next owner's state.
 #[test]
 fn a_slot_that_is_given_back_is_cleared_before_others_have_it() {
     sound::model(
@@ -320,7 +321,7 @@ fn a_slot_of_the_dead_is_cleaned_before_others_have_it() {
     );
 }
 
-/// The model sees what it is there for: with orderings that do not order, a page is overwritten under its reader.
+/// Shows that the model detects errors: with weaker orderings, a page is overwritten under its reader.
 #[test]
 #[should_panic(expected = "a page that is held was overwritten")]
 fn weaker_orderings_are_found_out() {

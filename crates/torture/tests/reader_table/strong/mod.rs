@@ -1,4 +1,4 @@
-//! The protocol with atomics that order as its own do.
+//! The protocol with correctly ordered atomics.
 
 #[expect(clippy::duplicate_mod, reason = "once for each kind of atomics")]
 #[path = "../../../../pager/src/lock/protocol.rs"]

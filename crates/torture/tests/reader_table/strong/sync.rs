@@ -1,5 +1,5 @@
-//! loom's atomics. loom takes a sequentially consistent access for acquire and release only, so such an access has a
-//! sequentially consistent fence here, behind a store and before a load: what the processor does as well.
+//! loom's atomics. loom treats a sequentially consistent access as acquire and release only, so each such access here
+//! has a sequentially consistent fence after a store and before a load, which matches the processor.
 
 pub(crate) use loom::sync::atomic::{Ordering, fence};
 

@@ -1,4 +1,4 @@
-//! The protocol with sequentially consistent accesses that are nothing of the kind.
+//! The protocol with relaxed accesses in place of sequentially consistent ones.
 
 #[path = "../../../../pager/src/lock/protocol.rs"]
 pub(crate) mod protocol;
