@@ -1,13 +1,13 @@
-//! Bytes as text: keys and values of tables, as they are printed and as they are typed.
+//! Keys and values of tables as text, for printing and typing.
 //!
 //! ```text
 //! printed   printable ASCII as it is, every other byte and the backslash as \ and two hex digits
-//! typed     the same, and beside it: \\ is a backslash too, and characters beyond ASCII stand for their bytes in UTF-8
+//! typed     as printed; also, \\ is a backslash, and characters beyond ASCII stand for their UTF-8 bytes
 //! ```
 //!
-//! Invariant: what is printed can be typed, and gives the bytes that it was made of.
+//! Invariant: printed text can be typed and gives the original bytes.
 
-/// Two digits a byte.
+/// Two hex digits per byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
@@ -43,7 +43,7 @@ pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Bytes of the printed form; a doubled backslash is one, too.
+/// The bytes of the printed form; a doubled backslash is also accepted.
 pub(crate) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -63,7 +63,8 @@ pub(crate) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// As `escaped`, for a command line: what would be taken for an option begins with an escape. A negative number does not.
+/// Like `escaped`, for a command line: a leading dash is escaped, so that the text is not parsed as an option, except
+/// in a negative number.
 pub(crate) fn typeable(bytes: &[u8]) -> String {
     match bytes.strip_prefix(b"-") {
         Some(rest) if !is_number(rest) => format!("\\2d{}", escaped(rest)),
@@ -71,7 +72,7 @@ pub(crate) fn typeable(bytes: &[u8]) -> String {
     }
 }
 
-/// Digits, with a point between them or without.
+/// Digits, with or without a decimal point between them.
 fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     match text.iter().position(|byte| *byte == b'.') {

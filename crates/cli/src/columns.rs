@@ -1,12 +1,13 @@
-//! Which column of a series a command works on, and which columns it prints.
+//! Selects the column of a series that a command works on, and the columns that it prints.
 //!
 //! ```text
 //! --column given    that column
 //! not given         `value` if it holds numbers, else the last column that holds numbers, else the last column
 //! ```
 //!
-//! Numbers are floats, integers, decimals and truth values. The words of strings, bytes and GUIDs are places of texts in the file:
-//! a command that computes figures of a column refuses them ([`figures_column`]), since all it could print is those places.
+//! Numbers are floats, integers, decimals and truth values. The words of strings, bytes and GUIDs are addresses of
+//! texts in the file: a command that computes figures rejects such columns ([`figures_column`]), because it could only
+//! print these addresses.
 
 use crate::args::{ColumnArg, Function};
 use crate::exit::{Failure, Outcome};
@@ -14,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite::{Schema, SeriesInfo};
 
-/// The column that the user means.
+/// The column selected by the user.
 pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
     match &wanted.column {
         Some(name) => column_named(info, name),
@@ -22,7 +23,7 @@ pub(crate) fn column_of(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize>
     }
 }
 
-/// The column of this name.
+/// The column with this name.
 pub(crate) fn column_named(info: &SeriesInfo, name: &str) -> Outcome<usize> {
     info.schema.column(name).ok_or_else(|| {
         let names: Vec<&str> = info
@@ -36,7 +37,7 @@ pub(crate) fn column_named(info: &SeriesInfo, name: &str) -> Outcome<usize> {
     })
 }
 
-/// As [`column_of`], for a command that computes these figures: `count` is the only one that a column of texts has.
+/// Like [`column_of`], for a command that computes these figures: a column of texts has only `count`.
 pub(crate) fn figures_column(
     info: &SeriesInfo,
     wanted: &ColumnArg,
@@ -56,7 +57,7 @@ pub(crate) fn figures_column(
     Ok(column)
 }
 
-/// As [`column_of`], for a command that draws or combines values.
+/// Like [`column_of`], for a command that draws or combines values.
 pub(crate) fn numeric_column(info: &SeriesInfo, wanted: &ColumnArg) -> Outcome<usize> {
     let column = column_of(info, wanted)?;
     refuse_texts(info, column)?;
@@ -110,7 +111,7 @@ fn default_column(schema: &Schema) -> usize {
         .unwrap_or(schema.columns.len().saturating_sub(1))
 }
 
-/// Columns that are printed: all, but the flags of the default point only if asked for.
+/// The columns to print: all, but the flags of the default point only on request.
 pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
     let hide_flags = !flags && schema.columns == Schema::point().columns;
     (0..schema.columns.len())
@@ -118,7 +119,7 @@ pub(crate) fn shown_columns(schema: &Schema, flags: bool) -> Vec<usize> {
         .collect()
 }
 
-/// The names of the columns that are printed of any of these series, in the order in which they come up.
+/// The names of the columns to print for any of these series, in order of first occurrence.
 pub(crate) fn all_shown_columns(infos: &[Arc<SeriesInfo>], flags: bool) -> Vec<String> {
     let (mut names, mut known) = (Vec::new(), HashSet::new());
     for info in infos {

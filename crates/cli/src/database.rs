@@ -1,5 +1,4 @@
-//! The library as the commands use it: opening with a clear answer, choosing series,
-//! times in a series' own unit.
+//! Access to the library for commands: opening with clear errors, selecting series, times in a series' own unit.
 
 use crate::args::{RangeArgs, VersionArgs};
 use crate::exit::{Exit, Failure, Outcome};
@@ -18,14 +17,14 @@ use tidalite::{
 /// Names shown when a pattern matches nothing.
 const SUGGESTIONS: usize = 3;
 
-/// Opens a database that must be there, for reading.
+/// Opens an existing database for reading.
 pub(crate) fn open(path: &Path) -> Outcome<Database> {
     refuse_missing(path)?;
     let opened = try_open(path).map_err(|error| failure(path, &error));
     opened.inspect(|database| warn_of_lost_commits(path, database))
 }
 
-/// Says on standard error that durable commits are missing, before the command prints anything.
+/// Warns on standard error about missing durable commits, before the command prints anything.
 fn warn_of_lost_commits(path: &Path, database: &Database) {
     let Some(lost) = database.recovery().lost else {
         return;
@@ -35,14 +34,14 @@ fn warn_of_lost_commits(path: &Path, database: &Database) {
     eprintln!("next: {}", after_lost_commits(&path));
 }
 
-/// What to do about a database that lacks durable commits.
+/// Advice for a database that lacks durable commits.
 fn after_lost_commits(path: &str) -> String {
     format!(
         "`tidalite check {path}` tells what else is damaged; restore a backup (tidalite restore), or save what is there: tidalite salvage {path} new.tdl; commands that write go on without these commits with --accept-lost-commits"
     )
 }
 
-/// As `open`, with the error as the library tells it, and without a warning.
+/// Like `open`, but returns the library's error and does not warn.
 pub(crate) fn try_open(path: &Path) -> tidalite::Result<Database> {
     store::options()
         .mode(OpenMode::Open)
@@ -50,21 +49,21 @@ pub(crate) fn try_open(path: &Path) -> tidalite::Result<Database> {
         .open(path)
 }
 
-/// Opens a database that is there for writing.
+/// Opens an existing database for writing.
 pub(crate) fn open_to_write(path: &Path) -> Outcome<Database> {
     refuse_missing(path)?;
     patiently(path, OpenMode::Open)
 }
 
-/// Bytes of a file, or of a block device; 0 where that cannot be told.
+/// Length of a file or block device; 0 if it cannot be determined.
 pub(crate) fn length_of(path: &Path) -> u64 {
     use std::io::{Seek, SeekFrom};
     let end = std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
     end.unwrap_or(0)
 }
 
-/// Opens a database for a backup: for writing, because what was committed without being durable becomes so first; for reading where the
-/// user may do no more.
+/// Opens a database for a backup: for writing, because commits that are not durable yet are first made durable; for
+/// reading if the user may not write.
 pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     refuse_missing(path)?;
@@ -74,7 +73,7 @@ pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
         {
             open(path)
         }
-        // What is there can be copied, and should be before anybody writes.
+        // The remaining commits can be copied, and should be before the next write.
         Err(tidalite::Error::Store(tidalite::StoreError::CommitsLost(_))) => open(path),
         opened => opened
             .map_err(|error| failure(path, &error))
@@ -82,13 +81,13 @@ pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
     }
 }
 
-/// Opens a database for writing and creates it if it is not there.
+/// Opens a database for writing and creates it if it does not exist.
 pub(crate) fn open_or_create(path: &Path) -> Outcome<Database> {
     refuse_wrong_place(path)?;
     patiently(path, OpenMode::CreateOrOpen)
 }
 
-/// Opens for writing, and says so when somebody else is.
+/// Opens for writing, and prints a message while another process is writing.
 fn patiently(path: &Path, mode: OpenMode) -> Outcome<Database> {
     store::options()
         .mode(mode)
@@ -104,7 +103,7 @@ fn patiently(path: &Path, mode: OpenMode) -> Outcome<Database> {
         .inspect(|database| warn_of_lost_commits(path, database))
 }
 
-/// A folder, or a name in a folder that is not there, can be no database file.
+/// Rejects a path that cannot be a database file: a folder, or a name in a missing folder.
 pub(crate) fn refuse_wrong_place(path: &Path) -> Outcome {
     if path.is_dir() {
         return Err(a_folder(path));
@@ -119,7 +118,7 @@ pub(crate) fn refuse_wrong_place(path: &Path) -> Outcome {
     }
 }
 
-/// A file that is not there, or a folder, is told before anything is opened.
+/// Rejects a missing file or a folder before anything is opened.
 pub(crate) fn refuse_missing(path: &Path) -> Outcome {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(a_folder(path)),
@@ -138,7 +137,7 @@ fn a_folder(path: &Path) -> Failure {
         .hint("a database is one file, usually called something.tdl")
 }
 
-/// The same for a call on a series of this unit, so that a time can be told as one.
+/// Like `failure`, for a call on a series with this unit, in which a time of the error is shown.
 pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Failure {
     let failure = failure(path, error);
     match error {
@@ -153,7 +152,7 @@ pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Fa
     }
 }
 
-/// What a failed call means for the user.
+/// Converts an error of the library to a failure with advice for the user.
 pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     use tidalite::StoreError as Store;
     let shown = path.display();
@@ -218,13 +217,13 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             .hint("say where it is: --large FILE"),
         Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
             .hint(format!("tidalite readers {shown} shows who has it")),
-        // A database is no pipe: the reader of what is written to standard output has gone away (`copy FILE - | head`).
+        // The pipe is standard output, whose reader has closed it (`copy FILE - | head`).
         Store::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
             Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe))
         }
-        // Of its lock file, perhaps.
+        // Possibly of the lock file.
         Store::Open { path, source } => Failure::file("cannot open", path, source),
-        // Of a copy to standard output: its reader has seen what it wanted.
+        // Broken pipes are already handled above.
         Store::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
             Failure::new(Exit::Ok, "")
         }
@@ -248,18 +247,18 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The version that was asked for.
+    /// Opens the version selected by the user.
     pub(crate) fn open(version: &'a VersionArgs) -> Outcome<Self> {
         let path = version.file.as_path();
         Self::at(&open(path)?, path, version.pin.as_deref())
     }
 
-    /// The newest version.
+    /// Opens the newest version.
     pub(crate) fn newest(path: &'a Path) -> Outcome<Self> {
         Self::at(&open(path)?, path, None)
     }
 
-    /// The version that a pin keeps; without one the newest.
+    /// Opens the version of a pin, or the newest without one.
     pub(crate) fn at(database: &Database, path: &'a Path, pin: Option<&str>) -> Outcome<Self> {
         let txn = match pin {
             Some(pin) => database.begin_read_at(pin),
@@ -269,12 +268,12 @@ impl<'a> Reader<'a> {
         Ok(Self { path, txn })
     }
 
-    /// Turns an error of the library into a failure that names the file.
+    /// Converts an error of the library to a failure that names the file.
     pub(crate) fn fail(&self, error: &tidalite::Error) -> Failure {
         failure(self.path, error)
     }
 
-    /// The series that a pattern selects, by name; at least one.
+    /// The series that a pattern selects, ordered by name; an error if there are none.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let mut found = self.txn.list(pattern).map_err(|error| match error {
             error @ tidalite::Error::Name { .. } => Failure::usage(error).hint(
@@ -297,7 +296,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// The series that any of the patterns selects, each once; in the order of the patterns.
+    /// The series that any of the patterns selects, without duplicates, in the order of the patterns.
     pub(crate) fn select_all(&self, patterns: &[String]) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let (mut all, mut known) = (Vec::new(), HashSet::new());
         for pattern in patterns {
@@ -335,7 +334,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    /// The series behind an entry of the list.
+    /// Opens the series of a list entry.
     pub(crate) fn series(&self, info: &SeriesInfo) -> Outcome<Series<'_>> {
         let found = self
             .txn
@@ -344,7 +343,7 @@ impl<'a> Reader<'a> {
         found.ok_or_else(|| Failure::not_found(format!("there is no series {}", info.label())))
     }
 
-    /// A series by its number, if this version has it.
+    /// Opens a series by id, if this version has it.
     pub(crate) fn series_if_there(&self, id: SeriesId) -> Outcome<Option<Series<'_>>> {
         let found = self.txn.series_by_id(id);
         found.map_err(|error| self.fail(&error))
@@ -365,7 +364,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether this is the whole name of a series, however its tags are ordered, or the label of one without a name.
+/// Whether this is the full name of a series, with its tags in any order, or the label of a series without a name.
 pub(crate) fn is_called(info: &SeriesInfo, name: &str) -> bool {
     match &info.name {
         Some(own) => SeriesName::parse(name).is_ok_and(|name| name == *own),
@@ -373,15 +372,15 @@ pub(crate) fn is_called(info: &SeriesInfo, name: &str) -> bool {
     }
 }
 
-/// A time of a series as nanoseconds since 1970.
+/// Converts a time of a series to nanoseconds since 1970.
 pub(crate) fn to_nanos(unit: Unit, time: i64) -> Nanos {
     (Nanos::from(time) - Nanos::from(unit.steps_to_1970())) * Nanos::from(unit.nanos())
 }
 
-/// The step of the unit that is just this time, or what keeps it from being one of a series of that name.
+/// Converts a time to steps of the unit, or says why a series with that name cannot store it.
 pub(crate) fn step_at(unit: Unit, nanos: Nanos, series: &str) -> Result<i64, String> {
     let size = unit.nanos();
-    // Most fit 64 bits, where a division takes a fraction of the time.
+    // Most times fit in 64 bits, where a division takes a fraction of the time.
     let (whole, rest) = match i64::try_from(nanos) {
         Ok(nanos) => (Nanos::from(nanos / size), Nanos::from(nanos % size)),
         Err(_) => (nanos / Nanos::from(size), nanos % Nanos::from(size)),
@@ -402,14 +401,15 @@ pub(crate) fn step_at(unit: Unit, nanos: Nanos, series: &str) -> Result<i64, Str
     })
 }
 
-/// The first step of the unit that is not before this time; not every one fits a series.
+/// The first step of the unit that is not before this time; it may be out of range for a series.
 fn to_steps(unit: Unit, nanos: Nanos) -> i128 {
     let step = Nanos::from(unit.nanos());
     let whole = nanos.div_euclid(step) + Nanos::from(nanos.rem_euclid(step) > 0);
     whole + Nanos::from(unit.steps_to_1970())
 }
 
-/// A width in steps of the unit, of which it is a whole number: windows of another width would not be those that were asked for.
+/// A width in steps of the unit. It must be a whole number of steps: windows of a rounded width would not be those
+/// requested.
 pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
     let step = unit.nanos();
     if nanos < step {
@@ -425,7 +425,7 @@ pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
     Ok(nanos / step)
 }
 
-/// Which part of a series: both ends are included; the default is everything.
+/// The selected time range of a series; `from` is inclusive, `to` exclusive. The default is all times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     from: Option<Nanos>,
@@ -434,7 +434,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// What the user asked for.
+    /// The range selected by the user.
     pub(crate) fn of(args: &RangeArgs) -> Outcome<Self> {
         let read = |text: &Option<String>| match text {
             Some(text) => read_any(text, &args.zone.tz).map(Some).map_err(|why| {
@@ -455,12 +455,12 @@ impl Span {
         })
     }
 
-    /// Whether nothing was said.
+    /// Whether no range is given.
     pub(crate) fn is_everything(&self) -> bool {
         self.from.is_none() && self.to.is_none() && self.last.is_none()
     }
 
-    /// First and last time to read, in the series' unit; none where that is empty.
+    /// First and last time to read, in the series' unit; `None` if the range is empty.
     pub(crate) fn in_series(&self, series: &Series<'_>) -> Option<(i64, i64)> {
         let unit = series.info().schema.unit;
         let (first, last) = series.span()?;
@@ -472,7 +472,7 @@ impl Span {
             to = to.min(to_steps(unit, nanos) - 1);
         }
         if let Some(width) = self.last {
-            // Later than the newest one less the width.
+            // Later than the newest time minus the width.
             let steps = -(-width).div_euclid(unit.nanos());
             from = from.max(to - i128::from(steps) + 1);
         }
@@ -481,7 +481,7 @@ impl Span {
         (from <= to).then_some((from, to))
     }
 
-    /// The same on the clock, for several series together: --last counts from their newest point.
+    /// The range as timestamps, for several series together: --last counts from their newest point.
     pub(crate) fn on_clock(&self, series: &[Series<'_>]) -> (Bound<Timestamp>, Bound<Timestamp>) {
         let time = |nanos: Nanos| {
             Timestamp(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
@@ -504,24 +504,24 @@ impl Span {
         (from, to)
     }
 
-    /// The complaint when no series has a point in it.
+    /// The error if no series has a point in the range.
     pub(crate) fn nothing(&self) -> Failure {
         Failure::not_found("no point in this range")
             .hint("`tidalite series FILE.tdl` shows from when to when each series reaches")
     }
 }
 
-/// A stored word as it is printed.
+/// A stored word as a cell.
 pub(crate) fn word_cell(column: &Column, word: u64) -> Cell {
     value_cell(column.value(word))
 }
 
-/// A stored word of a series as it is printed: of a text, the text.
+/// A stored word of a series as a cell, with its text if the column holds texts.
 pub(crate) fn series_cell(series: &Series<'_>, column: usize, word: u64) -> tidalite::Result<Cell> {
     Ok(value_cell(series.value(column, word)?))
 }
 
-/// A value as it is printed.
+/// A value as a cell.
 pub(crate) fn value_cell(value: Value) -> Cell {
     match value {
         Value::Null => Cell::Missing,
@@ -534,7 +534,7 @@ pub(crate) fn value_cell(value: Value) -> Cell {
     }
 }
 
-/// A time of a series as it is printed.
+/// A time of a series as a cell.
 pub(crate) fn time_cell(show: &TimeShow, unit: Unit, time: i64) -> Cell {
     Cell::Text(show.show(to_nanos(unit, time)))
 }
@@ -544,7 +544,7 @@ mod tests {
     use super::*;
     use tidalite::StoreError;
 
-    /// What the program says of a database that it cannot have where it is.
+    /// Error messages for a database that cannot be opened at its location.
     #[test]
     fn files_that_were_moved_and_network_file_systems_have_a_next_step() {
         let path = Path::new("plant.tdl");

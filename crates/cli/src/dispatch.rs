@@ -1,4 +1,4 @@
-//! The command that a command line names.
+//! Runs the command selected on the command line.
 
 use crate::args::{Cli, Command};
 use crate::commands::{

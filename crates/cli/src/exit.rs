@@ -1,5 +1,4 @@
-//! How the program ends: one exit code for each kind of failure, and a message that
-//! says what to do next.
+//! How the program ends: one exit code for each kind of failure, and a message with the next step.
 
 use std::fmt::Display;
 use std::io;
@@ -9,26 +8,26 @@ use std::io;
 pub(crate) enum Exit {
     /// Done.
     Ok = 0,
-    /// The system refused something: permission, disk full, an I/O error.
+    /// The system rejected an operation: permission, disk full, an I/O error.
     Failure = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// No such file, series, column, or no point in the range asked for.
+    /// No such file, series, column, or no point in the selected range.
     NotFound = 3,
     /// Damage was found in the database.
     Damage = 4,
-    /// An input cannot be used: not a database, a CSV file that is not one, a bad row.
+    /// An input cannot be used: not a database, an invalid CSV file, a bad row.
     BadInput = 5,
     /// The database is open in another process.
     Busy = 6,
 }
 
-/// What went wrong and what the user can do about it.
+/// An error and the advice for the user.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// How the process ends.
+    /// Exit code of the process.
     pub exit: Exit,
-    /// One sentence: what, where.
+    /// One sentence: the problem and its place.
     pub message: String,
     /// The next step, as a sentence or a command.
     pub hint: Option<String>,
@@ -63,13 +62,13 @@ impl Failure {
         self
     }
 
-    /// Puts in front what this is about.
+    /// Prefixes the message with its subject.
     pub(crate) fn about(mut self, what: impl Display) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// A failed system call on a file that the user named.
+    /// A failed system call on a file named by the user.
     pub(crate) fn file(doing: &str, path: &std::path::Path, source: &io::Error) -> Self {
         let path = path.display();
         match source.kind() {
@@ -84,8 +83,8 @@ impl Failure {
     }
 }
 
-/// Errors of writing to standard output. A reader that has gone away (`| head`) ends the
-/// program quietly: it has seen what it wanted.
+/// Errors of writing to standard output. If its reader has closed the pipe (`| head`) the program ends
+/// quietly.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -1,6 +1,6 @@
-//! Where an export goes: standard output, or a file, packed as its name says.
+//! Output of an export: standard output, or a file, compressed according to its name.
 //!
-//! A file appears under its name only when it is whole.
+//! A file gets its final name only when it is complete.
 
 use crate::exit::{Exit, Failure, Outcome};
 use flate2::Compression;
@@ -10,17 +10,17 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes that become one frame of Zstandard.
+/// Bytes of one Zstandard frame.
 const FRAME: usize = 4 << 20;
 
-/// How the bytes are packed.
+/// Compression of the output.
 enum Packing<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
     Zstd(Frames<W>),
 }
 
-/// An export under way.
+/// An export in progress.
 pub(crate) struct Target {
     packing: Packing<BufWriter<File>>,
     unfinished: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Begins a file, which must not exist unless `replace`.
+    /// Creates a file, which must not exist unless `replace`.
     pub(crate) fn create(path: &Path, replace: bool) -> Outcome<Self> {
         if !replace && path.exists() {
             return Err(Failure::new(
@@ -40,7 +40,7 @@ impl Target {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".part");
         let unfinished = PathBuf::from(unfinished);
-        // What an export that was killed has left; a link that has this name is not followed.
+        // Left over from a killed export; if it is a symbolic link, the link is removed and not followed.
         let _ = std::fs::remove_file(&unfinished);
         let file = File::create_new(&unfinished)
             .map_err(|error| Failure::file("cannot write", &unfinished, &error))?;
@@ -60,7 +60,7 @@ impl Target {
         })
     }
 
-    /// Ends the file and gives it its name.
+    /// Completes the file and gives it its name.
     pub(crate) fn finish(mut self) -> Outcome {
         let done = match &mut self.packing {
             Packing::Plain(out) => out.flush(),
@@ -73,7 +73,7 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// After a failure: what is not whole goes. After `finish` there is nothing of this name.
+    /// After a failure the incomplete file is removed. After `finish` no file has this name.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.unfinished);
     }
@@ -93,7 +93,7 @@ impl Write for Target {
     }
 }
 
-/// Zstandard, a frame for each stretch of bytes; frames in a row are one stream (RFC 8878).
+/// Zstandard, with one frame per batch of bytes; consecutive frames are one stream (RFC 8878).
 struct Frames<W> {
     out: W,
     waiting: Vec<u8>,

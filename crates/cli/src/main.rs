@@ -7,17 +7,17 @@
 //! time        times and widths, in and out
 //! output      rows as table, CSV or JSON lines
 //! progress    bars on standard error
-//! export      where CSV and JSON lines go out to
-//! plot        pictures
-//! args        what can be said on the command line, and its help
-//! terminal    where a command prints
+//! export      files for CSV and JSON lines
+//! plot        drawing series
+//! args        the command line and its help
+//! terminal    output of a command
 //! store       options for every file that is opened
-//! database    the library as the commands use it
-//! columns     which columns of a series a command works on
-//! import      CSV and JSON lines in
-//! commands    one file a command
+//! database    access to the library for commands
+//! columns     selects columns of a series
+//! import      CSV and JSON lines as input
+//! commands    one file per command
 //! quickstart  the first minute with the program
-//! dispatch    which command a command line names
+//! dispatch    runs the selected command
 //! ```
 
 mod args;
@@ -72,7 +72,7 @@ fn run(cli: &Cli, messages: Palette) -> Outcome {
     dispatch::dispatch(cli, &mut terminal)
 }
 
-/// Errors of writing to standard error have nowhere to go.
+/// Errors of writing to standard error are ignored.
 fn report(failure: &Failure, palette: Palette) {
     if failure.exit == Exit::Ok {
         return;

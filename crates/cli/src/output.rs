@@ -1,23 +1,23 @@
-//! Rows to standard output: an aligned table, CSV, or JSON lines.
+//! Writes rows to standard output: an aligned table, CSV, or JSON lines.
 //!
 //! Invariants:
-//! 1. CSV and JSON carry every number in the shortest form that reads back to the same bits. JSON has no number that is
-//!    NaN or infinite: there it is one of the texts of [`beyond_json`]; `null` is no value.
+//! 1. CSV and JSON have every number in the shortest form that reads back to the same bits. JSON has no NaN or infinite
+//!    numbers: they are written as one of the texts of [`beyond_json`]; `null` is a missing value.
 //! 2. A table never prints a control character: names come from files that may be hostile.
-//! 3. Rows are streamed: a table holds back at most [`MEASURED_ROWS`] to find its widths.
+//! 3. Rows are streamed: a table buffers at most [`MEASURED_ROWS`] rows to find its column widths.
 
 use crate::style::Palette;
 use clap::ValueEnum;
 use std::io::{self, Write};
 
-/// Rows of a table that decide on the widths of its columns.
+/// Number of rows of a table that decide the widths of its columns.
 const MEASURED_ROWS: usize = 500;
 
-/// How rows are written.
+/// Format of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns, for reading: computed figures are rounded to six significant digits, and large ones to one decimal place. The column
-    /// `series` is left out where there is only one
+    /// Aligned columns, for reading: computed figures are rounded to six significant digits, and large ones to one
+    /// decimal place. The column `series` is omitted if there is only one
     #[default]
     Table,
     /// Comma-separated with a header line, every digit; the columns do not depend on the data
@@ -27,13 +27,13 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Whether rows of so many series say of which one they are. CSV and JSON always do, so that a script finds the same columns
-    /// whatever a pattern matches; a table need not name the only series.
+    /// Whether rows name their series, for this number of series. CSV and JSON always do, so that a script finds the
+    /// same columns whatever a pattern matches; a table need not name its only series.
     pub(crate) fn names_series(self, series: usize) -> bool {
         series > 1 || !self.is_table()
     }
 
-    /// Whether columns may be left out that would say nothing.
+    /// Whether columns without information may be omitted.
     pub(crate) fn is_table(self) -> bool {
         self == Self::Table
     }
@@ -44,21 +44,21 @@ impl Format {
 pub(crate) enum Cell {
     /// A name or a time.
     Text(String),
-    /// A value as it was stored.
+    /// A value as stored.
     Float(f64),
-    /// A value that was computed: a table rounds it, see [`computed_text`].
+    /// A computed value: a table rounds it, see [`computed_text`].
     Computed(f64),
-    /// Signed.
+    /// A signed integer.
     Int(i64),
-    /// Unsigned.
+    /// An unsigned integer.
     Unsigned(u64),
-    /// True or false.
+    /// A truth value.
     Bool(bool),
-    /// With a fixed count of digits behind the point.
+    /// A decimal with a fixed number of digits after the point.
     Decimal(tidalite::Decimal),
-    /// How many: a table groups its digits.
+    /// A count: a table groups its digits.
     Count(u64),
-    /// Nothing there.
+    /// A missing value.
     Missing,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Left-aligned.
+    /// A left-aligned column.
     pub(crate) fn text(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -78,7 +78,7 @@ impl Column {
         }
     }
 
-    /// Right-aligned.
+    /// A right-aligned column.
     pub(crate) fn number(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -111,7 +111,7 @@ impl<W: Write> Sheet<W> {
         }
     }
 
-    /// One row; as many cells as columns.
+    /// Writes one row; it must have as many cells as there are columns.
     pub(crate) fn row(&mut self, cells: &[Cell]) -> io::Result<()> {
         assert_eq!(
             cells.len(),
@@ -146,7 +146,7 @@ impl<W: Write> Sheet<W> {
         }
     }
 
-    /// What is held back, and the header where there was no row.
+    /// Writes the buffered rows, and the header if there was no row.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         match self.format {
             Format::Table if self.widths.is_empty() => self.release()?,
@@ -203,7 +203,7 @@ impl<W: Write> Sheet<W> {
     }
 }
 
-/// Control characters made visible, so that a name cannot move the cursor or change colours.
+/// Escapes control characters, so that a name cannot move the cursor or change colours.
 pub(crate) fn printable(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
@@ -253,8 +253,8 @@ pub(crate) fn rounded_text(value: f64) -> String {
     text
 }
 
-/// Six significant digits, of large values one decimal. A value that is exact in fewer digits is printed with those, a rounded one keeps
-/// its zeros: `0.3` is 0.3, and `0.300000` is about that.
+/// Six significant digits, or one decimal place for large values. A value that is exact in fewer digits is printed with
+/// those; a rounded value keeps its zeros: `0.3` is exactly 0.3, and `0.300000` is approximate.
 pub(crate) fn computed_text(value: f64) -> String {
     let exact = float_text(value);
     if !value.is_finite() || value == 0.0 {
@@ -282,7 +282,7 @@ pub(crate) fn computed_text(value: f64) -> String {
     }
 }
 
-/// So many of something, by the noun that fits: `1 row`, `2 rows`, `1,234 rows`.
+/// A count with the matching noun: `1 row`, `2 rows`, `1,234 rows`.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     let noun = if count == 1 { one } else { many };
     format!("{} {noun}", grouped(count))
@@ -345,7 +345,7 @@ fn exact_text(cell: &Cell) -> String {
     }
 }
 
-/// RFC 4180: quoted where a field holds a comma, a quote or a line end.
+/// RFC 4180: a field with a comma, a quote or a line end is quoted.
 fn csv_line(out: &mut impl Write, fields: &[String]) -> io::Result<()> {
     for (index, field) in fields.iter().enumerate() {
         if index > 0 {
@@ -384,7 +384,7 @@ fn json_line(out: &mut impl Write, columns: &[Column], cells: &[Cell]) -> io::Re
     out.write_all(b"}\n")
 }
 
-/// A number that JSON does not have, as the text that stands for it (that of JavaScript, Python and Protocol Buffers); `import` reads it
+/// The text for a number that JSON does not have (as in JavaScript, Python and Protocol Buffers); `import` reads it
 /// back.
 fn beyond_json(value: f64) -> Option<&'static str> {
     match value {

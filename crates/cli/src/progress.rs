@@ -1,4 +1,4 @@
-//! How far a long operation is: a bar on standard error where that is a terminal, else lines for who asks for them.
+//! Progress of a long operation: a bar on standard error if that is a terminal, otherwise lines on request.
 
 use crate::output::{bytes_text, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -6,18 +6,18 @@ use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use tidalite::Progress as Now;
 
-/// A line is written each time that one part in so many is done.
+/// Number of lines written over the whole operation.
 const LINES: u64 = 10;
 
-/// What the callback of an operation tells, shown.
+/// Displays the progress reported by an operation's callback.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Parts of which lines were written; `None` where there are no lines.
+    /// Number of lines written; `None` if lines are off.
     lines: Option<Cell<u64>>,
 }
 
 impl Progress {
-    /// `lines`: also where standard error is no terminal.
+    /// `lines`: write lines if standard error is not a terminal.
     pub(crate) fn new(quiet: bool, lines: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let target = if quiet || !is_terminal {
@@ -37,14 +37,14 @@ impl Progress {
         Self { bar, lines }
     }
 
-    /// Not more often than the eye can follow.
+    /// Updates the display; `indicatif` limits the rate of drawing.
     pub(crate) fn show(&self, now: &Now<'_>) {
         if let Some(told) = &self.lines {
             let parts = (now.done_bytes.saturating_mul(LINES)) / now.total_bytes.max(1);
             if parts > told.get() {
                 told.set(parts);
                 let percent = parts * 100 / LINES;
-                // Whoever has closed it does not want to know.
+                // Standard error may be closed, which is not an error here.
                 drop(writeln!(std::io::stderr(), "{percent} %: {}", message(now)));
             }
             return;
@@ -54,13 +54,13 @@ impl Progress {
         self.bar.set_message(message(now));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// What stands beside the bar.
+/// The text beside the bar.
 fn message(now: &Now<'_>) -> String {
     let (done, total) = (bytes_text(now.done_bytes), bytes_text(now.total_bytes));
     format!("{done} of {total}, {}", printable(now.what))

@@ -1,5 +1,5 @@
-//! What the command line says about the file that a command works on, whatever the command: where its lock file and its second
-//! file are, and how its commits become durable.
+//! Options of the command line that apply to every command's database file: the places of its lock file and of its
+//! second file, and the durability of commits.
 
 use crate::args::{Cli, Command, CreatedArg, DurabilityArg, DurabilityName, KvCommand};
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ struct Said {
     exclusive: bool,
     lock_path: Option<PathBuf>,
     accept_lost_commits: bool,
-    /// The second file, and from how many bytes on values go there.
+    /// The second file, and the minimum length of values that are stored there.
     large: Option<(PathBuf, u64)>,
     durability: Durability,
-    /// Bytes of a page of a file that is created.
+    /// Page size of a file that is created.
     page_size: Option<usize>,
 }
 
-/// Said once, before any command runs.
+/// Set once, before any command runs.
 static SAID: OnceLock<Said> = OnceLock::new();
 
-/// Keeps what was said for all that is opened from now on.
+/// Stores the options for all files that are opened later.
 pub(crate) fn listen(cli: &Cli) {
     let durability =
         match said_of(&cli.command).map_or(DurabilityName::Durable, |said| said.durability) {
@@ -30,7 +30,7 @@ pub(crate) fn listen(cli: &Cli) {
             DurabilityName::Lazy => Durability::Lazy,
         };
     let lock_path = cli.lock_path.clone();
-    // The program has one command line.
+    // Called only once: the program has one command line.
     let _ = SAID.set(Said {
         exclusive: cli.exclusive,
         lock_path,
@@ -70,7 +70,8 @@ fn created_by(command: &Command) -> Option<&CreatedArg> {
     }
 }
 
-/// Options for the file that the command names. (Not for a second one, such as a copy: that has its lock file beside it.)
+/// Options for the file that the command names. (Not for a second one, such as a copy: its lock file has the default
+/// path.)
 pub(crate) fn options() -> Options {
     let said = |flag: fn(&Said) -> bool| SAID.get().is_some_and(flag);
     let mut options = Options::new()
@@ -88,7 +89,7 @@ pub(crate) fn options() -> Options {
     options
 }
 
-/// Where the second file is, when the command line says so.
+/// Path of the second file, if given on the command line.
 pub(crate) fn second_file() -> Option<&'static Path> {
     let said = SAID.get()?.large.as_ref();
     said.map(|(path, _)| path.as_path())
@@ -99,13 +100,13 @@ fn durability() -> Durability {
         .map_or(Durability::Durable, |said| said.durability)
 }
 
-/// Commits as was said.
+/// Commits with the selected durability.
 pub(crate) fn commit(txn: WriteTxn) -> tidalite::Result<()> {
     txn.commit_with(durability()).map(drop)
 }
 
-/// Ends a command that has opened the database for writing: the log of small commits is empty afterwards, so that the data file alone is
-/// the whole database. With --durability lazy nothing is synced, as the user has asked for.
+/// Ends a command that has opened the database for writing. The redo log is empty afterwards: the data file alone is
+/// the whole database. With --durability lazy nothing is synced, as the user has requested.
 pub(crate) fn close(database: Database) -> tidalite::Result<()> {
     match durability() {
         Durability::Durable | Durability::OneFlush => database.close(),

@@ -17,7 +17,7 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// What is coloured; all plain when colours are off.
+/// Colours of the output; plain text if colours are off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Palette {
     on: bool,
@@ -30,7 +30,7 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const COMMAND: Style = AnsiColor::Cyan.on_default();
 
-/// Colours of the lines of a plot, told apart also by people who confuse red and green.
+/// Colours of the lines of a plot, distinguishable also with red-green colour blindness.
 const LINES: [AnsiColor; 6] = [
     AnsiColor::Cyan,
     AnsiColor::Yellow,
@@ -44,7 +44,7 @@ impl Palette {
     /// No colours.
     pub(crate) const PLAIN: Self = Self { on: false };
 
-    /// For something that is written to this stream.
+    /// For text that is written to this stream.
     pub(crate) fn of(when: ColorWhen, stream: &impl IsTerminal) -> Self {
         let on = match when {
             ColorWhen::Always => true,

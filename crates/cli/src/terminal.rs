@@ -1,10 +1,10 @@
-//! Where a command prints.
+//! Output of a command.
 
 use crate::output::{Column, Format, Sheet};
 use crate::style::Palette;
 use std::io::Write;
 
-/// Where a command prints.
+/// Streams, colours and width for the output of a command.
 pub(crate) struct Terminal<'a> {
     /// Results.
     pub out: &'a mut dyn Write,
@@ -12,12 +12,12 @@ pub(crate) struct Terminal<'a> {
     pub palette: Palette,
     /// Colours of messages on standard error.
     pub messages: Palette,
-    /// Columns of the terminal, where there is one.
+    /// Width of the terminal in characters, if there is a terminal.
     pub columns: Option<usize>,
 }
 
 impl Terminal<'_> {
-    /// Rows of these columns to where results go.
+    /// A sheet of these columns that is written to the results.
     pub(crate) fn sheet(&mut self, format: Format, columns: Vec<Column>) -> Sheet<&mut dyn Write> {
         Sheet::new(&mut *self.out, format, self.palette, columns)
     }

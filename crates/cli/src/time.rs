@@ -1,44 +1,45 @@
-//! Times and widths as people write them, in and out.
+//! Parses and formats times and widths.
 //!
 //! ```text
 //! in    2014-06-01T00:10:00Z   2014-06-01 00:10[:00[.5]]   2014-06-01   1401581400[.25]
 //!       1401581400250 (ms)     ... us, ns by magnitude      any strftime pattern
 //!       2014-06-01T02:10:00[Europe/Paris]   2014-06-01T02:10:00+02:00[Europe/Paris]
-//! out   2014-06-01T00:10:00Z, or with the offset of the zone asked for
+//! out   2014-06-01T00:10:00Z, or with the offset of the selected zone
 //! ```
 //!
-//! Times without an offset belong to a zone (UTC unless the user names one). A local time that clocks repeat or skip is a [`Moment`] of its
-//! own: an import decides with `import::local_times` which instant it stands for, the command line takes the first of two, and the instant
-//! after the gap. A zone in brackets holds for its time; an offset beside it must be one that the zone has then.
+//! Times without an offset belong to a zone (UTC unless the user names one). A local time that clocks repeat or skip
+//! has a [`Moment`] variant of its own: an import decides with `import::local_times` which instant it stands for; on
+//! the command line it is the first of two, or the instant after the gap. A zone in brackets applies to its time; an
+//! offset before it must be one that the zone has then.
 //!
-//! `24:00` is midnight at the end of its day. The second 60 of a leap second is refused: time since 1970 has no place for it, so it would
-//! replace the second before or after it.
+//! `24:00` is midnight at the end of its day. The second 60 of a leap second is rejected: time since 1970 cannot
+//! represent it, and it would replace the second before or after it.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
-/// Nanoseconds since 1970 in UTC: wide enough for every unit that a series can have.
+/// Nanoseconds since 1970 in UTC: wide enough for every unit of a series.
 pub(crate) type Nanos = i128;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
 const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
 
-/// What a written time stands for.
+/// The meaning of a written time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// One instant.
     At(Nanos),
-    /// Two instants: a local time that came twice, because clocks were set back.
+    /// Two instants: a local time that occurs twice, because clocks are set back.
     Ambiguous {
-        /// Before the change of the clocks.
+        /// Before the clock change.
         earlier: Nanos,
-        /// After it.
+        /// After the clock change.
         later: Nanos,
     },
-    /// No instant: a local time that clocks skipped when they were set forward.
+    /// No instant: a local time that clocks skip when they are set forward.
     Missing {
         /// The instant after the gap: the time that clocks would have shown had they been set forward later.
         shifted: Nanos,
@@ -46,7 +47,7 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
-    /// The first of two instants, and the instant after a gap.
+    /// The instant, the first of two instants, or the instant after a gap.
     pub(crate) fn compatible(self) -> Nanos {
         match self {
             Self::At(instant)
@@ -58,7 +59,8 @@ impl Moment {
     }
 }
 
-/// Digits of a number of any unit: 2^63 seconds are so many nanoseconds, and as many seconds fit 128 bits as nanoseconds.
+/// Maximum digits of the whole part in any unit: 2^63 seconds in nanoseconds have that many, and as many seconds fit in
+/// 128 bits as nanoseconds.
 const WHOLE_DIGITS_MAX: usize = 28;
 
 /// Unit of a number that counts from 1970.
@@ -84,7 +86,7 @@ impl Epoch {
         }
     }
 
-    /// The unit in which a number of this size is a date between 1973 and 5138: measured
+    /// The unit in which a number of this magnitude is a date between 1973 and 5138: measured
     /// data are rarely older, and the four ranges do not overlap.
     fn of_magnitude(value: i128) -> Self {
         match value.unsigned_abs() {
@@ -96,7 +98,7 @@ impl Epoch {
     }
 }
 
-/// How times are written.
+/// Format of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TimeFormat {
     /// RFC 3339, or date and time of day without an offset, or a date.
@@ -121,7 +123,7 @@ impl std::fmt::Display for TimeFormat {
 }
 
 impl TimeFormat {
-    /// The value of `--time-format`.
+    /// Parses the value of `--time-format`.
     pub(crate) fn named(text: &str) -> Result<Self, String> {
         Ok(match text {
             "iso" | "rfc3339" => Self::Iso,
@@ -139,7 +141,7 @@ impl TimeFormat {
         })
     }
 
-    /// The format in which every one of these times can be read, if there is one.
+    /// The format that matches all of these times, if there is one.
     pub(crate) fn detect<'a>(samples: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut found: Option<Self> = None;
         for text in samples {
@@ -152,11 +154,10 @@ impl TimeFormat {
             found = match found {
                 None => Some(this),
                 Some(known) if known == this => Some(known),
-                // A counter that starts near zero looks like seconds at first: the largest
-                // number decides.
+                // Small numbers look like seconds: the largest number decides.
                 Some(Self::Epoch(a)) => match this {
                     Self::Epoch(b) => Some(Self::Epoch(if a.nanos() < b.nanos() { a } else { b })),
-                    // Among numbers that are no dates one that could be is a number, too.
+                    // Among other numbers, one that could be a compact date is a number too.
                     Self::Pattern(_) => Some(Self::Epoch(a)),
                     Self::Iso => return None,
                 },
@@ -168,10 +169,10 @@ impl TimeFormat {
     }
 }
 
-/// A date as 20140601.
+/// A date such as 20140601.
 const COMPACT_DATE: &str = "%Y%m%d";
 
-/// Whether a number is a date between 1900 and 2199: seconds of that size are of the early seventies.
+/// Whether a number is a date between 1900 and 2199: as seconds such numbers would lie in the early seventies.
 fn is_compact_date(text: &str) -> bool {
     let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<i16>().ok();
     if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -184,7 +185,7 @@ fn is_compact_date(text: &str) -> bool {
     (1900..2200).contains(&year) && Date::new(year, short(month), short(day)).is_ok()
 }
 
-/// Reads times of one format and zone.
+/// Parses times of one format and zone.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeReader {
     format: TimeFormat,
@@ -201,17 +202,18 @@ impl TimeReader {
         &self.format
     }
 
-    /// The zone of times without an offset.
+    /// Zone of times without an offset.
     pub(crate) fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// Whether a time without an offset may stand for two instants or for none. Times with a zone in brackets may in any case.
+    /// Whether a time without an offset may stand for two instants or for none. A time with a zone in brackets always
+    /// may.
     pub(crate) fn is_local(&self) -> bool {
         !matches!(self.format, TimeFormat::Epoch(_)) && self.zone.to_fixed_offset().is_err()
     }
 
-    /// What a time stands for.
+    /// Parses a time.
     pub(crate) fn read(&self, text: &str) -> Result<Moment, String> {
         let text = text.trim();
         match &self.format {
@@ -222,7 +224,7 @@ impl TimeReader {
     }
 }
 
-/// A time on the command line (`--from`, `--to`, `--origin`): any of the known ways.
+/// Parses a time on the command line (`--from`, `--to`, `--origin`) in any known format.
 pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
     let text = text.trim();
     let moment = match decimal(text) {
@@ -241,7 +243,7 @@ pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
 fn read_iso(text: &str, zone: &TimeZone) -> Result<Moment, String> {
     let complaint = || format!("`{text}` is no time like 2014-06-01T00:10:00Z or 2014-06-01 00:10");
     let bytes = text.as_bytes();
-    // A date has two hyphens; whatever sign follows it belongs to an offset.
+    // A date has two hyphens; a sign after it belongs to an offset.
     if bytes.len() < 8 || !bytes[0].is_ascii_digit() {
         return Err(complaint());
     }
@@ -284,7 +286,7 @@ fn has_offset(text: &str) -> bool {
         .any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'))
 }
 
-/// Where the time of day begins in a date with one.
+/// Offset of the time of day in a date with one.
 fn time_of_day(text: &str) -> Option<usize> {
     let at = text
         .bytes()
@@ -292,7 +294,7 @@ fn time_of_day(text: &str) -> Option<usize> {
     Some(at + 1)
 }
 
-/// A time at 24:00 as the same instant at 0:00 of the next day.
+/// Rewrites a time at 24:00 to the same instant at 0:00 of the next day.
 fn at_end_of_day(text: &str) -> Option<String> {
     let at = time_of_day(text)?;
     let rest = text.get(at..)?.strip_prefix("24")?;
@@ -304,7 +306,7 @@ fn at_end_of_day(text: &str) -> Option<String> {
     nothing.then(|| format!("{next}{}00{rest}", &text[at - 1..at]))
 }
 
-/// Whether the second of a time is written as 60, which jiff reads as 59.
+/// Whether the second is written as 60, which jiff parses as 59.
 fn says_second_60(text: &str) -> bool {
     let Some(rest) = time_of_day(text).and_then(|at| text.get(at..)) else {
         return false;
@@ -322,8 +324,8 @@ fn leap_second(text: &str) -> String {
     )
 }
 
-/// A time with its zone in brackets, as Java's `ZonedDateTime` and JavaScript's Temporal write it. Other annotations of RFC 9557, such as a
-/// calendar, would be ignored by jiff: they are refused.
+/// A time with its zone in brackets, as Java's `ZonedDateTime` and JavaScript's Temporal write it. Other annotations of
+/// RFC 9557, such as a calendar, are rejected, because jiff would ignore them.
 fn read_annotated(text: &str, written: &str, annotation: &str) -> Result<Moment, String> {
     if annotation.find(']') != Some(annotation.len() - 1) || annotation.contains('=') {
         return Err(format!(
@@ -436,7 +438,7 @@ fn read_pattern(text: &str, pattern: &str, zone: &TimeZone) -> Result<Moment, St
     in_zone(civil, zone).map_err(complaint)
 }
 
-/// Whether a text with the second 59 says 60: where one of its 60 may not be 61, that one is the second.
+/// Whether a text parsed with second 59 says 60: if one of its `60` cannot be replaced by 61, that one is the second.
 fn pattern_says_second_60(text: &str, pattern: &str) -> bool {
     text.match_indices("60").any(|(at, found)| {
         let other = format!("{}61{}", &text[..at], &text[at + found.len()..]);
@@ -444,12 +446,12 @@ fn pattern_says_second_60(text: &str, pattern: &str) -> bool {
     })
 }
 
-/// Whether this text begins like a date: to tell a line of data from a line of names.
+/// Whether this text begins like a date, to distinguish a line of data from a header.
 pub(crate) fn looks_like_date(text: &str) -> bool {
     read_iso(text, &TimeZone::UTC).is_ok()
 }
 
-/// The zone of `--tz`.
+/// Parses the zone of `--tz`.
 pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
     if name.eq_ignore_ascii_case("local") {
         return Ok(TimeZone::system());
@@ -462,7 +464,7 @@ pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
         .map_err(|_| format!("`{name}` is no time zone: give one like Europe/Berlin, UTC or local"))
 }
 
-/// An age at most: a width, or none at all (`0`, `0s`).
+/// Parses a maximum age: a width, or zero (`0`, `0s`).
 pub(crate) fn age_nanos(text: &str) -> Result<i64, String> {
     let unit = text.trim().trim_start_matches('0');
     let none = text.trim().starts_with('0') && !unit.starts_with(|c: char| c.is_ascii_digit());
@@ -472,7 +474,7 @@ pub(crate) fn age_nanos(text: &str) -> Result<i64, String> {
     }
 }
 
-/// A width such as `15m`, `1h30m`, `1d`, in nanoseconds; always positive.
+/// Parses a width such as `15m`, `1h30m`, `1d` to nanoseconds; always positive.
 pub(crate) fn width_nanos(text: &str) -> Result<i64, String> {
     const EXAMPLES: &str = "give one like 500ms, 10s, 15m, 1h30m, 1d or 1w";
     let bad = || format!("`{text}` is no width of time: {EXAMPLES}");
@@ -520,7 +522,7 @@ pub(crate) fn width_nanos(text: &str) -> Result<i64, String> {
     Ok(total)
 }
 
-/// Writes times in one zone.
+/// Formats times in one zone.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeShow {
     zone: TimeZone,
@@ -531,7 +533,7 @@ impl TimeShow {
         Self { zone }
     }
 
-    /// RFC 3339; the bare number of nanoseconds where the calendar ends (years beyond 9999).
+    /// RFC 3339; beyond the calendar (years after 9999) the number of nanoseconds.
     pub(crate) fn show(&self, nanos: Nanos) -> String {
         let Ok(timestamp) = Timestamp::from_nanosecond(nanos) else {
             return format!("{nanos}ns");
@@ -638,7 +640,7 @@ mod tests {
             }
             assert_eq!(TimeFormat::detect([text]), Some(TimeFormat::Iso), "{text}");
         }
-        // Clocks went back from 3:00 to 2:00: without an offset the first 2:30 is meant.
+        // Clocks go back from 3:00 to 2:00: without an offset 2:30 is the first of two instants.
         let first = read_any("2014-10-26T02:30:00[Europe/Paris]", &UTC);
         assert_eq!(first, read_any("2014-10-26T00:30:00Z", &UTC));
         let second = read_any("2014-10-26T02:30:00+01:00[Europe/Paris]", &UTC);

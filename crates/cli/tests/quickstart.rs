@@ -1,5 +1,5 @@
-//! The quickstart in a clone: its commands run as they are printed, and its answers are
-//! computed once more from the CSV file, without the library.
+//! The quickstart in a clone: its commands run as printed, and its answers are recomputed from the CSV file, without
+//! the library.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,10 +14,10 @@ use std::time::Instant;
 
 const BY_CARGO: &str = "cargo run --release -q --";
 
-/// A measurement of an airport: hour and value, in the order of the file.
+/// The measurements of an airport: hour and value, in the order of the file.
 type Measured = BTreeMap<(String, String), Vec<(String, f64)>>;
 
-/// This crate where it lies now: another clone may have built the test, in a target directory that both use.
+/// The current path of this crate: another clone that shares the target directory may have built the test.
 fn crate_root() -> PathBuf {
     let now = std::env::var_os("CARGO_MANIFEST_DIR");
     now.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
@@ -27,7 +27,7 @@ fn clone_root() -> PathBuf {
     crate_root().join("../..")
 }
 
-/// The sample, read with nothing but splitting at commas: it has no quotes.
+/// The sample, parsed by splitting at commas: it has no quotes.
 fn sample() -> Measured {
     let path = crate_root().join("sample/nyc-weather-2013.csv.gz");
     let mut text = String::new();
@@ -51,7 +51,7 @@ fn sample() -> Measured {
     measured
 }
 
-/// A command and what was printed below it.
+/// A command and the output below it.
 struct Step {
     command: String,
     answer: String,
@@ -193,14 +193,14 @@ fn the_quickstart_keeps_its_word() {
             .any(|c| ('\u{2801}'..='\u{28ff}').contains(&c))
     );
 
-    // What else is printed runs too, the import by hand over the stored weather included.
+    // The other printed commands run too, including the manual import over the stored weather.
     paste(&steps[0].command);
     for step in &steps[7..] {
         paste(&step.command);
     }
     assert!(folder.join("pressure.svg").exists());
     assert!(!folder.join("quickstart-generated.tdl").exists());
-    // A second time it replaces its own file.
+    // A second run replaces its own file.
     quickstart("1000");
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -248,7 +248,7 @@ fn heat_wave(sample: &Measured, answer: &str) {
     assert_eq!(rows.len(), 7);
     for (row, day) in rows.iter().zip(14..) {
         assert_eq!(row[0], format!("2013-07-{day}T00:00:00-04:00"));
-        // In summer a day of New York is from 4:00 to 4:00 UTC.
+        // In summer a day in New York is from 4:00 to 4:00 UTC.
         let from = format!("2013-07-{day}T04:00:00Z");
         let to = format!("2013-07-{}T04:00:00Z", day + 1);
         let temps: Vec<f64> = points(sample, "temp", "JFK")

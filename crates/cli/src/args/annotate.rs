@@ -20,7 +20,7 @@ pub(crate) struct AnnotateArgs {
     #[command(flatten)]
     pub which: AnyPatternArg,
 
-    /// Set an annotation of each of these series, in place of one with this key. Repeatable
+    /// Set an annotation of each of these series, replacing one with the same key. Repeatable
     #[arg(long, value_name = "KEY=TEXT", value_parser = pair)]
     pub set: Vec<(String, String)>,
 
@@ -28,7 +28,7 @@ pub(crate) struct AnnotateArgs {
     #[arg(long, value_name = "KEY")]
     pub remove: Vec<String>,
 
-    /// What these series do with a point at a time that is taken, from now on
+    /// Policy of these series, from now on, for a point at a time that already has one
     #[arg(long, value_enum, value_name = "POLICY")]
     pub merge: Option<MergeName>,
 

@@ -34,15 +34,16 @@ pub(crate) struct CandlesArgs {
     pub format: FormatArg,
 }
 
-/// How long a piece is.
+/// Size of a candle.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct CandleSizeArg {
-    /// Pieces of the tree at this height: 0 up to 1024 points, 1 up to 16 times, from 2 on up to 64 times as many as the one below
+    /// Use chunks of the tree at this height: 0 up to 1024 points, 1 up to 16 times as many, from 2 on up to 64 times
+    /// as many as the level below
     #[arg(long, value_name = "HEIGHT")]
     pub level: Option<u8>,
 
-    /// The longest pieces between whose first and last point lies less than this time: 1h, 1d
+    /// Use the largest chunks whose first and last point are less than this time apart: 1h, 1d
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
     pub width: Option<i64>,
 }

@@ -22,11 +22,11 @@ pub(crate) struct ChangedArgs {
     #[command(flatten)]
     pub which: AnyPatternArg,
 
-    /// Since the version that this pin keeps
+    /// Compare with the version of this pin
     #[arg(long, value_name = "NAME")]
     pub since: String,
 
-    /// Rather quick than exact: what changed is told to so much, with times between that may not have changed
+    /// Approximate: merge changes closer than this; the result may include times without a change
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
     pub resolution: Option<i64>,
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
-/// The database file, which must be there.
+/// The database file, which must exist.
 #[derive(Debug, Args)]
 pub(crate) struct FileArg {
     /// Database file
@@ -14,38 +14,38 @@ pub(crate) struct FileArg {
     pub file: PathBuf,
 }
 
-/// The database file, and which version of it is read.
+/// The database file, and the version to read.
 #[derive(Debug, Args)]
 pub(crate) struct VersionArgs {
     /// Database file
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Read the version that this pin keeps, instead of the newest
+    /// Read the version of this pin instead of the newest
     #[arg(long, value_name = "NAME")]
     pub pin: Option<String>,
 }
 
-/// Which series: one at least.
+/// Selects at least one series.
 #[derive(Debug, Args)]
 pub(crate) struct PatternArg {
-    /// Which series
+    /// Series to select
     #[arg(value_name = "SERIES")]
     pub pattern: String,
 }
 
-/// Which series, or all.
+/// Selects some series, or all.
 #[derive(Debug, Args)]
 pub(crate) struct AnyPatternArg {
-    /// Which series; all if not given
+    /// Series to select; all if not given
     #[arg(default_value = "", hide_default_value = true, value_name = "SERIES")]
     pub pattern: String,
 }
 
-/// How fast a file is read or written beside other work.
+/// Bounds the I/O rate of a command that runs beside other work.
 #[derive(Debug, Args)]
 pub(crate) struct RateArg {
-    /// At most so many mebibytes a second
+    /// Maximum rate in MiB per second
     #[arg(
         long,
         value_name = "MIB",
@@ -56,25 +56,25 @@ pub(crate) struct RateArg {
 }
 
 impl RateArg {
-    /// Bytes a second; 0: no bound.
+    /// Bytes per second; 0 for no limit.
     pub(crate) fn bytes(&self) -> u64 {
         self.rate << 20
     }
 }
 
-/// Which part of a series, and in which zone times are read and shown.
+/// Selects a time range, and the zone in which times are parsed and shown.
 #[derive(Debug, Args)]
 pub(crate) struct RangeArgs {
-    /// Begin here, this time included: 2014-06-01, '2014-06-01 12:30', an RFC 3339 time,
-    /// or a number since 1970
+    /// Start time, inclusive: 2014-06-01, '2014-06-01 12:30', an RFC 3339 time, or a number since 1970
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<String>,
 
-    /// End before this time
+    /// End time, exclusive
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub to: Option<String>,
 
-    /// Only the newest part of each series, up to its newest point (in a join up to the newest point of all): 7d, 90m, 1h30m
+    /// Only the newest part of each series, up to its newest point (in a join up to the newest point of all series):
+    /// 7d, 90m, 1h30m
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos, conflicts_with_all = ["from", "to"])]
     pub last: Option<i64>,
 
@@ -84,26 +84,26 @@ pub(crate) struct RangeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ZoneArg {
-    /// Zone of times that are shown, and of times given without an offset:
+    /// Zone of the times shown, and of times given without an offset:
     /// Europe/Berlin, local, UTC
     ///
-    /// A time given without an offset that clocks repeat is the earlier of its two instants; one that clocks skip is the
-    /// instant after the gap.
+    /// A time given without an offset that clocks repeat is the earlier of its two instants; one that clocks skip is
+    /// the instant after the gap.
     #[arg(long, value_name = "ZONE", value_parser = zone_named, default_value = "UTC")]
     pub tz: TimeZone,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FormatArg {
-    /// How to print rows
+    /// Format of rows
     #[arg(long, short = 'f', value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
 }
 
-/// What a file is like that a command creates.
+/// Properties of a file that a command creates.
 #[derive(Debug, Args)]
 pub(crate) struct CreatedArg {
-    /// Bytes of a page of a file that is created: a power of two from 512 to 262144; 4096 if not given
+    /// Page size in bytes of a file that is created: a power of two from 512 to 262144; 4096 if not given
     #[arg(long, value_name = "BYTES", value_parser = page_size)]
     pub page_size: Option<usize>,
 }
@@ -115,7 +115,7 @@ fn page_size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// How commits become durable.
+/// Durability of commits.
 #[derive(Debug, Args)]
 pub(crate) struct DurabilityArg {
     /// When a commit counts as done
@@ -128,22 +128,22 @@ pub(crate) enum DurabilityName {
     /// It survives a power cut
     #[default]
     Durable,
-    /// The same with one flush of the disk from the second small commit on; see the library's manual for the price
+    /// As durable, with one disk flush from the second small commit on; see the library's manual for the price
     OneFlush,
-    /// It survives the program, and a power cut once a later commit is durable
+    /// It survives a crash of the program, and a power cut once a later commit is durable
     Lazy,
 }
 
-/// Which column of a series; most have one value.
+/// Selects a column of a series; most series have one.
 #[derive(Debug, Args)]
 pub(crate) struct ColumnArg {
-    /// Column to use, where a series has several; if not given `value`, or else the last one that holds numbers (floats, integers, decimals,
-    /// truth values)
+    /// Column to use if a series has several; if not given `value`, or else the last one that holds numbers (floats,
+    /// integers, decimals, truth values)
     #[arg(long, short = 'c', value_name = "COLUMN")]
     pub column: Option<String>,
 }
 
-/// One figure of a range.
+/// An aggregate function over a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Function {
     /// Points
@@ -157,12 +157,12 @@ pub(crate) enum Function {
     Mean,
     /// Smallest value
     Min,
-    /// When it was
+    /// Time of the smallest value
     #[value(alias = "min_time")]
     MinTime,
     /// Largest value
     Max,
-    /// When it was
+    /// Time of the largest value
     #[value(alias = "max_time")]
     MaxTime,
     /// Oldest value

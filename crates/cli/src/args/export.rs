@@ -4,16 +4,16 @@ use super::common::{RangeArgs, VersionArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-/// How an export is written.
+/// Format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportForm {
-    /// Comma-separated values with a line of names
+    /// Comma-separated values with a header
     Csv,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// Numbers that count from 1970.
+/// Units of times as numbers since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EpochUnit {
     /// Seconds
@@ -56,27 +56,27 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub file: VersionArgs,
 
-    /// Which series; all if not given
+    /// Series to export; all if not given
     #[arg(value_name = "SERIES")]
     pub patterns: Vec<String>,
 
-    /// File to write; standard output if not given, or -
+    /// File to write; standard output if not given, or if -
     #[arg(long, short = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub replace: bool,
 
-    /// How to write; if not given, JSON for names with .json, .jsonl or .ndjson, otherwise CSV
+    /// Format; if not given, JSON for file names with .json, .jsonl or .ndjson, otherwise CSV
     #[arg(long, value_enum, value_name = "FORM")]
     pub form: Option<ExportForm>,
 
-    /// One row for every time and combination of tags; of several points of a series at one time the last to arrive
+    /// One row for each time and combination of tags; of several points of a series at one time the last to arrive
     #[arg(long)]
     pub wide: bool,
 
-    /// Also write the flags of every point
+    /// Also write the flags of each point
     #[arg(long, conflicts_with = "wide")]
     pub flags: bool,
 

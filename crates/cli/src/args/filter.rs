@@ -1,18 +1,18 @@
-//! Values that are wanted: `--where` of several commands.
+//! Filters by value: `--where` of several commands.
 
 use std::ops::Bound;
 
 /// A range of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Values {
-    /// The least.
+    /// The lower bound.
     pub low: Bound<f64>,
-    /// The greatest.
+    /// The upper bound.
     pub high: Bound<f64>,
 }
 
 impl Values {
-    /// `0..100`, `4..`, `..0`, `3`; with `<` beside the dots that end is not in it: `4<..`, `0..<100`.
+    /// Parses `0..100`, `4..`, `..0`, `3`; with `<` next to the dots that end is exclusive: `4<..`, `0..<100`.
     fn parse(text: &str) -> Result<Self, String> {
         let number = |text: &str| match text.trim().parse::<f64>() {
             Ok(value) if !value.is_nan() => Ok(value),
@@ -40,17 +40,17 @@ impl Values {
     }
 }
 
-/// Values that rows of a join are to have.
+/// A filter for rows of a join.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wanted {
-    /// The series, as everywhere.
+    /// Pattern of the series, as in other commands.
     pub pattern: String,
-    /// What it is to have.
+    /// The range of its values.
     pub values: Values,
 }
 
 impl Wanted {
-    /// `power=0..100`, `power=..0`, `wind{mast="1"}=4<..`, `state=3`. Tags have the sign, too: the last one counts.
+    /// Parses `power=0..100`, `power=..0`, `wind{mast="1"}=4<..`, `state=3`. Tags contain `=` too: the last one counts.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let Some((pattern, range)) = text.rsplit_once('=') else {
             return Err("give a series, =, and a range of values: power=0..100".to_owned());
@@ -62,17 +62,17 @@ impl Wanted {
     }
 }
 
-/// Values that points of a series are to have.
+/// A filter for points of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Filter {
-    /// In this column; none: in the one that the command is about.
+    /// The column; `None` for the column that the command queries.
     pub column: Option<String>,
-    /// What it is to have.
+    /// The range of its values.
     pub values: Values,
 }
 
 impl Filter {
-    /// `4..`, `temp=0<..100`.
+    /// Parses `4..`, `temp=0<..100`.
     fn parse(text: &str) -> Result<Self, String> {
         let (column, range) = match text.rsplit_once('=') {
             Some((column, range)) => (Some(column.trim().to_owned()), range),
@@ -85,12 +85,12 @@ impl Filter {
     }
 }
 
-/// Which points a command is about.
+/// Filters of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Only points with a value from LOW to HIGH, both included, in COLUMN, or in the one of --column; either end may be left out, `<`
-    /// beside the dots leaves out the end itself, and a value alone is that value: 4.., ..<0, temp=18<..21, state=3. Repeated, all of
-    /// them hold
+    /// Only points with a value from LOW to HIGH, both inclusive, in COLUMN, or in the one of --column. Either end may
+    /// be omitted, `<` next to the dots makes an end exclusive, and a single value selects that value: 4.., ..<0,
+    /// temp=18<..21, state=3. If repeated, all conditions must hold
     #[arg(
         long = "where",
         value_name = "[COLUMN=]LOW..HIGH",

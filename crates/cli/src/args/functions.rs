@@ -1,4 +1,4 @@
-//! Functions over rows, as they are written on the command line.
+//! Functions over rows, as written on the command line.
 
 use crate::time::width_nanos;
 use clap::ValueEnum;
@@ -10,27 +10,27 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowFunction {
     Difference,
-    /// In so many nanoseconds.
+    /// Per this many nanoseconds.
     Derivative(i64),
     Rate(i64),
     Mean(Mean),
-    /// By how much a value misses the mean before it.
+    /// Difference between a value and the mean before it.
     Error(Mean),
     Sum,
 }
 
-/// A mean of rows so far.
+/// A moving mean of previous rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mean {
     OfRows(usize),
-    /// Of so many nanoseconds.
+    /// Over this many nanoseconds.
     Over(i64),
     Exponential(usize),
     ExponentialOver(i64),
 }
 
 impl Mean {
-    /// The argument of `mean` and `ewma`: rows, or a width.
+    /// Parses the argument of `mean` and `ewma`: a number of rows, or a width.
     fn parse(exponential: bool, argument: &str) -> Result<Self, String> {
         match (argument.parse::<usize>(), exponential) {
             (Ok(0), _) => Err("a mean is of one row at least".to_owned()),
@@ -50,7 +50,7 @@ impl Mean {
 }
 
 impl RowFunction {
-    /// `difference`, `derivative(1s)`, `rate(1s)`, `mean(10)`, `mean(10m)`, `ewma(10)`, `mean-error(10)`, `sum`.
+    /// Parses `difference`, `derivative(1s)`, `rate(1s)`, `mean(10)`, `mean(10m)`, `ewma(10)`, `mean-error(10)`, `sum`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, argument) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
             Some((name, argument)) => (name, Some(argument)),
@@ -85,12 +85,12 @@ impl RowFunction {
     }
 }
 
-/// What becomes of the values of two series.
+/// Arithmetic on the values of two series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Arithmetic {
-    /// The first and the second together
+    /// The sum of the first and the second
     Sum,
-    /// The first less the second
+    /// The first minus the second
     Difference,
     /// The first times the second
     Product,

@@ -12,18 +12,19 @@ pub(crate) enum OnError {
     /// Stop at the first bad value or row and store nothing
     #[default]
     Stop,
-    /// Report bad rows and rows with a bad value, store the others
+    /// Report bad rows and rows with a bad value, and store the others
     Skip,
-    /// Report bad values and store the others of their rows; report rows without a time or of another length, and leave them out
+    /// Report bad values and store the other values of their rows; report and skip rows without a time or with a wrong
+    /// number of fields
     Null,
 }
 
-/// How an input is written.
+/// Format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputForm {
     /// Comma-separated values, or separated by another character
     Csv,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -85,7 +86,7 @@ Examples:
   From another program:
     curl -s https://example.org/data.csv | tidalite import plant.tdl -")]
 pub(crate) struct ImportArgs {
-    /// Database file; created if it is not there
+    /// Database file; created if it does not exist
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
@@ -93,12 +94,11 @@ pub(crate) struct ImportArgs {
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub inputs: Vec<PathBuf>,
 
-    /// Column with the time, by header or number; if not given, the first that reads as times
+    /// Column with the time, by header or number; if not given, the first column that parses as times
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
 
-    /// How times are written: iso, s, ms, us or ns since 1970, or a pattern such as
-    /// '%d.%m.%Y %H:%M'; if not given, found by looking
+    /// Format of times: iso, s, ms, us or ns since 1970, or a pattern such as '%d.%m.%Y %H:%M'; detected if not given
     #[arg(long, value_name = "FORMAT", value_parser = TimeFormat::named)]
     pub time_format: Option<TimeFormat>,
 
@@ -106,15 +106,15 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "ZONE", value_parser = zone_named, default_value = "UTC")]
     pub tz: TimeZone,
 
-    /// What a local time means that comes twice because clocks were set back
+    /// Meaning of a local time that occurs twice because clocks were set back
     #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
     pub ambiguous: AmbiguousName,
 
-    /// What to do with a local time that clocks skipped because they were set forward
+    /// Handling of a local time that clocks skipped because they were set forward
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub nonexistent: NonexistentName,
 
-    /// Column that tells series apart; =NAME after it renames. Repeatable
+    /// Column that distinguishes series; =NAME after it renames. Repeatable
     #[arg(long = "tag", value_name = "COLUMN[=NAME]")]
     pub tags: Vec<String>,
 
@@ -122,8 +122,9 @@ pub(crate) struct ImportArgs {
     #[arg(long = "value", value_name = "COLUMN[=NAME]")]
     pub values: Vec<String>,
 
-    /// Columns of one series that has them all, instead of a series for each; with --into or --series. TYPE is f64, f32, i64, u64, bool,
-    /// decimal(DIGITS), string, bytes (hexadecimal) or guid; with ? behind it a row may have none
+    /// Columns of one series that has all of them, instead of a series for each; with --into or --series. TYPE is f64,
+    /// f32, i64, u64, bool, decimal(DIGITS), string, bytes (hexadecimal) or guid; a ? after it allows rows without a
+    /// value
     #[arg(
         long,
         value_name = "COLUMN[=NAME]:TYPE[?]",
@@ -137,15 +138,16 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub target: Target,
 
-    /// What every series that gets points does with a second one at the same time, from now on; if not given, as it did
+    /// Policy of every series that receives points, from now on, for a second point at the same time; unchanged if not
+    /// given
     #[arg(long, value_enum, value_name = "POLICY")]
     pub merge: Option<MergeName>,
 
-    /// One step of the times of series that are created; those that are there keep theirs
+    /// Unit of the times of series that are created; existing series keep theirs
     #[arg(long, value_enum, default_value_t, value_name = "UNIT")]
     pub unit: UnitName,
 
-    /// Put before the name of every series
+    /// Prefix of the name of every series
     #[arg(
         long,
         default_value = "",
@@ -154,7 +156,7 @@ pub(crate) struct ImportArgs {
     )]
     pub prefix: String,
 
-    /// Words that mean "no value", besides the empty field; NaN is a value of floats unless it is given here
+    /// Words that mean "no value", in addition to the empty field; NaN is a value of floats unless it is listed here
     #[arg(
         long = "null",
         value_name = "WORD",
@@ -163,7 +165,7 @@ pub(crate) struct ImportArgs {
     )]
     pub nulls: Vec<String>,
 
-    /// What to do with a value or a row that cannot be read
+    /// Handling of a value or a row that cannot be read
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub on_error: OnError,
 
@@ -171,15 +173,15 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub no_header: bool,
 
-    /// Separator of fields; if not given, the one that the first line uses: , ; | or tab
+    /// Separator of fields; if not given, the most frequent in the first line: , ; | or tab
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     pub delimiter: Option<u8>,
 
-    /// How the inputs are written; if not given, JSON where the first character is a brace
+    /// Format of the inputs; if not given, JSON if the first character is a brace
     #[arg(long, value_enum, value_name = "FORM")]
     pub input_form: Option<InputForm>,
 
-    /// Commit after so many rows, instead of once at the end
+    /// Commit after this many rows, instead of once at the end
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub commit_every: Option<u64>,
 
@@ -189,32 +191,32 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub durability: DurabilityArg,
 
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Which series rows go to, where their tags do not tell.
+/// Selects the series of each row if it does not follow from tags.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Target {
-    /// Name of the series of --columns; tags and prefix go with it
+    /// Name of the series of --columns; tags and prefix are added to it
     #[arg(long, value_name = "NAME", requires = "columns")]
     pub into: Option<String>,
 
-    /// Column with the whole name of each row's series, as export writes it; with one column of values, or --columns
+    /// Column with the full name of each row's series, as export writes it; with one column of values, or --columns
     #[arg(long, value_name = "COLUMN", conflicts_with = "tags")]
     pub series: Option<String>,
 }
 
-/// What a series does with a point at a time that is taken.
+/// Policy of a series for a point at a time that already has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MergeName {
-    /// The new point takes the place of the old one
+    /// The new point replaces the old one
     Replace,
     /// The old point stays
     KeepFirst,
-    /// It is an error
+    /// A second point is an error
     Error,
     /// Both stay, in the order in which they arrive
     KeepAll,
@@ -234,10 +236,10 @@ impl MergeName {
     }
 }
 
-/// Which of two instants a local time means.
+/// Selects one of the two instants of a local time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AmbiguousName {
-    /// The order of the rows decides, for each series; where it does not, the row is a bad row
+    /// The order of the rows decides, for each series; a row that it does not decide is a bad row
     #[default]
     Infer,
     /// The instant before clocks were set back
@@ -248,7 +250,7 @@ pub(crate) enum AmbiguousName {
     Refuse,
 }
 
-/// What to do with a local time that does not exist.
+/// Handling of a local time that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NonexistentName {
     /// The row is a bad row
@@ -258,7 +260,7 @@ pub(crate) enum NonexistentName {
     Shift,
 }
 
-/// What one step of a series' times is.
+/// Unit of the times of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum UnitName {
     /// Nanoseconds since 1970
@@ -293,7 +295,7 @@ pub(crate) struct TypedColumn {
     pub wish: String,
     /// Its type.
     pub ty: ColumnType,
-    /// Whether a row may have none.
+    /// Whether a row may have no value.
     pub nullable: bool,
 }
 

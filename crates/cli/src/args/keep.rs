@@ -1,4 +1,4 @@
-//! Commands that look after a file.
+//! Commands for maintenance of a file.
 
 use super::common::{FileArg, FormatArg, RateArg};
 use crate::time::width_nanos;
@@ -16,12 +16,12 @@ pub(crate) struct StatArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// What each structure takes, the heaviest first
+    /// Size of each structure, the largest first
     #[arg(long)]
     pub weights: bool,
 
-    /// What stands at the head of the file, read without opening it: both superblocks and the four places of commit records, or what is
-    /// wrong with them. Nothing is locked, written or healed; of a damaged file, too
+    /// Contents of the head of the file, read without opening the database: both superblocks and the four slots of
+    /// commit records, or the errors in them. Nothing is locked, written or repaired; also works for a damaged file
     #[arg(long, conflicts_with = "weights")]
     pub head: bool,
 
@@ -77,11 +77,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// Print one JSON document: what is damaged by table and keys, or series, column and times
+    /// Print one JSON document: damage by table and keys, or by series, column and times
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
 
-    /// Tell on standard error how far it is, also where that is no terminal
+    /// Print progress on standard error even if that is not a terminal
     #[arg(long, conflicts_with = "quiet")]
     pub progress: bool,
 
@@ -108,11 +108,11 @@ pub(crate) struct BackupArgs {
     #[arg(value_name = "BACKUP", value_hint = ValueHint::FilePath)]
     pub to: PathBuf,
 
-    /// Back up this pin; it is made if it is not there
+    /// Back up the version of this pin; the pin is created if it does not exist
     #[arg(long, value_name = "NAME")]
     pub pin: Option<String>,
 
-    /// Only what was written since this pin: an increment on its backup
+    /// Only pages written since this pin: an increment on its backup
     #[arg(long, value_name = "NAME")]
     pub since: Option<String>,
 
@@ -174,11 +174,11 @@ pub(crate) struct PinsArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Pin the newest version under this name; a pin that has it moves there
+    /// Pin the newest version under this name; an existing pin of this name moves to it
     #[arg(long, value_name = "NAME", conflicts_with = "remove")]
     pub add: Option<String>,
 
-    /// Take this pin away
+    /// Remove this pin
     #[arg(long, value_name = "NAME")]
     pub remove: Option<String>,
 
@@ -194,7 +194,7 @@ pub(crate) struct PageArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Number of the page: its address divided by the bytes of a page
+    /// Number of the page: its address divided by the page size
     #[arg(value_name = "NUMBER")]
     pub number: u64,
 }
@@ -221,11 +221,11 @@ pub(crate) struct CopyArgs {
     #[arg(value_name = "COPY.tdl", value_hint = ValueHint::FilePath)]
     pub copy: PathBuf,
 
-    /// Copy page by page, pins and free space too, instead of packing
+    /// Copy page by page, with pins and free space, instead of packing
     #[arg(long)]
     pub image: bool,
 
-    /// Where a packed copy to standard output is made first [default: beside FILE]
+    /// Folder for the temporary file of a packed copy to standard output [default: beside FILE]
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, conflicts_with = "image")]
     pub temporary: Option<PathBuf>,
 
@@ -244,15 +244,15 @@ pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Bytes that one write transaction moves
+    /// Bytes moved by each write transaction
     #[arg(long, default_value_t = 16 << 20, value_name = "BYTES")]
     pub step: u64,
 
-    /// First write rows older than this in cold form: smaller, and slower to read
+    /// First rewrite rows older than this in cold form: smaller, and slower to read
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
     pub cold: Option<i64>,
 
-    /// With --cold: of which series; of all if not given
+    /// With --cold: series to rewrite; all if not given
     #[arg(
         long,
         value_name = "SERIES",
@@ -263,7 +263,7 @@ pub(crate) struct CompactArgs {
     pub series: String,
 }
 
-/// Where the age of rows is counted from.
+/// Reference time for the age of rows.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum KeepFromName {
     /// The computer's clock
@@ -302,15 +302,15 @@ pub(crate) struct RetentionArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Store a policy under this name, in place of one that has it
+    /// Store a policy under this name, replacing an existing one
     #[arg(long, value_name = "NAME", conflicts_with = "remove")]
     pub set: Option<String>,
 
-    /// Take this policy away
+    /// Remove this policy
     #[arg(long, value_name = "NAME")]
     pub remove: Option<String>,
 
-    /// With --set: which series; all if not given
+    /// With --set: series of the policy; all if not given
     #[arg(
         long,
         value_name = "SERIES",
@@ -328,27 +328,27 @@ pub(crate) struct RetentionArgs {
     #[arg(long, value_enum, value_name = "WHEN", requires = "keep")]
     pub keep_from: Option<KeepFromName>,
 
-    /// With --set: how many bytes the series may use; with all series, how many may be in use in the whole file
+    /// With --set: maximum bytes of the series; for all series, maximum bytes in use in the whole file
     #[arg(long, value_name = "BYTES", requires = "set")]
     pub max_bytes: Option<u64>,
 
-    /// With --set: rows older than this take fewer bytes and are slower to read
+    /// With --set: keep rows older than this in cold form: smaller, and slower to read
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos, requires = "set")]
     pub cold: Option<i64>,
 
-    /// Remove now what the policies do not keep, make cold what is to be
+    /// Remove data that the policies do not keep, and rewrite old rows in cold form, now
     #[arg(long)]
     pub apply: bool,
 
-    /// With --apply: show what would be removed, and change nothing
+    /// With --apply: show rows that would be removed, and change nothing
     #[arg(long, short = 'n', requires = "apply", conflicts_with_all = ["set", "remove"])]
     pub dry_run: bool,
 
-    /// With --apply: the computer's clock is right, though it is ahead of the newest commit
+    /// With --apply: the computer's clock is right, although it is ahead of the newest commit
     #[arg(long, short, requires = "apply")]
     pub yes: bool,
 
-    /// With --apply: seconds after which no further commit is begun
+    /// With --apply: number of seconds after which no further commit begins
     #[arg(
         long,
         value_name = "SECONDS",

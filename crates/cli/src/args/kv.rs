@@ -1,4 +1,4 @@
-//! Commands on tables.
+//! Commands for tables.
 
 use super::common::{CreatedArg, DurabilityArg, FileArg};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
@@ -34,7 +34,7 @@ pub(crate) struct KvArgs {
     pub command: KvCommand,
 }
 
-/// How keys or values are typed and printed.
+/// Format of keys or values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KvForm {
     /// Text, with escapes
@@ -66,7 +66,7 @@ pub(crate) struct KvPlace {
     #[arg(long, conflicts_with_all = ["keys", "values"])]
     pub hex: bool,
 
-    /// How keys are written
+    /// Format of keys
     #[arg(
         long,
         value_enum,
@@ -76,7 +76,7 @@ pub(crate) struct KvPlace {
     )]
     pub keys: KvForm,
 
-    /// How values are written
+    /// Format of values
     #[arg(
         long,
         value_enum,
@@ -86,45 +86,45 @@ pub(crate) struct KvPlace {
     )]
     pub values: KvForm,
 
-    /// In the table that is nested under this key; repeated, one further in
+    /// Use the table nested under this key; repeat to go one level deeper
     #[arg(long = "in", value_name = "KEY", allow_negative_numbers = true)]
     pub path: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KvCommand {
-    /// Print the value of a key; of a table of multi-values all of them
+    /// Print the value of a key; in a table of multi-values, all of its values
     Get {
         #[command(flatten)]
         place: KvPlace,
         /// Key
         #[arg(allow_negative_numbers = true)]
         key: String,
-        /// The value's bytes as they are, without the end of a line
+        /// Write the value's bytes unchanged, without a line end
         #[arg(long, conflicts_with = "values")]
         raw: bool,
     },
-    /// Store a pair; the table is made if it is not there
+    /// Store a pair; the table is created if it does not exist
     Put {
         #[command(flatten)]
         place: KvPlace,
         /// Key
         #[arg(allow_negative_numbers = true)]
         key: String,
-        /// Value; - takes the bytes of standard input as they are (a dash alone is typed \2d)
+        /// Value; - reads the bytes of standard input unchanged (type a single dash as \2d)
         #[arg(
             allow_negative_numbers = true,
             required_unless_present = "value_file",
             conflicts_with = "value_file"
         )]
         value: Option<String>,
-        /// The value is what this file holds, byte for byte
+        /// Take the value from this file, byte for byte
         #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
         value_file: Option<PathBuf>,
-        /// Only if the key is not there; of a table of multi-values, the pair
+        /// Only if the key does not exist; in a table of multi-values, only if the pair does not exist
         #[arg(long)]
         new: bool,
-        /// If the table is not there, make one of multi-values
+        /// If the table does not exist, create a table of multi-values
         #[arg(long, conflicts_with = "path")]
         multi: bool,
         #[command(flatten)]
@@ -139,10 +139,10 @@ pub(crate) enum KvCommand {
         /// Key
         #[arg(allow_negative_numbers = true)]
         key: String,
-        /// Only if this is its value; of a table of multi-values this one
+        /// Only if this is its value; in a table of multi-values, remove only this value
         #[arg(allow_negative_numbers = true)]
         value: Option<String>,
-        /// All values of a key that has several
+        /// Remove all values of a key that has several
         #[arg(long, conflicts_with = "value")]
         all: bool,
         #[command(flatten)]
@@ -152,29 +152,29 @@ pub(crate) enum KvCommand {
     Scan {
         #[command(flatten)]
         place: KvPlace,
-        /// Begin here, this key included
+        /// Start key, inclusive
         #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
         from: Option<String>,
-        /// End before this key
+        /// End key, exclusive
         #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
         to: Option<String>,
-        /// Pairs at most
+        /// Maximum number of pairs
         #[arg(long, value_name = "PAIRS", default_value_t = u64::MAX, hide_default_value = true)]
         limit: u64,
-        /// From the last to the first
+        /// In descending order
         #[arg(long)]
         reverse: bool,
         /// Only pairs with this value
         #[arg(long, value_name = "VALUE", allow_negative_numbers = true, conflicts_with_all = ["value_from", "value_to"])]
         value: Option<String>,
-        /// Only pairs whose value is not less
+        /// Only pairs whose value is not less than this
         #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
         value_from: Option<String>,
-        /// Only pairs whose value is less
+        /// Only pairs whose value is less than this
         #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
         value_to: Option<String>,
     },
-    /// Make an empty table; nothing happens if it is there
+    /// Create an empty table, unless it exists
     Create {
         #[command(flatten)]
         file: FileArg,
@@ -188,14 +188,14 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         durability: DurabilityArg,
     },
-    /// Remove all pairs of a table, which stays
+    /// Remove all pairs of a table, but keep the table
     Clear {
         #[command(flatten)]
         place: KvPlace,
         #[command(flatten)]
         durability: DurabilityArg,
     },
-    /// Remove a table with all that is in it
+    /// Remove a table with all of its contents
     Drop {
         #[command(flatten)]
         file: FileArg,
@@ -204,18 +204,18 @@ pub(crate) enum KvCommand {
         #[command(flatten)]
         durability: DurabilityArg,
     },
-    /// Give a table another name
+    /// Rename a table
     Rename {
         #[command(flatten)]
         file: FileArg,
         /// Table
         table: String,
-        /// Its new name, which no other table has
+        /// New name, which no other table may have
         name: String,
         #[command(flatten)]
         durability: DurabilityArg,
     },
-    /// List tables and how much they hold, or show how they lie in the file
+    /// List tables with their sizes, or show how they are stored in the file
     Stat(KvStatArgs),
 }
 
@@ -232,11 +232,11 @@ pub(crate) struct KvStatArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// Table: its levels, and its pages by what they hold
+    /// Table: its levels, and its pages by content
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
 
-    /// Of the table that is nested under this key; repeated, one further in
+    /// Use the table nested under this key; repeat to go one level deeper
     #[arg(
         long = "in",
         value_name = "KEY",
@@ -249,7 +249,7 @@ pub(crate) struct KvStatArgs {
     #[arg(long, conflicts_with = "keys", requires = "path")]
     pub hex: bool,
 
-    /// How the keys of --in are written
+    /// Format of the keys of --in
     #[arg(
         long,
         value_enum,
@@ -259,7 +259,7 @@ pub(crate) struct KvStatArgs {
     )]
     pub keys: KvForm,
 
-    /// The same of all tables
+    /// Levels and pages of all tables
     #[arg(long, short = 'a', conflicts_with = "table")]
     pub all: bool,
 
@@ -267,11 +267,11 @@ pub(crate) struct KvStatArgs {
     #[arg(long, short = 'e')]
     pub env: bool,
 
-    /// Free pages, and those that wait for readers
+    /// Free pages, and pages that wait for readers
     #[arg(long, short = 'f')]
     pub free: bool,
 
-    /// Who reads
+    /// Readers of the database
     #[arg(long, short = 'r')]
     pub readers: bool,
 }
@@ -300,11 +300,12 @@ pub(crate) struct DumpArgs {
     #[arg(value_name = "TABLE")]
     pub table: Option<String>,
 
-    /// Printable characters as they are, other bytes as \ and two hex digits
+    /// Print printable characters unchanged, other bytes as \ and two hex digits
     #[arg(long, short = 'p')]
     pub print: bool,
 
-    /// The table is, in LMDB and libmdbx, of these flags: keys and values are turned into their order, and the header says so
+    /// Flags of the table in LMDB or libmdbx: keys and values are converted to the order of these flags, which the
+    /// header then lists
     #[arg(
         long = "as",
         value_enum,
@@ -315,7 +316,7 @@ pub(crate) struct DumpArgs {
     pub flags: Vec<ForeignFlag>,
 }
 
-/// An order of keys or values that tables of LMDB and libmdbx can have.
+/// A flag for the order of keys or values in a table of LMDB or libmdbx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ForeignFlag {
     /// Keys are native integers of 4 or 8 bytes
@@ -354,7 +355,7 @@ pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// What a dump printed; standard input if not given, or -
+    /// Output of a dump; standard input if not given, or if -
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub input: Option<PathBuf>,
 
@@ -366,7 +367,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, short = 'T')]
     pub text: bool,
 
-    /// Keep the values of keys that are there
+    /// Keep the values of existing keys
     #[arg(long, short = 'N')]
     pub no_overwrite: bool,
 

@@ -1,4 +1,4 @@
-//! The command line: what can be said, and the help that teaches it.
+//! The command line and its help.
 
 mod annotate;
 mod candles;
@@ -76,23 +76,25 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: ColorWhen,
 
-    /// Lock file, if not FILE.tdl-lock beside the database: the same for all who use it. A block device needs one
+    /// Lock file, if not FILE.tdl-lock beside the database; all processes must use the same one. Required for a block
+    /// device
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lock_path: Option<PathBuf>,
 
-    /// Write to a database although durable commits are missing from it; without this, only commands that read open it
+    /// Write to a database although durable commits are missing from it; without this option it can only be opened for
+    /// reading
     #[arg(long, global = true)]
     pub accept_lost_commits: bool,
-    /// Have the database alone: nobody else may have it open meanwhile. Needed on a network file system
+    /// Open the database exclusively: no other process may have it open. Required on a network file system
     #[arg(long, global = true)]
     pub exclusive: bool,
 
-    /// Second file of the database, for large values, on another disk perhaps. It is made where there is none; named once it is found
-    /// again, unless it is moved
+    /// Second file of the database, for large values, possibly on another disk. Created if it does not exist; later it
+    /// is found without this option, unless it is moved
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub large: Option<PathBuf>,
 
-    /// With --large: values of so many bytes and more go there
+    /// With --large: minimum length in bytes of values that are stored there
     #[arg(
         long,
         global = true,
@@ -115,67 +117,67 @@ pub(crate) enum Command {
     Scan(ScanArgs),
     /// Print the newest point of series
     Latest(LatestArgs),
-    /// Sum up a range: count, mean, extremes and when
+    /// Aggregate a range: count, mean, extremes and their times
     Aggregate(AggregateArgs),
-    /// Sum up every hour, day or any other width
+    /// Aggregate every hour, day or other width
     Window(WindowArgs),
-    /// Print first, lowest, highest and last value of the pieces that the file has of a series
+    /// Print the first, lowest, highest and last value of stored chunks of a series
     Candles(CandlesArgs),
     /// Put several series side by side, joined on time
     Join(JoinArgs),
     /// Draw series in the terminal, as SVG or as PNG
     Plot(PlotArgs),
-    /// Print at which times series differ from an older version
+    /// Print the times at which series differ from an older version
     Changed(ChangedArgs),
-    /// Take points or whole series away, and say what went
+    /// Delete points or whole series
     Remove(RemoveArgs),
-    /// Give a series another name
+    /// Rename a series
     Rename(RenameArgs),
-    /// Show what the file consists of: pages, trees, bytes per point, free space
+    /// Show the contents of the file: pages, trees, bytes per point, free space
     Stat(StatArgs),
-    /// Show who reads and who writes now, in all processes, and what each reader holds
+    /// Show all readers and writers, in all processes, and the space that each reader holds
     Readers(ReadersArgs),
     /// Verify every page and every structure
     Check(CheckArgs),
-    /// Copy a database while others use it: one snapshot as a new, packed file
+    /// Copy a database in use: one snapshot as a new, packed file
     Copy(CopyArgs),
-    /// Make the file shorter: move what is in use down, cut off what is free
+    /// Make the file shorter: move used pages to the front and cut off free space
     Compact(CompactArgs),
-    /// Read and change tables of keys and values
+    /// Read and change key-value tables
     Kv(KvArgs),
     /// Print tables as text, in the format of mdb_dump and mdbx_dump
     Dump(DumpArgs),
-    /// Store what dump, mdb_dump or mdbx_dump printed
+    /// Load the output of dump, mdb_dump or mdbx_dump
     Load(LoadArgs),
     /// Write a backup: all pages, or those written since a pin
     Backup(BackupArgs),
-    /// Make a database of a backup and its increments
+    /// Create a database from a backup and its increments
     Restore(RestoreArgs),
-    /// Save what is intact of a damaged database
+    /// Recover the intact data of a damaged database
     Salvage(SalvageArgs),
-    /// List, store and apply what is kept of series, by age and by size
+    /// List, store and apply retention policies of series, by age and by size
     Retention(RetentionArgs),
-    /// List, set and remove words about series; change what they do with points at equal times
+    /// List, set and remove annotations of series; change their policy for points at equal times
     Annotate(AnnotateArgs),
     /// List, add and remove pins: versions that stay readable
     Pins(PinsArgs),
-    /// Show one page: what it says of itself, and its bytes
+    /// Show one page: its header and its bytes
     Page(PageArgs),
-    /// See it work: real weather, five questions, a picture, ten million points
+    /// Demonstrate the program: real weather, five questions, a picture, ten million points
     Quickstart(QuickstartArgs),
-    /// Print a script that completes commands in your shell
+    /// Print a completion script for your shell
     Completions(CompletionsArgs),
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man(ManArgs),
 }
 
-/// What the command line says; a wrong one ends the program.
+/// Parses the command line; an error ends the program.
 pub(crate) fn parse() -> Cli {
     let mut matches = with_negative_numbers(Cli::command()).get_matches();
     Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
 }
 
-/// Lets every option take `-1`, so that what takes the value says what is wrong with it; else it would be an unknown option.
+/// Lets every option accept `-1`: its parser then reports the error, instead of clap reporting an unknown option.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command
         .mut_args(|arg| match arg.get_action().takes_values() {

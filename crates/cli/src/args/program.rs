@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct QuickstartArgs {
-    /// Where to put quickstart.tdl
+    /// Folder for quickstart.tdl
     #[arg(long, default_value = ".", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
 
-    /// Points of the speed measurement
+    /// Number of points for the speed measurement
     #[arg(long, default_value_t = 10_000_000, value_name = "POINTS",
           value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub points: u64,
@@ -22,7 +22,7 @@ Examples:
   tidalite completions zsh > ~/.zfunc/_tidalite
   tidalite completions fish > ~/.config/fish/completions/tidalite.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// Shell
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }
@@ -33,7 +33,7 @@ Examples:
   tidalite man | man -l -
   tidalite man --dir ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Write one page for the program and one for every command into this folder
+    /// Write one page for the program and one for each command into this folder
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 }

@@ -29,7 +29,7 @@ pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub which: AnyPatternArg,
 
-    /// In place of the series: the metrics, tags, values and units that they have, and how many series have each
+    /// List the metrics, tags, values and units of the series instead, with the number of series that have each
     #[arg(long)]
     pub names: bool,
 
@@ -84,11 +84,12 @@ pub(crate) struct ScanArgs {
     )]
     pub offset: u64,
 
-    /// The newest first, of each series
+    /// Newest first, within each series
     #[arg(long, conflicts_with_all = ["function", "frequent"])]
     pub reverse: bool,
 
-    /// Only so many points, the newest; of several series the newest of all together, in the order of their times
+    /// Only the newest points, at most this many; for several series the newest of all together, in the order of their
+    /// times
     #[arg(
         long,
         value_name = "POINTS",
@@ -97,25 +98,26 @@ pub(crate) struct ScanArgs {
     )]
     pub tail: Option<usize>,
 
-    /// Also print the flags of every point
+    /// Also print the flags of each point
     #[arg(long)]
     pub flags: bool,
 
     #[command(flatten)]
     pub wanted: FilterArgs,
 
-    /// Only points whose text matches: of --column, or of the last column of strings
+    /// Only points whose text matches, in --column or in the last column of strings
     #[arg(long, value_name = "REGEX", conflicts_with_all = ["function", "filters"])]
     pub regex: Option<regex::Regex>,
 
-    /// In place of the values of a column: difference, derivative(WIDTH) or rate(WIDTH) (of a counter that may begin anew;
-    /// 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last ones, ewma(ROWS) or ewma(WIDTH) of all, older ones
-    /// weighing less, mean-error or ewma-error by which a value misses the mean before it, or sum so far
+    /// Print a function of a column instead of its values: difference, derivative(WIDTH) or rate(WIDTH) (of a counter
+    /// that may restart; 1s if no width is given), mean(ROWS) or mean(WIDTH) of the last rows, ewma(ROWS) or
+    /// ewma(WIDTH) of all rows, with smaller weights for older ones, mean-error or ewma-error, the difference from the
+    /// mean before, or the running sum
     #[arg(long = "fn", value_name = "FUNCTION", value_parser = RowFunction::parse, conflicts_with_all = ["flags", "filters"])]
     pub function: Option<RowFunction>,
 
-    /// In place of the points: the VALUES values that come most often, and how often. If a series has more different values than fit into
-    /// 256 MiB, the counts are estimates, from at_least to at_most, and count is empty
+    /// Print the VALUES most frequent values and their counts instead of the points. If a series has more distinct
+    /// values than fit in 256 MiB, the counts are estimates, from at_least to at_most, and count is empty
     #[arg(long, value_name = "VALUES", allow_negative_numbers = true, conflicts_with_all = ["function", "flags", "regex", "filters", "limit", "offset"])]
     pub frequent: Option<usize>,
 
@@ -167,7 +169,7 @@ pub(crate) struct AggregateArgs {
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// What to compute
+    /// Functions to compute
     #[arg(
         long = "fn",
         value_enum,
@@ -180,11 +182,11 @@ pub(crate) struct AggregateArgs {
     #[command(flatten)]
     pub wanted: FilterArgs,
 
-    /// Only so many series: those with the largest first figure, the largest first
+    /// Only this many series: those with the largest first figure, in descending order
     #[arg(long, value_name = "SERIES", conflicts_with = "bottom")]
     pub top: Option<usize>,
 
-    /// Only so many series: those with the smallest first figure, the smallest first
+    /// Only this many series: those with the smallest first figure, in ascending order
     #[arg(long, value_name = "SERIES")]
     pub bottom: Option<usize>,
 
@@ -226,7 +228,7 @@ pub(crate) struct WindowArgs {
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
     pub by: i64,
 
-    /// What to compute
+    /// Functions to compute
     #[arg(
         long = "fn",
         value_enum,
@@ -239,7 +241,7 @@ pub(crate) struct WindowArgs {
     #[command(flatten)]
     pub wanted: FilterArgs,
 
-    /// Put series together that agree in these tags; '' puts all of them together
+    /// Aggregate series together that have the same values of these tags; '' aggregates all of them together
     #[arg(
         long,
         value_name = "TAGS",
@@ -248,15 +250,15 @@ pub(crate) struct WindowArgs {
     )]
     pub group_by: Option<Vec<String>>,
 
-    /// A line for each window and group with the figures of every metric, `mean(power)` beside `mean(wind_speed)`
+    /// One line for each window and group with the figures of every metric, `mean(power)` next to `mean(wind_speed)`
     #[arg(long, requires = "group_by")]
     pub by_metric: bool,
 
-    /// Put the values of different metrics together, which --group-by refuses
+    /// Aggregate the values of different metrics together, which --group-by rejects otherwise
     #[arg(long, requires = "group_by", conflicts_with = "by_metric")]
     pub mix_metrics: bool,
 
-    /// What a window without a value gets: null, previous, linear, or a number. Its count is 0 whatever is given
+    /// Value of a window that has none: null, previous, linear, or a number. Its count is always 0
     #[arg(long, value_name = "WHAT", value_parser = fill_named, allow_hyphen_values = true, conflicts_with = "filters")]
     pub fill: Option<Fill>,
 
@@ -286,15 +288,15 @@ fn fill_named(text: &str) -> Result<Fill, String> {
     }
 }
 
-/// Which rows of several series belong together.
+/// Selects the rows of several series to join.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum JoinKind {
     /// Times at which any series has a point
     #[default]
     Outer,
-    /// Times at which every series has one
+    /// Times at which every series has a point
     Inner,
-    /// Each point of the first series, with the last one at or before it of the others
+    /// Each point of the first series, with the last point at or before it of each other series
     AsOf,
 }
 
@@ -311,24 +313,24 @@ pub(crate) struct JoinArgs {
     #[command(flatten)]
     pub file: VersionArgs,
 
-    /// Which series
+    /// Series to join
     #[arg(value_name = "SERIES", required = true)]
     pub patterns: Vec<String>,
 
-    /// Which points belong together
+    /// Points to join
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     pub kind: JoinKind,
 
-    /// Of two series: print one figure for each pair of points, instead of both
+    /// For two series: print one result for each pair of points, instead of both values
     #[arg(long, value_enum, value_name = "WHAT")]
     pub combine: Option<Arithmetic>,
 
-    /// Only rows in which this one of the series has a value from LOW to HIGH, both included; either end may be left out, `<` beside the
-    /// dots leaves out the end itself, and a value alone is that value. Repeated, all of them hold
+    /// Only rows in which this series has a value from LOW to HIGH, both inclusive. Either end may be omitted, `<` next
+    /// to the dots makes an end exclusive, and a single value selects that value. If repeated, all conditions must hold
     #[arg(long = "where", value_name = "SERIES=LOW..HIGH", value_parser = Wanted::parse, conflicts_with = "combine")]
     pub wanted: Vec<Wanted>,
 
-    /// With as-of: how much older a point may be
+    /// With as-of: maximum age of a joined point
     #[arg(long, value_name = "WIDTH", value_parser = age_nanos)]
     pub tolerance: Option<i64>,
 
@@ -358,22 +360,22 @@ pub(crate) struct PlotArgs {
     #[command(flatten)]
     pub file: VersionArgs,
 
-    /// Which series; several share the picture
+    /// Series to draw; several share the picture
     #[arg(value_name = "SERIES", required = true)]
     pub patterns: Vec<String>,
 
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// Draw one value for every window of this width
+    /// Draw one value for each window of this width
     #[arg(long, value_name = "WIDTH", value_parser = width_nanos)]
     pub by: Option<i64>,
 
-    /// Draw the mean, before a pale band from the lowest to the highest value
+    /// Draw the mean, and behind it a pale band from the lowest to the highest value
     #[arg(long, conflicts_with = "by")]
     pub band: bool,
 
-    /// Which value of a window
+    /// Function to draw for each window
     #[arg(
         long = "fn",
         value_name = "FUNCTION",
@@ -394,24 +396,24 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub png: Option<PathBuf>,
 
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub replace: bool,
 
-    /// Above the picture; the name of the series if not given
+    /// Title of the picture; the name of the series if not given
     #[arg(long)]
     pub title: Option<String>,
 
-    /// Width in characters; in pixels for --svg and --png, 160 at least
+    /// Width in characters; in pixels for --svg and --png, at least 160
     #[arg(long, value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub width: Option<u32>,
 
-    /// Height in lines; in pixels for --svg and --png, 90 at least
+    /// Height in lines; in pixels for --svg and --png, at least 90
     #[arg(long, value_parser = clap::value_parser!(u32).range(3..=10_000))]
     pub height: Option<u32>,
 }
 
-/// The functions that give a number to draw: not the times.
+/// The functions with a number to draw: all except the times.
 fn drawable() -> impl TypedValueParser<Value = Function> {
     let all = Function::value_variants().iter();
     let drawable =

@@ -24,7 +24,7 @@ pub(crate) struct RemoveArgs {
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// Only list what would go
+    /// Only list the points and series that would be deleted
     #[arg(long, short = 'n')]
     pub dry_run: bool,
 
@@ -44,11 +44,11 @@ pub(crate) struct RenameArgs {
     #[command(flatten)]
     pub file: FileArg,
 
-    /// The whole name of a series, its tags too; of one without a name its GUID
+    /// Full name of a series with its tags; for a series without a name its GUID
     #[arg(value_name = "OLD")]
     pub from: String,
 
-    /// Its new name, which no other series has
+    /// New name, which no other series may have
     #[arg(value_name = "NEW")]
     pub to: String,
 }

@@ -1,4 +1,4 @@
-//! `aggregate`: one line of figures for every series.
+//! `aggregate`: one line of aggregates per series.
 
 use super::figures::{Figures, drawn};
 use super::filters;

@@ -1,4 +1,4 @@
-//! `annotate`: words about series, and what they do with points at times that are taken.
+//! `annotate`: annotations and merge policies of series.
 
 use crate::args::{AnnotateArgs, MergeName};
 use crate::database::{Reader, failure, open_to_write};

@@ -1,4 +1,4 @@
-//! `candles`: a series in pieces, as the file has them.
+//! `candles`: a series in chunks, at the boundaries that the file stores.
 
 use super::figures::Figures;
 use crate::args::{CandlesArgs, Function};
@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use tidalite::CandleSize;
 
-/// What is told of a piece, behind its times.
+/// Columns printed for a candle, after its times.
 const FIGURES: [(&str, Function); 6] = [
     ("count", Function::Count),
     ("open", Function::First),

@@ -1,4 +1,4 @@
-//! `changed`: at which times a version differs from an older one.
+//! `changed`: the times at which a version differs from an older one.
 
 use crate::args::ChangedArgs;
 use crate::database::{Reader, open, time_cell};
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// The series that the pattern selects in either version, with the names that they have now, if they are there now.
+/// The series that the pattern selects in either version, under their current names if they still exist.
 fn of_either(now: &Reader<'_>, then: &Reader<'_>, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
     let (mut infos, older) = match (now.select(pattern), then.select(pattern)) {
         (Ok(infos), Ok(older)) => (infos, older),

@@ -1,7 +1,7 @@
-//! Damage as JSON: the report of `check`, the losses of `salvage`, and the error where a database cannot be opened at all.
+//! Damage as JSON: the report of `check`, the losses of `salvage`, and the error if a database cannot be opened at all.
 //!
-//! Keys and names are whole. Keys are written as `tidalite kv` prints and takes them: printable ASCII as it is, every other byte
-//! and the backslash as a backslash and two hex digits. Times are in the series' own unit, as text.
+//! Keys and names are complete. Keys are written as `tidalite kv` prints and reads them: printable ASCII as it is,
+//! every other byte and the backslash as a backslash and two hex digits. Times are in the series' own unit, as text.
 
 use crate::bytes::typeable;
 use crate::exit::{Failure, Outcome};
@@ -31,7 +31,7 @@ pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> O
     print(&document, terminal)
 }
 
-/// Durable commits that are missing.
+/// Missing durable commits.
 fn lost_json(lost: &LostCommits) -> Value {
     let damaged = match lost.cause {
         LossCause::Log => "log",
@@ -45,7 +45,7 @@ fn lost_json(lost: &LostCommits) -> Value {
     })
 }
 
-/// A check that could not begin, or not come to its end: the document that stands in the place of the report.
+/// The document printed instead of the report if a check could not begin or could not finish.
 pub(crate) fn failed_json(
     error: Option<&Error>,
     failure: &Failure,
@@ -68,7 +68,8 @@ fn print(document: &Value, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// The kind of an error as the library names it; of those about the bytes of the file: what, where, found, expected.
+/// The kind of an error, by the library's name. For errors in the bytes of the file also the structure, the address,
+/// and the found and the expected content.
 fn error_json(error: &Error) -> Value {
     let Error::Store(error) = error else {
         return json!({"kind": "Other"});
@@ -116,7 +117,7 @@ fn error_json(error: &Error) -> Value {
     }
 }
 
-/// One finding: what it takes along, where it is, what is wrong.
+/// One finding: the affected data, the address and the problem.
 pub(crate) fn finding_json(finding: &Finding) -> Value {
     let keys = |place: &str, name: &str, from: &[u8], to: Option<&[u8]>| {
         json!({
@@ -152,7 +153,7 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
             "place": "front",
             "from_series": from.map(|(id, _)| id.0),
             "to_series": to.map(|(id, _)| id.0),
-            // Null where any row of the front may be hit.
+            // Null if any row of the delta may be affected.
             "series": from.map(|_| series.iter().map(hit_json).collect::<Vec<_>>()),
             "more_series": more_series,
         }),

@@ -6,29 +6,29 @@
 //! database=config         the table; a file has one such section for each
 //! type=btree
 //! mapsize=33554432
-//! duplicates=1            of a table of multi-values
+//! duplicates=1            for a table of multi-values
 //! dupsort=1
-//! integerkey=1            and its like, see `foreign.rs`: only when it is asked for
+//! integerkey=1            and other flags, see `foreign.rs`: only on request
 //! HEADER=END
 //!  6b6579                 key, value, key, value: a space and hex digits
 //!  76616c7565
 //! DATA=END
 //! ```
 //!
-//! What that format has no words for:
+//! Extensions of that format:
 //!
 //! ```text
-//! escaped=1               in the header: the table's name has control characters, and is written as the format print writes bytes
-//! sequence=17             in the header (as mdbx_dump has it): the next number of the table's sequence, if any was taken
+//! escaped=1               in the header: the table's name has control characters, and is escaped as in format=print
+//! sequence=17             in the header (as in mdbx_dump): the next number of the table's sequence, if any was taken
 //!  746f706963             a key with a nested table:
 //! {                       instead of a value the table's own keys and values, in which tables can be nested again
 //!  6b6579
 //!  76616c7565
 //! }
-//! {sequence=17            the same of a nested table whose sequence has begun
+//! {sequence=17            the opening line for a nested table whose sequence has begun
 //! ```
 //!
-//! `mdb_load` passes over `sequence` and `escaped`, and refuses a section with a nested table.
+//! `mdb_load` ignores `sequence` and `escaped`, and rejects a section with a nested table.
 
 use super::foreign::{self, Part};
 use crate::args::{DumpArgs, ForeignFlag};
@@ -42,7 +42,7 @@ use std::io::Write;
 use std::path::Path;
 use tidalite::{ReadTxn, Table};
 
-/// What `mapsize` says at least: the other side's default is too small for anything.
+/// Minimum of `mapsize`: the default of LMDB's and libmdbx's loaders is too small for most tables.
 const MAP_BYTES_MIN: u64 = 32 << 20;
 
 /// `tidalite dump`
@@ -116,7 +116,7 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
     Ok(lines.out.write_all(b"DATA=END\n")?)
 }
 
-/// The rows of a table, nested or not. Recursion is as deep as tables are nested.
+/// Writes the rows of a table, nested or not. Recursion is as deep as the tables are nested.
 fn rows(table: &Table<'_>, lines: &mut Lines<'_>) -> Outcome {
     let path = lines.path;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -142,14 +142,14 @@ fn rows(table: &Table<'_>, lines: &mut Lines<'_>) -> Outcome {
     Ok(())
 }
 
-/// Where the lines of a section go, and in which form.
+/// Output of the lines of a section, and their format.
 struct Lines<'o> {
     path: &'o Path,
     out: &'o mut dyn Write,
     print: bool,
-    /// What the other side is told of the table.
+    /// Flags of the table in the header.
     flags: &'o [ForeignFlag],
-    /// Bytes of the first key and of the first value.
+    /// Lengths of the first key and of the first value.
     first_bytes: [Option<usize>; 2],
 }
 
@@ -164,7 +164,7 @@ impl Lines<'_> {
         Ok(self.out.write_all(b"HEADER=END\n")?)
     }
 
-    /// One key or value as a line.
+    /// Writes one key or value as a line.
     fn line(&mut self, part: Part, bytes: &[u8]) -> Outcome {
         let first = *self.first_bytes[part as usize].get_or_insert(bytes.len());
         if let Some(problem) = foreign::problem(self.flags, part, bytes.len(), first) {

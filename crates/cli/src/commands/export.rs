@@ -1,4 +1,4 @@
-//! `export`: series become CSV or JSON lines that `import` reads back.
+//! `export`: writes series as CSV or JSON lines that `import` can read.
 
 use crate::args::{ExportArgs, ExportForm};
 use crate::columns::{all_shown_columns, shown_columns};
@@ -57,7 +57,7 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// Writes all rows; how many.
+    /// Writes all rows and returns their number.
     fn write(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         if self.args.wide {
             self.wide(infos, out)
@@ -83,7 +83,7 @@ impl Export<'_> {
                     nanos.rem_euclid(unit.nanos()),
                 );
                 match i64::try_from(whole) {
-                    // A number that loses nothing.
+                    // A number if it is exact.
                     Ok(whole) if rest == 0 => Cell::Int(whole),
                     _ => Cell::Text(decimal(nanos, unit.nanos())),
                 }
@@ -92,7 +92,7 @@ impl Export<'_> {
         }
     }
 
-    /// One row a row of each series, series after series.
+    /// One line per row, series after series.
     fn long(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         let names = all_shown_columns(infos, self.args.flags);
         let columns = [Column::text("series"), Column::text("time")]
@@ -138,7 +138,8 @@ impl Export<'_> {
         Ok(rows)
     }
 
-    /// One row for each time and combination of tags, a column for each metric, or for each column of one that has several.
+    /// One line for each time and combination of tags, with a column per metric, or per column of a series that has
+    /// several.
     fn wide(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         let (mut groups, mut tags) = (BTreeMap::new(), Vec::new());
         let mut values: Vec<(String, &str)> = Vec::new();
@@ -156,7 +157,7 @@ impl Export<'_> {
                 match values.iter().find(|(known, _)| *known == value) {
                     None => values.push((value, name.metric())),
                     Some((_, metric)) if *metric == name.metric() => {}
-                    // The metric `a.b`, and the column `b` of `a`.
+                    // For example the metric `a.b`, and the column `b` of `a`.
                     Some(_) => return Err(two_columns(&value)),
                 }
             }
@@ -195,7 +196,8 @@ impl Export<'_> {
         Ok(rows)
     }
 
-    /// The rows of series with the same tags; how many were written, and how many points have no place in them.
+    /// Writes the rows of series with the same tags. Returns the number of lines, and of points that have no place in
+    /// them.
     fn group(
         &self,
         own: &[(String, String)],
@@ -211,7 +213,7 @@ impl Export<'_> {
                 *cell = Cell::Text(value.clone());
             }
         }
-        // Which columns of each series go where, and which rows are asked for.
+        // The output columns and the selected rows of each series.
         let mut places = Vec::new();
         let mut points = 0;
         for series in &group {
@@ -256,7 +258,7 @@ impl Export<'_> {
                         None => Cell::Missing,
                     };
                 }
-                // A row of nulls is a row.
+                // A row of nulls is a row, too.
                 any |= words.is_some();
                 placed += u64::from(words.is_some());
             }
@@ -270,7 +272,7 @@ impl Export<'_> {
     }
 }
 
-/// The columns of a series that --wide writes, and what they are called: as the metric, or `metric.column` where there are several.
+/// The columns of a series that --wide writes, with their names: the metric, or `metric.column` if there are several.
 fn wide_columns(info: &SeriesInfo) -> Vec<(usize, String)> {
     let metric = info.name.as_ref().map_or("", |name| name.metric());
     let shown = shown_columns(&info.schema, false);
@@ -291,7 +293,7 @@ fn two_columns(name: &str) -> Failure {
         .hint("leave out --wide, or choose other series")
 }
 
-/// `log.json`, `log.jsonl.gz`.
+/// For example `log.json`, `log.jsonl.gz`.
 fn is_json(path: &std::path::Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
@@ -300,7 +302,7 @@ fn is_json(path: &std::path::Path) -> bool {
         .any(|end| name.ends_with(end))
 }
 
-/// Nanoseconds as a number of longer units, every digit.
+/// Nanoseconds as a decimal number of a longer unit, with every digit.
 fn decimal(nanos: i128, unit: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let (whole, rest) = (nanos.abs() / unit, nanos.abs() % unit);

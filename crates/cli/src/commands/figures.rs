@@ -1,4 +1,4 @@
-//! The figures that `aggregate` and `window` print.
+//! The aggregate functions that `aggregate` and `window` print.
 
 use crate::args::Function;
 use crate::database::{time_cell, word_cell};
@@ -7,16 +7,16 @@ use crate::time::TimeShow;
 use clap::ValueEnum;
 use tidalite::{Aggregate, ColumnType, Decimal, Figure, Unit};
 
-/// What the numbers of an aggregate mean.
+/// Formats an aggregate as cells.
 pub(crate) struct Figures<'a> {
-    /// Chosen by the user.
+    /// Functions chosen by the user.
     pub functions: &'a [Function],
-    /// How times are printed.
+    /// Format of times.
     pub show: &'a TimeShow,
 }
 
 impl Figures<'_> {
-    /// What to ask the library for, where the figures as floats are all that is printed of this column.
+    /// The figures to query if all printed cells of this column can be computed from floats; otherwise `None`.
     pub(crate) fn as_floats(&self, column: &tidalite::Column) -> Option<Vec<Figure>> {
         let is_float = column.ty == ColumnType::F64;
         let figure = |&function: &Function| {
@@ -29,7 +29,7 @@ impl Figures<'_> {
         self.functions.iter().map(figure).collect()
     }
 
-    /// One cell for every function, of the values that `as_floats` asks for.
+    /// One cell per function, from the values of the figures returned by `as_floats`.
     pub(crate) fn float_cells(&self, values: &[Option<f64>]) -> impl Iterator<Item = Cell> {
         let functions = self.functions.iter().zip(values);
         functions.map(|(function, value)| match (function, value) {
@@ -47,7 +47,7 @@ impl Figures<'_> {
         })
     }
 
-    /// One column for every function.
+    /// One output column per function.
     pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
         self.functions.iter().map(|function| {
             let name = function
@@ -61,7 +61,7 @@ impl Figures<'_> {
         })
     }
 
-    /// One cell for every function.
+    /// One cell per function.
     pub(crate) fn cells(
         &self,
         aggregate: &Aggregate,
@@ -107,7 +107,7 @@ impl Figures<'_> {
     }
 }
 
-/// What the library calls it, where it tells it alone.
+/// The library's figure for a function; `None` if it can only be read from a full aggregate.
 pub(crate) fn figure_of(function: Function) -> Option<Figure> {
     Some(match function {
         Function::Count => Figure::Count,
@@ -122,7 +122,7 @@ pub(crate) fn figure_of(function: Function) -> Option<Figure> {
     })
 }
 
-/// The figure as a number to draw; a time is none.
+/// The value of a function as a number to draw; `None` for a time.
 pub(crate) fn drawn(function: Function, of: &Aggregate) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
     let count = |count: u64| Some(count as f64);

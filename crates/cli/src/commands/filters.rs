@@ -1,4 +1,4 @@
-//! `--where`: the filters of the command line as those of the library.
+//! `--where`: converts filters of the command line to filters of the library.
 
 use crate::args::{ColumnArg, Filter, FilterArgs, ScanArgs, Values};
 use crate::columns::{column_named, column_of};
@@ -6,7 +6,7 @@ use crate::database::Span;
 use crate::exit::{Failure, Outcome};
 use tidalite::{SeriesInfo, ValueFilter};
 
-/// The filters of one series; `column` is the one that the command is about.
+/// The filters for one series; `column` is the column that the command queries.
 pub(super) fn of(
     args: &FilterArgs,
     info: &SeriesInfo,
@@ -26,7 +26,7 @@ pub(super) fn on(column: usize, values: Values) -> ValueFilter {
     ValueFilter::new(column, (values.low, values.high))
 }
 
-/// The complaint when there is no point, or none that is wanted.
+/// The error if there are no points, or none that match the filters.
 pub(super) fn nothing(args: &FilterArgs, span: &Span) -> Failure {
     if args.filters.is_empty() {
         return span.nothing();
@@ -35,7 +35,7 @@ pub(super) fn nothing(args: &FilterArgs, span: &Span) -> Failure {
         .hint("`tidalite aggregate --fn min,max` tells between which they lie")
 }
 
-/// The complaint when `scan` has nothing to print.
+/// The error if `scan` has no row to print.
 pub(super) fn nothing_scanned(args: &ScanArgs, span: &Span) -> Failure {
     if args.offset > 0 {
         return Failure::not_found("no point behind the offset")

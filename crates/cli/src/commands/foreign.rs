@@ -1,18 +1,18 @@
-//! Orders of LMDB and libmdbx that tables here do not have, by the names that they have in the header of a dump.
+//! Flags of LMDB and libmdbx for key orders that tables here do not have, by their names in the header of a dump.
 //!
 //! ```text
 //! integerkey   keys are native integers, on a little-endian machine the least byte first, ordered as numbers
 //! reversekey   keys are compared from the last byte to the first
-//! integerdup   the same of the values of a key
-//! reversedup
+//! integerdup   like integerkey, for the values of a key
+//! reversedup   like reversekey, for the values of a key
 //! dupfixed     values of a key have one length (mdbx_dump calls it dupfix)
 //! ```
 //!
-//! Reversed, such bytes sort here as they do there. A table here does not remember what it was there.
+//! When reversed, such bytes have the same order here. A table here does not store its original flags.
 
 use crate::args::ForeignFlag;
 
-/// Which half of a pair.
+/// Key or value of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Key = 0,
@@ -20,7 +20,7 @@ pub(super) enum Part {
 }
 
 impl ForeignFlag {
-    /// The flag that a word of a header means.
+    /// The flag for a word in a header.
     pub(super) fn named(word: &str) -> Option<Self> {
         match word {
             "integerkey" => Some(Self::IntegerKey),
@@ -32,7 +32,7 @@ impl ForeignFlag {
         }
     }
 
-    /// Its word in a header.
+    /// Word of the flag in a header.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::IntegerKey => "integerkey",
@@ -43,13 +43,13 @@ impl ForeignFlag {
         }
     }
 
-    /// Only tables of multi-values can have it.
+    /// Whether only tables of multi-values can have the flag.
     pub(super) fn of_values(self) -> bool {
         !matches!(self, Self::IntegerKey | Self::ReverseKey)
     }
 }
 
-/// Whether bytes are reversed on the way from there to here, and back.
+/// Whether bytes are reversed when loaded, and when dumped again.
 pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
     let (integer, reverse) = match part {
         Part::Key => (ForeignFlag::IntegerKey, ForeignFlag::ReverseKey),
@@ -58,7 +58,8 @@ pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
     flags.contains(&integer) || flags.contains(&reverse)
 }
 
-/// Why a key or value of so many bytes cannot stand in a table of these flags whose first has `first` bytes.
+/// Error text if a key or value of this length cannot be in a table with these flags whose first has the length
+/// `first`.
 pub(super) fn problem(
     flags: &[ForeignFlag],
     part: Part,

@@ -1,8 +1,8 @@
-//! `scan --frequent`: the values that come most often.
+//! `scan --frequent`: the most frequent values.
 //!
 //! ```text
-//! different values fit the memory     counted, each exactly
-//! they do not                         read again with the Space-Saving algorithm: between at_least and at_most
+//! the distinct values fit in memory   exact count for each
+//! they do not                         second pass with the Space-Saving algorithm: between at_least and at_most
 //! ```
 
 use crate::args::ScanArgs;
@@ -14,19 +14,19 @@ use crate::terminal::Terminal;
 use std::collections::HashMap;
 use tidalite::{Column as Own, ColumnType, Range, Series, Value};
 
-/// Memory for values that are counted exactly.
+/// Memory for exact counters.
 const EXACT_BYTES_MAX: usize = 256 << 20;
 
-/// What a number takes in a map that is half full and is copied as it grows: its word and its count, three times.
+/// Memory per number in a map that is half full and copied as it grows: the word and its count, three times.
 const NUMBER_BYTES: usize = 48;
 
-/// What a text takes beside its bytes: the same, with where it is.
+/// Memory per text in addition to its bytes: as for a number, plus its location.
 const TEXT_BYTES: usize = 120;
 
-/// Counters of an estimate: a value is told too often by a thousandth of all at most.
+/// Counters of an estimate: a count is too high by at most a thousandth of all values.
 const COUNTERS: usize = 1_000;
 
-/// How often a value came.
+/// Frequency of a value.
 enum Often {
     Exactly(u64),
     Between(u64, u64),
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ScanArgs, values: usize, terminal: &mut Terminal<'_>) -
     if !any {
         return Err(span.nothing());
     }
-    // A table leaves out what would say nothing.
+    // A table omits columns that would be empty or redundant.
     let format = args.format.format;
     let with_series = format.names_series(infos.len());
     let all = !format.is_table();
@@ -112,8 +112,8 @@ fn chosen<T>(all: [T; 4], shown: [bool; 4]) -> impl Iterator<Item = T> {
     all.filter_map(|(one, shown)| shown.then_some(one))
 }
 
-/// Every value with how often it came, the most frequent first, and equally frequent ones in their order; none where the values take more
-/// memory than this.
+/// Every value with its count, the most frequent first, and equally frequent values in ascending order; `None` if the
+/// values take more memory than `bytes_max`.
 fn exactly(
     series: &Series<'_>,
     range: &Range<'_>,
@@ -161,7 +161,7 @@ fn numbers(
     Ok(fits.then(|| counted.filter(|(value, _)| *value != Value::Null).collect()))
 }
 
-/// One word for the values that count as one: all NaN that are not null, and both zeros.
+/// One word for the values that count as equal: all NaN that are not null, and both zeros.
 fn one_word(own: &Own, word: u64) -> u64 {
     if !matches!(own.ty, ColumnType::F64 | ColumnType::F32) {
         return word;
@@ -218,7 +218,7 @@ fn texts(
     Ok((bytes <= bytes_max).then(|| counts.into_values().collect()))
 }
 
-/// By their size, or their letters.
+/// Order by number or by text.
 fn in_order(a: &Value, b: &Value) -> std::cmp::Ordering {
     match (a, b) {
         (Value::F64(a), Value::F64(b)) => a.total_cmp(b),
@@ -230,7 +230,7 @@ fn in_order(a: &Value, b: &Value) -> std::cmp::Ordering {
     }
 }
 
-/// The values that come most often, by an estimate in little memory.
+/// The most frequent values, estimated in little memory.
 fn roughly(
     range: &Range<'_>,
     column: usize,
@@ -238,7 +238,7 @@ fn roughly(
 ) -> tidalite::Result<Vec<(Value, Often)>> {
     let found = range.frequent_items(column, COUNTERS.max(values))?;
     let found = found.into_iter().take(values);
-    // Rows are counted, so both are whole.
+    // Counts of rows, therefore whole numbers.
     let between = |low: f64, high: f64| Often::Between(low as u64, high as u64);
     Ok(found
         .map(|one| {
@@ -263,7 +263,7 @@ mod tests {
         let columns = [("x", ColumnType::F64), ("text", ColumnType::String)];
         let schema = Schema::new(Unit::Seconds, columns);
         let mut series = txn.series_with("a", &schema).unwrap();
-        // Every value once or twice, and one a hundred times.
+        // Every value once or twice, and one value a hundred times.
         for row in 0..20_000_i64 {
             let x = if row % 200 == 0 {
                 42.5

@@ -1,4 +1,4 @@
-//! Functions over rows: `scan --fn`, and two series as one with `join --combine`.
+//! Functions over rows: `scan --fn`, and two series combined with `join --combine`.
 
 use crate::args::{Arithmetic, JoinArgs, Mean, RowFunction, ScanArgs};
 use crate::columns::numeric_column;

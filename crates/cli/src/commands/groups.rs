@@ -1,4 +1,4 @@
-//! `window` over groups of series, and with gaps filled.
+//! `window` over groups of series, and with filled gaps.
 
 use super::figures::figure_of;
 use super::origin::{mention_shift, midnight_of_1970};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             .collect(),
         None => Vec::new(),
     };
-    // Without --group-by every series is a group, and its name the first column, as it is without --fill.
+    // Without --group-by every series is a group, and its name is the first column, as without --fill.
     let with_series = args.format.format.names_series(infos.len());
     let groups: Vec<(Vec<Cell>, Group<'_, '_>)> = match &args.group_by {
         Some(_) => {
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Some(_) => tags.iter().map(|tag| Column::text(*tag)).collect(),
         None => Vec::from_iter(with_series.then(|| Column::text("series"))),
     };
-    // Without --by-metric the series of a group are one, whatever they measure.
+    // Without --by-metric all series of a group are aggregated together, whatever they measure.
     let metrics: Vec<Option<&str>> = match args.by_metric {
         true => selection.metrics().into_iter().map(Some).collect(),
         false => vec![None],
@@ -138,18 +138,18 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         });
         let windows: Vec<_> = windows.collect::<Outcome<_>>()?;
         let fill = args.fill.unwrap_or(Fill::None);
-        // Gaps of a metric are filled as far as any metric has windows.
+        // Gaps of a metric are filled over the whole range in which any metric has windows.
         let starts = || windows.iter().flatten().map(|window| window.start);
         let filled = (
             bounded(times.0, starts().min()),
             bounded(times.1, starts().max()),
         );
-        // Side by side: narrow windows over a long time may be more than fit the memory.
+        // Line by line: narrow windows over a long time may not fit in memory.
         let lines = windows.iter().flat_map(|windows| {
             let line = |place: usize| {
                 let value = move |values: &Vec<Option<f64>>| values[place];
                 let fill = match (figures[place], fill) {
-                    // A window without points has none, whatever the other figures get.
+                    // A filled window still counts no points.
                     (
                         Figure::Count,
                         Fill::Null | Fill::Previous | Fill::Linear | Fill::Value(_),
@@ -186,7 +186,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// Figures over the values of different metrics mean nothing: a mean of degrees and percent.
+/// Rejects a group with several metrics: their common figures mean nothing, such as a mean of degrees and percent.
 fn refuse_mixed(group: &Group<'_, '_>) -> Outcome {
     let metrics = group
         .series()
@@ -209,7 +209,7 @@ fn refuse_mixed(group: &Group<'_, '_>) -> Outcome {
     .hint("--by-metric gives each metric its own columns; choose one metric, or mix them with --mix-metrics"))
 }
 
-/// The column of these series that the figures are of; none where there are no series.
+/// The column of these series to aggregate; `None` if there are no series.
 fn column_of_all(group: &Group<'_, '_>, args: &WindowArgs) -> Outcome<Option<String>> {
     let mut found: Option<(String, String)> = None;
     for series in group.series() {
@@ -231,7 +231,7 @@ fn column_of_all(group: &Group<'_, '_>, args: &WindowArgs) -> Outcome<Option<Str
     Ok(found.map(|(column, _)| column))
 }
 
-/// A bound that is not given is that of what is there.
+/// Replaces an unbounded end by the end of the data.
 fn bounded(given: Bound<Timestamp>, there: Option<Timestamp>) -> Bound<Timestamp> {
     match (given, there) {
         (Bound::Unbounded, Some(there)) => Bound::Included(there),

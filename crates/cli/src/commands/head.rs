@@ -1,4 +1,4 @@
-//! `stat --head`: what a file says of itself, before anybody opens it.
+//! `stat --head`: reads the head of a file without opening the database.
 
 use crate::args::StatArgs;
 use crate::database::failure;

@@ -1,4 +1,4 @@
-//! `import`: files become series.
+//! `import`: stores files as series.
 
 use super::unfinished::{self, Unfinished};
 use crate::args::{ImportArgs, InputForm, MergeName, OnError};
@@ -22,16 +22,16 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A bad row among so many lines may be no row at all: a title, or a line of units.
+/// A bad row within this many first lines may not be data: a title, or a line of units.
 const FIRST_LINES: u64 = 10;
 
-/// Bad rows, and bad values, that are described; the others are counted.
+/// Maximum number of bad rows, and of bad values, that are described; the others are only counted.
 const BAD_ROWS_SHOWN: u64 = 10;
 
 /// `tidalite import`
 pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let began = Instant::now();
-    // Before the database is created: a wrong name should leave nothing behind.
+    // Opened before the database is created: a wrong file name should not leave an empty database.
     let mut inputs = Vec::new();
     for path in &args.inputs {
         inputs.push((path.as_path(), source::open(path)?));
@@ -83,7 +83,8 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(())
 }
 
-/// Says what remained, and removes the file that this import created for nothing.
+/// Adds what remains after a failure to the message, and removes the file if this import created it and committed
+/// nothing.
 fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool) -> Failure {
     if tally.commits > 0 {
         return Failure {
@@ -155,7 +156,7 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
     Ok(terminal.out.flush()?)
 }
 
-/// What an input goes into.
+/// Destination of an input.
 struct Target<'t, 'a> {
     loader: &'t mut Loader<'a>,
     local: &'t mut LocalTally,
@@ -284,9 +285,9 @@ fn one_input(
     Ok(())
 }
 
-/// The damage of a packed input, of which a bad row may be the first sign.
+/// Finds damage of a compressed input, of which a bad row may be the first sign.
 fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
-    /// 256 MiB of input.
+    /// Batches of 256 MiB of input.
     const BATCHES_MAX: usize = 1024;
     for _ in 0..if is_packed { BATCHES_MAX } else { 0 } {
         match batches.next() {
@@ -305,7 +306,7 @@ fn local_times(args: &ImportArgs) -> Policy {
     }
 }
 
-/// A forgotten tag would mix series: say what was not used.
+/// Reports unused columns: a forgotten tag would mix series.
 fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
     let Some(first) = layout.left_out.first() else {
         return;
@@ -321,7 +322,7 @@ fn mention_left_out(what: &str, layout: &Layout, terminal: &Terminal<'_>) {
     );
 }
 
-/// The name of a column; one that has numbers, too, would be missed.
+/// The name of a column, with the number of its numeric cells if it has any.
 fn described(column: &LeftOut) -> String {
     let name = printable(&column.name);
     match column.numbers {
@@ -355,7 +356,7 @@ fn stopped(what: &str, bad: &BadRow, first_lines: Option<&str>, args: &ImportArg
     ))
 }
 
-/// Describes the first rows or values that are left out.
+/// Describes one of the first rows or values that are left out.
 fn tell(lost: &str, what: &str, bad: &BadRow, number: u64, terminal: &Terminal<'_>) {
     let mut stderr = std::io::stderr().lock();
     let mark = terminal.messages.warning(format!("{lost}:"));

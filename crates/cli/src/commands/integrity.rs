@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use tidalite::{Timestamp, Watch};
 
-/// Losses that are printed.
+/// Maximum number of losses that are printed.
 const SHOWN: usize = 100;
 
 /// `tidalite backup`

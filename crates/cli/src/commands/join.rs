@@ -64,7 +64,7 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// What `--where` wants, each with the place of its series in the join.
+/// The filters of `--where`, each with the index of its series in the join.
 fn filters(
     args: &JoinArgs,
     reader: &Reader,

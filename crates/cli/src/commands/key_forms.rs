@@ -1,11 +1,11 @@
-//! Keys and values of tables as they are typed: text, hexadecimal, or numbers in the order of their bytes.
+//! Keys and values of tables as typed: text, hexadecimal, or numbers in order-preserving encoding.
 
 use crate::args::KvForm;
 use crate::bytes::{unescaped, unhex};
 use crate::exit::{Failure, Outcome};
 use tidalite::Ordered;
 
-/// The bytes that a text of this form stands for.
+/// The bytes of a text in this form.
 pub(super) fn bytes_of(form: KvForm, text: &str) -> Outcome<Vec<u8>> {
     fn number<T: Ordered + std::str::FromStr>(text: &str) -> Option<Vec<u8>> {
         text.parse().ok().map(|number: T| number.to_key())

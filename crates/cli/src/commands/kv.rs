@@ -1,4 +1,4 @@
-//! `kv`: tables by hand.
+//! `kv`: commands for tables.
 
 use super::key_forms::bytes_of;
 use crate::args::{KvArgs, KvCommand, KvForm, KvPlace};
@@ -97,13 +97,13 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
 }
 
-/// One line on standard output that says what was done.
+/// Prints one line that confirms the change.
 fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {
     writeln!(terminal.out, "{}", printable(what))?;
     Ok(terminal.out.flush()?)
 }
 
-/// What is typed for these bytes.
+/// The text to type for these bytes.
 fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
     fn number<T: Ordered + ToString>(bytes: &[u8]) -> Option<String> {
         T::from_key(bytes).map(|number| number.to_string())
@@ -151,7 +151,7 @@ impl KvPlace {
         text_of(self.value_form(), value)
     }
 
-    /// The keys of the nested tables on the way.
+    /// The keys of the enclosing nested tables.
     fn path(&self) -> Outcome<Vec<Vec<u8>>> {
         self.path.iter().map(|key| self.key(key)).collect()
     }
@@ -165,7 +165,7 @@ impl KvPlace {
         db.begin_read().map_err(|error| self.fail(&error))
     }
 
-    /// A table with one value a key, nested if so given.
+    /// A table with one value per key, nested if the options say so.
     fn table<'s>(&self, snap: &'s ReadTxn) -> Outcome<Table<'s>> {
         let fail = |error: tidalite::Error| self.fail(&error);
         let table = snap.table(&self.table).map_err(fail)?;
@@ -195,7 +195,7 @@ impl KvPlace {
     }
 }
 
-/// Does something to a whole table; `work` says whether it is there.
+/// Runs `work`, which changes a whole table and returns whether the table exists.
 fn change(
     path: &Path,
     table: &str,
@@ -217,7 +217,7 @@ fn absent(key: &str) -> Failure {
         .hint("tidalite kv scan prints what there is")
 }
 
-/// A value as `get` prints it.
+/// Prints a value for `get`.
 fn print(place: &KvPlace, value: &[u8], raw: bool, terminal: &mut Terminal<'_>) -> Outcome {
     if raw {
         return Ok(terminal.out.write_all(value)?);
@@ -259,7 +259,7 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
     Ok(terminal.out.flush()?)
 }
 
-/// The value of `put`: typed, or the bytes of standard input or of a file.
+/// The value of `put`: typed, or read from standard input or a file.
 fn given(place: &KvPlace, value: Option<&str>, file: Option<&Path>) -> Outcome<Vec<u8>> {
     match (value, file) {
         (_, Some(file)) => {
@@ -283,7 +283,7 @@ fn clear(place: &KvPlace) -> Outcome {
         let snap = db.begin_read().map_err(fail)?;
         let multi = place.is_multi(&snap)?;
         if !multi {
-            // One that is not there is told.
+            // Fails if the table is missing.
             place.table(&snap)?;
         }
         multi
@@ -301,7 +301,7 @@ fn clear(place: &KvPlace) -> Outcome {
     store::close(db).map_err(fail)
 }
 
-/// Makes a table; whether it was not there before.
+/// Creates a table; returns whether it is new.
 fn create(path: &Path, table: &str, multi: bool) -> Outcome<bool> {
     let fail = |error: tidalite::Error| failure(path, &error);
     let db = open_or_create(path)?;
@@ -331,7 +331,7 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
     };
     let mut tx = db.begin_write().map_err(fail)?;
     let stored = if multi || make_multi {
-        // One of single values is refused.
+        // Rejects a table of single values.
         let mut table = tx.multi_table(&place.table).map_err(fail)?;
         table.put(&key_bytes, value).map_err(fail)?
     } else {
@@ -365,7 +365,7 @@ fn holds_a_table(table: &tidalite::TableMut<'_>, key: &[u8]) -> tidalite::Result
     Ok(cursor.seek(key)? && cursor.is_nested())
 }
 
-/// Removes a pair, or all of a key; how many values went.
+/// Removes a pair, or all pairs of a key; returns the number of removed values.
 fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u64> {
     let bytes = place.key(key)?;
     let multi = place.is_multi(&place.snapshot()?)?;
@@ -487,7 +487,8 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// What is printed of the value here; `None` when it is not asked for, and a nested table has none.
+/// The text of the value at the cursor; `None` if the value is outside the bounds. A nested table shows its number of
+/// pairs.
 fn shown(
     place: &KvPlace,
     bounds: &Bounds,

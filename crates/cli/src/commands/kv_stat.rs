@@ -1,4 +1,4 @@
-//! `kv stat`: tables and how they lie in the file, laid out as `mdb_stat` and `mdbx_stat` do it, so that who reads those reads this.
+//! `kv stat`: tables and their pages, in the familiar layout of `mdb_stat` and `mdbx_stat`.
 
 use super::key_forms::bytes_of;
 use crate::args::{KvForm, KvStatArgs};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     let db = open(path)?;
-    // Those who read before this one does.
+    // Readers listed before this command registers its own.
     let readers = db.readers().map_err(fail)?;
     let out = &mut *terminal.out;
     if args.env {
@@ -78,7 +78,7 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// One table, of single values or of several.
+/// One table, with single values or multi-values.
 fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -122,7 +122,7 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
     Ok(())
 }
 
-/// A line a table.
+/// One line per table.
 fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> Failure) -> Outcome {
     for name in snap.tables().map_err(&fail)? {
         let shown = printable(&name);

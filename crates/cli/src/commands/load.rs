@@ -1,6 +1,7 @@
-//! `load`: tables from the text that `dump`, `mdb_dump` and `mdbx_dump` print (see `dump.rs`), or from plain lines, key, value, key, value.
+//! `load`: reads tables from the text format of `dump`, `mdb_dump` and `mdbx_dump` (see `dump.rs`), or from plain
+//! lines: key, value, key, value.
 //!
-//! What the header has no room for here is passed over: sizes of pages and maps, numbers of readers, canaries.
+//! Header lines without a meaning here are ignored: sizes of pages and maps, numbers of readers, canaries.
 
 use super::foreign::{self, Part};
 use crate::args::{ForeignFlag, LoadArgs};
@@ -15,7 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use tidalite::{Database, TableMut, WriteTxn};
 
-/// Name of the table for a section without one.
+/// Table name for a section without one.
 const MAIN_TABLE: &str = "main";
 
 /// Bytes of pairs in one transaction of `load`.
@@ -23,12 +24,12 @@ const BATCH_BYTES: usize = 32 << 20;
 
 #[derive(Debug, Default)]
 struct Head {
-    /// As it stands in the header, which may be no text.
+    /// Bytes of the name in the header, which may not be UTF-8.
     name: Option<Vec<u8>>,
-    /// The name is written as bytes are.
+    /// Whether the name is escaped like data.
     escaped: bool,
     print: bool,
-    /// There is no header: lines are bytes from the first character on, and the input's end is that of the table.
+    /// Whether there is no header: lines are data from the first character on, and the table ends with the input.
     plain: bool,
     multi: bool,
     flags: Vec<ForeignFlag>,
@@ -36,7 +37,7 @@ struct Head {
 }
 
 impl Head {
-    /// Bytes that sort here as these do where they come from.
+    /// Converts bytes so that their order here is their order in the source.
     fn here(&self, part: Part, mut bytes: Vec<u8>) -> Vec<u8> {
         if foreign::turns(&self.flags, part) {
             bytes.reverse();
@@ -118,7 +119,7 @@ fn section(
     )?)
 }
 
-/// Says what the table was there and is not here.
+/// Warns about flags of the table that are not kept.
 fn lost(head: &Head, name: &str, path: &Path) {
     if head.flags.is_empty() {
         return;
@@ -147,7 +148,7 @@ struct Lines<'i> {
 }
 
 impl Lines<'_> {
-    /// The next line without its end.
+    /// The next line without its line end.
     fn next(&mut self) -> Outcome<Option<&[u8]>> {
         self.text.clear();
         self.number += 1;
@@ -164,7 +165,7 @@ impl Lines<'_> {
             .hint("the format is that of mdb_dump: `tidalite dump --help` shows it")
     }
 
-    /// A name that no table here can have. (Read as text with what is no UTF-8 replaced, two such names could be one.)
+    /// The error for a name that is not UTF-8. (With invalid bytes replaced, two such names could become one.)
     fn not_text(&self, name: &[u8]) -> Failure {
         let shown = crate::bytes::escaped(name);
         let what = format!("the table's name {shown} is not UTF-8");
@@ -173,7 +174,7 @@ impl Lines<'_> {
     }
 }
 
-/// The head of the next section; `None` at the end of the input.
+/// Reads the header of the next section; `None` at the end of the input.
 fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
     let mut head = Head::default();
     let mut began = false;
@@ -298,7 +299,7 @@ struct Pairs<'p, 'l> {
     lines: &'p mut Lines<'l>,
     head: &'p Head,
     bytes: usize,
-    /// How it ended, other than with the batch: with the section, or with a line that should not be there.
+    /// Set if the pairs ended before the end of the batch: at the end of the section, or at an invalid line.
     end: Option<Outcome<()>>,
 }
 
@@ -353,7 +354,7 @@ impl Iterator for Pairs<'_, '_> {
     }
 }
 
-/// Makes the table, and brings its sequence to where the header says.
+/// Creates the table and advances its sequence to the number in the header.
 fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     if head.multi {
         let mut table = tx.multi_table(name)?;
@@ -367,7 +368,7 @@ fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     Ok(())
 }
 
-/// Brings a table's sequence to where it was.
+/// Advances a table's sequence to this number.
 fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
     let missing = sequence.saturating_sub(table.view()?.sequence());
     if missing > 0 {
@@ -376,7 +377,7 @@ fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
     Ok(())
 }
 
-/// Stores a pair; true when it was stored.
+/// Stores a pair; returns whether it was stored.
 fn put(
     tx: &mut WriteTxn,
     (name, path): (&str, &[Vec<u8>]),
@@ -395,10 +396,10 @@ fn put(
 /// A line of data.
 enum Line {
     Bytes(Vec<u8>),
-    /// A nested table begins, with the next number of its sequence; it ends.
+    /// Beginning of a nested table, with the next number of its sequence, and its end.
     Open(u64),
     Close,
-    /// The end of the section.
+    /// End of the section.
     End,
 }
 

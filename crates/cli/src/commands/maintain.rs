@@ -1,4 +1,4 @@
-//! `retention --apply`: removes what the policies do not keep, or shows it.
+//! `retention --apply`: removes data that the policies do not keep, or previews the removal.
 
 use crate::args::RetentionArgs;
 use crate::database::{failure, time_cell};
@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use std::time::Duration;
 use tidalite::{Budget, CapState, ClockReading, Database, Holder, Maintained};
 
-/// Pins and readers that are named.
+/// Maximum number of pins and readers that are named.
 const HOLDERS_SHOWN: usize = 5;
 
 fn budget(args: &RetentionArgs) -> Budget {
@@ -21,7 +21,7 @@ fn budget(args: &RetentionArgs) -> Budget {
     }
 }
 
-/// Shows what would be removed.
+/// Prints the rows that would be removed.
 pub(super) fn preview(
     database: &Database,
     args: &RetentionArgs,
@@ -64,7 +64,7 @@ pub(super) fn preview(
     Ok(())
 }
 
-/// Removes it.
+/// Removes the rows.
 pub(super) fn apply(
     database: &Database,
     args: &RetentionArgs,
@@ -122,7 +122,7 @@ fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// What there is to say of a cap that is not kept to, or of a file that is longer than it.
+/// Messages about an exceeded cap, or about a file larger than the cap.
 fn about_cap(cap: &CapState, more: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let bound = bytes_text(cap.cap_bytes);

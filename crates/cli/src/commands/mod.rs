@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file per command.
 
 pub(crate) mod aggregate;
 pub(crate) mod annotate;

@@ -1,4 +1,4 @@
-//! Where windows begin: midnight of a time zone, in steps of a series.
+//! Origin of windows: midnight of a time zone, in steps of a series.
 
 use crate::style::Palette;
 use crate::time::{Nanos, TimeShow};
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use std::io::Write;
 use tidalite::Unit;
 
-/// Midnight of 1970-01-01 under the offset that the zone has at this time.
+/// Midnight of 1970-01-01 under the offset that the zone has at time `at`.
 pub(crate) fn midnight_of_1970(zone: &TimeZone, at: Nanos) -> Nanos {
     match Timestamp::from_nanosecond(at) {
         Ok(timestamp) => {
@@ -18,14 +18,14 @@ pub(crate) fn midnight_of_1970(zone: &TimeZone, at: Nanos) -> Nanos {
     }
 }
 
-/// The origin in steps, moved by whole windows to where every unit can hold it: near zero.
+/// The origin in steps, moved by whole windows to near zero, which every unit can represent.
 pub(crate) fn origin_within(unit: Unit, origin: Nanos, width: i64) -> i64 {
     let step = Nanos::from(unit.nanos());
     let steps = origin.div_euclid(step) + Nanos::from(unit.steps_to_1970());
     i64::try_from(steps.rem_euclid(Nanos::from(width))).unwrap_or(0)
 }
 
-/// The first time in a range at which clocks are set so that windows of this width do not begin where they began before.
+/// The first clock change in a range by other than a multiple of `width`: later windows begin at another time of day.
 fn first_shift(zone: &TimeZone, (from, to): (Nanos, Nanos), width: Nanos) -> Option<Nanos> {
     let from = Timestamp::from_nanosecond(from).ok()?;
     let offset = zone.to_offset(from).seconds();
@@ -38,7 +38,8 @@ fn first_shift(zone: &TimeZone, (from, to): (Nanos, Nanos), width: Nanos) -> Opt
     Some(change.timestamp().as_nanosecond())
 }
 
-/// Says on standard error where windows of a fixed length stop to begin at midnight of the zone; whether there is such a place.
+/// Notes on standard error from which time on windows of a fixed length no longer begin at midnight of the zone;
+/// returns whether there is such a time.
 pub(crate) fn mention_shift(
     zone: &TimeZone,
     range: (Nanos, Nanos),

@@ -7,7 +7,7 @@ use std::io::Write;
 
 /// `tidalite completions`
 pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Outcome {
-    // Rendered first: the generator panics when it cannot write.
+    // Rendered to memory: the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "tidalite", &mut script);
     out.write_all(&script)?;

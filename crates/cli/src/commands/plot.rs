@@ -1,4 +1,4 @@
-//! `plot`: series as a picture.
+//! `plot`: draws series.
 
 use super::figures::{drawn, figure_of};
 use super::origin::{mention_shift, midnight_of_1970, origin_within};
@@ -14,19 +14,19 @@ use clap::ValueEnum;
 use std::path::Path;
 use tidalite::{Figure as Asked, Series};
 
-/// Pixel columns of all lines together: many lines are drawn more coarsely, so that the time has a bound.
+/// Maximum pixel columns of all lines together: many lines are drawn more coarsely to bound the time.
 const COLUMNS_MAX: usize = 400_000;
 
-/// Pixel columns of a line at least.
+/// Minimum pixel columns of a line.
 const COLUMNS_MIN: usize = 32;
 
-/// Up to here all points are read and reduced; beyond, the tree gives the extremes.
+/// Up to this many points all are read and reduced; beyond it extremes are taken from the tree.
 const POINTS_READ_MAX: u64 = 500_000;
 
-/// SVG and PNG, in units of one pixel at normal resolution.
+/// Size of SVG and PNG, in units of one pixel at normal resolution.
 const PICTURE: (u32, u32) = (960, 480);
 
-/// Pixels of a PNG for one unit.
+/// Pixels of a PNG per unit.
 const PNG_SCALE: u32 = 2;
 
 /// `tidalite plot`
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     draw(&figure, args, terminal)
 }
 
-/// A file that is there is not written over by mistake.
+/// Refuses to overwrite an existing file without `--replace`.
 fn refuse_present(path: &Path, replace: bool) -> Outcome {
     if !replace && path.as_os_str() != "-" && path.exists() {
         let problem = format!("{} is there already", path.display());
@@ -106,7 +106,7 @@ fn refuse_present(path: &Path, replace: bool) -> Outcome {
     Ok(())
 }
 
-/// A smaller picture has no room for axes.
+/// Rejects a picture too small for its axes.
 fn refuse_tiny(args: &PlotArgs) -> Outcome {
     if args.svg.is_none() && args.png.is_none() {
         return Ok(());
@@ -205,7 +205,7 @@ fn draw(figure: &Figure, args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// Pixels of a PNG for one unit: fewer for a small one, which has to have room for the same texts as an SVG of its size.
+/// Pixels of a PNG per unit: fewer for a small picture, so that its texts take no more room than in an SVG of its size.
 fn png_scale(width: u32, height: u32) -> f64 {
     let room =
         (f64::from(width) / f64::from(PICTURE.0)).min(f64::from(height) / f64::from(PICTURE.1));
@@ -218,18 +218,18 @@ fn save(path: &Path, bytes: &[u8], terminal: &mut Terminal<'_>) -> Outcome {
     Ok(())
 }
 
-/// A line before it is drawn.
+/// Data of a line to be drawn.
 struct Source<'a> {
     series: &'a Series<'a>,
     column: usize,
     range: (i64, i64),
 }
 
-/// How many points or windows, and the line, which has no label yet.
+/// Number of points or windows, and the line, still without a label.
 type Drawn = tidalite::Result<(u64, Line)>;
 
 impl Source<'_> {
-    /// One point a window, of so many steps.
+    /// One point per window of `width` steps.
     fn windows(&self, width: i64, args: &PlotArgs) -> Drawn {
         let unit = self.series.info().schema.unit;
         let origin = midnight_of_1970(&args.range.zone.tz, to_nanos(unit, self.range.0));
@@ -258,7 +258,7 @@ impl Source<'_> {
         Ok((points.len() as u64, line(points)))
     }
 
-    /// The mean of every pixel column, and a band from its lowest to its highest value.
+    /// The mean of every pixel column, and a band from the lowest to the highest value.
     fn band(&self, pixels: usize) -> Drawn {
         let unit = self.series.info().schema.unit;
         let range = self.series.between(self.range.0..=self.range.1);
@@ -283,15 +283,14 @@ impl Source<'_> {
         Ok((range.count()?, drawn))
     }
 
-    /// Steps of time that one pixel column covers.
+    /// Time steps per pixel column.
     fn column_width(&self, pixels: usize) -> i64 {
         let span = i128::from(self.range.1) - i128::from(self.range.0) + 1;
         let width = span.div_euclid(pixels.max(1) as i128) + 1;
         i64::try_from(width).unwrap_or(i64::MAX)
     }
 
-    /// First, lowest, highest and last value of every pixel column; of very many points a band, where that can
-    /// be drawn.
+    /// First, lowest, highest and last value of every pixel column; for very many points a band if `may_be_band`.
     fn outline(&self, pixels: usize, may_be_band: bool) -> Drawn {
         let schema = &self.series.info().schema;
         let (unit, own) = (schema.unit, &schema.columns[self.column]);

@@ -1,4 +1,4 @@
-//! `readers`: who has the database open for what, in all processes.
+//! `readers`: lists the open readers of the database in all processes.
 
 use crate::args::ReadersArgs;
 use crate::database::{failure, open};

@@ -1,4 +1,4 @@
-//! `remove` and `rename`: series and points go, and get other names.
+//! `remove` and `rename`: deletes points and series, and renames series.
 
 use crate::args::{RemoveArgs, RenameArgs};
 use crate::database::{Reader, Span, failure, is_called, open, open_to_write, time_cell};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     let span = Span::of(&args.range)?;
-    // Once the transaction has begun nobody else changes what is listed.
+    // The write transaction is open, and the listed series cannot be changed by another writer.
     let (database, mut txn) = if args.dry_run {
         (open(path)?, None)
     } else {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(span.nothing());
     }
     drop(reader);
-    // Before anything is told: what could not be committed is not gone.
+    // Committed before the report: a failed commit must not be reported as a removal.
     if let Some(txn) = txn {
         store::commit(txn).map_err(fail)?;
         store::close(database).map_err(fail)?;
@@ -74,17 +74,17 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(())
 }
 
-/// What goes of one series.
+/// Removed data of one series.
 struct Gone {
     rows: u64,
-    /// The first and the last point that go; none of a series without points.
+    /// The first and the last removed point; `None` for a series without points.
     range: Option<(i64, i64)>,
-    /// Points that stay; none if the series goes.
+    /// Points that remain; `None` if the series is removed.
     left: Option<u64>,
 }
 
 impl Gone {
-    /// Nothing if no point of the series lies within the span, and only such are to go.
+    /// `None` if only points in a span are removed and the series has none there.
     fn of(reader: &Reader<'_>, info: &SeriesInfo, span: &Span) -> Outcome<Option<Self>> {
         let fail = |error: tidalite::Error| reader.fail(&error);
         let series = reader.series(info)?;

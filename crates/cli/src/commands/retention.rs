@@ -1,4 +1,4 @@
-//! `retention`: the policies, listed, set and removed.
+//! `retention`: lists, sets and removes the policies.
 
 use super::maintain;
 use crate::args::{KeepFromName, RetentionArgs};

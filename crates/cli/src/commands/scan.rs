@@ -1,4 +1,4 @@
-//! `scan` and `latest`: points as they are stored.
+//! `scan` and `latest`: print stored points.
 
 use super::filters;
 use super::walk::{Walk, Wanted};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut label = (None, String::new());
     let mut print = |series: &Series<'_>, row: &Row| {
         printed += 1;
-        // Rows of a series mostly stand together.
+        // The label is reused, because rows of a series mostly follow each other.
         if label.0 != Some(series.id()) {
             label = (Some(series.id()), series.info().label());
         }
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// What prints a row.
+/// Callback that prints a row.
 type Print<'p> = dyn FnMut(&Series<'_>, &Row) -> Outcome + 'p;
 
 struct Scan<'a> {
@@ -96,7 +96,7 @@ impl Scan<'_> {
         })
     }
 
-    /// Rows of a series in a direction, but for so many at the beginning and not more than so many.
+    /// Passes rows of a series in a direction to `print`: skips `offset` rows and stops after `limit`.
     fn each(
         &self,
         info: &SeriesInfo,
@@ -128,7 +128,7 @@ impl Scan<'_> {
         })
     }
 
-    /// The newest rows of a series, the newest last.
+    /// The newest rows of a series in ascending order.
     fn newest(&self, info: &SeriesInfo, series: &Series<'_>, most: u64) -> Outcome<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(
@@ -163,7 +163,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The newest rows of several series together: they are among the newest of each. Rows of one time are in the order of the series.
+    /// The newest rows of several series together: they are among the newest of each. Rows with the same time are in
+    /// the order of the series.
     fn tail_of_all(
         &self,
         infos: &[Arc<SeriesInfo>],
@@ -178,7 +179,7 @@ impl Scan<'_> {
             for row in self.newest(info, own, most as u64)? {
                 all.push((to_nanos(unit, row.time), place, row));
             }
-            // Of many series all but a few rows are too old.
+            // Drops rows early: with many series nearly all rows are too old.
             if all.len() > most.saturating_mul(2) {
                 keep_newest(&mut all, most);
             }
@@ -194,13 +195,13 @@ impl Scan<'_> {
     }
 }
 
-/// Sorts by time, and lets the oldest go.
+/// Sorts by time and drops the oldest rows.
 fn keep_newest(rows: &mut Vec<(Nanos, usize, Row)>, most: usize) {
     rows.sort_by_key(|(time, place, _)| (*time, *place));
     rows.drain(..rows.len().saturating_sub(most));
 }
 
-/// The column that an expression is for.
+/// The column that a regular expression applies to.
 fn text_column(info: &SeriesInfo, name: Option<&str>) -> Outcome<usize> {
     let columns = &info.schema.columns;
     let found = match name {
@@ -235,16 +236,16 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     Ok(sheet.finish()?)
 }
 
-/// Points of series as rows of one table.
+/// Prints points of several series as one table.
 struct Printer {
-    /// Columns by their names: a series that lacks one has nothing there.
+    /// Column names: a series without one of the columns has empty cells there.
     names: Vec<String>,
     with_series: bool,
     show: TimeShow,
 }
 
 impl Printer {
-    /// Of series that have the same columns.
+    /// For series with the same columns.
     fn new(
         infos: &[Arc<SeriesInfo>],
         with_series: bool,
@@ -284,7 +285,7 @@ impl Printer {
         })
     }
 
-    /// Of any series: all columns that one of them has.
+    /// For any series: all columns that at least one of them has.
     fn of_all(infos: &[Arc<SeriesInfo>], zone: jiff::tz::TimeZone) -> Self {
         Self {
             names: all_shown_columns(infos, false),

@@ -1,4 +1,4 @@
-//! `series`: what is in a database.
+//! `series`: lists the series of a database.
 
 use crate::args::SeriesArgs;
 use crate::database::{Reader, time_cell};
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return show_names(&names, args, terminal);
     }
     let show = TimeShow::new(args.zone.tz.clone());
-    // Most databases hold default points only; then the column would repeat itself in a table.
+    // Most databases hold only default points, for which the column would be the same in every line.
     let all_columns = !args.format.format.is_table();
     let schemas = all_columns || infos.iter().any(|info| info.schema != Schema::point());
     let mut columns = vec![

@@ -1,14 +1,14 @@
-//! A database that an import has created and not committed to: what a signal that ends the import leaves of it.
+//! Removes a new database if a signal ends the import before the first commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The file, until the first commit is about to be made.
+/// Path of the new file until the first commit begins.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unfinished(Arc<Mutex<Option<PathBuf>>>);
 
 impl Unfinished {
-    /// Removes this file, and its lock file, should Ctrl-C or another signal end the program before the first commit.
+    /// Removes this file and its lock file if Ctrl-C or another signal ends the program before the first commit.
     pub(crate) fn watch(path: &Path) -> Self {
         let own = Self(Arc::new(Mutex::new(Some(path.to_owned()))));
         #[cfg(target_os = "linux")]
@@ -16,13 +16,13 @@ impl Unfinished {
         own
     }
 
-    /// From now on the file stays, whatever happens.
+    /// Keeps the file from now on.
     pub(crate) fn keep(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// A signal that the caller of the program ignores, as `nohup` does, stays ignored. Only Linux tells which these are without a call
-    /// of the C library, so elsewhere an empty database is left.
+    /// Signals that the program's parent ignores, as `nohup` does, stay ignored. Only Linux lists them without a call
+    /// of the C library; on other systems an empty database is left.
     #[cfg(target_os = "linux")]
     fn listen(&self) {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -37,12 +37,12 @@ impl Unfinished {
         let own = self.clone();
         std::thread::spawn(move || {
             for signal in &mut signals {
-                // Held to the end: no commit begins meanwhile.
+                // Locked until the program ends: no commit can begin.
                 let mut path = own.0.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(path) = path.take() {
                     remove(&path);
                 }
-                // The program ends as it would have without this.
+                // The program ends as it would have without this handler.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         });
@@ -57,7 +57,7 @@ pub(crate) fn remove(path: &Path) {
     let _ = std::fs::remove_file(lock);
 }
 
-/// A bit for each signal that is ignored; all of them if that cannot be found out.
+/// A bit for each ignored signal; all bits if that cannot be determined.
 #[cfg(target_os = "linux")]
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `stat`, `check`, `copy`: the file itself.
+//! `stat`, `check`, `copy`, `compact`: commands for the whole file.
 
 use crate::args::{CheckArgs, CompactArgs, CopyArgs, StatArgs};
 use crate::database::{
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tidalite::{Budget, Database, Stat, StoreError, Timestamp, Watch};
 
-/// Problems that `check` prints; a broken file may have one a page.
+/// Maximum number of problems that `check` prints; a broken file may have one per page.
 const PROBLEMS_SHOWN: usize = 100;
 
 /// `tidalite stat`
@@ -175,7 +175,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         "restore a backup (tidalite restore), or save what is intact: tidalite salvage {} new.tdl",
         path.display()
     );
-    // Of damage that leaves nothing to check, too.
+    // Also for damage that leaves no data to check.
     let advise = |failure: Failure| match failure.exit {
         Exit::Damage => failure.hint(&advice),
         _ => failure,
@@ -277,7 +277,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
         true => open_to_back_up(from)?,
         false => open(from)?,
     };
-    // Written beside its final name and renamed: a copy with that name is complete.
+    // Written to a temporary name and renamed: a file with the final name is complete.
     let mut part = to.clone().into_os_string();
     part.push(".part");
     let part = std::path::PathBuf::from(part);
@@ -307,7 +307,7 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// Writes a file page by page, and has it on the disk.
+/// Writes a file page by page and syncs it.
 fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalite::Result<u64> {
     let opened = std::fs::File::create_new(to).map_err(|source| StoreError::Open {
         path: to.to_owned(),
@@ -356,7 +356,7 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
         }
     };
     store::close(database).map_err(|error| failure(path, &error))?;
-    // Closing gives back the log of small commits.
+    // Closing the database frees the redo log of small commits.
     let after = std::fs::metadata(path)
         .ok()
         .filter(std::fs::Metadata::is_file)
@@ -384,7 +384,7 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// An error at the file that is written names that one.
+/// The error of a copy, which names the written file if that is where it occurred.
 fn copy_failure(from: &std::path::Path, to: &std::path::Path, error: &tidalite::Error) -> Failure {
     use tidalite::StoreError as Store;
     match error {
@@ -396,7 +396,7 @@ fn copy_failure(from: &std::path::Path, to: &std::path::Path, error: &tidalite::
     }
 }
 
-/// Removes an unfinished copy and its lock file, where there is one.
+/// Removes an unfinished copy and its lock file, if they exist.
 fn discard(part: &std::path::Path) {
     let _ = std::fs::remove_file(part);
     let mut lock = part.as_os_str().to_owned();
@@ -404,7 +404,7 @@ fn discard(part: &std::path::Path) {
     let _ = std::fs::remove_file(lock);
 }
 
-/// Makes the new name survive a power cut.
+/// Makes the new name durable.
 fn sync_folder(file: &std::path::Path) -> io::Result<()> {
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

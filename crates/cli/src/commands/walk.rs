@@ -1,7 +1,8 @@
-//! Rows of a series one after the other, in either direction, all or those that are wanted, until there are enough.
+//! Iterates over rows of a series in either direction, all rows or those that match, until the caller stops.
 //!
-//! The library hands out the rows that filters and expressions want an interval at a time. A walk asks it piece by piece, each of
-//! twice as many rows as the one before: who wants ten of a billion does not read them all, and who wants all asks a few times.
+//! The library returns rows that match filters and expressions for one interval at a time. A walk queries chunks, each
+//! of twice as many rows as the one before: a query for ten rows of a billion does not read them all, and a query for
+//! all needs few chunks.
 
 use crate::database::Reader;
 use crate::exit::Outcome;
@@ -9,35 +10,35 @@ use regex::Regex;
 use std::ops::ControlFlow;
 use tidalite::{Direction, Row, Series, ValueFilter};
 
-/// Rows of the first piece.
+/// Rows of the first chunk.
 const PIECE_ROWS: u64 = 16 * 1024;
 
-/// Rows of a piece at most: the matches of one backward piece are held in memory.
+/// Maximum rows of a chunk: the matches of a backward chunk are held in memory.
 const PIECE_ROWS_MAX: u64 = 4 * 1024 * 1024;
 
-/// Which rows are wanted.
+/// Selection of rows.
 pub(super) enum Wanted<'a> {
     All,
-    /// Whose text in this column matches.
+    /// Rows whose text in this column matches.
     Matching(usize, &'a Regex),
-    /// Whose values lie in all of these ranges.
+    /// Rows whose values lie in all of these ranges.
     Filtered(Vec<ValueFilter>),
 }
 
-/// What takes the rows, and says whether it wants more.
+/// Callback that takes a row and returns whether to continue.
 type Take<'t> = dyn FnMut(&Row) -> Outcome<ControlFlow<()>> + 't;
 
-/// Rows of one series.
+/// An iteration over rows of one series.
 pub(super) struct Walk<'a> {
     pub(super) reader: &'a Reader<'a>,
     pub(super) series: &'a Series<'a>,
-    /// First and last time, both included.
+    /// First and last time, both inclusive.
     pub(super) range: (i64, i64),
     pub(super) wanted: Wanted<'a>,
 }
 
 impl Walk<'_> {
-    /// Goes over the rows, but for the first `offset`.
+    /// Passes the rows to `take`, except the first `offset`.
     pub(super) fn each(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
         if let Wanted::All = self.wanted {
             return self.all(direction, offset, take);
@@ -70,7 +71,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A cursor instead of pieces: it can stop, at a limit or at a closed pipe, and counts what it passes over by links.
+    /// Uses a cursor instead of chunks: it can stop at a limit or at a closed pipe, and skips rows by the counts in the
+    /// tree.
     fn all(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
         let fail = |error: tidalite::Error| self.reader.fail(&error);
         let (from, to) = self.range;
@@ -99,7 +101,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The last time of a piece of so many rows that begins where the range does, in this direction.
+    /// The last time, in this direction, of a chunk of this many rows from the start of the range.
     fn edge(&self, direction: Direction, (from, to): (i64, i64), rows: u64) -> Outcome<i64> {
         let fail = |error: tidalite::Error| self.reader.fail(&error);
         let mut cursor = self.series.cursor();
@@ -122,7 +124,7 @@ impl Walk<'_> {
         })
     }
 
-    /// The wanted rows of a piece.
+    /// Passes the matching rows of a chunk to `take`.
     fn piece(
         &self,
         direction: Direction,

@@ -1,4 +1,4 @@
-//! `window`: one line of figures for every hour, day or other width.
+//! `window`: one line of aggregates for every hour, day or other width.
 
 use super::figures::Figures;
 use super::filters;

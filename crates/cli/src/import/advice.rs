@@ -1,9 +1,9 @@
-//! What an input seems to be that cannot be used as it is, and what to do with it.
+//! Recognises inputs that cannot be imported as they are and advises how to convert them.
 
 use crate::exit::Failure;
 use crate::output::printable;
 
-/// First bytes of formats that are no text: what they are called, and what makes CSV of them.
+/// First bytes of formats that are not text, with the name of the format and advice on how to convert it to CSV.
 const FORMATS: [(&[u8], &str, &str); 14] = [
     (b"PAR1", "a Parquet file", PARQUET),
     (b"ARROW1", "an Arrow (Feather) file", ARROW),
@@ -52,20 +52,20 @@ const NETCDF: &str =
     "write its variables as CSV first, for example with xarray: to_dataframe, to_csv";
 const UTF_16: &str = "convert it: iconv -f utf-16 -t utf-8 FILE | tidalite import DATABASE.tdl -";
 
-/// What to do about text that is not UTF-8.
+/// Advice for text that is not UTF-8.
 pub(crate) const NOT_UTF_8: &str =
     "convert the file: iconv -f latin1 -t utf-8 FILE | tidalite import DATABASE.tdl -";
 
 /// Day numbers of Excel between the years 1954 and 2119.
 const EXCEL_DAYS: std::ops::RangeInclusive<f64> = 20_000.0..=80_000.0;
 
-/// Examples of cells that are shown.
+/// Maximum number of example cells in a message.
 const EXAMPLES_MAX: usize = 5;
 
-/// Lines among which the one with the names of the columns is looked for.
+/// Number of first lines that are searched for the header.
 const LINES_MAX: usize = 200;
 
-/// The refusal of an input whose first bytes are those of another format.
+/// The error for an input whose first bytes belong to another format.
 pub(crate) fn foreign(head: &[u8], what: &str) -> Option<Failure> {
     let refuse = |is: &str, next: &str| {
         Some(Failure::bad_input(format!("{what} is {is}, not CSV or JSON")).hint(next))
@@ -84,7 +84,7 @@ pub(crate) fn foreign(head: &[u8], what: &str) -> Option<Failure> {
     refuse(is, next)
 }
 
-/// The refusal of numbers that were guessed to count from 1970 although all of them are then of its first days.
+/// The error for numbers that were guessed to count from 1970 although all of them would then lie in its first days.
 pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Failure {
     let is_day = |text: &str| text.parse().is_ok_and(|day: f64| EXCEL_DAYS.contains(&day));
     let failure = Failure::bad_input(format!(
@@ -101,7 +101,7 @@ pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Fa
     }
 }
 
-/// The refusal of columns none of which holds numbers; each with a cell of it, if it has any.
+/// The error if no column holds numbers. `cells`: the name of each column and an example cell, if it has one.
 pub(crate) fn no_numbers(cells: &[(&str, Option<&str>)]) -> Failure {
     let shown: Vec<String> = cells
         .iter()
@@ -146,7 +146,7 @@ fn shortened(cell: &str) -> String {
     }
 }
 
-/// What to do about lines that stand before the names of the columns, or between these and the rows.
+/// Advice on lines that stand before the header, or between the header and the rows.
 pub(crate) fn lines_to_skip(head: &[u8], delimiter: Option<u8>) -> Option<String> {
     let text = String::from_utf8_lossy(head);
     let lines: Vec<&str> = text.lines().take(LINES_MAX).collect();
@@ -208,7 +208,7 @@ fn begins_with_a_digit(field: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The refusal of JSON that is one array.
+/// The error for JSON that is one array.
 pub(crate) fn json_array(head: &[u8], what: &str) -> Option<Failure> {
     let inner = head
         .trim_ascii_start()

@@ -1,4 +1,4 @@
-//! A reader that works ahead on a thread of its own: unpacking and reading rows use two cores.
+//! A reader that reads ahead on its own thread, to decompress and to parse rows on two cores.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 /// Bytes of one block.
 const BLOCK: usize = 256 * 1024;
 
-/// Blocks that wait at most.
+/// Maximum number of blocks that wait to be read.
 const WAITING: usize = 8;
 
-/// What another thread reads. When it is dropped, that thread ends with its next block.
+/// The input as read by another thread. After this is dropped, that thread ends with its next block.
 pub(crate) struct ReadAhead {
     blocks: Receiver<io::Result<Vec<u8>>>,
     block: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Begins to read what `open` gives; an error is told where it happened in the stream.
+    /// Starts to read the input that `open` returns. An error is reported at its place in the stream.
     pub(crate) fn start<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Self {
         let (send, blocks) = sync_channel(WAITING);
         std::thread::spawn(move || {
@@ -29,7 +29,7 @@ impl ReadAhead {
                 let mut block = Vec::with_capacity(BLOCK);
                 let read = input.by_ref().take(BLOCK as u64).read_to_end(&mut block);
                 let last = read.is_err() || block.is_empty();
-                // What was unpacked before the error is good, and comes first.
+                // Data decompressed before the error are good and come first.
                 let sent = if block.is_empty() {
                     Ok(())
                 } else {
@@ -57,7 +57,7 @@ impl Read for ReadAhead {
         if self.at == self.block.len() {
             match self.blocks.recv() {
                 Ok(block) => (self.block, self.at) = (block?, 0),
-                // The other side is done.
+                // The other thread has ended.
                 Err(_) => return Ok(0),
             }
         }

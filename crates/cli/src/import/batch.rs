@@ -1,4 +1,4 @@
-//! Rows of one block of the input, with what was wrong with others.
+//! Rows of one block of the input, with the errors of its bad lines and cells.
 
 use crate::import::blocks::{Block, LinesBefore};
 use crate::import::local_times::LocalRows;
@@ -7,45 +7,45 @@ use crate::import::texts::Texts;
 use crate::time::Nanos;
 use std::collections::HashMap;
 
-/// A line that could not be used.
+/// A line or cell that could not be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadRow {
-    /// Counted from 1, the header included; zero where the reader lost count.
+    /// Counted from 1, the header included; zero if the line is not known.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
-/// Rows in a row.
+/// The rows of one block.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Where they stood.
+    /// The block that holds the rows.
     pub block: Block,
-    /// Which of the threads has read it.
+    /// Number of the thread that has parsed it.
     pub reader: usize,
-    /// When each row was.
+    /// Time of each row.
     pub times: Vec<Nanos>,
-    /// The byte of the block at which each row begins.
+    /// Offset in the block at which each row begins.
     starts: Vec<u32>,
     /// Number of each row's combination of tags.
     pub tags: Vec<u32>,
-    /// The values of each row, one after the other.
+    /// The values of each row, row after row.
     pub values: Vec<Option<Number>>,
-    /// The same where the columns have types: words, and numbers of texts.
+    /// The values if the columns have types: raw words; for texts, their numbers in `texts`.
     pub words: Vec<u64>,
     pub texts: Texts,
-    /// Tags of the combinations that come up here for the first time.
+    /// Tags of the combinations that occur here for the first time.
     pub combinations: Vec<Vec<String>>,
-    /// Lines that are no rows, and how many rows of the batch stand before each.
+    /// Bad lines, each with the number of rows of the batch before it.
     pub bad: Vec<(usize, BadRow)>,
-    /// Cells that are empty because they are bad, with the row of the batch that each is of.
+    /// Bad cells that are stored as null, each with its row in the batch.
     pub bad_cells: Vec<(usize, BadRow)>,
-    /// Local times that clocks repeat or skip.
+    /// Rows with local times that clocks repeat or skip.
     pub local: LocalRows,
 }
 
 impl Batch {
-    /// Empty, for the rows of a block.
+    /// Clears the batch for the rows of a block.
     pub(crate) fn begin(&mut self, block: Block, reader: usize) {
         self.block = block;
         self.reader = reader;
@@ -61,21 +61,21 @@ impl Batch {
         self.local.clear();
     }
 
-    /// Ends a row whose values are there.
+    /// Ends a row whose values have been pushed.
     pub(crate) fn end_row(&mut self, time: Nanos, start: usize, tags: u32) {
         self.times.push(time);
-        // A block is as long as a row may be, and some.
+        // A block is little longer than the longest row.
         self.starts.push(u32::try_from(start).unwrap_or(u32::MAX));
         self.tags.push(tags);
     }
 
-    /// The line of a row.
+    /// The line number of a row.
     pub(crate) fn line(&self, row: usize, before: &mut LinesBefore) -> u64 {
         self.block.line_of(self.starts[row] as usize, before)
     }
 }
 
-/// The combinations of tags that a thread has met.
+/// The combinations of tags that a thread has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Combinations {
     /// Number of the thread.
@@ -91,7 +91,7 @@ impl Combinations {
         }
     }
 
-    /// The number of a combination, which the batch tells if it is new.
+    /// The number of a combination. A new combination is added to the batch.
     pub(crate) fn number(&mut self, tags: &[String], batch: &mut Batch) -> u32 {
         if let Some(number) = self.numbers.get(tags) {
             return *number;

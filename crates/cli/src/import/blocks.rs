@@ -1,17 +1,18 @@
-//! The bytes of an input in blocks that end where a record ends, so that threads can take them apart beside each other.
+//! Splits the input into blocks that end at the end of a record, to be parsed by several threads in parallel.
 //!
 //! Invariants:
-//! 1. The blocks in order are the input, byte for byte.
-//! 2. A block ends behind the end of a line that stands in no quotes: a record lies within one block. Only the last one ends otherwise.
-//! 3. `line` of a block counts the lines before it, in whichever blocks they are.
+//! 1. The blocks, concatenated in order, are the input, byte for byte.
+//! 2. A block ends after a line end outside quotes, which puts each record within one block. Only the last block may
+//!    end otherwise.
+//! 3. `line` of a block is the number of its first line in the whole input.
 //!
-//! What is in quotes is what the reader of CSV takes for it: a quote at the beginning of a field opens, two within are one, and one
-//! inside a field that began otherwise is a character like any.
+//! Quotes are interpreted as the CSV reader does: a quote at the beginning of a field opens quotes, two quotes within
+//! them are one, and a quote inside a field that began without one is an ordinary character.
 
 use crate::import::record::{ROW_BYTES_MAX, endless};
 use std::io::{self, Read};
 
-/// Bytes that are read at a time, and of most blocks.
+/// Bytes that are read at a time, and the size of most blocks.
 pub(crate) const BLOCK_BYTES: usize = 256 * 1024;
 
 /// Where a record ends.
@@ -19,14 +20,14 @@ pub(crate) const BLOCK_BYTES: usize = 256 * 1024;
 pub(crate) enum Ends {
     /// At the end of a line, unless it stands in quotes.
     Csv {
-        /// Between the fields.
+        /// The separator of fields.
         delimiter: u8,
     },
     /// At the end of each line.
     Lines,
 }
 
-/// Some of the input.
+/// A part of the input.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     /// Counted from 0.
@@ -35,11 +36,11 @@ pub(crate) struct Block {
     pub line: u64,
     /// Whole records.
     pub bytes: Vec<u8>,
-    /// One record, which ends with the input although a quote is open.
+    /// One record, which the end of the input cuts off within quotes.
     pub is_open: bool,
 }
 
-/// Counts the lines of a block up to places that ascend.
+/// Counts the lines of a block up to ascending offsets.
 #[derive(Debug, Default)]
 pub(crate) struct LinesBefore {
     at: usize,
@@ -47,12 +48,12 @@ pub(crate) struct LinesBefore {
 }
 
 impl Block {
-    /// The line of a record that begins at this byte, or behind empty lines that do.
+    /// The line of the record that begins at this offset; empty lines before it are skipped.
     pub(crate) fn line_of(&self, start: usize, before: &mut LinesBefore) -> u64 {
         self.line_in(&self.bytes, start, before)
     }
 
-    /// The same while its bytes are lent elsewhere.
+    /// Like `line_of`, for a block whose bytes have been taken out.
     pub(crate) fn line_in(&self, bytes: &[u8], start: usize, before: &mut LinesBefore) -> u64 {
         let start = bytes.len().min(start);
         let start = start + empty_lines(&bytes[start..]);
@@ -89,7 +90,7 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
-/// Bytes of the empty lines that a text begins with.
+/// Number of bytes of line ends at the beginning of the text.
 pub(crate) fn empty_lines(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| is_line_end(**byte)).count()
 }
@@ -98,30 +99,30 @@ pub(crate) fn lines_in(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// What the next byte stands in.
+/// State of the scanner: the position of the next byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     /// At the beginning of a field.
     #[default]
     Begin,
-    /// In a field without quotes, or behind the quotes.
+    /// In a field without quotes, or after the closing quote.
     Field,
     Quoted,
-    /// Behind a quote within quotes: it ends them, or another one follows.
+    /// After a quote within quotes, which closes them unless another one follows.
     Quote,
 }
 
-/// An input taken apart.
+/// Splits an input into blocks.
 pub(crate) struct Blocks<R> {
     input: R,
     ends: Ends,
     block_bytes: usize,
-    /// What was read and is in no block yet.
+    /// Bytes that were read and are not in a block yet.
     rest: Vec<u8>,
-    /// Of which so many bytes were looked at, and what comes behind them.
+    /// Number of bytes of `rest` that were scanned, and the state after them.
     looked: usize,
     place: Place,
-    /// Where the last record of `rest` ends, as far as was looked.
+    /// End of the last complete record found in `rest`.
     cut: usize,
     number: u64,
     line: u64,
@@ -146,23 +147,23 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// The first byte stands in this line.
+    /// Sets the line number of the first byte.
     pub(crate) fn begin_at_line(mut self, line: u64) -> Self {
         self.line = line;
         self
     }
 
-    /// With blocks of another size.
+    /// Sets the size of blocks.
     #[cfg(test)]
     pub(crate) fn of_bytes(mut self, block_bytes: usize) -> Self {
         self.block_bytes = block_bytes;
         self
     }
 
-    /// The next block; none behind the last.
+    /// The next block; `None` after the last.
     ///
     /// # Errors
-    /// What the input reports, once all records before it were handed out; a record beyond [`ROW_BYTES_MAX`].
+    /// Errors of the input, after all records before them were returned; a record longer than [`ROW_BYTES_MAX`].
     pub(crate) fn next(&mut self) -> io::Result<Option<Block>> {
         loop {
             if !self.ended {
@@ -229,7 +230,7 @@ impl<R: Read> Blocks<R> {
         block
     }
 
-    /// Looks for the last end of a record in what is new.
+    /// Searches the new bytes for the last end of a record.
     fn look(&mut self) {
         let new = &self.rest[self.looked..];
         let Ends::Csv { delimiter } = self.ends else {
@@ -244,7 +245,7 @@ impl<R: Read> Blocks<R> {
         } else if self.place != Place::Quoted
             && let Some(last) = new.last()
         {
-            // A return may be followed by the rest of this end of a line.
+            // A carriage return as last byte may be followed by a line feed.
             let behind_return = || {
                 let returns = new[..new.len() - 1].iter();
                 returns.clone().rposition(|byte| *byte == b'\r')
@@ -310,7 +311,7 @@ mod tests {
         read
     }
 
-    /// Random bytes, with all that ends and quotes: the records of the blocks are those of the whole, whatever the size of the blocks.
+    /// Random bytes with delimiters, line ends and quotes: blocks of any size give the same records as the whole input.
     #[test]
     fn records_lie_within_blocks() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;

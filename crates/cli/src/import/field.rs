@@ -1,4 +1,4 @@
-//! One field of a record: whether it says anything, its text, its value.
+//! One field of a record: whether it is null, its text, its value.
 
 use crate::import::number::double;
 use csv::ByteRecord;
@@ -8,7 +8,7 @@ use tidalite::{ColumnType, Decimal, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Nulls {
     words: Vec<String>,
-    /// Which bytes one of the words begins with: most fields begin with none of these.
+    /// First bytes of the words: most fields begin with none of these.
     begins: [bool; 256],
 }
 
@@ -36,7 +36,7 @@ impl Nulls {
     }
 }
 
-/// What is said of bytes that are no text.
+/// Error text for bytes that are not text.
 pub(crate) const NOT_UTF_8: &str = "is not UTF-8 text";
 
 /// A field as trimmed text.
@@ -44,13 +44,13 @@ pub(crate) fn field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     whole_field(record, index).map(str::trim)
 }
 
-/// A field as it stands there, blanks at its ends included.
+/// A field untrimmed.
 pub(crate) fn whole_field(record: &ByteRecord, index: usize) -> Result<&str, String> {
     let bytes = record.get(index).unwrap_or_default();
     std::str::from_utf8(bytes).map_err(|_| format!("field {} {NOT_UTF_8}", index + 1))
 }
 
-/// A field as a value of a type; `None` when it is none.
+/// A field as a value of a type; `None` if it cannot be parsed.
 pub(crate) fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
     Some(match ty {
         ColumnType::F64 => Value::F64(double(text).ok()?),
@@ -70,7 +70,7 @@ pub(crate) fn read_value(text: &str, ty: ColumnType) -> Option<Value> {
     })
 }
 
-/// The nearest float of 32 bits, unless the number is beyond their range.
+/// The nearest 32-bit float, unless the number is out of its range.
 fn single(text: &str) -> Option<f32> {
     let (double, single) = (double(text).ok()?, text.parse::<f32>().ok()?);
     let is_beyond = double.is_finite() != single.is_finite() || (double == 0.0) != (single == 0.0);

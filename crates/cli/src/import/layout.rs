@@ -1,9 +1,9 @@
-//! Which column is what.
+//! Assigns roles to the columns: time, tags, values.
 //!
 //! A column is named by its header or by its number, counted from 1; `=NAME` after it gives
-//! it another name in the database. What the user does not say is found in a sample of the
-//! first rows: the time is the first column whose fields mostly read as times, values are all
-//! other columns at least half of whose fields read as numbers.
+//! it another name in the database. Roles that the user does not set are found in a sample of the
+//! first rows: the time is the first column whose fields mostly parse as times, values are all
+//! other columns at least half of whose fields parse as numbers.
 
 use crate::args::TypedColumn;
 use crate::exit::{Failure, Outcome};
@@ -16,10 +16,10 @@ use csv::ByteRecord;
 use jiff::tz::TimeZone;
 use tidalite::Column;
 
-/// Numbers that were guessed to be times and lie within ten days of 1970 are no times.
+/// Numbers that were guessed to be times are rejected if all of them lie within ten days of 1970.
 const NEAR_1970: Nanos = 10 * 86_400 * 1_000_000_000;
 
-/// What the user said about the columns.
+/// The user's options for the columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
     /// The first line holds names.
@@ -30,7 +30,7 @@ pub(crate) struct Wishes {
     pub time_format: Option<TimeFormat>,
     /// `--tz`, for times without an offset.
     pub zone: Option<TimeZone>,
-    /// `--ambiguous` and `--nonexistent`, for times that clocks repeat or skip.
+    /// `--ambiguous` and `--nonexistent`, for local times that clocks repeat or skip.
     pub local_times: Policy,
     /// `--tag`
     pub tags: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Wishes {
     pub values: Vec<String>,
     /// `--columns`: in place of `values`, with a type each.
     pub columns: Vec<TypedColumn>,
-    /// `--on-error null`: a bad cell of a value column is as good as an empty one.
+    /// `--on-error null`: a bad cell of a value column is stored as null.
     pub bad_cells_are_null: bool,
 }
 
@@ -56,31 +56,31 @@ pub(crate) struct Named {
 /// A column that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// As the header calls it.
+    /// Name in the header.
     pub name: String,
-    /// Cells of the sample that are numbers, and all that say something.
+    /// Cells of the sample that are numbers, and all cells that are not null.
     pub numbers: usize,
     pub cells: usize,
 }
 
-/// The decision.
+/// The roles of all columns.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Fields of every record.
+    /// Number of fields of every record.
     pub width: usize,
-    /// Where the time is.
+    /// The time column.
     pub time: Named,
-    /// How to read it.
+    /// Parser of the time.
     pub reader: TimeReader,
-    /// Columns that become tags; with `names_series` the one that has the whole name.
+    /// Columns that become tags; with `names_series`, the column with the full series name.
     pub tags: Vec<Named>,
     /// Whether a column names the series of each row.
     pub names_series: bool,
-    /// Columns that become series, or those of one series.
+    /// Columns that become one series each, or the columns of one series.
     pub values: Vec<Named>,
-    /// What the columns of one series are; empty where each becomes a series.
+    /// Schema of the columns of one series; empty if each column becomes a series.
     pub typed: Vec<Column>,
-    /// Columns that the user did not speak of and that hold few numbers or none.
+    /// Columns that the options do not mention and that hold few numbers or none.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -100,7 +100,7 @@ const TIME_NAMES: [&str; 11] = [
 ];
 
 impl Layout {
-    /// `names`: the header, or `column1`, `column2`... `sample`: the first records.
+    /// Decides the roles. `names`: the header, or `column1`, `column2`... `sample`: the first records.
     pub(crate) fn decide(
         names: &[String],
         sample: &[ByteRecord],
@@ -164,7 +164,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A name stands for one series: it has one value, or columns that are named with their types.
+    /// A series name stands for one series, with one value or with columns that have names and types.
     fn refuse_many_values(&self) -> Outcome {
         if !self.names_series || !self.typed.is_empty() || self.values.len() == 1 {
             return Ok(());
@@ -180,7 +180,7 @@ impl Layout {
         ))
     }
 
-    /// How to say what was found, with another name for one column.
+    /// Advice to select the columns by number, with another name for one of them.
     fn with_another_name(&self, renamed: &Named) -> String {
         const SHOWN: usize = 12;
         let is_value = self.values.contains(renamed);
@@ -231,7 +231,7 @@ impl Layout {
     }
 }
 
-/// The names of the columns, where those without one have their number: `column1`. And which these are.
+/// The names of the columns, and whether each was missing in the header. A missing name is replaced: `column1`.
 fn numbered(names: &[String]) -> (Vec<String>, Vec<bool>) {
     let named = names.iter().enumerate().map(|(index, name)| match name {
         name if name.is_empty() => (format!("column{}", index + 1), true),
@@ -246,14 +246,14 @@ fn shown(column: &Named) -> String {
 
 struct Table<'a> {
     names: &'a [String],
-    /// Columns that have no name in the header: an index that pandas wrote, or nothing behind a separator at the end.
+    /// Columns without a name in the header: an index written by pandas, or an empty column after a trailing separator.
     unnamed: &'a [bool],
     sample: &'a [ByteRecord],
     nulls: &'a Nulls,
 }
 
 impl Table<'_> {
-    /// A column by its header or number, with `=NAME` after it or not.
+    /// A column by its header or number, optionally followed by `=NAME`.
     fn find(&self, wish: &str) -> Outcome<Named> {
         if let Some(index) = self.index_of(wish)? {
             return Ok(Named {
@@ -312,7 +312,7 @@ impl Table<'_> {
         names.join(" ") + more
     }
 
-    /// What stands in a column of the sample, nulls left out.
+    /// The fields of a column in the sample, without nulls.
     fn fields(&self, index: usize) -> impl Iterator<Item = &str> {
         self.sample
             .iter()
@@ -334,7 +334,7 @@ impl Table<'_> {
                 let reader = TimeReader::new(format.clone(), TimeZone::UTC);
                 self.mostly(index, |text| reader.read(text).is_ok())
             }
-            // A bare number is a time only in a column that says so by its name.
+            // A bare number is a time only in a column whose name says so.
             None => self.likely_format(index) == Some(TimeFormat::Iso),
         };
         let by_name = self.names.iter().enumerate().find(|(index, name)| {
@@ -363,8 +363,8 @@ impl Table<'_> {
         Ok((column, format))
     }
 
-    /// The format of most fields of a column: a few broken rows must not hide what all the
-    /// others say; they are reported as rows, later.
+    /// The format of most fields of a column. A few broken fields do not prevent detection; they are
+    /// reported later, as bad rows.
     fn likely_format(&self, index: usize) -> Option<TimeFormat> {
         let readable = |text: &str| TimeFormat::detect([text]).is_some();
         if !self.mostly(index, readable) {
@@ -373,7 +373,7 @@ impl Table<'_> {
         TimeFormat::detect(self.fields(index).filter(|text| readable(text)))
     }
 
-    /// Whether half of the fields at least are so, and one at all.
+    /// Whether at least half of the fields match, and at least one.
     fn mostly(&self, index: usize, is_so: impl Fn(&str) -> bool) -> bool {
         let (mut yes, mut all) = (0_usize, 0_usize);
         for text in self.fields(index) {
@@ -397,7 +397,7 @@ impl Table<'_> {
         .hint("say how it is written: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns"))
     }
 
-    /// Numbers that are all of the first days of 1970 count from somewhere else, or in another unit than was guessed.
+    /// Rejects times that all lie in the first days of 1970: they count from another date or in another unit.
     fn refuse_near_1970(&self, column: &Named, format: &TimeFormat) -> Outcome {
         if !matches!(format, TimeFormat::Epoch(_)) {
             return Ok(());
@@ -423,7 +423,7 @@ impl Table<'_> {
         }
     }
 
-    /// What is neither time nor tag nor value. Of columns without a name, only those that hold text: others are a number of the row.
+    /// Columns that are not time, tag or value. Without a name only those with text: the others are row numbers.
     fn others(&self, time: &Named, tags: &[Named], values: &[Named]) -> Vec<LeftOut> {
         let taken = |index| {
             [time]
@@ -449,14 +449,14 @@ impl Table<'_> {
             .collect()
     }
 
-    /// Cells of a column that are numbers, and others that say something.
+    /// Number of cells of a column that are numbers, and of the other cells that are not null.
     fn numbers_and_others(&self, index: usize) -> (usize, usize) {
         let is_number = |text: &&str| text.parse::<f64>().is_ok();
         let numbers = self.fields(index).filter(is_number).count();
         (numbers, self.fields(index).count() - numbers)
     }
 
-    /// A cell of a column that is no number, or else any.
+    /// A cell of a column that is not a number if there is one, otherwise the first.
     fn example(&self, index: usize) -> Option<&str> {
         let is_word = |text: &&str| text.parse::<f64>().is_err();
         let word = self.fields(index).find(is_word);
@@ -469,7 +469,7 @@ impl Table<'_> {
             .filter(|index| !taken(*index))
             .filter(|index| !self.unnamed[*index] || self.fields(*index).next().is_some())
             .filter(|index| {
-                // Half of them at least: what is no number is reported as a bad cell, later.
+                // At least half of them: the others are reported later, as bad cells.
                 let (numbers, others) = self.numbers_and_others(*index);
                 others <= numbers
             })
@@ -519,7 +519,7 @@ mod tests {
         let layout = decide(&Wishes::default()).unwrap();
         assert_eq!(layout.time.index, 1);
         assert_eq!(*layout.reader.format(), TimeFormat::Iso);
-        // An all-null column may hold numbers later.
+        // A column with nulls only may hold numbers later.
         assert_eq!(names(&layout.values), ["temp", "gust"]);
         let left_out: Vec<_> = layout.left_out.iter().map(|own| &own.name[..]).collect();
         assert_eq!(left_out, ["site", "note"]);

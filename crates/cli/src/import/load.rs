@@ -1,13 +1,14 @@
-//! Rows into series.
+//! Stores rows in series.
 //!
 //! Invariants:
-//! 1. Points wait in one buffer a series and are handed over in stretches; all buffers
-//!    together hold about [`WAITING_BYTES_MAX`] at most.
-//! 2. A series is created with its first value: a column that is null throughout leaves none.
-//! 3. What was committed is whole: buffers are emptied before every commit.
-//! 4. A series that is there keeps its unit of time and its columns: times go into its own steps, and single values only
-//!    into the columns of the default point, or into `value` alone where that holds whole numbers. Which series are there is asked
-//!    of the newest commit, once the transaction has begun: from then on nobody else changes them.
+//! 1. Points wait in one buffer per series and are written in batches; all buffers together hold about
+//!    [`WAITING_BYTES_MAX`] at most.
+//! 2. A series is created with its first value: a column with nulls only does not create one.
+//! 3. A commit includes all rows before it: buffers are written before every commit.
+//! 4. An existing series keeps its unit of time and its columns: times are converted to its unit, and single values are
+//!    stored only in the columns of the default point, or in a lone column `value` of whole numbers. Whether a series
+//!    exists is read from the newest commit after the write transaction has begun: from then on no other writer can
+//!    change the series.
 
 use crate::database::{failure, failure_in, step_at};
 use crate::exit::{Failure, Outcome};
@@ -26,65 +27,65 @@ use tidalite::{
     SeriesName, Unit, WriteTxn,
 };
 
-/// Bytes of rows that wait in all buffers together.
+/// Maximum bytes of buffered rows, all buffers together.
 const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Points of one buffer that are worth handing over: a vector of the file format, times four.
+/// Points of one buffer that are worth a write: four vectors of the file format.
 const STRETCH: usize = 4096;
 
-/// What a single value takes while it waits: its time and itself.
+/// Memory of a buffered single value: its time and its word.
 const POINT_BYTES: usize = size_of::<i64>() + size_of::<u64>();
 
-/// What was stored.
+/// Counts of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Rows read.
     pub rows: u64,
     /// Values read.
     pub points: u64,
-    /// Of these, values that took the place of others at the same time, or were left out, in what was committed.
+    /// Committed values that replaced others at the same time, or were left out.
     pub replaced: Replaced,
-    /// Series that got values.
+    /// Series that received values.
     pub series: u64,
-    /// Rows left out.
+    /// Rows that were left out.
     pub bad_rows: u64,
-    /// Cells left out of rows that were stored.
+    /// Cells that were left out of stored rows.
     pub bad_cells: u64,
     /// Durable commits.
     pub commits: u64,
 }
 
 impl Tally {
-    /// Values that are in the database now.
+    /// Values of the import that are in the database.
     pub(crate) fn stored(&self) -> u64 {
         let lost = self.replaced.own + self.replaced.left_out;
         self.points.saturating_sub(lost)
     }
 }
 
-/// One series that is being filled.
+/// A series that receives rows.
 struct Slot {
     name: String,
     id: Option<SeriesId>,
-    /// Of its times, as soon as a value comes.
+    /// The unit of its times, known as soon as a value arrives.
     unit: Option<Unit>,
-    /// `--columns`; none: single values.
+    /// `--columns`; `None` for single values.
     typed: Option<Arc<[Column]>>,
-    /// What single values are stored as, known with the unit. A new series is one of doubles; as long as all of its values wait here, it
-    /// may become one of whole numbers that doubles do not have.
+    /// Type of single values, known with the unit. A new series stores doubles; while all of its values are still
+    /// buffered, it may change to whole numbers, for values that a double cannot represent.
     single: ColumnType,
     is_new: bool,
     /// Whether the series is known to have these columns.
     is_checked: bool,
     times: Vec<i64>,
-    /// Of each column that the input has: words, and numbers of texts.
+    /// For each column of the input, raw words, or numbers of texts.
     words: Vec<Vec<u64>>,
     texts: Texts,
-    /// Which rows may replace others.
+    /// Times of the rows, to find rows that may replace others.
     order: Times,
-    /// Whether its merge policy lets the newer row of a time win.
+    /// Whether its merge policy is `Replace`: the newer row of a time wins.
     replaces: bool,
-    /// What waits here.
+    /// Memory of the buffered rows.
     waiting_bytes: usize,
 }
 
@@ -92,10 +93,10 @@ impl Slot {
     /// The word of a single value.
     ///
     /// # Errors
-    /// Why the series cannot store it.
+    /// Why the series cannot store the value.
     fn word(&mut self, number: Number) -> Result<u64, String> {
         let word = number.word(self.single);
-        // Nothing is stored of it yet.
+        // All values of the series are still buffered.
         if word.is_err()
             && self.is_new
             && self.id.is_none()
@@ -107,7 +108,7 @@ impl Slot {
         word
     }
 
-    /// Takes the time of a row whose words are there.
+    /// Adds the time of a row whose words have been pushed.
     fn end_row(&mut self, time: i64, bytes: usize) {
         self.order.push(time);
         self.times.push(time);
@@ -115,31 +116,31 @@ impl Slot {
     }
 }
 
-/// Which series rows are for, and what these are.
+/// Names and properties of the series that receive the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Aim<'a> {
     /// `--prefix`: before every name.
     pub prefix: &'a str,
-    /// `--into`: the series that has all columns of the input.
+    /// `--into`: the series that receives all columns of the input.
     pub into: Option<&'a str>,
-    /// `--merge`: what the series do with a second point at one time.
+    /// `--merge`: handling of a second point at the same time.
     pub merge: Option<MergePolicy>,
-    /// `--unit`: of the times of series that are not there yet.
+    /// `--unit`: unit of the times of new series.
     pub unit: Unit,
     /// `--on-error null`: a value that its series cannot store is left out of its row.
     pub bad_cells_are_null: bool,
 }
 
-/// What the columns of an input are.
+/// Roles of the columns of an input.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// They become tags; with `names_series` the one that has the whole name.
+    /// Columns that become tags; with `names_series`, the column with the full series name.
     pub tags: Vec<Named>,
-    /// A column names the series of each row.
+    /// Whether a column names the series of each row.
     pub names_series: bool,
-    /// They become series, or are the columns of one.
+    /// Columns that become one series each, or the columns of one series.
     pub values: Vec<Named>,
-    /// What the columns of one series are; empty where each becomes a series.
+    /// Schema of the columns of one series; empty if each column becomes a series.
     pub typed: Arc<[Column]>,
 }
 
@@ -154,14 +155,14 @@ impl Columns {
     }
 }
 
-/// The transaction under way.
+/// The open transaction.
 struct Open {
     txn: WriteTxn,
-    /// The newest commit before it.
+    /// A snapshot of the newest commit before it.
     before: ReadTxn,
 }
 
-/// Begins the transaction, if there is none.
+/// Begins a transaction if none is open.
 fn begin<'o>(
     open: &'o mut Option<Open>,
     database: &Database,
@@ -185,13 +186,13 @@ pub(crate) struct Loader<'a> {
     aim: Aim<'a>,
     open: Option<Open>,
     slots: Vec<Slot>,
-    /// Slots by name: inputs with other columns may lead to the same series.
+    /// Slots by name: inputs with other columns may write to the same series.
     by_name: HashMap<String, usize>,
-    /// For the columns of the current input and each thread that reads it: the slots of each combination of tags, by its number.
+    /// For the current input, by reader thread and number of the combination of tags: the slots of that combination.
     by_tags: Vec<Vec<Vec<usize>>>,
-    /// Zeros, as long as the longest stretch: the flags of the points.
+    /// Zeros for the flags column, as many as the longest batch.
     flags: Vec<u64>,
-    /// The time and the word of each value of a row, whose series may differ in their units and types.
+    /// Time and word of each value of the current row; the series may differ in units and types.
     points: Vec<Option<(i64, u64)>>,
     /// Why values of the last row were left out.
     bad_cells: Vec<String>,
@@ -221,28 +222,28 @@ impl<'a> Loader<'a> {
         self.tally
     }
 
-    /// Another input with other columns follows.
+    /// Prepares for another input, with other columns.
     pub(crate) fn next_input(&mut self) {
         self.by_tags.clear();
     }
 
-    /// A row that was left out.
+    /// Counts a row that was left out.
     pub(crate) fn bad_row(&mut self) {
         self.tally.bad_rows += 1;
     }
 
-    /// A cell that was left out.
+    /// Counts a cell that was left out.
     pub(crate) fn bad_cell(&mut self) {
         self.tally.bad_cells += 1;
     }
 
-    /// Why values of the last row were left out.
+    /// Takes the reasons why values of the last row were left out.
     pub(crate) fn take_bad_cells(&mut self) -> Vec<String> {
         std::mem::take(&mut self.bad_cells)
     }
 
-    /// Makes the slots of the combinations of tags that a batch is the first of its thread to use. With `typed` columns a
-    /// combination has one, else one for each of the values.
+    /// Creates the slots of the new combinations of tags in a batch: with `typed` columns one slot for each
+    /// combination, otherwise one for each value column.
     pub(crate) fn meet(&mut self, batch: &Batch, columns: &Columns) -> Outcome {
         let into = self.aim.into.map(|name| Named {
             index: 0,
@@ -250,7 +251,7 @@ impl<'a> Loader<'a> {
         });
         let values = match &into {
             Some(into) => std::slice::from_ref(into),
-            // The name is that of the row: of the columns any does.
+            // The row gives the name of the series: any of the columns will do.
             None if !columns.typed.is_empty() => &columns.values[..1],
             None => &columns.values,
         };
@@ -267,12 +268,12 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// One row of a batch that was met; why it is a bad one, if a series cannot have its time or its value.
+    /// Adds one row of a batch passed to `meet`. The inner error says why a series cannot store its time or a value.
     pub(crate) fn row(&mut self, batch: &Batch, row: usize) -> Outcome<Result<(), String>> {
         let (nanos, tags) = (batch.times[row], batch.tags[row] as usize);
         let width = self.by_tags[batch.reader][tags].len();
         let values = &batch.values[row * width..(row + 1) * width];
-        // All of a row or nothing of it: what it becomes is known before anything is kept.
+        // A row is stored whole or not at all: all of it is converted before anything is buffered.
         let mut known = None;
         self.points.clear();
         for (column, value) in values.iter().enumerate() {
@@ -333,8 +334,8 @@ impl<'a> Loader<'a> {
         Ok(Ok(()))
     }
 
-    /// One row of a batch that was met, all of it into one series with these columns; why it is a bad one, if the series
-    /// cannot have its time.
+    /// Adds one row of a batch passed to `meet` to one series with these columns. The inner error says why the series
+    /// cannot store its time.
     pub(crate) fn typed_row(
         &mut self,
         batch: &Batch,
@@ -383,7 +384,7 @@ impl<'a> Loader<'a> {
         Ok(Ok(()))
     }
 
-    /// Commits everything so far.
+    /// Commits all rows so far.
     pub(crate) fn commit(&mut self) -> Outcome {
         self.hand_over_all()?;
         self.count_replaced()?;
@@ -398,7 +399,7 @@ impl<'a> Loader<'a> {
     /// Counts the points that this transaction replaces.
     ///
     /// # Errors
-    /// `BadInput` where it replaces too many of its own and nobody said that it may.
+    /// `BadInput` if it replaces too many points of the import itself and `--merge` is not given.
     fn count_replaced(&mut self) -> Outcome {
         let path = self.path;
         let fail = |error: tidalite::Error| failure(path, &error);
@@ -434,7 +435,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Closes the database; what was not committed is given up.
+    /// Closes the database; uncommitted rows are discarded.
     pub(crate) fn close(mut self) -> Outcome {
         drop(self.open.take());
         store::close(self.database).map_err(|error| failure(self.path, &error))
@@ -452,7 +453,7 @@ impl<'a> Loader<'a> {
             .cloned();
         if let Some(&index) = self.by_name.get(&name) {
             if self.slots[index].typed != typed {
-                // Another input calls the columns otherwise: whether that fits is seen when its rows are handed over.
+                // Another input has other columns for this series: whether they fit is checked at the next write.
                 self.hand_over(index)?;
                 let slot = &mut self.slots[index];
                 slot.words
@@ -481,7 +482,7 @@ impl<'a> Loader<'a> {
         Ok(self.slots.len() - 1)
     }
 
-    /// The name that the row has, with the prefix.
+    /// The name in the row, with the prefix.
     fn named(&self, texts: &[String]) -> Outcome<SeriesName> {
         let name = SeriesName::parse(texts.first().map_or("", String::as_str));
         let name = name.and_then(|name| {
@@ -504,7 +505,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// What is known of the series of a slot, if it was there before the transaction.
+    /// The series of a slot if it existed before the transaction.
     fn series_before(&mut self, index: usize) -> Outcome<Option<SeriesInfo>> {
         let path = self.path;
         let fail = |error: tidalite::Error| failure(path, &error);
@@ -518,8 +519,8 @@ impl<'a> Loader<'a> {
         Ok(Some(series.info().clone()))
     }
 
-    /// The unit of a series that takes single values, of which the first has come. One that is there has to have the columns of the
-    /// default point, or `value` alone: into others the values would go where they do not belong.
+    /// The unit of a series of single values, at its first value. An existing series must have the columns of the
+    /// default point, or a lone column `value`: in other columns the values would be misplaced.
     fn unit_of_values(&mut self, index: usize) -> Outcome<Unit> {
         let there = self.series_before(index)?;
         let slot = &mut self.slots[index];
@@ -542,7 +543,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Stores what waits of a series, which is created with its first row.
+    /// Writes the buffered rows of a series, which is created with its first row.
     fn hand_over(&mut self, index: usize) -> Outcome {
         let path = self.path;
         let fail = |error: tidalite::Error| failure(path, &error);
@@ -598,7 +599,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Rows of named columns; where texts have numbers, these become the words that the series has for them.
+/// Appends rows of named columns. Numbers of texts are converted to the words that the series has for these texts.
 fn append_typed(
     series: &mut SeriesMut<'_>,
     columns: &[Column],
@@ -606,7 +607,7 @@ fn append_typed(
 ) -> tidalite::Result<()> {
     let is_text = |column: &Column| column.ty.is_text();
     if !slot.replaces && columns.iter().any(is_text) {
-        // The series has to see the time before it takes the texts: a row that is left out leaves none.
+        // The series must check the time before it stores the texts: a row that is left out must not leave any.
         let mut values = Vec::with_capacity(columns.len());
         for (row, &time) in slot.times.iter().enumerate() {
             values.clear();
@@ -649,7 +650,7 @@ fn single_columns(ty: ColumnType) -> Vec<Column> {
     }
 }
 
-/// What a series with these columns stores single values as, if it takes them.
+/// The type in which a series with these columns stores single values; `None` if it cannot store any.
 fn single_type(schema: &Schema) -> Option<ColumnType> {
     let types = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
     let mut types = types.into_iter();

@@ -1,34 +1,35 @@
-//! Local times that clocks repeat or skip: what to do with them, and the rows of a batch that have some. `resolver` decides on these.
+//! Local times that clocks repeat or skip: the policy for them, and the affected rows of a batch. `resolver` decides on
+//! these rows.
 
 use crate::args::{AmbiguousName, NonexistentName};
 use crate::time::{Moment, Nanos, TimeShow};
 use jiff::tz::TimeZone;
 
-/// What to do with a local time that clocks repeat.
+/// Policy for a local time that clocks repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ambiguous {
-    /// The order of the rows decides.
+    /// Infer the instant from the order of the rows.
     #[default]
     Infer,
-    /// It is the instant before the change.
+    /// Take the instant before the change.
     Earlier,
-    /// It is the instant after it.
+    /// Take the instant after the change.
     Later,
-    /// The row is a bad one.
+    /// Reject the row.
     Refuse,
 }
 
-/// What to do with a local time that clocks skip.
+/// Policy for a local time that clocks skip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Nonexistent {
-    /// The row is a bad one.
+    /// Reject the row.
     #[default]
     Refuse,
-    /// It is moved forward by the length of the gap.
+    /// Move it forward by the length of the gap.
     Shift,
 }
 
-/// What the user wants with both.
+/// The user's policy for both.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Policy {
     /// `--ambiguous`
@@ -42,14 +43,14 @@ pub(crate) struct Policy {
 pub(crate) struct Twofold {
     /// Number of the row in its batch.
     pub row: usize,
-    /// Before clocks were set back.
+    /// Before clocks are set back.
     pub earlier: Nanos,
-    /// After it.
+    /// After clocks are set back.
     pub later: Nanos,
 }
 
 impl Twofold {
-    /// Why the row is a bad one.
+    /// Error text if the row is rejected.
     pub(crate) fn complaint(&self, zone: &TimeZone) -> String {
         let show = TimeShow::new(zone.clone());
         let [earlier, later] = [self.earlier, self.later].map(|instant| show.show(instant));
@@ -60,16 +61,16 @@ impl Twofold {
     }
 }
 
-/// How many rows had such times.
+/// Number of rows with such times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocalTally {
     /// Repeated times of which one instant was taken.
     pub repeated: u64,
-    /// Of these, such where nothing spoke for either.
+    /// Of these, times without evidence for either instant.
     pub guessed: u64,
-    /// Repeated times that were refused.
+    /// Repeated times that were rejected.
     pub refused: u64,
-    /// Skipped times: moved or refused, as the user wants.
+    /// Skipped times, moved or rejected according to the policy.
     pub skipped: u64,
 }
 
@@ -121,14 +122,14 @@ impl LocalTally {
     }
 }
 
-/// What a batch has of such rows.
+/// The rows of a batch with such times.
 #[derive(Debug, Default)]
 pub(crate) struct LocalRows {
-    /// Rows that wait for a decision; their time is the earlier instant meanwhile.
+    /// Rows that wait for a decision; until then their time is the earlier instant.
     pub twofold: Vec<Twofold>,
-    /// Rows that are refused, in their order.
+    /// Rows that were rejected, in ascending order.
     pub refused: Vec<Twofold>,
-    /// Of the rows of the batch.
+    /// Counts for the rows of the batch.
     pub tally: LocalTally,
 }
 
@@ -139,7 +140,7 @@ impl LocalRows {
         self.tally = LocalTally::default();
     }
 
-    /// The instant of a row's time, for now; none if the row is a bad one.
+    /// The preliminary instant of a row's time, or an error if the row is rejected.
     pub(crate) fn settle(
         &mut self,
         moment: Moment,
@@ -176,7 +177,7 @@ impl LocalRows {
         }
     }
 
-    /// Notes the time of a row that is a good one.
+    /// Records the time of a row that is stored.
     pub(crate) fn note(&mut self, row: usize, moment: Moment, policy: Policy) {
         if let Moment::Ambiguous { earlier, later } = moment {
             if policy.ambiguous == Ambiguous::Infer {

@@ -1,23 +1,23 @@
-//! Files in: bytes, records, rows, series.
+//! Import of files: bytes, records, rows, series.
 //!
 //! ```text
-//! source      a file, plain, gzipped or in zstd, or standard input; counts what was read
-//! ahead       unpacking on a thread of its own
+//! source      a file, plain, gzipped or in zstd, or standard input; counts the bytes read
+//! ahead       decompression on a thread of its own
 //! record      CSV or JSON lines as records of texts
-//! layout      which column is the time, which are tags, which are values
-//! field       a field as a text or a value, or nothing
-//! number      numbers without a loss, and what a series of them stores
-//! blocks      the bytes taken apart where records end
-//! rows        a record becomes a time, tags and values, or a complaint with its line number
-//! advice      what an input seems to be that cannot be used as it is
-//! texts       texts of rows, by their numbers
+//! layout      roles of the columns: time, tags, values
+//! field       a field as a text or a value, or null
+//! number      lossless numbers, and the type in which a series stores them
+//! blocks      splits the bytes where records end
+//! rows        converts a record to a time, tags and values, or an error with its line number
+//! advice      recognises inputs that cannot be imported as they are
+//! texts       texts of rows, by number
 //! local_times local times that clocks repeat or skip
 //! batch       rows of a block
-//! readers     blocks become batches on some threads
-//! resolver    decides on local times that come twice, from the order of the rows
-//! load        batches into series of a database
-//! replaced    points that take the place of others, counted before a commit
-//! progress    a bar on the terminal meanwhile
+//! readers     converts blocks to batches on several threads
+//! resolver    resolves repeated local times from the order of the rows
+//! load        stores batches in series of a database
+//! replaced    points that replace others, counted before a commit
+//! progress    a progress bar on the terminal
 //! ```
 
 pub(crate) mod advice;

@@ -1,30 +1,30 @@
-//! Numbers as an input writes them, without a loss.
+//! Lossless numbers of an input.
 //!
-//! Most are doubles. A double does not have every whole number from 2^53 on, so such a number keeps its digits until it is known what
-//! its series stores, and a series that begins with such numbers stores whole numbers. What would not come back as it was written is
-//! refused: digits that a double does not have, and magnitudes beyond its range.
+//! Most are doubles. From 2^53 on a double cannot represent every whole number, so such a number keeps its digits until
+//! the type of its series is known; a series that begins with such numbers stores whole numbers. A number that would
+//! not read back as it was written is rejected: digits that a double does not have, and magnitudes beyond its range.
 
 use crate::output::printable;
 use tidalite::ColumnType;
 
-/// From here on a double does not have every whole number.
+/// From here on a double cannot represent every whole number.
 const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 
 /// A number of an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
-    /// A double: a fraction, or a whole number below 2^53, or one beyond 64 bits that a double has.
+    /// A double: a fraction, a whole number below 2^53, or one beyond 64 bits that a double represents exactly.
     Float(f64),
-    /// A whole number; of those that are read one from 2^53 on, or below -2^53.
+    /// A whole number. `read` returns it only from 2^53 on, or up to -2^53.
     Int(i64),
-    /// A whole number; of those that are read one from 2^63 on.
+    /// A whole number. `read` returns it only from 2^63 on.
     UInt(u64),
 }
 
-/// The double that is nearest to a number.
+/// The double nearest to a number.
 ///
 /// # Errors
-/// What is wrong with the text, to be put behind it: it is no number, or beyond the range of doubles.
+/// A predicate for the text, such as `is no number` or that it is beyond the range of doubles.
 pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
     let float: f64 = text.parse().map_err(|_| "is no number")?;
     if float.is_finite() && float != 0.0 {
@@ -44,10 +44,10 @@ impl Number {
     /// Reads a number.
     ///
     /// # Errors
-    /// What is wrong with the text, to be put behind it: `is no number`.
+    /// A predicate for the text, such as `is no number`.
     pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
         let float = double(text)?;
-        // One comparison for nearly all.
+        // One comparison decides for nearly all numbers.
         if float.abs() < EXACT_BELOW || !float.is_finite() {
             return Ok(Self::Float(float));
         }
@@ -67,7 +67,7 @@ impl Number {
         }
     }
 
-    /// What a word of a column stands for.
+    /// The number that a word of a column stands for.
     fn of(word: u64, ty: ColumnType) -> Self {
         match ty {
             ColumnType::I64 => Self::Int(word.cast_signed()),
@@ -97,7 +97,7 @@ impl Number {
         }
     }
 
-    /// The whole number that this is; none for a fraction, and for a zero with a minus sign.
+    /// The value as a whole number; `None` for a fraction and for negative zero.
     fn whole(self) -> Option<i128> {
         match self {
             Self::Int(whole) => Some(whole.into()),
@@ -111,7 +111,7 @@ impl Number {
         }
     }
 
-    /// The double that is exactly this.
+    /// The double that is exactly equal.
     fn double(self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "compared with what it was")]
         #[expect(clippy::cast_possible_truncation, reason = "below 2^65")]
@@ -136,8 +136,8 @@ impl Number {
     }
 }
 
-/// What a new series stores that holds these words of one type and is given one more number: the first type that has them all, and the
-/// words of that type.
+/// The first type that can store all of `words`, which have type `of`, and the number `more`; and `words` converted to
+/// that type.
 pub(crate) fn type_of_all(
     words: &[u64],
     of: ColumnType,
@@ -227,7 +227,7 @@ mod tests {
             Some((U64, words(&[1, 2])))
         );
         assert_eq!(type_of_all(&[7], I64, largest), Some((U64, vec![7])));
-        // Whole numbers that doubles have, too.
+        // Whole numbers that doubles can represent, too.
         let half = Number::Float(0.5);
         let even = 1_u64 << 60;
         assert_eq!(

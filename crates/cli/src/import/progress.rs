@@ -1,4 +1,4 @@
-//! How far an import is: a bar on standard error, where that is a terminal.
+//! Progress of an import: a bar on standard error, if that is a terminal.
 
 use super::source::{BytesRead, Source};
 use crate::output::{grouped, rate_text};
@@ -39,25 +39,25 @@ impl Progress {
         }
     }
 
-    /// Draws what is done; not more often than the eye can follow.
+    /// Updates the bar; `indicatif` limits the rate of drawing.
     pub(crate) fn show(&self, rows: u64) {
         self.bar.set_position(self.bytes.get());
         let message = message(rows, self.began.elapsed().as_secs_f64());
         self.bar.set_message(message);
     }
 
-    /// Something else is written to standard error, without the bar in between.
+    /// Hides the bar while `tell` writes to standard error.
     pub(crate) fn aside(&self, tell: impl FnOnce()) {
         self.bar.suspend(tell);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// What stands beside the bar.
+/// The text beside the bar.
 fn message(rows: u64, seconds: f64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
     let rate = rows as f64 / seconds.max(1e-9);
@@ -71,7 +71,7 @@ mod tests {
     use std::io;
     use std::sync::{Arc, Mutex};
 
-    /// A terminal that keeps what was written.
+    /// A terminal that records its output.
     #[derive(Clone, Debug, Default)]
     struct Paper(Arc<Mutex<String>>);
 

@@ -1,18 +1,18 @@
-//! Rows are read on some threads and stored on another, and travel in batches: a batch for each block of the input.
+//! Several threads parse rows and another stores them. Rows are passed in batches, one for each block of the input.
 //!
 //! ```text
 //! one thread    bytes --> blocks that end where records end
-//! some          a block --> a batch
+//! several       a block --> a batch
 //! the caller    batches in the order of their blocks
 //! ```
 //!
 //! Invariants:
-//! 1. Batches keep the order of the lines. A bad line is told in the batch of the rows around it, with
-//!    the number of rows of that batch that stand before it.
-//! 2. A combination of tags is a small number for each of the threads that read: `combinations` of a batch says what
-//!    the numbers mean that it is the first of its thread to use. A thread takes blocks in their order, so what its numbers mean
-//!    is told before they are used.
-//! 3. A bounded number of blocks is under way, so the memory is bounded whichever thread is slower.
+//! 1. Batches keep the order of the lines. A bad line is reported in the batch of the rows around it, with the number
+//!    of rows of that batch before it.
+//! 2. Each reader thread numbers combinations of tags on its own: `combinations` of a batch lists the tags of the
+//!    numbers that occur there for the first time in this thread. A thread takes blocks in order, so a number is
+//!    defined before it is used.
+//! 3. A bounded number of blocks is in flight, so memory is bounded whichever thread is slower.
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::batch::{Batch, Combinations};
@@ -23,28 +23,28 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Threads that read at most: beyond some, the one that stores is what all wait for.
+/// Maximum number of reader threads: beyond it the storing thread is the bottleneck.
 const READERS_MAX: usize = 16;
 
-/// Batches that are done wait at most, for each thread that reads.
+/// Maximum number of finished batches that wait, for each reader thread.
 const WAITING: usize = 2;
 
-/// A batch, and what ended the reading behind its rows.
+/// A batch, and the error that ended parsing after its rows.
 type Done = (Batch, Outcome);
 
-/// What comes next: a batch that is being read, or none behind the last.
+/// The next item: a batch that is being parsed, or `None` after the last.
 type Coming = Outcome<Option<Receiver<Done>>>;
 
 /// Batches of one input, in order.
 pub(crate) struct Batches {
     coming: Receiver<Coming>,
     spare: Arc<Mutex<Vec<Batch>>>,
-    /// What is to be told behind the batch that was given out.
+    /// The error to report after the last returned batch.
     failed: Option<Failure>,
 }
 
 impl Batches {
-    /// Reads rows on other threads, as many as there are cores, until the end, the first failure, or until this is dropped.
+    /// Parses rows on other threads, one for each core, until the end, the first error, or until this is dropped.
     pub(crate) fn start<R: Read + Send + 'static>(rows: Rows<R>) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self::on(rows, cores.min(READERS_MAX))
@@ -68,12 +68,12 @@ impl Batches {
         }
     }
 
-    /// The next batch; none behind the last.
+    /// The next batch; `None` after the last.
     pub(crate) fn next(&mut self) -> Outcome<Option<Batch>> {
         if let Some(failure) = self.failed.take() {
             return Err(failure);
         }
-        // A thread that has ended without a word must not pass for the end of the input.
+        // A thread that has panicked must not be taken for the end of the input.
         let lost = |_| Failure::new(Exit::Failure, "a thread that reads rows has ended");
         let Some(batch) = self.coming.recv().map_err(lost)?? else {
             return Ok(None);
@@ -83,14 +83,14 @@ impl Batches {
         Ok(Some(batch))
     }
 
-    /// Takes a batch back, for its memory.
+    /// Takes a batch back to reuse its memory.
     pub(crate) fn recycle(&self, batch: Batch) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         spare.push(batch);
     }
 }
 
-/// A block to read, and where its batch goes.
+/// A block to parse, and the channel for its batch.
 type Work = (Block, SyncSender<Done>);
 
 fn take_apart<R: Read>(
@@ -129,7 +129,7 @@ fn read(
             spare.pop().unwrap_or_default()
         };
         let read = reading.read(block, &mut known, &mut batch);
-        // Who does not want it any more has dropped the other end; so will the blocks end.
+        // If the receiver was dropped the batch is not needed any more, and the blocks will end too.
         let _ = done.send((batch, read));
     }
 }
@@ -161,7 +161,7 @@ mod tests {
         text
     }
 
-    /// All that batches say, in order.
+    /// All rows and errors of the batches, in order.
     fn told(mut batches: Batches) -> (Vec<String>, Outcome) {
         let mut lines = Vec::new();
         let mut known: Vec<Vec<Vec<String>>> = vec![Vec::new(); 8];

@@ -1,7 +1,7 @@
-//! Records of one input, whatever its form: CSV, or one JSON object a line. A record is a list of texts, one
-//! for every column.
+//! Records of an input of either form: CSV, or one JSON object a line. A record is a list of texts, one for each
+//! column.
 //!
-//! Keys of an object inside another are joined with dots: `{"wind": {"speed": 7}}` has a column
+//! Keys of nested objects are joined with dots: `{"wind": {"speed": 7}}` has a column
 //! `wind.speed`. A list is taken as its text.
 
 use crate::import::field::NOT_UTF_8;
@@ -12,15 +12,15 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes of one row at most, what the reader has taken ahead included.
+/// Maximum bytes of one row, including bytes that the reader has buffered beyond it.
 pub(crate) const ROW_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Objects inside objects beyond this are taken as text.
+/// Objects nested deeper than this are taken as text.
 const DEPTH_MAX: usize = 16;
 
-/// Where records come from.
+/// A reader of records.
 pub(crate) enum Records<R> {
-    /// Comma-separated, or separated by another character.
+    /// Separated by commas or by another character.
     Csv(csv::Reader<Fence<R>>),
     /// JSON lines.
     Json(JsonLines<R>),
@@ -40,7 +40,7 @@ impl<R: Read> Records<R> {
         Self::Csv(reader)
     }
 
-    /// Reads the next record; `Ok(false)` at the end, the inner error for a line that is none.
+    /// Reads the next record; `Ok(false)` at the end. The inner error is for a line that is not a record.
     pub(crate) fn next(&mut self, record: &mut ByteRecord) -> io::Result<Result<bool, String>> {
         match self {
             Self::Csv(reader) => {
@@ -55,11 +55,11 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Ends the reading when a row does not end: a quote that is opened and never closed would
-/// take the rest of the file into memory.
+/// Ends reading if a row does not end: a quote that is opened and never closed would
+/// read the rest of the file into memory.
 pub(crate) struct Fence<R> {
     inner: R,
-    /// Bytes since the last row began; the owner sets it back.
+    /// Bytes since the last row began; the owner resets it.
     since: u64,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct JsonLines<R> {
     input: BufReader<R>,
     /// Columns by key, in the order in which they were first seen.
     columns: HashMap<String, usize>,
-    /// Whether keys that are not among the columns become columns, or make a line a bad one.
+    /// Handling of keys that are not among the columns.
     keys: Keys,
     line: Vec<u8>,
     number: u64,
@@ -93,24 +93,24 @@ pub(crate) struct JsonLines<R> {
     fields: Vec<String>,
 }
 
-/// What happens with a key that is no column.
+/// Handling of a key that is not a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// It becomes one.
+    /// It becomes a column.
     Learn,
-    /// It is passed over: the user has named the columns.
+    /// It is ignored: the user has named the columns.
     PassOver,
-    /// The line is bad: its value would be lost.
+    /// The line is rejected, because the value of the key would be lost.
     Refuse,
 }
 
 impl<R: Read> JsonLines<R> {
-    /// Learns the columns.
+    /// Starts without columns and adds each new key as one.
     pub(crate) fn new(input: R) -> Self {
         Self::of_columns(input, HashMap::new(), Keys::Learn)
     }
 
-    /// With columns that are known.
+    /// Starts with known columns.
     pub(crate) fn of_columns(input: R, columns: HashMap<String, usize>, keys: Keys) -> Self {
         Self {
             input: BufReader::with_capacity(128 * 1024, input),
@@ -132,7 +132,7 @@ impl<R: Read> JsonLines<R> {
         names
     }
 
-    /// The columns that were learnt.
+    /// The columns that were found, by key.
     pub(crate) fn into_columns(self) -> HashMap<String, usize> {
         self.columns
     }
@@ -170,7 +170,7 @@ impl<R: Read> JsonLines<R> {
         Ok(told.map(|()| true))
     }
 
-    /// Takes the line apart into `fields`.
+    /// Parses the line into `fields`.
     fn object(&mut self) -> Result<(), String> {
         for field in &mut self.fields {
             field.clear();
@@ -197,7 +197,7 @@ impl<R: Read> JsonLines<R> {
     }
 }
 
-/// Puts the values of an object into the fields of their columns.
+/// Writes the values of an object to the fields of their columns.
 struct Flat<'a> {
     columns: &'a mut HashMap<String, usize>,
     fields: &'a mut Vec<String>,
@@ -273,7 +273,7 @@ impl<'de> Visitor<'de> for &mut Flat<'_> {
     }
 }
 
-/// A text, lent where nothing in it is escaped.
+/// A text, borrowed unless it has escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Text<'a> {
@@ -348,7 +348,7 @@ mod tests {
         assert!(error.to_string().contains("does not end"), "{error}");
     }
 
-    /// The row that is as long as one may be, and one that is a byte longer.
+    /// A row of the maximum length, and one that is a byte longer.
     #[test]
     fn a_row_has_so_many_bytes_and_not_one_more() {
         let most = ROW_BYTES_MAX as usize;

@@ -1,16 +1,18 @@
-//! Points that replace others at the same time in the same series: how many, and whether an import may do so.
+//! Counts points that replace others at the same time in the same series, and decides whether an import may do so.
 //!
-//! No times are kept. A row behind everything that its series has is new, which one comparison tells. Only where a row was not, the rows
-//! of the series are counted before the commit: what the transaction has fewer than it got was replaced.
+//! Times are not kept. A row after all rows of its series is new, which one comparison shows. Only if some row was not,
+//! the rows of the series are counted before the commit: the difference between the rows written and the rows added is
+//! the number of replaced points.
 //!
-//! Whether points of the import itself or older ones were replaced, counts alone tell exactly unless the import both overlaps older rows
-//! of a series and goes back in time within it. Then as many as possible are taken for older ones.
+//! Counts alone tell exactly whether points of the import itself or older points were replaced, unless the import both
+//! overlaps older rows of a series and goes back in time within it. In that case as many as possible are taken for
+//! older points.
 
 use crate::exit::Failure;
 use crate::output::{grouped, printable};
 use tidalite::{Result, Series};
 
-/// An import that replaces more of its own points than one in so many fails.
+/// An import fails if it replaces more than one in this many of its own points.
 const OWN_REPLACED_PART: u64 = 1000;
 
 /// Times of the rows that an import adds to one series.
@@ -20,19 +22,19 @@ pub(crate) struct Times {
     older_last: Option<i64>,
     /// First and last time of the import.
     own: Option<(i64, i64)>,
-    /// Some row of the import was not behind all rows before it.
+    /// Whether some row of the import was not after all of its rows before.
     goes_back: bool,
-    /// Some row of this transaction was not behind all rows of the series.
+    /// Whether some row of this transaction was not after all rows of the series.
     may_replace: bool,
-    /// Rows of this transaction, and of the transactions before.
+    /// Rows of this transaction, and of the import's transactions before it.
     rows: u64,
     committed: u64,
 }
 
-/// Replaced points, and points that were not stored because their times were taken.
+/// Number of replaced points, and of points not stored because their times were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Replaced {
-    /// Points of the import.
+    /// Points of the import itself.
     pub own: u64,
     /// Points that were stored before.
     pub older: u64,
@@ -41,12 +43,12 @@ pub(crate) struct Replaced {
 }
 
 impl Times {
-    /// The series is there, and ends at this time.
+    /// Sets the last time of a series that exists.
     pub(crate) fn begin_behind(&mut self, last: Option<i64>) {
         self.older_last = self.older_last.max(last);
     }
 
-    /// Takes the time of a row.
+    /// Adds the time of a row.
     pub(crate) fn push(&mut self, time: i64) {
         let (first, last) = self.own.unwrap_or((time, i64::MIN));
         let goes_back = self.own.is_some() && time <= last;
@@ -56,12 +58,12 @@ impl Times {
         self.rows += 1;
     }
 
-    /// Whether the rows of the series must be counted to know what was replaced.
+    /// Whether the rows of the series must be counted to know how many were replaced.
     pub(crate) fn may_replace(&self) -> bool {
         self.may_replace
     }
 
-    /// Compares the series before and after the rows of this transaction. `replaces`: its merge policy lets the newer row win.
+    /// Compares the series before and after the rows of this transaction. `replaces`: its merge policy is `Replace`.
     pub(crate) fn replaced(
         &self,
         before: Option<&Series<'_>>,
@@ -94,7 +96,7 @@ impl Times {
         })
     }
 
-    /// The transaction was committed.
+    /// Called after the transaction is committed.
     pub(crate) fn end_transaction(&mut self) {
         self.committed += std::mem::take(&mut self.rows);
         self.may_replace = false;
@@ -108,12 +110,12 @@ impl Replaced {
         self.left_out += other.left_out;
     }
 
-    /// Whether so many of the import's own points are lost that it is more likely a mistake.
+    /// Whether so many of the import's own points are lost that a mistake is likely.
     pub(crate) fn is_suspicious(&self, points: u64) -> bool {
         self.own.saturating_mul(OWN_REPLACED_PART) > points
     }
 
-    /// Why such an import fails. `example`: a series that loses points.
+    /// The error of such an import. `example`: a series that loses points.
     pub(crate) fn refusal(&self, points: u64, example: &str) -> Failure {
         Failure::bad_input(format!(
             "{} of {} points would be replaced by other points of this import, at the same time in the same series (such as {})",

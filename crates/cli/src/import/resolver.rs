@@ -1,20 +1,22 @@
-//! Decides which instant a local time stands for that clocks repeat, from the order of the rows.
+//! Infers from the order of the rows which instant a repeated local time stands for.
 //!
-//! Where clocks are set back, the local times of an hour come twice: each stands for two instants. The threads that read blocks cannot know
-//! which is meant, because that depends on the rows before and after; they note both. The batches then pass through a [`Resolver`] in
-//! their order, which decides for each combination of tags on its own:
+//! When clocks are set back, the local times of an hour occur twice: each stands for two instants. The threads that
+//! parse blocks cannot know which one is meant, because that depends on the rows before and after; they record both.
+//! The batches then pass in order through a [`Resolver`], which decides for each combination of tags separately:
 //!
-//! 1. A *run* is what rows of repeated times follow each other. Most rows around it go one way, up or down; where they do not, the
-//!    order says nothing and all rows of the run are refused.
-//! 2. Rows that go up: from where a time is not after the one before it, the second pass of the hour has begun. If that happens twice, the
-//!    rows of the run are refused. Rows that go down: the same from behind.
-//! 3. If it does not happen, only one pass may be there. Every place where the second pass could begin is tried (before the run, between two
-//!    of its rows, behind it), and that is taken which leaves most steps as long as the one before the run; then the one whose longest
-//!    step is shortest; then the last, so that the earlier instants are taken. Times of which the last rule decides are counted as guessed.
+//! 1. A *run* is a sequence of consecutive rows with repeated times. Most rows around it ascend, or most descend;
+//!    otherwise the order is not conclusive and all rows of the run are rejected.
+//! 2. Ascending rows: the second pass of the hour begins where a time is not after the one before it. If that happens
+//!    twice, the rows of the run are rejected. Descending rows: the same in reverse.
+//! 3. If it does not happen, only one pass may be present. Every place where the second pass could begin is tried
+//!    (before the run, between two of its rows, after it). The best place leaves most steps as long as the one before
+//!    the run; then its longest step is shortest; then it is the last, which takes the earlier instants. Times that
+//!    only the last rule decides are counted as guessed.
 //!
 //! Invariants:
-//! 1. Batches are handed out in their order, and only when each of their rows is decided or refused.
-//! 2. At most [`WAITING_MAX`] batches wait for the end of a run. Then the runs are decided by rule 2 as far as they go, and go on so.
+//! 1. Batches are returned in order, and only after each of their rows is resolved or rejected.
+//! 2. At most [`WAITING_MAX`] batches wait for the end of a run. Then the rows of the runs so far, and all later ones,
+//!    are resolved by rule 2.
 
 use crate::exit::{Failure, Outcome};
 use crate::import::batch::Batch;
@@ -23,13 +25,14 @@ use crate::import::readers::Batches;
 use crate::time::Nanos;
 use std::collections::{HashMap, VecDeque};
 
-/// Batches that wait at most: 32 MiB of input, which are about an hour of 200 rows a second.
+/// Maximum number of batches that wait: 32 MiB of input, about an hour of 200 rows a second.
 const WAITING_MAX: usize = 128;
 
-/// Of so many steps one may go against the direction of all others: files that follow each other in one input are allowed.
+/// One in this many steps may go against the direction of the others: one input may consist of several files, one after
+/// the other.
 const STEPS_PER_EXCEPTION: u64 = 4;
 
-/// What became of a row.
+/// The decision for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Earlier,
@@ -37,37 +40,37 @@ enum Verdict {
     Refused,
 }
 
-/// A row of a run that is not decided.
+/// A row of a run that is not resolved.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     batch: u64,
     twofold: Twofold,
 }
 
-/// Rows of repeated times that follow each other.
+/// Consecutive rows with repeated times.
 #[derive(Debug)]
 struct Run {
     pending: Vec<Pending>,
-    /// Between the two instants of each.
+    /// Distance between the two instants of each row.
     fold: Nanos,
-    /// The row before the run, and the step to it.
+    /// The time of the row before the run, and the step to that row.
     before: Option<Nanos>,
     step: Option<Nanos>,
     /// The earlier instant of the newest row.
     newest: Nanos,
-    /// How often a time was not behind the one before it in the direction of the rows, and that direction, once rows had to be
-    /// decided before the run ended.
+    /// Set once rows had to be resolved before the run ended: the direction of the rows, and how often a time was not
+    /// after the one before it in that direction.
     forced: Option<(Option<Way>, u32)>,
 }
 
-/// Where most rows go.
+/// Direction of most rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Up,
     Down,
 }
 
-/// Rows that went up and down.
+/// Number of ascending and of descending steps.
 #[derive(Clone, Copy, Debug, Default)]
 struct Steps {
     up: u64,
@@ -80,7 +83,7 @@ impl Steps {
         self.down += u64::from(to < from);
     }
 
-    /// The way of most; none if there is no such way.
+    /// The direction of most steps; `None` if neither prevails.
     fn way(self) -> Option<Way> {
         if self.down * STEPS_PER_EXCEPTION <= self.up {
             Some(Way::Up)
@@ -105,7 +108,7 @@ struct Track {
 type Decided = Vec<(Pending, Verdict, bool)>;
 
 impl Track {
-    /// A row whose time is one instant.
+    /// Takes a row whose time is one instant.
     fn plain(&mut self, time: Nanos, decided: &mut Decided) {
         if self.run.is_some() {
             self.end_run(Some(time), decided);
@@ -140,7 +143,7 @@ impl Track {
         }
     }
 
-    /// Decides on the rows of a run of which no end is in sight.
+    /// Resolves the rows of a run whose end is not known yet.
     fn force(&mut self, decided: &mut Decided) {
         let Some(run) = &mut self.run else { return };
         let (way, mut turns) = match run.forced {
@@ -168,7 +171,7 @@ impl Track {
         run.forced = Some((way, turns));
     }
 
-    /// Decides on the run that ends before a row of this time, or with the input.
+    /// Resolves the run that ends before a row of this time, or with the input.
     fn end_run(&mut self, next: Option<Nanos>, decided: &mut Decided) {
         let Some(run) = self.run.take() else { return };
         let way = run.way(self.steps, next);
@@ -189,7 +192,7 @@ fn taken(row: Twofold, verdict: Verdict) -> Option<Nanos> {
 }
 
 impl Run {
-    /// Where the rows around it go; its own count only if there are no others.
+    /// Direction of the rows around the run; of its own rows only if there are no others.
     fn way(&self, steps: Steps, next: Option<Nanos>) -> Option<Way> {
         let (mut around, mut within) = (steps, Steps::default());
         if let (Some(before), Some(first)) = (self.before, self.pending.first()) {
@@ -210,7 +213,7 @@ impl Run {
         })
     }
 
-    /// What becomes of each row, and whether that is guessed.
+    /// The decision for each row, and whether it is guessed.
     fn verdicts(&self, way: Option<Way>, next: Option<Nanos>) -> (Vec<Verdict>, bool) {
         let mut times: Vec<Nanos> = self.pending.iter().map(|row| row.twofold.earlier).collect();
         let count = times.len();
@@ -224,7 +227,7 @@ impl Run {
                 (before, behind) = (behind, before);
             }
         }
-        // Rows that are out of order say nothing about the steps.
+        // Rows out of order are not evidence for the steps.
         before = before.filter(|before| *before < times[0]);
         behind = behind.filter(|behind| *behind > times[count - 1]);
         let turns = times.windows(2).filter(|pair| pair[1] <= pair[0]).count();
@@ -244,15 +247,15 @@ impl Run {
         (verdicts, guessed)
     }
 
-    /// How many of ascending times belong to the first pass, and whether nothing speaks for that.
+    /// How many of the ascending times belong to the first pass, and whether that is only a guess.
     fn likely_turn(
         &self,
         times: &[Nanos],
         before: Option<Nanos>,
         behind: Option<Nanos>,
     ) -> (usize, bool) {
-        // The steps as they are if the second pass begins nowhere. Behind the last row it begins at the latest: that step is as long as
-        // it would be from the later instant.
+        // The steps if no second pass begins. After the last row it begins at the latest: that step is measured from
+        // the later instant.
         let mut steps = vec![before.map(|before| times[0] - before)];
         steps.extend(times.windows(2).map(|pair| Some(pair[1] - pair[0])));
         steps.push(behind.map(|behind| behind - times[times.len() - 1] - self.fold));
@@ -279,27 +282,27 @@ impl Run {
     }
 }
 
-/// Decides which instants repeated local times stand for.
+/// Resolves repeated local times.
 pub(crate) struct Resolver {
-    /// Whether every row is looked at: without repeated times there is nothing to decide.
+    /// Whether every row is inspected: without local times there is nothing to resolve.
     is_local: bool,
     waiting_max: usize,
     keys: HashMap<Vec<String>, usize>,
-    /// For each thread that reads, the tracks of its combinations of tags.
+    /// For each reader thread, the tracks of its combinations of tags.
     by_reader: Vec<Vec<usize>>,
     tracks: Vec<Track>,
-    /// Tracks that have a run with rows that wait.
+    /// Tracks that have a run with unresolved rows.
     open: Vec<usize>,
-    /// Batches that wait, and how many of their rows.
+    /// Batches that wait, and the number of their unresolved rows.
     waiting: VecDeque<(Batch, usize)>,
-    /// Number of the first of them.
+    /// Number of the first batch in `waiting`.
     first: u64,
-    /// What is to be told behind them.
+    /// The result to return after the waiting batches.
     end: Option<Outcome>,
 }
 
 impl Resolver {
-    /// For an input; `is_local` if times may be local ones.
+    /// For one input. `is_local`: times may be local.
     pub(crate) fn new(is_local: bool) -> Self {
         Self {
             is_local,
@@ -314,7 +317,7 @@ impl Resolver {
         }
     }
 
-    /// The next batch whose rows are decided; none behind the last.
+    /// The next batch whose rows are resolved; `None` after the last.
     pub(crate) fn next(&mut self, batches: &mut Batches) -> Outcome<Option<Batch>> {
         self.next_of(|| batches.next())
     }
@@ -352,7 +355,7 @@ impl Resolver {
         }
     }
 
-    /// Takes a batch in, or gives it back at once if there is nothing to decide.
+    /// Takes a batch in, or returns it at once if there is nothing to resolve.
     fn take(&mut self, batch: Batch) -> Option<Batch> {
         if self.by_reader.len() <= batch.reader {
             self.by_reader.resize_with(batch.reader + 1, Vec::new);

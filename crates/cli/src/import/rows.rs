@@ -1,5 +1,5 @@
-//! Records become rows: a time, tags, values. A line that does not is described with
-//! its number; whether the import goes on is up to the caller.
+//! Converts records to rows: a time, tags, values. A line that cannot be converted is reported with
+//! its number; the caller decides whether the import goes on.
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::advice::{self, foreign, json_array, lines_to_skip};
@@ -18,19 +18,19 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{Chain, Cursor, Read};
 use tidalite::{Column, ColumnType, SeriesName, TEXT_BYTES_MAX, Value};
 
-/// Rows that are looked at before the columns are decided on.
+/// Number of rows from which the roles of the columns are decided.
 const SAMPLE_ROWS: usize = 1000;
 
-/// Bytes of these rows at most.
+/// Maximum bytes of these rows.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes behind a zero byte that are read to see whether packed data are damaged.
+/// Bytes read after a zero byte to find out whether compressed data are damaged.
 const DAMAGE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// What a text in UTF-8 may begin with.
+/// UTF-8 text may begin with this mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How an input is written.
+/// Format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// CSV; without a delimiter the first line decides.
@@ -39,34 +39,34 @@ pub(crate) enum Form {
     JsonLines,
 }
 
-/// The input behind what was looked at.
+/// The whole input, including the bytes that were read to inspect it.
 type Whole<R> = Chain<Cursor<Vec<u8>>, Chain<Cursor<Vec<u8>>, R>>;
 
-/// An input whose columns are decided on: its bytes, and how they are read.
+/// An input whose columns are known: its blocks, and how to parse them.
 pub(crate) struct Rows<R> {
     pub(crate) blocks: Blocks<Whole<R>>,
     pub(crate) reading: Reading,
-    /// What to do about the first lines, if one of them cannot be read.
+    /// Advice on the first lines, in case one of them cannot be parsed.
     pub(crate) advice: Option<String>,
 }
 
-/// How blocks of an input become rows.
+/// Converts blocks of an input to rows.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// What messages call the input.
+    /// Name of the input in messages.
     what: String,
     form: Known,
-    /// The first record holds names.
+    /// Whether the first record holds names.
     header: bool,
     layout: Layout,
     nulls: Nulls,
-    /// What local times mean that clocks repeat or skip.
+    /// Policy for local times that clocks repeat or skip.
     policy: Policy,
-    /// A bad cell of a value column is as good as an empty one.
+    /// A bad cell of a value column is stored as null.
     bad_cells_are_null: bool,
 }
 
-/// What is known of the form.
+/// Details of the format.
 #[derive(Debug)]
 enum Known {
     Csv {
@@ -78,7 +78,7 @@ enum Known {
     },
 }
 
-/// Keeps what is read through it.
+/// Records all bytes that are read through it.
 struct Kept<R> {
     inner: R,
     bytes: Vec<u8>,
@@ -93,8 +93,8 @@ impl<R: Read> Read for Kept<R> {
 }
 
 impl<R: Read> Rows<R> {
-    /// Reads the header and a sample, and decides on the columns. `what` names the input in
-    /// messages; without a form it is JSON lines where the first byte is a brace.
+    /// Reads the header and a sample, and decides the roles of the columns. `what` names the input in
+    /// messages; without a form it is JSON lines if the first byte is a brace.
     pub(crate) fn open(
         mut input: R,
         what: &str,
@@ -104,7 +104,7 @@ impl<R: Read> Rows<R> {
     ) -> Outcome<Self> {
         let mut head = read_head(&mut input).map_err(|error| unreadable(what, &error))?;
         refuse_what_is_no_text(&head, &mut input, what)?;
-        // Editors of Windows put it in front of JSON, too.
+        // Windows editors write it before JSON too.
         if head.starts_with(BYTE_ORDER_MARK) {
             head.drain(..BYTE_ORDER_MARK.len());
         }
@@ -147,7 +147,7 @@ impl<R: Read> Rows<R> {
         };
         let header = wishes.header && ends != Ends::Lines;
         for record in sample.iter_mut().flatten() {
-            // The first lines were read when not all keys had been seen.
+            // The first lines were parsed before all keys had been seen.
             while ends == Ends::Lines && record.len() < names.len() {
                 record.push_field(b"");
             }
@@ -185,7 +185,8 @@ impl<R: Read> Rows<R> {
             Ends::Csv { .. } => lines_to_skip(&kept.bytes, None),
             Ends::Lines => None,
         };
-        // The sample is read once more, as the rest is. Behind empty lines, so that the first block has the first record: the names.
+        // The sample is parsed again with the rest. Empty lines are skipped, so that the first record (the names) is in
+        // the first block.
         let empty = match ends {
             Ends::Csv { .. } => empty_lines(&kept.bytes),
             Ends::Lines => 0,
@@ -214,12 +215,12 @@ impl<R: Read> Rows<R> {
 }
 
 impl Reading {
-    /// What messages call the input.
+    /// The error if the input cannot be read.
     pub(crate) fn unreadable(&self, error: &std::io::Error) -> Failure {
         unreadable(&self.what, error)
     }
 
-    /// Reads the rows of a block.
+    /// Parses the rows of a block.
     ///
     /// # Errors
     /// A record that does not end; the rows before it are in the batch.
@@ -230,7 +231,8 @@ impl Reading {
         batch: &mut Batch,
     ) -> Outcome {
         batch.begin(block, known.reader);
-        // The reader of CSV takes a mark of the byte order at its beginning away: in the midst of an input it is a part of a field.
+        // The CSV reader strips a byte order mark at its beginning. In later blocks the mark is part of a field, hence
+        // the line feed in front.
         let front: &[u8] = if batch.block.number == 0 { b"" } else { b"\n" };
         let bytes = std::mem::take(&mut batch.block.bytes);
         let input = front.chain(&bytes[..]);
@@ -292,7 +294,7 @@ impl Reading {
         }
     }
 
-    /// The time of a record; its values stand behind those of the batch, or nothing of it if it is no row.
+    /// The time of a record, whose values are appended to the batch. If the record is bad nothing is appended.
     fn read_row(
         &self,
         record: &ByteRecord,
@@ -320,7 +322,7 @@ impl Reading {
         tags.resize_with(layout.tags.len(), String::new);
         for (slot, column) in tags.iter_mut().zip(&layout.tags) {
             let text = field(record, column.index)?;
-            // Names of series are looked at once: rows of a series often stand together.
+            // A repeated series name is not parsed again: rows of a series often follow each other.
             if layout.names_series && text != slot {
                 slot.clear();
                 SeriesName::parse(text).map_err(|error| {
@@ -382,7 +384,7 @@ impl Reading {
     }
 }
 
-/// The number in a field; none where there is none.
+/// The number in a field; `None` if it is null.
 fn number(record: &ByteRecord, column: &Named, nulls: &Nulls) -> Result<Option<Number>, String> {
     let text = field(record, column.index)?;
     if nulls.contains(text) {
@@ -395,7 +397,7 @@ fn number(record: &ByteRecord, column: &Named, nulls: &Nulls) -> Result<Option<N
     number.map(Some)
 }
 
-/// The word of a cell without a value, in a column that may have some.
+/// The word of a null cell in a nullable column.
 fn null_word(column: &Column) -> Result<u64, String> {
     match column.ty.is_text() {
         true => Ok(NO_TEXT),
@@ -434,7 +436,7 @@ fn take_sample<R: Read>(
     Ok(sample)
 }
 
-/// The word of a field of a column that has a type; of a text its number among the texts.
+/// The word of a field of a typed column; for a text, its number in `texts`.
 fn typed(
     record: &ByteRecord,
     named: &Named,
@@ -442,7 +444,7 @@ fn typed(
     nulls: &Nulls,
     texts: &mut Texts,
 ) -> Result<u64, String> {
-    // Blanks belong to a string, and where it has to have one any word is one.
+    // Blanks are part of a string. In a string column that is not nullable, null words are strings too.
     let is_string = column.ty == ColumnType::String;
     let text = if is_string {
         whole_field(record, named.index)?
@@ -484,7 +486,7 @@ fn typed(
     })
 }
 
-/// The first bytes, enough to see what this is.
+/// The first bytes, enough to recognise the format.
 fn read_head(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
     input.take(64 * 1024).read_to_end(&mut head)?;
@@ -500,7 +502,7 @@ fn refuse_what_is_no_text(head: &[u8], rest: &mut impl Read, what: &str) -> Outc
         return Err(failure);
     }
     if let Some(at) = head.iter().position(|byte| *byte == 0) {
-        // Packed data that are damaged may unpack to anything before that is noticed.
+        // Damaged compressed data may decompress to arbitrary bytes before the damage is detected.
         let read = std::io::copy(&mut rest.take(DAMAGE_BYTES_MAX), &mut std::io::sink());
         read.map_err(|error| unreadable(what, &error))?;
         let line = 1 + lines_in(&head[..at]);
@@ -513,7 +515,7 @@ fn refuse_what_is_no_text(head: &[u8], rest: &mut impl Read, what: &str) -> Outc
     Ok(())
 }
 
-/// A failure to find the columns, where the reason can be seen in the first bytes.
+/// Improves the error of columns that were not found if the first bytes show the reason.
 fn explained(failure: Failure, bytes: &[u8], delimiter: u8, what: &str) -> Failure {
     if let Some(line) = open_quote(bytes, delimiter) {
         return Failure::bad_input(format!(
@@ -527,11 +529,11 @@ fn explained(failure: Failure, bytes: &[u8], delimiter: u8, what: &str) -> Failu
     }
 }
 
-/// The separator that the first line uses most often.
+/// The separator that occurs most often in the first line.
 fn likely_delimiter(head: &[u8]) -> u8 {
     let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |wanted: u8| first_line.iter().filter(|byte| **byte == wanted).count();
-    // The comma comes last: on a draw `max_by_key` takes the last.
+    // The comma comes last: on a tie `max_by_key` takes the last.
     *[b'|', b'\t', b';', b',']
         .iter()
         .max_by_key(|byte| count(**byte))
@@ -618,7 +620,7 @@ mod tests {
 
     fn read_all(text: &str, wishes: &Wishes) -> Outcome<(Vec<String>, Vec<BadRow>)> {
         let whole = read_in_blocks(text, wishes, BLOCK_BYTES)?;
-        // Wherever the blocks end, these are the rows and the lines.
+        // The rows and lines do not depend on where the blocks end.
         for size in [1, 40, 150] {
             assert_eq!(
                 read_in_blocks(text, wishes, size)?,
@@ -765,14 +767,14 @@ mod tests {
         };
         assert!(failure.message.contains("a quote"), "{}", failure.message);
         assert_eq!(failure.exit, Exit::BadInput);
-        // The reader takes 128 KiB at a time; what is shorter by that is always read.
+        // The reader takes 128 KiB at a time; a row shorter than the limit by that much can always be read.
         let note = "x".repeat(usize::try_from(ROW_BYTES_MAX).unwrap() - 2 * 128 * 1024);
         let long = format!("time,a,note\n2014-06-01,1,{note}\n2014-06-02,2,y\n");
         let read = read_in_blocks(&long, &wishes, BLOCK_BYTES).unwrap();
         assert_eq!(read.0.len(), 2);
     }
 
-    /// As Windows, and as nobody any more, ends lines; and with empty ones between.
+    /// With line feeds alone and with Windows line ends, and with empty lines in between.
     #[test]
     fn lines_are_those_of_the_input() {
         let wishes = Wishes {
@@ -795,7 +797,7 @@ mod tests {
             .unwrap();
             assert_eq!(good.len(), 3, "{good:?}");
             let lines: Vec<u64> = bad.iter().map(|bad| bad.line).collect();
-            // The last one begins with a mark of the byte order in its time.
+            // The time in the last one begins with a byte order mark.
             assert_eq!(lines, [6, 11, 12], "{bad:?}");
         }
     }

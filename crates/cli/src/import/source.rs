@@ -1,4 +1,4 @@
-//! Where bytes of an import come from.
+//! Opens inputs of an import, and decompresses them.
 
 use super::ahead::ReadAhead;
 use crate::exit::{Failure, Outcome};
@@ -11,19 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Both blocks of a gzip stream begin so (RFC 1952).
+/// A gzip member begins with these bytes (RFC 1952).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// A Zstandard frame begins so (RFC 8878).
+/// A Zstandard frame begins with these bytes (RFC 8878).
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// So a frame that is to be skipped, behind a byte of 0x50 to 0x5f.
+/// A skippable frame begins with a byte of 0x50 to 0x5f and these bytes.
 const ZSTD_SKIPPED_MAGIC: [u8; 3] = [0x2a, 0x4d, 0x18];
 
-/// As long as the longest of them.
+/// Length of the longest of them.
 const MAGIC_BYTES: u64 = 4;
 
-/// Bytes taken from the file so far, before decompression.
+/// Bytes read from the file so far, before decompression.
 #[derive(Clone, Default)]
 pub(crate) struct BytesRead(Arc<AtomicU64>);
 
@@ -52,18 +52,18 @@ impl<R: Read> Read for Counted<R> {
 
 /// An opened input.
 pub(crate) struct Source {
-    /// Plain text, whatever the file was.
+    /// The decompressed text.
     pub reader: Box<dyn Read + Send>,
     /// Grows while the reader is read.
     pub bytes_read: BytesRead,
-    /// Size of the file; none for standard input.
+    /// Size of the file; `None` for standard input.
     pub bytes_total: Option<u64>,
-    /// Whether the file is gzipped or in zstd.
+    /// Whether the file is compressed with gzip or zstd.
     pub is_packed: bool,
 }
 
-/// Opens a file; `-` is standard input. Gzip and Zstandard are known by their first bytes, not by name, and
-/// unpacked on a thread of their own.
+/// Opens a file; `-` is standard input. Gzip and Zstandard are recognised by their first bytes, not by name, and
+/// decompressed on a thread of their own.
 pub(crate) fn open(path: &Path) -> Outcome<Source> {
     if path.as_os_str() == "-" {
         return decoded(io::stdin(), path, None);
@@ -88,7 +88,7 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
         bytes: bytes_read.clone(),
     };
     let mut buffered = BufReader::with_capacity(256 * 1024, counted);
-    // A pipe may give its first bytes one by one.
+    // A pipe may deliver its first bytes one by one.
     let mut head = Vec::new();
     (&mut buffered)
         .take(MAGIC_BYTES)
@@ -111,18 +111,20 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
     })
 }
 
-/// Whether these are the first bytes of a frame of Zstandard, or of one that is to be skipped: parallel packers put such in front.
+/// Whether these are the first bytes of a Zstandard frame or of a skippable frame: parallel compressors write such
+/// frames first.
 fn begins_zstd(head: &[u8]) -> bool {
     head.starts_with(&ZSTD_MAGIC)
         || matches!(head, [first, rest @ ..] if first >> 4 == 5 && rest.starts_with(&ZSTD_SKIPPED_MAGIC))
 }
 
-/// Zstandard frames one behind the other, as `cat a.zst b.zst` leaves them. What is to be skipped is, and a frame that says what its
-/// checksum is has it: damage that unpacks would be numbers that nobody measured.
+/// Consecutive Zstandard frames, as `cat a.zst b.zst` writes them. Skippable frames are skipped, and the checksum of a
+/// frame is verified if it has one: damage that decompresses without an error would give numbers that were never
+/// measured.
 struct ZstdFrames<R> {
     input: R,
     decoder: FrameDecoder,
-    /// A frame was begun and not all of it was handed out.
+    /// A frame has begun and not all of its data were returned.
     within: bool,
 }
 
@@ -135,7 +137,7 @@ impl<R: BufRead> ZstdFrames<R> {
         }
     }
 
-    /// Goes to the next frame; false behind the last.
+    /// Goes to the next frame; false after the last.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             let length = match self.decoder.reset(&mut self.input) {
@@ -154,7 +156,7 @@ impl<R: BufRead> ZstdFrames<R> {
         Ok(false)
     }
 
-    /// Looks whether all that was handed out of a frame is what was packed.
+    /// Verifies the checksum of the frame whose data were returned.
     fn end(&self) -> io::Result<()> {
         let told = self.decoder.get_checksum_from_data();
         if told.is_some() && told != self.decoder.get_calculated_checksum() {
@@ -191,10 +193,10 @@ impl<R: BufRead> Read for ZstdFrames<R> {
     }
 }
 
-/// Members of gzip one behind the other, as `cat a.gz b.gz` leaves them, and zeros behind the last, as tapes and blocks of a fixed size do:
-/// `gzip` passes over those, too. Anything else there is damage.
+/// Consecutive gzip members, as `cat a.gz b.gz` writes them, and zeros after the last, as tapes and fixed-size blocks
+/// have them: `gzip` ignores these, too. Anything else there is damage.
 struct GzipMembers<R> {
-    /// None while it is behind the last member.
+    /// `None` after the last member.
     member: Option<GzDecoder<R>>,
 }
 
@@ -204,7 +206,7 @@ impl<R: BufRead> GzipMembers<R> {
         Self { member }
     }
 
-    /// Behind a member: to the next one, if there is one.
+    /// After a member: goes to the next one, if there is one.
     fn begin(&mut self) -> io::Result<()> {
         let Some(member) = self.member.take() else {
             return Ok(());
@@ -339,7 +341,8 @@ mod tests {
         assert!(read(packed).is_err());
     }
 
-    /// Of a frame that unpacks in spite of damage, the checksum tells it; this one was made by `zstd` of "time,a\n2014-06-01,1\n".
+    /// In a frame that decompresses in spite of damage the checksum shows it. This one was made by `zstd` of
+    /// "time,a\n2014-06-01,1\n".
     #[test]
     fn another_number_in_a_zstandard_frame_is_damage() {
         let whole = ZSTD_OF_THE_TOOL;

@@ -1,20 +1,20 @@
-//! Texts one behind the other: rows name them by their number.
+//! A list of texts in one buffer; rows refer to them by number.
 
 use tidalite::{Column, ColumnType, Value};
 
-/// The number of no text: the row has none.
+/// Stands for a missing text.
 pub(crate) const NO_TEXT: u64 = u64::MAX;
 
-/// Texts in the order in which they came.
+/// Texts in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,
-    /// Where each ends.
+    /// End offset of each text.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// Takes a text, and gives its number.
+    /// Adds a text and returns its number.
     pub(crate) fn push(&mut self, text: &[u8]) -> u64 {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
@@ -28,18 +28,18 @@ impl Texts {
         Some(&self.bytes[start..end])
     }
 
-    /// How many there are.
+    /// Number of texts.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Lets those go that came last.
+    /// Removes the texts that were added last.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.ends.truncate(len);
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
     }
 
-    /// A text as a value of a column of texts; null where there is none.
+    /// A text as a value of a text column; null if it is missing.
     pub(crate) fn value(&self, column: &Column, number: u64) -> Value {
         let Some(text) = self.get(number) else {
             return Value::Null;

@@ -1,10 +1,10 @@
-//! The layout that SVG and PNG share.
+//! The layout of SVG and PNG.
 //!
 //! ```text
 //! +--------------------------------------+
 //! | title                                |
 //! | subtitle                             |
-//! | == label   == label   == label       |   legend, where there is more than one line
+//! | == label   == label   == label       |   legend, if there is more than one line
 //! |  60 +------------------------------+ |
 //! |  40 |                              | |
 //! |  20 +--------+--------+------------+ |
@@ -20,7 +20,7 @@ use crate::time::Nanos;
 /// Red, green, blue.
 pub(crate) type Color = [u8; 3];
 
-/// Where a text begins, relative to its place.
+/// Alignment of a text relative to its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     /// The text begins here.
@@ -31,19 +31,19 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Something to draw on, in units of one pixel at normal resolution, from the top left.
+/// A drawing surface, in units of one pixel at normal resolution, from the top left.
 pub(crate) trait Canvas {
-    /// A filled rectangle.
+    /// Draws a filled rectangle.
     fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, color: Color);
-    /// A connected line with round ends; a single point is a dot.
+    /// Draws a connected line with round ends; a single point is a dot.
     fn polyline(&mut self, points: &[(f64, f64)], width: f64, color: Color);
-    /// Upright boxes side by side (left, top, width, height), from left to right, so pale that what is behind is seen.
+    /// Draws translucent boxes side by side (left, top, width, height), from left to right.
     fn veil(&mut self, boxes: &[(f64, f64, f64, f64)], color: Color);
-    /// One line of text; `y` is its base line.
+    /// Draws one line of text; `y` is its base line.
     fn text(&mut self, x: f64, y: f64, size: f64, anchor: Anchor, color: Color, text: &str);
 }
 
-/// Every character is as wide as this share of its font size.
+/// Width of every character as a share of the font size.
 pub(crate) const CHARACTER_WIDTH: f64 = 0.6;
 
 const BACKGROUND: Color = [255, 255, 255];
@@ -52,7 +52,7 @@ const FAINT_INK: Color = [98, 106, 120];
 const GRID: Color = [230, 233, 238];
 const AXIS: Color = [150, 158, 170];
 
-/// Told apart also by people who confuse red and green.
+/// Colours of the lines, distinguishable also with red-green colour blindness.
 const LINES: [Color; 8] = [
     [31, 111, 180],
     [222, 120, 20],
@@ -69,25 +69,26 @@ const TEXT_SIZE: f64 = 12.5;
 const MARGIN: f64 = 18.0;
 const LEGEND_ROW: f64 = 20.0;
 
-/// Between the head and the plot.
+/// Space between the head and the plot.
 const HEAD_GAP: f64 = 18.0;
 
-/// Below the plot: the labels of the times.
+/// Height below the plot, for the labels of the times.
 const FOOT: f64 = MARGIN + TEXT_SIZE + 8.0;
 
-/// At least this share of the height is the plot's: the legend, the subtitle and the title give way, in this order.
+/// Minimum share of the height for the plot: the legend, the subtitle and the title are omitted first, in this order.
 const PLOT_SHARE: f64 = 0.4;
 
-/// At least this share of the width is the plot's: the labels of the values give way.
+/// Minimum share of the width for the plot: the labels of the values are omitted first.
 const PLOT_SHARE_ACROSS: f64 = 0.5;
 
-/// Width and height of the smallest picture that has room for a plot: 33 of 90 lines are left between the margin and the foot.
+/// Width and height of the smallest picture with room for a plot: 33 of 90 lines are left between the margin and the
+/// foot.
 pub(crate) const SIZE_MIN: (u32, u32) = (160, 90);
 
-/// So few points are shown as such, with a dot for each.
+/// Maximum number of points that are drawn with a dot each.
 const DOTTED_MAX: usize = 60;
 
-/// Labels of the legend beyond this are counted only.
+/// Maximum number of legend labels; further lines are only counted.
 pub(crate) const LEGEND_MAX: usize = 24;
 
 /// Draws the figure on a canvas of this size.
@@ -105,7 +106,7 @@ pub(crate) fn draw(figure: &Figure, width: f64, height: f64, canvas: &mut impl C
     }
 }
 
-/// The framed part, where values have places.
+/// The framed area in which values are drawn.
 struct Plot {
     left: f64,
     right: f64,
@@ -172,7 +173,7 @@ impl Plot {
             canvas.polyline(&[(x, self.bottom), (x, self.bottom + 4.0)], 1.0, AXIS);
             let half = text_width(label, TEXT_SIZE) / 2.0;
             let center = x.max(half).min(width - MARGIN / 2.0 - half);
-            // Also one that is wider than the picture.
+            // The label may be wider than the picture.
             if center - half < free_from.max(0.0) {
                 continue;
             }
@@ -219,7 +220,7 @@ impl Plot {
     }
 }
 
-/// Title and legend, as far as they leave the plot its share; returns where the plot may begin.
+/// Draws title and legend if the plot keeps its share; returns the top of the plot.
 fn head(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) -> f64 {
     let top_max = height - FOOT - height * PLOT_SHARE;
     let mut y = MARGIN + TITLE_SIZE * 0.8;
@@ -244,7 +245,7 @@ fn head(figure: &Figure, width: f64, height: f64, canvas: &mut impl Canvas) -> f
     y + HEAD_GAP
 }
 
-/// The names of the lines, in so many rows at most, from `y` on; returns where it ends.
+/// Draws the names of the lines from `y` on, in at most `rows_max` rows; returns the lower end.
 fn legend(
     figure: &Figure,
     width: f64,
@@ -265,7 +266,7 @@ fn legend(
         }
         x += entry + 16.0;
     }
-    // The last row counts those that are not named.
+    // The last row counts the lines that are not named.
     if rows.len() > rows_max || rows.len() == rows_max && figure.lines.len() > LEGEND_MAX {
         rows.truncate(rows_max - 1);
     }
@@ -309,7 +310,7 @@ fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * CHARACTER_WIDTH
 }
 
-/// The text, cut with an ellipsis where it would leave the picture.
+/// The text, cut with an ellipsis if it is too wide.
 fn fitting(text: &str, size: f64, width: f64) -> String {
     let text = printable(text);
     #[expect(
@@ -329,7 +330,7 @@ mod tests {
     use super::*;
     use crate::plot::tests::points;
 
-    /// Only looks at what lies outside.
+    /// Checks that everything is drawn within the picture.
     struct Bounds {
         width: f64,
         height: f64,
@@ -430,7 +431,7 @@ mod tests {
         };
         let has = |texts: &[String], text: &str| texts.iter().any(|own| own == text);
         assert!(has(&texts(5, 250.0), "and 4 more"), "{:?}", texts(5, 250.0));
-        // Between that and no legend at all there is a height with room for one row.
+        // At some height between the two, one row of the legend fits.
         let counted = |height: u32| has(&texts(5, f64::from(height)), "5 series");
         assert!((180..250).any(counted));
         assert!(!has(&texts(5, 180.0), "5 series"));

@@ -1,13 +1,13 @@
-//! Pictures of series.
+//! Plots of series.
 //!
 //! ```text
-//! mod       what is drawn: lines of points, and how many points are worth drawing
-//! scale     where the ticks are and what they say
+//! mod       the figure: lines of points, and their reduction to the resolution
+//! scale     ticks and their labels
 //! terminal  braille dots, two by four in a character
-//! chart     the layout that SVG and PNG share, drawn on a canvas
+//! chart     the layout of SVG and PNG, drawn on a canvas
 //! svg       a canvas that writes text
 //! raster    a canvas of pixels, with its font
-//! png       pixels to a file
+//! png       writes pixels to a file
 //! ```
 
 pub(crate) mod chart;
@@ -20,48 +20,48 @@ pub(crate) mod terminal;
 use crate::time::Nanos;
 use jiff::tz::TimeZone;
 
-/// A gap of this many usual steps interrupts a line.
+/// A line is interrupted at a gap longer than this many usual steps.
 const GAP_STEPS: f64 = 5.0;
 
-/// One value at one time.
+/// A value at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     /// Nanoseconds since 1970.
     pub time: Nanos,
-    /// Not finite: the line is interrupted here.
+    /// If not finite, the line is interrupted here.
     pub value: f64,
 }
 
-/// From the lowest to the highest value of a stretch of time.
+/// The lowest and the highest value of a time range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Extent {
     /// First and last nanosecond since 1970.
     pub times: (Nanos, Nanos),
-    /// Both finite.
+    /// Lowest and highest value, both finite.
     pub values: (f64, f64),
 }
 
-/// One series.
+/// A line of the figure: one series.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
-    /// What the legend says.
+    /// Text in the legend.
     pub label: String,
-    /// Ascending in time.
+    /// Points in ascending order of time.
     pub points: Vec<Point>,
-    /// Drawn pale behind the points, where these are means.
+    /// Drawn pale behind the points if these are means.
     pub band: Vec<Extent>,
 }
 
-/// Everything that a renderer needs.
+/// The input of a renderer.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
-    /// Above the picture.
+    /// Text above the picture.
     pub title: String,
-    /// Below the title, smaller.
+    /// Smaller text below the title.
     pub subtitle: String,
-    /// At least one, each with a finite value.
+    /// Lines of the figure: at least one, each with a finite value.
     pub lines: Vec<Line>,
-    /// Zone of the labels.
+    /// Time zone of the labels.
     pub zone: TimeZone,
 }
 
@@ -95,8 +95,8 @@ impl Figure {
 }
 
 impl Line {
-    /// The connected stretches: a missing value or a gap far longer than the usual step
-    /// interrupts. `pixel` is the time that one pixel covers; shorter gaps cannot be seen.
+    /// The connected parts: a missing value or a gap far longer than the usual step
+    /// interrupts the line. `pixel` is the time per pixel; shorter gaps are not visible.
     pub(crate) fn stretches(&self, pixel: f64) -> Vec<Vec<Point>> {
         let gap = (self.usual_step() * GAP_STEPS).max(pixel * 1.5);
         let mut stretches = Vec::new();
@@ -139,8 +139,8 @@ pub(crate) fn distance(from: Nanos, to: Nanos) -> f64 {
     (to - from) as f64
 }
 
-/// Keeps of every pixel column the first, lowest, highest and last point: the picture stays
-/// the same to the pixel, however many points there were.
+/// Keeps the first, lowest, highest and last point of every pixel column: the picture is
+/// the same to the pixel for any number of points.
 pub(crate) fn reduce(points: &[Point], columns: usize) -> Vec<Point> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
@@ -152,7 +152,7 @@ pub(crate) fn reduce(points: &[Point], columns: usize) -> Vec<Point> {
     let column_of = |point: &Point| (point.time - first.time) * columns as i128 / (span + 1);
     let mut kept = Vec::with_capacity(columns * 4);
     for bucket in points.chunk_by(|a, b| column_of(a) == column_of(b)) {
-        // `chunk_by` never gives an empty bucket.
+        // `chunk_by` never returns an empty bucket.
         let by_value = |wanted: std::cmp::Ordering| {
             let mut best = 0;
             for (index, point) in bucket.iter().enumerate() {
@@ -223,7 +223,7 @@ pub(crate) mod tests {
         };
         let lengths: Vec<usize> = line.stretches(1.0).iter().map(Vec::len).collect();
         assert_eq!(lengths, [2, 3, 1]);
-        // Where a pixel covers more than the gap, nothing can be seen of it.
+        // A gap shorter than a pixel is not visible.
         assert_eq!(line.stretches(1e12).len(), 2);
     }
 }

@@ -1,10 +1,10 @@
-//! Pixels to a PNG file (ISO/IEC 15948): four chunks, no options.
+//! Writes pixels to a PNG file (ISO/IEC 15948): four chunks, no options.
 //!
 //! ```text
 //! signature (8)
 //! chunk*      length (4, big-endian) | kind (4) | data | CRC-32 of kind and data (4)
 //!   IHDR      width (4) | height (4) | bits 8 | colour 2 (RGB) | 0 | 0 | 0
-//!   pHYs      pixels a metre, twice (4 each) | 1
+//!   pHYs      pixels per metre, twice (4 each) | 1
 //!   IDAT      zlib of every row: filter 1 (difference from the pixel to the left) | 3 x width
 //!   IEND      -
 //! ```
@@ -16,10 +16,10 @@ use std::io::{self, Write};
 
 const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n'];
 
-/// 72 dots an inch, of a picture that is drawn at the usual size.
+/// 72 dots per inch, for a picture at normal resolution.
 const PIXELS_A_METRE: f64 = 2834.65;
 
-/// The file's bytes.
+/// The bytes of the file.
 pub(crate) fn encode(raster: &Raster) -> io::Result<Vec<u8>> {
     let row_bytes = raster.width * 3;
     let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
@@ -73,7 +73,7 @@ mod tests {
     use crate::plot::{Figure, Line, raster, tests::points};
     use std::io::Read;
 
-    /// Reads back what `encode` wrote.
+    /// Decodes the output of `encode`.
     fn decode(file: &[u8]) -> Vec<u8> {
         assert!(file.starts_with(&SIGNATURE));
         let mut rest = &file[8..];

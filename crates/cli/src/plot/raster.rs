@@ -1,13 +1,12 @@
-//! A canvas of pixels: smooth lines, and a bitmap font scaled down smoothly.
+//! A canvas of pixels: anti-aliased lines, and a bitmap font scaled down smoothly.
 //!
-//! The font is Spleen 32x64 (`spleen-font`): drawn at a third of its size and less, its
-//! corners vanish between the pixels.
+//! The font is Spleen 32x64 (`spleen-font`): at a third of its size or less its corners are not visible.
 
 use super::Figure;
 use super::chart::{self, Anchor, CHARACTER_WIDTH, Canvas, Color};
 use spleen_font::{FONT_32X64, PSF2Font};
 
-/// Height of a character's cell for a font size of one; the cell is half as wide.
+/// Height of a character's cell at font size one; the cell is half as wide.
 const CELL_HEIGHT: f64 = CHARACTER_WIDTH * 2.0;
 
 /// Share of the cell above the base line.
@@ -16,18 +15,18 @@ const ASCENT: f64 = 0.78;
 /// Size of a glyph in the font.
 const GLYPH: (usize, usize) = (32, 64);
 
-/// Samples of a pixel of text, in each direction.
+/// Samples per pixel of text, in each direction.
 const SAMPLES: usize = 4;
 
-/// Pixels, red, green and blue, row by row.
+/// An image in red, green and blue, row by row.
 pub(crate) struct Raster {
-    /// Pixels of a row.
+    /// Pixels per row.
     pub width: usize,
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
-    /// Three bytes for every pixel.
+    /// Three bytes per pixel.
     pub pixels: Vec<u8>,
-    /// Pixels for one unit.
+    /// Pixels per unit.
     pub scale: f64,
     coverage: Vec<u8>,
 }
@@ -43,7 +42,7 @@ impl Raster {
         }
     }
 
-    /// Pixels that a range of coordinates touches, cut at the edge of the picture.
+    /// The pixels touched by a range of coordinates, clipped at the edge of the picture.
     fn clip(low: f64, high: f64, limit: usize) -> std::ops::Range<usize> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -63,8 +62,8 @@ impl Raster {
         }
     }
 
-    /// Marks what a thick segment with round ends covers. The most of all segments of a line
-    /// counts, so that joints are not darker than the rest.
+    /// Marks the pixels covered by a thick segment with round ends. The maximum over all segments of a
+    /// line counts: joints are not darker than the rest.
     fn cover(&mut self, from: (f64, f64), to: (f64, f64), half: f64) {
         let reach = half + 1.0;
         let rows = Self::clip(
@@ -76,7 +75,7 @@ impl Raster {
         let length_squared = dx * dx + dy * dy;
         for y in rows {
             let py = y as f64 + 0.5;
-            // The part of the segment near this row bounds the columns worth looking at.
+            // The part of the segment near this row limits the columns to check.
             let (mut left, mut right) = (from.0.min(to.0), from.0.max(to.0));
             if dy.abs() > 1e-9 {
                 let at = |row: f64| from.0 + (row - from.1) / dy * dx;
@@ -134,13 +133,13 @@ impl Raster {
     }
 }
 
-/// How much of a veil's colour is seen, of 255.
+/// Opacity of a veil, of 255.
 const VEIL: u8 = 64;
 
 impl Canvas for Raster {
     fn veil(&mut self, boxes: &[(f64, f64, f64, f64)], color: Color) {
         let s = self.scale;
-        // The end of one box is the beginning of the next: no column gets the colour twice.
+        // The end of one box is the beginning of the next: no column is coloured twice.
         let mut free_from = 0;
         for (x, y, width, height) in boxes {
             let columns = Self::clip(x * s, (x + width) * s, self.width);
@@ -165,7 +164,7 @@ impl Canvas for Raster {
     fn polyline(&mut self, points: &[(f64, f64)], width: f64, color: Color) {
         let s = self.scale;
         let mut scaled: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x * s, y * s)).collect();
-        // Upright and level lines stay sharp on the middle of a pixel row.
+        // Vertical and horizontal lines stay sharp if they run through the middle of pixels.
         if let [a, b] = scaled.as_mut_slice() {
             if a.0 == b.0 {
                 (a.0, b.0) = (a.0.round(), b.0.round());
@@ -211,7 +210,7 @@ impl Canvas for Raster {
                 Anchor::End => length,
             };
         let top = y * self.scale - height * ASCENT;
-        // The bundled font is well-formed; without it a picture has no labels.
+        // The bundled font is valid; without it a picture has no labels.
         let Ok(mut font) = PSF2Font::new(FONT_32X64) else {
             return;
         };
@@ -238,8 +237,8 @@ fn glyph_rows(font: &mut PSF2Font<'_>, c: char) -> Option<Vec<[bool; GLYPH.0]>> 
     )
 }
 
-/// The figure in pixels: `width` and `height` are of the picture, everything in it is drawn
-/// `scale` times as large as on a canvas of one pixel a unit.
+/// Renders the figure to pixels. `width` and `height` are the size of the picture; its content is drawn
+/// `scale` times as large as with one pixel per unit.
 pub(crate) fn render(figure: &Figure, width: u32, height: u32, scale: f64) -> Raster {
     let mut canvas = Raster::new(width as usize, height as usize, scale);
     chart::draw(

@@ -1,4 +1,4 @@
-//! Ticks: round values, and times that people use.
+//! Axis ticks: round values, and customary times.
 
 use crate::output::rounded_text;
 use crate::time::Nanos;
@@ -9,18 +9,18 @@ use jiff::{SignedDuration, Span, Timestamp};
 /// The vertical axis.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScale {
-    /// At the bottom.
+    /// Value at the bottom.
     pub low: f64,
-    /// At the top; above `low`.
+    /// Value at the top; above `low`.
     pub high: f64,
-    /// Round values in between, with what to write beside them.
+    /// Round values in between, with their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl ValueScale {
     /// An axis that covers these values, with about this many ticks.
     pub(crate) fn over(low: f64, high: f64, ticks_max: usize) -> Self {
-        // A constant gets room on both sides. Halved first, so that nothing overflows.
+        // A constant gets room on both sides. Halved first to avoid overflow.
         let margin = if low < high {
             (high / 2.0 - low / 2.0) * 0.1
         } else {
@@ -31,7 +31,7 @@ impl ValueScale {
         let step = round_step((high / 2.0 - low / 2.0) * 2.0 / ticks_max.max(1) as f64);
         let mut ticks = Vec::new();
         let first = (low / step).ceil();
-        // Counted, not added up: sums drift, and where a step is lost in rounding they stand still.
+        // Multiplied, not added up: sums drift, and a step lost in rounding would not advance.
         for number in 0..=ticks_max {
             let value = (first + number as f64) * step;
             if !value.is_finite() || value > high {
@@ -46,7 +46,7 @@ impl ValueScale {
         Self { low, high, ticks }
     }
 
-    /// 0 at the bottom, 1 at the top.
+    /// Position of a value: 0 at the bottom, 1 at the top.
     pub(crate) fn place(&self, value: f64) -> f64 {
         ((value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)).clamp(0.0, 1.0)
     }
@@ -78,11 +78,11 @@ fn round_step(rough: f64) -> f64 {
 /// The horizontal axis.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeScale {
-    /// At the left.
+    /// Time at the left.
     pub from: Nanos,
-    /// At the right; after `from`.
+    /// Time at the right; after `from`.
     pub to: Nanos,
-    /// Round times in between, with what to write below them.
+    /// Round times in between, with their labels.
     pub ticks: Vec<(Nanos, String)>,
 }
 
@@ -99,7 +99,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Ticks of an axis that has little room, at most.
+/// Maximum number of ticks of an axis with little room.
 const COARSE_TICKS_MAX: usize = 8;
 
 impl TimeScale {
@@ -113,7 +113,7 @@ impl TimeScale {
         Self { from, to, ticks }
     }
 
-    /// The axis of a single time, which is the only tick.
+    /// The axis for a single time, which is its only tick.
     fn at(time: Nanos, zone: &TimeZone) -> Self {
         let shown = Timestamp::from_nanosecond(time).map(|timestamp| {
             let at = timestamp.to_zoned(zone.clone()).datetime();
@@ -130,8 +130,8 @@ impl TimeScale {
 
     /// An axis with as many ticks as have room for their labels; `room` is in characters.
     pub(crate) fn fitting(from: Nanos, to: Nanos, room: usize, zone: &TimeZone) -> Self {
-        // A short span may lie between two round times of a coarse step: then the next finer step that has a tick. Where labels do not
-        // fit beside each other, the picture leaves out all but the first.
+        // A short span may lie between two round times of a coarse step: then the next finer step that has a tick is
+        // used. If labels do not fit side by side, the picture omits all but the first.
         let coarse = |ticks_max| Self::over(from, to, ticks_max, zone);
         let mut scale = (2..=COARSE_TICKS_MAX)
             .map(coarse)
@@ -145,7 +145,7 @@ impl TimeScale {
                 .map(|(_, label)| label.chars().count())
                 .max();
             let widest = widest.unwrap_or(0);
-            // The outermost labels may stick out by half.
+            // The outermost labels may extend beyond the axis by half.
             if !finer.ticks.is_empty() && (widest + 1) * finer.ticks.len() <= room + widest {
                 scale = finer;
             }
@@ -153,13 +153,13 @@ impl TimeScale {
         scale
     }
 
-    /// 0 at the left, 1 at the right.
+    /// Position of a time: 0 at the left, 1 at the right.
     pub(crate) fn place(&self, time: Nanos) -> f64 {
         super::distance(self.from, time) / super::distance(self.from, self.to)
     }
 }
 
-/// The smallest usual step of at least this length.
+/// The smallest customary step of at least this length.
 fn step_for(rough: i128) -> Step {
     let mut small = 1;
     while small < SECOND {
@@ -200,7 +200,7 @@ fn step_for(rough: i128) -> Step {
     Step::Years(power)
 }
 
-/// None where the calendar ends.
+/// The ticks; `None` beyond the calendar.
 fn ticks(from: Nanos, to: Nanos, step: Step, zone: &TimeZone) -> Option<Vec<(Nanos, String)>> {
     let start = Timestamp::from_nanosecond(from)
         .ok()?
@@ -208,7 +208,7 @@ fn ticks(from: Nanos, to: Nanos, step: Step, zone: &TimeZone) -> Option<Vec<(Nan
         .datetime();
     let mut at = floor(start, step)?;
     let mut ticks: Vec<(Nanos, String)> = Vec::new();
-    // Bounded by the choice of the step; the limit is for zones with odd rules.
+    // Bounded by the choice of the step; the limit is for zones with unusual rules.
     for _ in 0..1000 {
         let instant = zone
             .to_ambiguous_timestamp(at)
@@ -245,7 +245,7 @@ fn floor(at: DateTime, step: Step) -> Option<DateTime> {
         }
         Step::Days(1) => midnight,
         Step::Days(days) => {
-            // Mondays for weeks, and the same days for every picture.
+            // Weeks begin on Monday, and ticks are on the same days in every picture.
             let monday = date(1970, 1, 5);
             let since = midnight.date().duration_since(monday).as_hours() / 24;
             midnight
@@ -268,7 +268,7 @@ fn floor(at: DateTime, step: Step) -> Option<DateTime> {
     })
 }
 
-/// Says what changes from tick to tick; where the larger unit turns over, that one.
+/// The part of the time that changes from tick to tick, or the larger unit if that changes.
 fn label(at: DateTime, step: Step) -> String {
     let text = match step {
         Step::Years(_) => return at.year().to_string(),

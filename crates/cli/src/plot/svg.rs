@@ -75,7 +75,7 @@ fn hex([red, green, blue]: Color) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Text as XML allows it: the five special characters named, control characters left out.
+/// Escapes text for XML: the five special characters as entities, control characters removed.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -92,7 +92,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// The figure as an SVG document of this size.
+/// Renders the figure as an SVG document of this size.
 pub(crate) fn render(figure: &Figure, width: u32, height: u32) -> String {
     let mut canvas = Svg {
         body: String::new(),
@@ -129,7 +129,7 @@ mod tests {
         assert!(!text.contains("<script>") && !text.contains('\u{1b}'));
         assert!(text.contains("a &amp; b"));
         assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
-        // One line of two points, and one dot of its own.
+        // One line of two points, and one isolated dot.
         assert!(text.contains("<circle"));
     }
 }

@@ -1,4 +1,4 @@
-//! Braille dots: every character is a cell of two by four dots.
+//! Plots with braille dots: every character is a cell of two by four dots.
 //!
 //! ```text
 //! bit of a dot in a cell      0 3
@@ -14,7 +14,7 @@ use crate::output::printable;
 use crate::style::Palette;
 use std::fmt::Write;
 
-/// Dots of a cell, across and down.
+/// Dots per cell, across and down.
 const DOTS: (usize, usize) = (2, 4);
 
 /// Bits of a cell's dots, by row and column.
@@ -23,9 +23,9 @@ const BITS: [[u8; 2]; 4] = [[0, 3], [1, 4], [2, 5], [6, 7]];
 /// Size of the picture in characters, labels included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
-    /// Across.
+    /// Width.
     pub columns: usize,
-    /// Down, without title and labels.
+    /// Height, without title and labels.
     pub rows: usize,
 }
 
@@ -69,7 +69,7 @@ impl Grid {
         cell.line = line;
     }
 
-    /// Bresenham's line.
+    /// Draws a line with Bresenham's algorithm.
     fn stroke(&mut self, from: (i64, i64), to: (i64, i64), line: usize) {
         let (mut x, mut y) = from;
         let (dx, dy) = ((to.0 - x).abs(), -(to.1 - y).abs());
@@ -112,7 +112,7 @@ impl Grid {
     }
 }
 
-/// The picture as lines of text.
+/// Renders the figure as lines of text.
 pub(crate) fn render(figure: &Figure, size: Size, palette: Palette) -> String {
     let rows = size.rows.max(3);
     let (low, high) = figure.value_span();
@@ -123,7 +123,7 @@ pub(crate) fn render(figure: &Figure, size: Size, palette: Palette) -> String {
         .map(|(_, text)| text.chars().count())
         .max()
         .unwrap_or(1);
-    // Label, space, axis.
+    // The width without label, space and axis.
     let columns = size.columns.saturating_sub(label_width + 2).max(10);
     let (from, to) = figure.time_span();
     let times = TimeScale::fitting(from, to, columns, &figure.zone);
@@ -179,7 +179,7 @@ fn head(figure: &Figure, palette: Palette, indent: usize, text: &mut String) {
     }
 }
 
-/// One row of cells; neighbours of one colour are painted together.
+/// Writes one row of cells; neighbouring cells of one colour are painted together.
 fn body(cells: &[Cell], grid_line: bool, palette: Palette, text: &mut String) {
     let used = cells
         .iter()

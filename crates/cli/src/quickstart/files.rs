@@ -1,4 +1,4 @@
-//! The database of an earlier run.
+//! Removes the database of an earlier run.
 
 use crate::exit::{Failure, Outcome};
 use std::path::Path;

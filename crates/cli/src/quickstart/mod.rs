@@ -29,13 +29,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tidalite::{Database, OpenMode, Options};
 
-/// See `sample/README.md` for where it comes from.
+/// See `sample/README.md` for its origin.
 const SAMPLE: &[u8] = include_bytes!("../../sample/nyc-weather-2013.csv.gz");
 
-/// The same file in a clone.
+/// Path of this file in a clone of the repository.
 const SAMPLE_PATH: &str = "crates/cli/sample/nyc-weather-2013.csv.gz";
 
-/// Every series of the sample begins so.
+/// Name prefix of every series of the sample.
 const PREFIX: &str = "weather.";
 
 const FILE_NAME: &str = "quickstart.tdl";
@@ -72,7 +72,7 @@ struct Tour {
     program: String,
 }
 
-/// A path without `./` in front: it is printed in commands.
+/// The file's path without `./` in front: it is printed in commands.
 fn file_in(folder: &Path) -> PathBuf {
     if folder == Path::new(".") {
         PathBuf::from(FILE_NAME)
@@ -81,7 +81,7 @@ fn file_in(folder: &Path) -> PathBuf {
     }
 }
 
-/// How the user starts this program: through cargo in a clone, else as it was started now.
+/// The command that starts this program: through cargo in a clone, otherwise as it was started.
 fn program() -> String {
     if Path::new("Cargo.toml").exists() && Path::new(SAMPLE_PATH).exists() {
         return "cargo run --release -q --".to_owned();
@@ -91,7 +91,7 @@ fn program() -> String {
         .map_or_else(|| "tidalite".to_owned(), |path| quoted(&path))
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -101,7 +101,7 @@ fn quoted(word: &str) -> String {
 }
 
 impl Tour {
-    /// Prints a command as it can be pasted, and runs it.
+    /// Prints a command ready to paste, and runs it.
     fn command(&self, words: &[String], terminal: &mut Terminal<'_>) -> Outcome {
         self.show(words, terminal)?;
         let cli = Cli::try_parse_from(
@@ -120,7 +120,7 @@ impl Tour {
         Ok(())
     }
 
-    /// The sample into a fresh file, and what it weighs there.
+    /// Stores the sample in a new file and prints its size there.
     fn store(&self, terminal: &mut Terminal<'_>) -> Outcome {
         let palette = terminal.palette;
         writeln!(
@@ -248,8 +248,8 @@ impl Tour {
     }
 }
 
-/// A new database under this name. What an earlier quickstart left is replaced; anything
-/// else is not touched.
+/// Creates a new database with this name. A database of an earlier quickstart is replaced; any other file is left
+/// alone.
 fn fresh(path: &Path) -> Outcome<Database> {
     if let Some(folder) = path.parent()
         && !folder.as_os_str().is_empty()

@@ -1,13 +1,13 @@
-//! Five questions about a year of weather, each answered by another command.
+//! Five questions about a year of weather, each answered by a different command.
 
 use std::path::Path;
 
-/// A question and how to ask it.
+/// A question with the command that answers it.
 pub(crate) struct Question {
-    /// In words.
+    /// The question as text.
     pub text: &'static str,
     command: &'static str,
-    /// Everything after the file.
+    /// The arguments after the file.
     arguments: &'static [&'static str],
 }
 
@@ -72,12 +72,12 @@ pub(crate) fn all() -> &'static [Question] {
     ]
 }
 
-/// A year at a glance.
+/// The command that plots a year.
 pub(crate) fn picture(file: &Path) -> Vec<String> {
     words("plot", file, &[r#"weather.temp{origin="JFK"}"#])
 }
 
-/// For those who want more.
+/// Commands for further exploration.
 pub(crate) fn to_try(file: &Path) -> Vec<Vec<String>> {
     let svg = file.with_file_name("pressure.svg").display().to_string();
     vec![

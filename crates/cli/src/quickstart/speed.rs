@@ -1,4 +1,4 @@
-//! Ten million generated points: written, committed, summed up, read.
+//! Ten million generated points: written, committed, aggregated, read.
 
 use super::files::remove_database;
 use crate::args::QuickstartArgs;
@@ -14,14 +14,14 @@ const FILE_NAME: &str = "quickstart-generated.tdl";
 
 const SERIES: &str = "generated.walk";
 
-/// Points that are generated and handed over at a time.
+/// Points per generated batch.
 const BATCH: usize = 64 * 1024;
 
-/// 2020-01-01, one point every second from there.
+/// Times of the points: from 2020-01-01, one every second.
 const START: i64 = 1_577_836_800_000_000_000;
 const STEP: i64 = 1_000_000_000;
 
-/// Writes the points into a file of their own, which is removed in the end.
+/// Writes the points to a separate file, which is removed at the end.
 pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = args.dir.join(FILE_NAME);
     if path.exists() {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &QuickstartArgs, terminal: &mut Terminal<'_>) -> Outcome
         "\n{}\nA random walk with two decimals, one point a second, in one thread; generating is not counted.",
         terminal.palette.bold(heading)
     )?;
-    // Shown before the work, also where standard output is a file.
+    // Flushed before the work, because standard output may be buffered.
     terminal.out.flush()?;
     let measured = measure(&path, args.points, terminal);
     let removed = remove_database(&path);
@@ -124,7 +124,7 @@ fn time_text(seconds: f64) -> String {
     }
 }
 
-/// Returns the sum of what was written and the time it took, generating not counted.
+/// Returns the sum of the written values and the time for writing them, without the time for generating them.
 fn write(database: &tidalite::Database, points: u64) -> tidalite::Result<(f64, Duration)> {
     let mut walk = Walk {
         state: 1,
@@ -163,7 +163,7 @@ fn write(database: &tidalite::Database, points: u64) -> tidalite::Result<(f64, D
 fn read(series: &Series<'_>) -> tidalite::Result<f64> {
     let mut sums = [0.0; 8];
     series.all().for_each_vector(|vector| {
-        // Eight sums, so that one addition need not wait for the other.
+        // Eight sums, to make the additions independent of each other.
         let mut eights = vector.f64(1).chunks_exact(8);
         for eight in &mut eights {
             for (sum, value) in sums.iter_mut().zip(eight) {
@@ -175,14 +175,14 @@ fn read(series: &Series<'_>) -> tidalite::Result<f64> {
     Ok(sums.iter().sum())
 }
 
-/// From a third to two thirds of the time.
+/// From one third to two thirds of the time range.
 fn middle(series: &Series<'_>) -> (i64, i64) {
     let (first, last) = series.span().unwrap_or((0, 3));
     let third = (last - first) / 3;
     (first + third, last - third + 1)
 }
 
-/// Steps of up to half a unit up or down, in hundredths.
+/// A random walk with steps of up to half a unit up or down, in hundredths.
 struct Walk {
     state: u64,
     hundredths: i64,

@@ -1,4 +1,4 @@
-//! Inputs that are not what `import` reads: the error says what they are, and what to do.
+//! Inputs that `import` cannot read: the error names their format and the next step.
 
 use crate::support::Folder;
 use std::io::Write;
@@ -131,7 +131,7 @@ fn a_quote_that_is_not_closed_is_named() {
         "time,note\n2014-06-01,\"a\n2014-06-02,b\n",
         &["a quote is opened in line 2 and not closed"],
     );
-    // Rows behind it were lost in a cell that is not stored.
+    // The rows after the quote would otherwise become part of an ignored cell.
     let text = "time,v,note\n2014-06-01,1,a\n2014-06-02,2,\"b\n2014-06-03,3,c\n";
     refused(
         &folder,
@@ -144,7 +144,7 @@ fn a_quote_that_is_not_closed_is_named() {
     assert!(ran.ok().starts_with("1 rows"));
 }
 
-/// As pandas writes a frame: with an index that has no name.
+/// As pandas writes a frame: with an unnamed index column.
 #[test]
 fn a_column_without_a_name_is_used_only_if_needed() {
     let folder = Folder::new("a_column_without_a_name");
@@ -197,7 +197,7 @@ fn numbers_that_are_no_times_are_refused() {
     );
     let out = folder.say("import a.tdl count.csv --time-format s").ok();
     assert!(out.starts_with("3 rows, 3 points"), "{out}");
-    // A number that is a date is one on the command line, too.
+    // A number that reads as a date is a date on the command line, too.
     folder.write("a.csv", "time,v\n20140531,1\n20140601,2\n20140602,3\n");
     folder.say("import b.tdl a.csv --quiet").ok();
     for (from, to) in [
@@ -238,7 +238,7 @@ fn negative_numbers_are_wrong_values() {
     }
 }
 
-/// A signal that the program was started to ignore stays ignored: nothing is tested of that here, since the shell would need `trap`.
+/// Ignored signals stay ignored; this is not tested here, because the shell would need `trap`.
 #[test]
 #[cfg(target_os = "linux")]
 fn an_interrupted_first_import_leaves_nothing() {
@@ -246,7 +246,7 @@ fn an_interrupted_first_import_leaves_nothing() {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
     let folder = Folder::new("an_interrupted_first_import");
-    // A program that is started with a signal ignored, as `nohup` does, goes on ignoring it.
+    // A program started with an ignored signal, as by `nohup`, keeps ignoring it.
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();

@@ -1,4 +1,4 @@
-//! What `check --json` says of damage, against what was written there: just the keys and times that cannot be read any more.
+//! The damage reported by `check --json`, compared with the keys and times that cannot be read any more.
 
 use crate::support::Folder;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(crate) fn findings<'v>(report: &'v Value, place: &str) -> Vec<&'v Value> {
     all.filter(|finding| finding["place"] == place).collect()
 }
 
-/// The database with one bit turned in the middle of a page.
+/// The database with one bit flipped in the middle of a page.
 fn with_damage(folder: &Folder, sound: &[u8], page: usize) -> Database {
     let mut damaged = sound.to_vec();
     damaged[page * PAGE + 1700] ^= 4;
@@ -34,7 +34,7 @@ fn open(folder: &Folder, file: &str) -> Database {
     options.open(folder.path(file)).unwrap()
 }
 
-/// The pages that are of this kind, as the walk over the sound database names them.
+/// The pages of this kind, according to the walk over the intact database.
 fn pages_of(folder: &Folder, file: &str, what: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let take = &mut |range: &PageRange<'_>| {
@@ -46,7 +46,7 @@ fn pages_of(folder: &Folder, file: &str, what: &str) -> Vec<usize> {
     found.into_iter().map(|page| page as usize).collect()
 }
 
-/// The bytes of a key as `--json` writes them: its own reading of them, not the program's.
+/// Decodes a key from `--json`, independently of the program's own code.
 pub(crate) fn bytes_of(text: &Value) -> Vec<u8> {
     let text = text.as_str().unwrap().as_bytes();
     let (mut bytes, mut at) = (Vec::new(), 0);
@@ -63,7 +63,7 @@ pub(crate) fn bytes_of(text: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Keys with every byte in them, alike in far more than their first 64.
+/// Keys with every byte value, and a common prefix much longer than 64 bytes.
 fn key(number: u32) -> Vec<u8> {
     let mut key: Vec<u8> = (0..120u32).map(|i| (i * 37 + 200) as u8).collect();
     key.extend(number.to_be_bytes());
@@ -77,7 +77,7 @@ fn a_damaged_leaf_of_a_table_is_told_with_just_its_keys() {
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.table("a table").unwrap();
     for number in 0..1500 {
-        // Every hundredth lies in pages of its own.
+        // Every hundredth value has overflow pages of its own.
         let len = if number % 100 == 0 { 9000 } else { 70 };
         table.put(&key(number), &vec![number as u8; len]).unwrap();
     }
@@ -95,7 +95,7 @@ fn a_damaged_leaf_of_a_table_is_told_with_just_its_keys() {
             let lost: Vec<u32> = (0..1500).filter(lost).collect();
             let report = damage_of(&folder, "damaged.tdl");
             if lost.is_empty() {
-                // A byte behind the value, in its last page.
+                // The damaged byte is after the value, in its last page.
                 continue;
             }
             let told = findings(&report, "table");
@@ -115,7 +115,7 @@ fn a_damaged_leaf_of_a_table_is_told_with_just_its_keys() {
     assert!(leaves > 5 && single > 2, "{leaves} {single}");
 }
 
-/// The times of a series that cannot be read, of all that were written.
+/// The times of a series that cannot be read, out of all written times.
 fn lost_times(txn: &ReadTxn, name: &str, times: impl Iterator<Item = i64>) -> BTreeSet<i64> {
     let series = txn.series(name).unwrap().unwrap();
     let lost = |time: &i64| {
@@ -162,7 +162,7 @@ fn a_damaged_leaf_of_a_series_is_told_with_just_its_times() {
                     told.extend(texts.values().filter(|time| span.contains(time)));
                 }
             }
-            // The first of every ten, and the ends: single reads take their time.
+            // Every tenth time, and the ends: single reads are slow.
             let looked: BTreeSet<i64> = (0..40_000)
                 .filter(|i| i % 10 == 0)
                 .map(|i| i * 1_000_000_000)
@@ -179,9 +179,9 @@ fn a_damaged_leaf_of_a_series_is_told_with_just_its_times() {
     assert!(leaves > 3 && rows < leaves * 1000, "{leaves} {rows}");
 }
 
-/// Series of two layouts with few rows each, whose numbers and layouts come in different orders: they stay in the front.
+/// Series of two layouts with few rows each, with ids and layouts in different orders: their rows stay in the delta.
 fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
-    // Without a log, which would have the newest pages once more.
+    // Without a redo log, which would hold copies of the newest pages.
     let options = Options::new().log_bytes(0);
     let db = options.open(folder.path("front.tdl")).unwrap();
     let mut rng = Rng::new(11);
@@ -212,7 +212,7 @@ fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
     let rows = waiting_rows(&folder);
     let sound = std::fs::read(folder.path("front.tdl")).unwrap();
     let all: usize = rows.values().map(Vec::len).sum();
-    // A run's bounds may be times of series with another unit.
+    // The bounds of a run may be times of series with another unit.
     let times: BTreeSet<i64> = rows.values().flatten().copied().collect();
     let units = [Unit::Seconds, Schema::point().unit];
     let texts = units.map(|unit| {
@@ -242,7 +242,8 @@ fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
         for finding in findings(&report, "series") {
             add(finding);
         }
-        // A series whose newest block is damaged cannot be opened: what can be read is what is saved, block by block.
+        // A series with a damaged newest block cannot be opened: the readable rows are the rows saved by salvage, block
+        // by block.
         let saved = folder.path("saved.tdl");
         let _ = std::fs::remove_file(&saved);
         tidalite::salvage(folder.path("damaged.tdl"), &saved, Watch::new()).unwrap();
@@ -262,7 +263,7 @@ fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
     assert!(blocks > 1, "{blocks} blocks of many series");
 }
 
-/// Where a page of the catalog is damaged too, the series that it still names are told, and that there may be others.
+/// If a page of the catalog is damaged too, the series that it still names are reported, and that there may be others.
 #[test]
 fn waiting_rows_are_told_by_the_names_that_are_left() {
     let folder = Folder::new("check_json_names_left");
@@ -297,7 +298,7 @@ fn waiting_rows_are_told_by_the_names_that_are_left() {
     assert!(fewer > 0, "a page of the catalog takes the names of some");
 }
 
-/// Where nothing of a page that leads to all waiting rows can be read, any row may be hit.
+/// If a page that leads to all buffered rows cannot be read, any row may be affected.
 #[test]
 fn a_damaged_record_of_the_front_is_told_as_all_waiting_rows() {
     let folder = Folder::new("check_json_record");
@@ -330,7 +331,7 @@ fn a_head_that_cannot_be_read_is_told_as_json_too() {
         assert!(document["error"]["address"].is_u64(), "{document}");
         document["error"].clone()
     };
-    // Both superblocks are sound, but no record of what the database holds.
+    // Both superblocks are intact, but no meta record is.
     let mut damaged = sound.clone();
     for block in [1, 2, 4, 5] {
         damaged[block * PAGE..][..PAGE].fill(0x5a);
@@ -338,7 +339,7 @@ fn a_head_that_cannot_be_read_is_told_as_json_too() {
     let told = error(damaged, 4);
     assert_eq!(told["kind"], "Corrupt", "{told}");
     assert!(told["address"].as_u64().unwrap() < 6 * PAGE as u64);
-    // Nothing of the head is left.
+    // The whole head is destroyed.
     let mut damaged = sound;
     damaged[..6 * PAGE].fill(0);
     assert_eq!(error(damaged, 5)["kind"], "NotADatabase");

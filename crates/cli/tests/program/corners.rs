@@ -1,4 +1,5 @@
-//! What a new user tries: pipes in both directions, nothing as a width, what lies under a key, what is not there to be drawn.
+//! First steps of a new user: pipes in both directions, zero widths, values of nested keys, series that cannot be
+//! drawn.
 
 use crate::support::{Folder, Ran};
 use std::process::Stdio;
@@ -43,7 +44,7 @@ fn backups_and_copies_go_through_pipes() {
         .failed(2, &["not two"]);
 }
 
-/// A link that has the name of an unfinished export is not followed.
+/// A symbolic link with the name of an unfinished export is not followed.
 #[test]
 fn an_export_writes_to_nothing_that_is_there() {
     let folder = Folder::with_plant("an_export_writes_to_nothing_that_is_there");

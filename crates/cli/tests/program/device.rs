@@ -1,4 +1,4 @@
-//! The file elsewhere: a lock file by another name, a block device.
+//! Files at other places: a lock file with another name, a block device.
 
 use crate::support::Folder;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Events by their text, points page by page, and the values that come most often.
+//! Events selected by text, points page by page, and the most frequent values.
 
 use crate::support::Folder;
 

@@ -1,6 +1,7 @@
-//! Dumps of other databases as `load` meets them: text that `mdb_dump` printed, text in the way of `mdbx_dump`, and text that went bad.
+//! Dumps of other databases as input of `load`: text of `mdb_dump`, text of `mdbx_dump`, and damaged text.
 //!
-//! The fixtures hold the same seven tables: of bytes, of sorted duplicates, and one for each order that tables here do not have.
+//! The fixtures hold the same seven tables: bytes, sorted duplicates, and one for each order that tables here do not
+//! have.
 
 use crate::support::Folder;
 use std::process::Stdio;
@@ -42,7 +43,7 @@ fn tables_of_every_kind_keep_their_order() {
         assert_eq!(scan("revdup"), "k\tab\nk\tacb\nk\tba\n");
         let plain = "\\0a\t\na b\t\\00\\ff\ngr\\c3\\bcn\t~\\7f\n";
         assert!(scan("plain").starts_with(plain), "{tool}");
-        // What the tables were is told, and brings them back as they were.
+        // The original flags of each table are reported, and restore the original order.
         for (table, flags) in [
             ("fixed", "dupfixed"),
             ("intdup", "dupfixed,integerdup"),
@@ -120,7 +121,7 @@ fn a_dump_in_an_order_that_the_table_cannot_have_is_refused() {
         .ok();
 }
 
-/// Read as text with the rest replaced, both names would be one.
+/// With invalid bytes replaced, both names would be equal.
 #[test]
 fn names_that_are_no_text_do_not_fall_into_one_table() {
     let folder = Folder::new("foreign-names");
@@ -148,7 +149,7 @@ fn names_that_are_no_text_do_not_fall_into_one_table() {
         "n: 1 pair\n"
     );
     assert_eq!(folder.say("kv get a.tdl n k").ok(), "2\n");
-    // The same behind an escape.
+    // An escaped name that is not UTF-8.
     let escaped = [b"VERSION=3\nescaped=1\n", &section(b"n\\ff", b"3")[10..]].concat();
     folder.write("escaped.dump", escaped);
     folder
@@ -161,7 +162,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
     let folder = Folder::new("foreign-ends");
     let head = "VERSION=3\nformat=print\ntype=btree\nHEADER=END\n";
     for (number, (text, pairs)) in [
-        // No end of line behind the last line; empty lines between sections and at the end; keys and values of no bytes.
+        // No line end after the last line; empty lines between sections and at the end; empty keys and values.
         (format!("{head} a\n 1\nDATA=END"), 1),
         (
             format!("\n{head} a\n 1\nDATA=END\n\n\n{head} b\n 1\nDATA=END\n\n"),
@@ -169,7 +170,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
         ),
         (format!("{head} \n \n a\n \nDATA=END\n"), 2),
         (format!("{head}DATA=END\n"), 0),
-        // Flags that are not set, words that nobody knows, no version.
+        // Flags that are not set, unknown words, no version.
         (
             format!("integerkey=0\ndupsort=0\ncolour=red\n{head} ab\n 1\nDATA=END\n"),
             1,
@@ -238,7 +239,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
             "VERSION=3\nsequence=x\nHEADER=END\n".to_owned(),
             "line 2: a sequence",
         ),
-        // A name with a line's end in it, which neither tool escapes.
+        // A name with a line end, which neither tool escapes.
         (
             "VERSION=3\ndatabase=a\nb\nHEADER=END\n".to_owned(),
             "line 3: a header line",
@@ -247,7 +248,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
         folder.write("bad.dump", &text);
         folder.say("load bad.tdl bad.dump").failed(5, &[told]);
     }
-    // A table of another kind is there already.
+    // A table of another kind exists already.
     folder.write("dup.dump", format!("dupsort=1\n{head} a\n 1\nDATA=END\n"));
     folder
         .say("load 0.tdl dup.dump")

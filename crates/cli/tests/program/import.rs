@@ -37,7 +37,7 @@ fn these_words_are_null_unless_others_are_given() {
         folder.say("scan a.tdl v --format csv").ok(),
         "series,time,value\nv,2014-06-08T00:00:00Z,2.5\n"
     );
-    // With a word of one's own the others are bad rows, but for the empty one.
+    // If --null is given, its default words are bad values, but the empty field is still null.
     folder
         .run(&["import", "b.tdl", "a.csv", "--value", "v", "--null", "-"])
         .failed(5, &["a.csv, line 3: `NA`", "--null"]);
@@ -80,11 +80,11 @@ fn nan_is_a_value_and_comes_back_from_an_export() {
         );
         let words = ["-inf", ",inf", ",-0\n"];
         assert!(words.iter().all(|word| before.contains(word)), "{before}");
-        // A row without a value is one in a column that may have none, and is no point otherwise.
+        // A row of nulls is stored in a nullable column, and is not a point otherwise.
         let rows = if file == "b" { 8 } else { 6 };
         assert_eq!(before.lines().count(), 1 + rows, "{before}");
     }
-    // Who writes NaN for what is not there says so.
+    // An input that writes NaN for missing values needs --null.
     folder.say("import c.tdl a.csv --null NaN,nan,NA").ok();
     let rows = folder.say("scan c.tdl v -f csv").ok();
     assert!(!rows.contains("NaN") && rows.lines().count() == 5, "{rows}");
@@ -97,7 +97,7 @@ fn gzip_and_several_files_and_again() {
     encoder
         .write_all(b"t;v\n1401580800;1\n1401580860;2\n")
         .unwrap();
-    // The name says nothing, the content does.
+    // The format is recognised by the content, not by the name.
     folder.write("one.dat", encoder.finish().unwrap());
     folder.write("two.csv", "t,v\n1401580920,3\n");
     for _ in 0..2 {
@@ -140,7 +140,7 @@ fn json_lines_packed_with_zstd() {
         .failed(5, &["line 2"]);
 }
 
-/// As programs on Windows leave them.
+/// As programs on Windows write it.
 #[test]
 fn json_behind_a_byte_order_mark() {
     let folder = Folder::new("json_behind_a_byte_order_mark");
@@ -155,7 +155,7 @@ fn json_behind_a_byte_order_mark() {
     );
 }
 
-/// Blanks belong to a text; where a row has to have one, any word is one.
+/// Blanks are part of a text; in a column that is not nullable, null words are texts.
 #[test]
 fn texts_go_out_and_in_as_they_are() {
     let folder = Folder::new("texts_go_out_and_in_as_they_are");
@@ -182,7 +182,7 @@ fn texts_go_out_and_in_as_they_are() {
     assert_eq!(folder.say("export b.tdl").ok(), out);
 }
 
-/// Such a row is a bad one like others, with its line; the import goes on if asked to.
+/// Such a row is a bad row with its line; the import continues if requested.
 #[test]
 fn a_number_that_stands_for_null_is_a_bad_row() {
     let folder = Folder::new("a_number_that_stands_for_null_is_a_bad_row");
@@ -203,7 +203,7 @@ fn a_number_that_stands_for_null_is_a_bad_row() {
     );
 }
 
-/// Who names the columns has said what is left out.
+/// Options that name the columns decide which keys are ignored.
 #[test]
 fn keys_that_come_late_are_passed_over_where_columns_are_named() {
     let folder = Folder::new("keys_that_come_late_are_passed_over");
@@ -310,7 +310,7 @@ fn bad_rows_stop_the_import_and_store_nothing() {
         !folder.path("a.tdl").exists(),
         "a file created for nothing stays behind"
     );
-    // What was there before stays as it was.
+    // The earlier content is unchanged.
     folder.write("good.csv", "time,v\n2014-05-01,1\n");
     folder.say("import a.tdl good.csv").ok();
     folder
@@ -447,14 +447,14 @@ fn a_forgotten_tag_is_mentioned() {
     let ran = folder.say("import b.tdl a.csv --tag site");
     assert!(ran.err.is_empty(), "{}", ran.err);
     assert!(!ran.ok().contains("replaced"));
-    // Nothing is replaced where the series has another policy, be it said now or when it was made.
+    // Nothing is replaced if the series has another policy, set now or at its creation.
     for merge in ["--merge keep-distinct", ""] {
         let out = folder.say(&format!("import c.tdl a.csv {merge}")).ok();
         assert!(!out.contains("replaced"), "{out}");
     }
 }
 
-/// Rows of a second sensor behind all rows of the first, at the same times: half of the points would be lost.
+/// Rows of a second sensor after all rows of the first, at the same times: half of the points would be lost.
 #[test]
 fn points_that_replace_others_anywhere_are_counted_or_refused() {
     let folder = Folder::new("points_that_replace_others_anywhere");
@@ -478,7 +478,7 @@ fn points_that_replace_others_anywhere_are_counted_or_refused() {
         assert!(out.contains("20,000 points of this import were"), "{out}");
         std::fs::remove_file(folder.path("z.tdl")).unwrap();
     }
-    // With the tag nothing is lost, and importing again replaces older points, which is no error.
+    // With the tag nothing is lost, and importing again replaces older points, without an error.
     let out = folder.say("import y.tdl two.csv --tag sensor").ok();
     assert!(
         out.starts_with("40,000 rows, 40,000 points in 2 series"),
@@ -490,7 +490,7 @@ fn points_that_replace_others_anywhere_are_counted_or_refused() {
         out.contains("40,000 points that were stored before were replaced"),
         "{out}"
     );
-    // Few points of many may be replaced without a question.
+    // Few points of many may be replaced without --merge.
     folder.write("few.csv", format!("{text}A,1700000000,9\n"));
     let out = folder.say("import x.tdl few.csv --tag sensor").ok();
     assert!(out.contains("1 point of this import was"), "{out}");
@@ -506,7 +506,7 @@ fn points_that_replace_others_anywhere_are_counted_or_refused() {
     );
 }
 
-/// One series with a column of every type; what it prints is what a second import takes.
+/// One series with a column of every type; its printed rows can be imported again.
 #[test]
 fn columns_of_every_type_in_one_series() {
     let folder = Folder::new("columns_of_every_type_in_one_series");
@@ -543,7 +543,7 @@ fn columns_of_every_type_in_one_series() {
     assert!(sum.ends_with(",1,1.250\n"), "{sum}");
     folder.say("check a.tdl").ok();
     folder.say("export a.tdl --output b.csv log").ok();
-    // What does not fit is a bad row.
+    // A value that does not fit makes a bad row.
     folder.write("bad.csv", "time,level\n2014-06-01,1.5\n");
     folder
         .say("import b.tdl bad.csv --into log --columns level:i64")

@@ -1,12 +1,12 @@
-//! Inputs of many blocks, which threads read beside each other: the rows, their order and the lines of errors are those of the file.
+//! Inputs of many blocks, read by parallel threads: the rows, their order and the lines of errors are as in the file.
 
 use crate::support::Folder;
 use std::fmt::Write;
 
-/// So many rows that the files below have ten blocks and more.
+/// Number of rows for which the files below have at least ten blocks.
 const ROWS: usize = 60_000;
 
-/// A text of one row; some hold ends of lines, quotes and commas.
+/// Text of a row; some texts hold line ends, quotes and commas.
 fn note(row: usize) -> String {
     match row % 5 {
         0 => format!("first line {row}\nsecond, \"quoted\" line\r\n"),
@@ -44,7 +44,7 @@ fn rows_in_quotes_across_blocks_come_back_as_they_were() {
     );
     let back = folder.say("export a.tdl").ok();
     assert!(back == csv, "what was exported is not what was imported");
-    // Where a time is taken, the texts of a row that is left out are none of the series.
+    // If a time is taken, the row is left out, and its texts are not added to the series.
     let again = csv.replace("note ", "other ");
     folder.write("b.csv", again);
     for merge in ["keep-first", "keep-distinct"] {
@@ -113,7 +113,7 @@ fn series_in_turn_across_blocks_have_all_their_rows() {
         );
     }
     folder.say("check a.tdl").ok();
-    // The same from JSON lines, packed.
+    // The rows as compressed JSON lines.
     let mut lines = String::new();
     for line in csv.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
@@ -155,7 +155,7 @@ fn errors_in_late_blocks_have_their_lines() {
             csv += "\n\n";
         }
     }
-    // Where each bad row begins.
+    // Line at which each bad row begins.
     let line = |row: usize| 2 + row + row.div_ceil(3) + if row > 30_000 { 2 } else { 0 };
     let lines = [19_999, 39_999, 59_999].map(line);
     for (number, line) in lines.iter().enumerate() {
@@ -185,7 +185,7 @@ fn errors_in_late_blocks_have_their_lines() {
     }
     let out = ran.ok();
     assert!(out.starts_with("59,997 rows, 59,997 points"), "{out}");
-    // A time that the series has not is found where rows are stored, and has its line, too.
+    // A time that the series cannot represent is found when rows are stored, and is reported with its line.
     let late = csv
         .replace(",x,", ",1,")
         .replacen("1401630000,", "1401630000.5,", 1);
@@ -199,7 +199,7 @@ fn errors_in_late_blocks_have_their_lines() {
                 line(1_401_630_000 - 1_401_580_800)
             )],
         );
-    // What is cut off in a late block is told behind all that was good.
+    // A truncation in a late block is reported after all good rows.
     let mut packed = {
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         ruzstd::encoding::compress_to_vec(csv.replace(",x,", ",1,").as_bytes(), level)
@@ -211,7 +211,7 @@ fn errors_in_late_blocks_have_their_lines() {
         .failed(5, &["cut.csv.zst", "durable commits before it remain"]);
 }
 
-/// The columns of a series are found by number in each of two files: what they are called tells whether they are the same.
+/// The columns of a series are found by number in each of two files: their names decide whether they are the same.
 #[test]
 fn files_that_call_columns_otherwise_do_not_go_into_one_series() {
     let folder = Folder::new("files_that_call_columns_otherwise");

@@ -1,8 +1,8 @@
-//! Numbers come back as they were written, and a bad cell costs that cell.
+//! Numbers read back as they were written, and a bad cell affects only that cell.
 
 use crate::support::Folder;
 
-/// What a series holds, as `scan` prints it, without the header.
+/// The values of a series as `scan` prints them, without the header.
 fn values(folder: &Folder, file: &str, name: &str) -> Vec<String> {
     let out = folder.say(&format!("scan {file} {name} -f csv")).ok();
     let lines = out.lines().skip(1);
@@ -11,7 +11,7 @@ fn values(folder: &Folder, file: &str, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// They were rounded to doubles without a word: the difference of two meter readings was 4, not 2.
+/// Regression: they were rounded to doubles without a warning; the difference of two meter readings was 4, not 2.
 #[test]
 fn whole_numbers_beyond_53_bits_stay_whole() {
     let folder = Folder::new("whole_numbers_beyond_53_bits");
@@ -42,7 +42,7 @@ fn whole_numbers_beyond_53_bits_stay_whole() {
         out.contains(",9007199254740991,9007199254740995\n"),
         "{out}"
     );
-    // Once more changes nothing, small numbers go there, too, and what was written can be read again.
+    // Importing again changes nothing, small numbers can be stored too, and the export can be imported.
     folder.say("import a.tdl a.csv").ok();
     assert_eq!(values(&folder, "a.tdl", "meter"), meter);
     folder.write("small.csv", "time,meter\n2024-01-04,7\n");
@@ -54,7 +54,7 @@ fn whole_numbers_beyond_53_bits_stay_whole() {
     assert_eq!(folder.say("export c.tdl").ok(), out);
 }
 
-/// A series that stores doubles takes those whole numbers that a double has, and no others.
+/// A series of doubles accepts the whole numbers that a double represents exactly, and no others.
 #[test]
 fn what_a_series_cannot_store_exactly_is_a_bad_value() {
     let folder = Folder::new("what_a_series_cannot_store_exactly");
@@ -77,7 +77,7 @@ fn what_a_series_cannot_store_exactly_is_a_bad_value() {
     assert!(ran.err.contains("line 3: series v"), "{}", ran.err);
     assert!(ran.ok().contains("1 value left out"));
     assert_eq!(values(&folder, "a.tdl", "v"), ["0.5", "9007199254740994"]);
-    // The other way round: whole numbers, and a fraction when some of them are stored.
+    // In the other order: whole numbers, and a fraction after some of them are stored.
     let mut csv = "time,n\n".to_owned();
     for second in 0..5_000_u64 {
         csv += &format!("{second},{}\n", 9_007_199_254_740_993 + second);
@@ -94,7 +94,7 @@ fn what_a_series_cannot_store_exactly_is_a_bad_value() {
     assert!(out.contains(",-7,9007199254745992\n"), "{out}");
 }
 
-/// 1e400 became infinite and 1e-400 zero.
+/// Regression: 1e400 became infinite and 1e-400 zero.
 #[test]
 fn magnitudes_beyond_a_double_are_refused() {
     let folder = Folder::new("magnitudes_beyond_a_double");
@@ -110,7 +110,7 @@ fn magnitudes_beyond_a_double_are_refused() {
         folder
             .say("import a.tdl a.csv")
             .failed(5, &["line 2", text, told]);
-        // Who says that it is a double gets the nearest one, if there is one.
+        // With the type f64 a number becomes the nearest double, if it is in range.
         let ran = folder.say("import a.tdl a.csv --into x --columns v:f64");
         assert_eq!(ran.code == 0, told == "more digits", "{text}: {}", ran.err);
     }
@@ -128,7 +128,7 @@ fn magnitudes_beyond_a_double_are_refused() {
 
 const ONE_BAD_CELL: &str = "time,a,b,c\n2024-01-01,1,Err,3\n2024-01-02,4,5,6\n";
 
-/// A column with a bad cell among the first rows was dropped, and the program said that all was well.
+/// Regression: a column with a bad cell among the first rows was dropped without a warning.
 #[test]
 fn a_bad_cell_costs_that_cell() {
     let folder = Folder::new("a_bad_cell_costs_that_cell");
@@ -163,7 +163,7 @@ fn a_bad_cell_costs_that_cell() {
     assert_eq!(values(&folder, "c.tdl", "b"), ["5"]);
 }
 
-/// The row that cannot be read at all is still left out, and its cells are not counted one by one.
+/// A row that cannot be read at all is still left out, and its cells are not counted individually.
 #[test]
 fn a_row_without_a_time_is_no_row() {
     let folder = Folder::new("a_row_without_a_time");
@@ -190,7 +190,7 @@ fn a_row_without_a_time_is_no_row() {
     assert!(!folder.path("b.tdl").exists());
 }
 
-/// In the columns of one series only those that may be null can be.
+/// In the columns of one series, only nullable columns can have nulls.
 #[test]
 fn a_bad_cell_of_a_typed_column_is_null_where_it_may_be() {
     let folder = Folder::new("a_bad_cell_of_a_typed_column");
@@ -213,7 +213,7 @@ fn a_bad_cell_of_a_typed_column_is_null_where_it_may_be() {
     assert!(ran.ok().starts_with("1 rows"));
 }
 
-/// Few numbers among words are no column of values, and that is said.
+/// A column with few numbers among words is not a value column, and is mentioned.
 #[test]
 fn a_column_with_some_numbers_is_mentioned() {
     let folder = Folder::new("a_column_with_some_numbers");

@@ -1,4 +1,4 @@
-//! Imports into series that a program made, and units of time.
+//! Imports into series created by a program, and units of time.
 
 use crate::support::Folder;
 use tidalite::{Column, ColumnType, Database, Schema, Unit};
@@ -11,7 +11,7 @@ const UNITS: [(&str, Unit); 5] = [
     ("ticks", Unit::Ticks),
 ];
 
-/// A database with one series, made by a program, that has one row at the raw time 7.
+/// A database with one series, created by a program, with one row at the raw time 7.
 fn with_series(folder: &Folder, file: &str, name: &str, schema: &Schema) {
     let database = Database::open(folder.path(file)).unwrap();
     let mut txn = database.begin_write().unwrap();
@@ -22,7 +22,7 @@ fn with_series(folder: &Folder, file: &str, name: &str, schema: &Schema) {
     txn.commit().unwrap();
 }
 
-/// Raw times and the words of a column of a series.
+/// Raw times and words of a column of a series.
 fn rows(folder: &Folder, file: &str, name: &str, column: usize) -> (Unit, Vec<(i64, u64)>) {
     let database = Database::open(folder.path(file)).unwrap();
     let snapshot = database.begin_read().unwrap();
@@ -34,7 +34,8 @@ fn rows(folder: &Folder, file: &str, name: &str, column: usize) -> (Unit, Vec<(i
     (series.info().schema.unit, rows)
 }
 
-/// Single values went into the second column of whatever had two, at nanoseconds taken for its steps.
+/// Regression: single values were stored in the second column of any series with two, with nanoseconds taken for its
+/// steps.
 #[test]
 fn single_values_go_into_no_other_columns() {
     let folder = Folder::new("single_values_go_into_no_other_columns");
@@ -80,7 +81,7 @@ fn single_values_go_into_no_other_columns() {
         }
         let after = folder.say(&format!("scan {file} v -f csv --flags")).ok();
         assert_eq!(before, after, "{schema}");
-        // A column that says nothing of the series leaves it alone.
+        // A column without values for the series does not affect it.
         folder.write("null.csv", "time,v,w\n2014-06-01,,1\n");
         folder
             .say(&format!("import {file} null.csv --value v --value w"))
@@ -96,7 +97,7 @@ fn times_go_into_the_unit_of_the_series() {
         let file = format!("{name}.tdl");
         let columns = Schema::point().columns;
         with_series(&folder, &file, "v", &Schema { unit, columns });
-        // What is said of new series changes nothing of one that is there.
+        // Options for new series do not change an existing one.
         let out = folder.say(&format!("import {file} a.csv --unit ms")).ok();
         assert!(out.starts_with("2 rows, 2 points in 1 series"), "{out}");
         let per_second = 1_000_000_000 / unit.nanos();
@@ -111,7 +112,7 @@ fn times_go_into_the_unit_of_the_series() {
     }
 }
 
-/// What lies between two steps, or where 64 bits end, is a bad row with its line.
+/// A time between two steps, or beyond 64 bits, is a bad row with its line.
 #[test]
 fn a_time_that_the_unit_has_not_is_a_bad_row() {
     let folder = Folder::new("a_time_that_the_unit_has_not_is_a_bad_row");
@@ -139,7 +140,7 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
         folder.say("scan a.tdl v -f csv").ok(),
         "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,4\nv,9000-01-01T00:00:00Z,3\n"
     );
-    // So in a series of named columns.
+    // The same in a series of named columns.
     let into = "--into log --columns v:f64?,w:f64?";
     folder
         .say(&format!("import b.tdl a.csv {into} --unit us"))
@@ -149,7 +150,7 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
     assert_eq!(folder.say("scan b.tdl log -f csv").ok().lines().count(), 4);
 }
 
-/// With times as dates and as numbers, for single values and for columns; a series that is there keeps its unit.
+/// With times as dates and as numbers, for single values and for columns; an existing series keeps its unit.
 #[test]
 fn an_export_comes_back_in_every_unit() {
     let folder = Folder::new("an_export_comes_back_in_every_unit");
@@ -168,7 +169,7 @@ fn an_export_comes_back_in_every_unit() {
             single.insert_point(time, 0, value).unwrap();
         }
         if unit == Unit::Ticks {
-            // The year 1, which nanoseconds do not reach.
+            // The year 1, which nanoseconds cannot represent.
             single.insert_point(0, 0, 1.0).unwrap();
         }
         let mut log = txn.series_with("log", &typed).unwrap();
@@ -193,7 +194,7 @@ fn an_export_comes_back_in_every_unit() {
                 folder.say(&out).ok();
                 let take = format!("import {back} {csv} {take} {format}");
                 folder.say(&format!("{take} --unit {name}")).ok();
-                // Once more, into what is there now.
+                // Imported again into the existing series.
                 folder.say(&take).ok();
                 let column = usize::from(series == "v");
                 assert_eq!(

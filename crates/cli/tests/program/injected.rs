@@ -1,11 +1,11 @@
-//! Calls of the program to the system that fail, or that it does not live to see the end of: `strace -e inject`.
+//! System calls of the program that fail, or that kill it: `strace -e inject`.
 //!
-//! Longer, of a process that commits many times: `cargo run --release -p tidalite-torture -- inject`.
+//! A longer test, of a process that commits many times: `cargo run --release -p tidalite-torture -- inject`.
 
 use crate::support::{Folder, Ran};
 use std::process::{Command, Stdio};
 
-/// Calls that write, sync or lengthen, with what they fail with; `KILL` ends the program inside the call.
+/// Calls that write, sync or extend, with the errors to inject; `KILL` ends the program inside the call.
 const CALLS: [(&str, &[&str]); 6] = [
     ("fdatasync", &["EIO", "ENOSPC", "KILL"]),
     ("fsync", &["EIO", "KILL"]),
@@ -14,10 +14,10 @@ const CALLS: [(&str, &[&str]); 6] = [
     ("fallocate", &["ENOSPC", "KILL"]),
     ("ftruncate", &["EIO", "KILL"]),
 ];
-/// Of the calls of a kind, the first ones fail each in turn, once and from then on.
+/// Each of this many first calls of a kind fails, once alone and once with all later calls.
 const FIRST: usize = 3;
 
-/// What is done, what tells whether it was done, and what that prints then and before.
+/// A command, a command that shows its effect, and the output of the latter after and before.
 const WORK: [(&str, &str, &str, &str); 4] = [
     (
         "kv put a.tdl config speed 8",
@@ -40,7 +40,7 @@ const WORK: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// Whether calls can be made to fail here.
+/// Whether calls can be made to fail on this machine.
 fn injects() -> bool {
     let probe = Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qq"])
@@ -49,7 +49,7 @@ fn injects() -> bool {
     probe.is_ok_and(|probe| probe.status.success())
 }
 
-/// Runs a line with the N-th call of a kind failing; whether the call was met, and what came of it.
+/// Runs a command with the N-th call of a kind failing; returns whether the call was made, and the result.
 fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> (bool, Ran) {
     let what = match error {
         "KILL" => "signal=KILL".to_owned(),
@@ -61,7 +61,7 @@ fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> 
     strace
         .args(["-f", "-qq", "-o"])
         .arg(&log)
-        // Stops at the wanted calls alone; but then strace 6.1 sends no signals.
+        // Stops only at the selected calls; but with this option strace 6.1 sends no signals.
         .args((error != "KILL").then_some("--seccomp-bpf"))
         .args(["-e", &format!("trace={call}")])
         .args(["-e", &format!("inject={call}:{what}:when={when}")])
@@ -75,7 +75,7 @@ fn run(folder: &Folder, line: &str, (call, error): (&str, &str), when: &str) -> 
     (met, ran)
 }
 
-/// Whatever fails: what was acknowledged is there, what was there before is there if nothing was acknowledged, and nothing else is.
+/// After any failure: acknowledged changes are present, without an acknowledgement the old data are, and nothing else.
 #[test]
 fn a_call_that_fails_ends_the_program_and_loses_nothing() {
     if !injects() {
@@ -107,7 +107,7 @@ fn a_call_that_fails_ends_the_program_and_loses_nothing() {
             let _ = std::fs::remove_file(folder.path("a.tdl-lock"));
         };
         let ask = || folder.say(question).out;
-        // What the question says before and after, by the program itself where it is not written down.
+        // The expected output before and after; where `WORK` has none, it is taken from the program.
         start();
         let was = ask();
         folder.say(line).ok();

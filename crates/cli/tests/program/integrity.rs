@@ -39,7 +39,7 @@ fn long_key(n: u64) -> String {
     format!("{}{n:05}", "k".repeat(120))
 }
 
-/// A table of short keys and one of long ones, a series in leaves, and series whose rows are in blocks of the front.
+/// A table of short keys and one of long ones, a series in leaves, and series whose rows are in blocks of the delta.
 fn fill(db: &Database) {
     for part in 0..4u64 {
         let mut txn = db.begin_write().unwrap();
@@ -71,8 +71,8 @@ fn fill(db: &Database) {
     }
 }
 
-/// Every key of a table and every row of a series that damage takes along lies within what the report names, which is a part of them as a rule,
-/// whichever page is damaged.
+/// For any damaged page, every affected key of a table and every affected row of a series lies within the reported
+/// ranges, which usually are a part of the data.
 #[test]
 fn json_names_keys_and_times() {
     let folder = Folder::new("json_names_keys_and_times");
@@ -159,7 +159,7 @@ fn json_names_keys_and_times() {
     assert!(keys > 5 && long > 5 && times > 3);
 }
 
-/// At most so many mebibytes a second, and no less than all of it.
+/// At most this many mebibytes per second, and all of the data.
 #[test]
 fn a_rate_holds_a_copy_back() {
     let folder = Folder::new("a_rate_holds_a_copy_back");

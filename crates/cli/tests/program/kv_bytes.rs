@@ -1,4 +1,4 @@
-//! Keys and values of any bytes by hand, tables of multi-values, and how far a check is.
+//! Keys and values of arbitrary bytes on the command line, tables of multi-values, and progress of a check.
 
 use crate::support::{Folder, Ran};
 use tidalite::Database;
@@ -123,7 +123,7 @@ fn values_come_from_files_and_pipes_and_go_to_them() {
     piped.stdin(std::fs::File::open(folder.path("value")).unwrap());
     Ran::of(piped).ok();
     assert_eq!(raw("kv get a.tdl t 01 --hex --raw"), every);
-    // Standard input without anything; and a dash, as it is printed.
+    // Empty standard input; and a dash, in its printed form.
     folder.say("kv put a.tdl t k -").ok();
     assert_eq!(raw("kv get a.tdl t k --raw"), b"");
     folder.say("kv put a.tdl t k \\2d").ok();
@@ -221,7 +221,7 @@ fn a_file_that_is_cut_off_leads_to_what_can_be_done() {
         }
         assert!(!ran.err.contains("tidalite check"), "{ran:?}");
     };
-    // Behind the first pages the file is free space.
+    // After its first pages the file is free space.
     for end in [100, 5_000, 30_000] {
         refused(&whole[..end]);
     }
@@ -253,7 +253,7 @@ fn scans_pick_values_and_stat_tells_how_tables_lie() {
         say(&format!("long {form} --to 40 --value 3")),
         "3\t3\n13\t3\n23\t3\n33\t3\n"
     );
-    // What is left out is not counted; nested tables have no value.
+    // Pairs that are filtered out do not count; nested tables have no value.
     let limited = format!("long {form} --to 1000 --value-from 8 --value-to 9 --limit 2 --reverse");
     assert_eq!(say(&limited), "998\t8\n988\t8\n");
     assert_eq!(say("long --from t --value-from zz"), "");

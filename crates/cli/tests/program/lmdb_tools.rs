@@ -1,4 +1,4 @@
-//! `mdb_load` and `mdb_dump` of LMDB at the other end of `dump` and `load`. Where they are not installed the tests say so and pass;
+//! `dump` and `load` against LMDB's `mdb_load` and `mdb_dump`. If these are not installed the tests say so and pass;
 //! with `TIDALITE_REQUIRE_LMDB_UTILS` set they fail instead.
 
 use crate::support::Folder;
@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 
-/// Runs one of LMDB's tools; `None` when it is not installed.
+/// Runs one of LMDB's tools; `None` if it is not installed.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn lmdb(tool: &str, words: &[&OsStr], input: &str) -> Option<String> {
     let mut command = Command::new(tool);
@@ -32,7 +32,7 @@ fn lmdb(tool: &str, words: &[&OsStr], input: &str) -> Option<String> {
     Some(String::from_utf8(done.stdout).unwrap())
 }
 
-/// What stands between the header and the end, of one section or several.
+/// The lines between header and end, of one section or several.
 fn data(dump: &str) -> Vec<&str> {
     let sections = dump.split("VERSION=3\n").skip(1);
     sections
@@ -58,7 +58,7 @@ fn section(table: &str, flags: &str, pairs: impl Iterator<Item = (Vec<u8>, Vec<u
     text + "DATA=END\n"
 }
 
-/// Bytes of every value, the backslash left out where the other side does not escape it.
+/// Pseudo-random bytes, without the backslash if the other tool does not escape it.
 fn bytes(number: u32, without: u8) -> Vec<u8> {
     let byte = |at: u32| (scrambled(number + at) >> 13) as u8;
     (0..1 + number % 40)
@@ -123,7 +123,7 @@ fn what_mdb_load_reads_mdb_dump_writes_and_back() {
     }
 }
 
-/// Keys and values of integers and from behind: sorted there, sorted here, and there again as they were.
+/// Integer and reversed keys and values: sorted in LMDB, sorted here, and unchanged in LMDB again.
 #[test]
 fn tables_in_other_orders_go_there_and_back() {
     let folder = Folder::new("lmdb-orders");
@@ -174,7 +174,7 @@ fn tables_in_other_orders_go_there_and_back() {
         let file = format!("{number}.tdl");
         folder.run(&["load", &file, "theirs.dump"]).ok();
         let ours = folder.run(&["dump", &file, "t", "--as", flags]).ok();
-        // Here it is in their order, too.
+        // Here they are in LMDB's order, too.
         assert_eq!(data(&ours), data(&theirs), "{flags}");
         let mdb = folder.path(&format!("{number}-back.mdb"));
         lmdb("mdb_load", &["-n".as_ref(), mdb.as_os_str()], &ours).unwrap();

@@ -39,7 +39,7 @@ fn the_repeated_hour_is_told_apart_by_the_order_of_rows() {
         let out = folder.say(&format!("scan {name} v -f csv")).ok();
         assert_eq!(out, AUTUMN_SCANNED, "{input}");
     }
-    // The columns of one series are read in the same way.
+    // The columns of one series are parsed alike.
     folder
         .say("import d.tdl a.csv --tz Europe/Berlin --into log --columns v:i64 --quiet")
         .ok();
@@ -50,19 +50,19 @@ fn the_repeated_hour_is_told_apart_by_the_order_of_rows() {
             .replace("\nv,", "\nlog,")
             .replace("value", "v")
     );
-    // An import without a zone has nothing to tell.
+    // An import without a zone prints no summary of local times.
     let ran = folder.say("import e.tdl a.csv");
     ran.failed(5, &["2 of 6 points", "--tz"]);
     let out = folder.say("import e.tdl a.csv --merge replace").ok();
     assert!(!out.contains("hour"), "{out}");
 }
 
-/// 60,000 rows of two sensors in ten blocks and more, each minute of the repeated hour twice.
+/// 60,000 rows of two sensors in ten blocks or more, with each minute of the repeated hour twice.
 #[test]
 fn the_repeated_hour_is_found_in_inputs_of_many_blocks() {
     let folder = Folder::new("the_repeated_hour_in_many_blocks");
     let zone = "America/New_York";
-    // From 8 hours before the change of the clocks to 8 hours behind it, a row a second.
+    // One row per second, from 8 hours before the clock change to 8 hours after it.
     let begin = 1_730_613_600 - 8 * 3600;
     let seconds = 16 * 3600;
     let local = |second: i64| {
@@ -182,7 +182,7 @@ fn what_the_order_does_not_tell_is_refused_or_said_by_the_user() {
         .failed(5, &["once.csv, line 2: `2024-10-27 02:00` came twice"]);
 }
 
-/// Before, it came out as the second before and took the place of its row.
+/// Regression: a leap second was stored as the second before and replaced its row.
 #[test]
 fn leap_seconds_are_refused_and_24_hours_are_midnight() {
     let folder = Folder::new("leap_seconds_and_24_hours");
@@ -212,7 +212,7 @@ fn leap_seconds_are_refused_and_24_hours_are_midnight() {
     );
 }
 
-/// The daily mean of the same day differed with the range that was asked for, and nothing was said.
+/// Regression: the daily mean of a day depended on the range of the query, without a note.
 #[test]
 fn days_that_leave_midnight_are_mentioned() {
     let folder = Folder::new("days_that_leave_midnight");

@@ -1,4 +1,4 @@
-//! What the program says of a file that lacks durable commits, and of one that a crash has left.
+//! Messages about a file that lacks durable commits, and about one after a crash.
 
 use crate::support::Folder;
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn put(db: &Database, key: u64) {
     tx.commit_with(Durability::Durable).unwrap();
 }
 
-/// A file whose newest commits are in the log, as a restart of the computer leaves it: without the lock file.
+/// A file whose newest commits are in the redo log, as after a restart of the computer: without the lock file.
 fn with_log(folder: &Folder, commits: u64) -> Vec<u8> {
     let path = folder.path("a.tdl");
     let db = Database::open(&path).unwrap();
@@ -27,7 +27,7 @@ fn with_log(folder: &Folder, commits: u64) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// The blocks of the log by the flush they are of; docs/format.md section 3.
+/// The blocks of the redo log, grouped by flush; docs/format.md section 3.
 fn flushes(folder: &Folder, bytes: &[u8]) -> Vec<Vec<usize>> {
     let records = look(folder.path("a.tdl")).unwrap().records;
     let records = records.into_iter().filter_map(|place| place.record.ok());
@@ -49,7 +49,7 @@ fn flushes(folder: &Folder, bytes: &[u8]) -> Vec<Vec<usize>> {
     flushes
 }
 
-/// One flush in the middle of the log is damaged in all its copies. Nothing may hide the commits that are missing.
+/// One flush in the middle of the redo log is damaged in all its copies. Nothing may hide the missing commits.
 #[test]
 fn a_damaged_log_is_told_by_every_command() {
     let folder = Folder::new("a_damaged_log_is_told");
@@ -75,7 +75,7 @@ fn a_damaged_log_is_told_by_every_command() {
     assert!(finding.contains(&format!("txn {newest}")), "{finding}");
     assert_eq!(folder.say("check a.tdl --quiet").code, 4);
 
-    // Commands that read warn before they print, commands that write refuse.
+    // Commands that read print a warning first; commands that write are rejected.
     for line in [
         "kv stat a.tdl",
         "kv get a.tdl t \\00\\00\\00\\00\\00\\00\\00\\00",
@@ -110,7 +110,7 @@ fn a_damaged_log_is_told_by_every_command() {
         "the evidence was written over"
     );
 
-    // Who accepts the loss goes on, and is told once more.
+    // With the loss accepted the command runs, and warns once more.
     let ran = folder.say("kv put a.tdl t new value --accept-lost-commits");
     assert!(ran.err.contains(missing), "{ran:?}");
     ran.ok();
@@ -150,7 +150,7 @@ fn what_a_crash_leaves_is_a_note() {
             "a check wrote"
         );
     }
-    // A superblock that is damaged is no trace of a crash, but its other copy is whole.
+    // A damaged superblock is not an effect of a crash, but its other copy is intact.
     let mut damaged = sound.clone();
     damaged[100] ^= 1;
     folder.write("damaged.tdl", &damaged);

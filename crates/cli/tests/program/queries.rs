@@ -68,7 +68,7 @@ fn windows_of_metrics_stand_side_by_side() {
         lines[0],
         "turbine,time,count(hb.power),max(hb.power),count(hb.wind),max(hb.wind)"
     );
-    // Each cell is that of the metric alone.
+    // Each cell is equal to the cell of a query for its metric alone.
     let alone = |metric: &str| {
         let line =
             format!("window plant.tdl {metric} --by 1h --fn count,max --group-by turbine -f csv");
@@ -80,7 +80,7 @@ fn windows_of_metrics_stand_side_by_side() {
         assert_eq!(*row, format!("{power},{},{}", wind[2], wind[3]));
     }
     assert_eq!(lines.len(), power.lines().count());
-    // Gaps are filled as far as any metric reaches, also where one is absent from a group; each has a column of its own.
+    // Gaps are filled over the range of all metrics, also if a metric is missing in a group; each has its own column.
     folder.write("late.csv", "time,turbine,late\n2014-06-01T03:00:00Z,A,5\n");
     folder
         .say("import plant.tdl late.csv --tag turbine --prefix hb. --quiet")
@@ -122,7 +122,7 @@ fn scan_takes_ranges_limits_and_flags() {
             "2014-06-01 00:33",
         ])
         .ok();
-    // 00:30 is missing, 00:33 is beyond.
+    // 00:30 is missing, 00:33 is outside the data.
     assert_eq!(
         out,
         "time                  value\n\
@@ -325,7 +325,7 @@ fn an_export_is_what_an_import_reads() {
          \"hb.wind{turbine=\"\"A\"\"}\",2014-06-01T01:59:00Z,0,9.5\n\
          \"hb.wind{turbine=\"\"B\"\"}\",2014-06-01T01:59:00Z,0,119\n"
     );
-    // A column of names leads each row back to its series.
+    // A column of names returns each row to its series.
     for name in ["long.csv", "long.jsonl.gz"] {
         folder
             .say(&format!("export plant.tdl --output {name}"))
@@ -356,7 +356,7 @@ fn an_export_is_what_an_import_reads() {
     folder
         .say("export plant.tdl --from 2020-01-01")
         .failed(3, &["no point in this range"]);
-    // Every point twice, and in the export, and in what is made of that.
+    // Every point twice: in the database, in the export, and in its import.
     for file in ["twice.tdl", "plant.tdl"] {
         folder
             .say(&format!(
@@ -378,7 +378,7 @@ fn an_export_is_what_an_import_reads() {
         .say("import again.tdl twice.csv --series series --merge keep-all --quiet")
         .ok();
     assert_eq!(scan("again.tdl"), twice);
-    // Each once, though they come twice in the file, and the file twice; one that differs beside them.
+    // Each point once, although the file has each twice and is imported twice; and also one with another value.
     for _ in 0..2 {
         folder
             .say("import once.tdl twice.csv --series series --merge keep-distinct --quiet")
@@ -488,7 +488,7 @@ fn series_side_by_side() {
     assert!(join(&["as-of"]).contains("2014-06-01T00:30:00Z,0.5,290\n"));
     assert!(join(&["as-of", "--tolerance", "30s"]).contains("2014-06-01T00:30:00Z,0.5,\n"));
 
-    // Rows that each --where wants, as those that stand there without it.
+    // The rows that match each --where are the matching rows of the join without it.
     let all = join(&["inner"]);
     let wanted = |wind: &dyn Fn(f64) -> bool, power: &dyn Fn(f64) -> bool| {
         let rows = all.lines().skip(1).filter(|row| {
@@ -632,7 +632,8 @@ fn series_are_annotated() {
     assert_eq!(words("copy.tdl"), words("plant.tdl"));
 }
 
-/// Of a group or with gaps filled, windows begin where they do without: by the offset that the zone has at the range's beginning.
+/// For groups and with filled gaps, windows begin as they do otherwise: at the offset of the zone at the beginning of
+/// the range.
 #[test]
 fn days_of_a_zone_begin_alike_with_gaps_filled() {
     let folder = Folder::new("days_of_a_zone_begin_alike_with_gaps_filled");
@@ -658,12 +659,12 @@ fn days_of_a_zone_begin_alike_with_gaps_filled() {
     );
 }
 
-/// The words of a line, and all series put together.
+/// The words of a command line, with all series in one group.
 fn grouped(line: &str) -> Vec<&str> {
     line.split_whitespace().chain(["--group-by", ""]).collect()
 }
 
-/// What a figure is does not depend on which others are asked for.
+/// The value of a figure does not depend on the other selected figures.
 #[test]
 fn a_figure_alone_is_what_it_is_among_others() {
     let folder = Folder::with_plant("a_figure_alone_is_what_it_is_among_others");
@@ -672,7 +673,7 @@ fn a_figure_alone_is_what_it_is_among_others() {
         let line = format!("window plant.tdl hb.power --by 7m --fn {functions} -f csv");
         let text = folder.say(&line).ok();
         let lines = text.lines().map(|line| {
-            // A name has no comma outside of quotes here.
+            // Here names have commas only within quotes.
             let (_, fields) = line.split_once("Z,").unwrap_or(("", "head"));
             fields.split(',').map(str::to_owned).collect::<Vec<_>>()
         });

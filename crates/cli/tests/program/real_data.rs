@@ -1,4 +1,4 @@
-//! Two years of a wind farm, where the machine has them (`TIDALITE_TEST_DATA`).
+//! Two years of a wind farm, if the machine has the data (`TIDALITE_TEST_DATA`).
 
 use crate::support::Folder;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn a_wind_farm_is_imported_whole() {
     assert!(out.starts_with("420,480 rows"), "{out}");
     folder.say("check hb.tdl").ok();
 
-    // The last of several rows at one time counts, as in the database.
+    // Of several rows at one time the last counts, as in the database.
     let mut text = String::new();
     let file = std::fs::File::open(file).unwrap();
     flate2::read::GzDecoder::new(file)
@@ -66,7 +66,7 @@ fn a_wind_farm_is_imported_whole() {
             [values.len() as f64, low, high],
             "{line}"
         );
-        // The plain sum here is the less exact one.
+        // The plain sum computed here is the less exact one.
         assert!((found[2] - sum).abs() <= magnitude * 1e-11, "{line}: {sum}");
     }
 }

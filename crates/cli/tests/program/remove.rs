@@ -1,4 +1,4 @@
-//! What is taken back: points of a range, whole series, a name.
+//! Removal of points in a range and of whole series, and renaming.
 
 use crate::support::Folder;
 use tidalite::Database;
@@ -31,7 +31,7 @@ fn points_of_a_range_go_and_the_others_stay() {
     assert_eq!(rows().lines().collect::<Vec<_>>(), expected);
     // The range is empty now.
     folder.run(&said).failed(3, &["no point in this range"]);
-    // The newest of each, of which one has no point of its own there.
+    // The newest points of each series; one of them has no point of its own there.
     let out = folder
         .say("remove plant.tdl hb.power --last 1m -f json")
         .ok();
@@ -64,7 +64,7 @@ fn whole_series_go() {
         .say("remove plant.tdl hb.power")
         .failed(3, &["no series in plant.tdl matches `hb.power`"]);
     folder.say("check plant.tdl").ok();
-    // One without points goes, too.
+    // A series without points is removed, too.
     folder
         .say("remove plant.tdl hb.wind --from 2014 --to 2015")
         .ok();
@@ -78,7 +78,7 @@ fn whole_series_go() {
 #[test]
 fn a_series_gets_another_name() {
     let folder = Folder::with_plant("a_series_gets_another_name");
-    // Times and values, without the name in front of them.
+    // Times and values, without the leading name.
     let rows = |name: &str| -> Vec<String> {
         let out = folder.run(&["scan", "plant.tdl", name, "-f", "csv"]).ok();
         let own = |line: &str| line.split(",2014-").last().map(str::to_owned);
@@ -93,7 +93,7 @@ fn a_series_gets_another_name() {
         "hb.power{turbine=\"A\"} is called power{site=\"x\",turbine=\"R1\"} now\n"
     );
     assert_eq!(rows(new), before);
-    // The order of tags is none; a part of a name selects, and does not name.
+    // The order of tags does not matter; a part of a name selects series, but is not a name.
     let swapped = r#"power{site="x", turbine="R1"}"#;
     folder.run(&["rename", "plant.tdl", swapped, "p"]).ok();
     assert_eq!(rows("p"), before);

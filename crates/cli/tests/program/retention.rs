@@ -1,4 +1,4 @@
-//! `retention --apply`: caps that hold, previews, and clocks that are ahead.
+//! `retention --apply`: caps that are kept, previews, and clocks that are ahead.
 
 use crate::support::Folder;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use tidalite_testkit::rng::Rng;
 
 const DAY: i64 = 86_400 * 1_000_000_000;
 
-/// Twelve series as an export has them: by name, then by time.
+/// Twelve series as in an export: ordered by name, then by time.
 fn imported(name: &str) -> Folder {
     let folder = Folder::new(name);
     let mut rng = Rng::new(12);
@@ -53,7 +53,7 @@ fn a_cap_counts_what_is_in_use_and_removes_no_more_than_it_must() {
         .ok();
     let out = folder.say("retention r.tdl --apply --dry-run -f csv").ok();
     assert_eq!(out.lines().next(), Some("series,rows,first,last,bytes"));
-    // The oldest leaves of some of the series are enough; each holds 16,384 rows.
+    // Removing the oldest leaves of some of the series is enough; each holds 16,384 rows.
     let leaves = out.lines().skip(1).filter(|line| line.contains(",16384,"));
     let (shown, leaves) = (out.lines().count() - 1, leaves.count());
     assert!((1..12).contains(&shown) && shown == leaves, "{out}");
@@ -75,7 +75,7 @@ fn a_cap_counts_what_is_in_use_and_removes_no_more_than_it_must() {
 fn a_clock_that_is_ahead_is_confirmed() {
     let folder = Folder::new("a_clock_that_is_ahead_is_confirmed");
     let now = Timestamp::now().0;
-    // The last commit was a week ago, and the computer was started since.
+    // The last commit was a week ago, and the computer has been restarted since.
     let clocks = move || Clocks {
         wall_ns: now - 7 * DAY,
         since_boot_ns: 1,
@@ -110,7 +110,7 @@ fn a_clock_that_is_ahead_is_confirmed() {
         out.starts_with("4 rows removed from 1 series in 1 commit"),
         "{out}"
     );
-    // From here on the clock is believed.
+    // From here on the clock is trusted.
     folder.say("retention a.tdl --apply").ok();
 }
 

@@ -1,4 +1,4 @@
-//! Series that a program wrote: other units, several columns, integers, GUIDs, the ends of time.
+//! Series created by a program: other units, several columns, integers, GUIDs, the limits of time.
 
 use crate::support::Folder;
 use tidalite::{ColumnType, Database, Schema, Unit};
@@ -64,7 +64,7 @@ fn ticks_and_integers_are_exact() {
     folder
         .say("window a.tdl trades --by 50ns")
         .failed(2, &["shorter than one step"]);
-    // Ticks are 100 ns: windows of one of them would not be those that are asked for.
+    // Ticks are 100 ns: windows of a rounded width would not be those requested.
     for line in [
         "window a.tdl trades --by 150ns",
         "plot a.tdl trades --by 150ns",
@@ -119,7 +119,7 @@ fn a_series_without_a_name_is_found_by_its_guid() {
     );
 }
 
-/// All columns that any of them has; nothing where a series lacks one.
+/// All columns that any series has; a cell is empty if its series lacks the column.
 #[test]
 fn the_newest_points_of_series_with_other_columns_are_one_table() {
     let folder = folder_with_trades("the_newest_points_of_series_with_other_columns");

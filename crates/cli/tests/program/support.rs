@@ -1,10 +1,10 @@
-//! A folder of its own for every test, and the program run in it.
+//! A folder for every test, and the program run in it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a run left.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -13,7 +13,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// What a command leaves.
+    /// Runs a command and returns its result.
     pub(crate) fn of(mut command: Command) -> Self {
         let output = command.output().unwrap();
         Self {
@@ -23,14 +23,14 @@ impl Ran {
         }
     }
 
-    /// The run went well; its output.
+    /// Checks that the run succeeded; returns its output.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.out
     }
 
-    /// The run failed with this code and told these things, one of them a next step.
+    /// Checks that the run failed with this code and these messages, one of them a next step.
     #[track_caller]
     pub(crate) fn failed(self, code: i32, told: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
@@ -49,7 +49,7 @@ impl Ran {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// `name` is the test's.
+    /// Creates a folder; `name` is the name of the test.
     pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);

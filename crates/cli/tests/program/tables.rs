@@ -1,4 +1,4 @@
-//! Tables by hand, and as the text of a dump.
+//! Tables on the command line, and as the text of a dump.
 
 use crate::support::Folder;
 
@@ -123,7 +123,7 @@ fn a_dump_with_nested_tables_comes_back_byte_for_byte() {
         let refused = folder.run(&["load", "m.tdl", "bad.dump", "-t", "new"]);
         refused.failed(5, &[told]);
     }
-    // Nothing of a batch that ends badly is stored.
+    // Nothing of a batch that ends with an error is stored.
     folder
         .run(&["kv", "scan", "m.tdl", "new"])
         .failed(3, &["no table new"]);
@@ -161,7 +161,7 @@ fn a_dump_comes_back_byte_for_byte() {
     }
 }
 
-/// A name with a line's end in it would be two lines of the header, and on a terminal what its writer likes.
+/// A name with a line end would be two lines of the header, and could control a terminal.
 #[test]
 fn names_with_control_characters_are_dumped_and_shown_escaped() {
     let folder = Folder::new("kv-names");

@@ -1,4 +1,4 @@
-//! Files that are no databases, names that are no series, readers that go away.
+//! Files that are not databases, names without a series, closed pipes.
 
 use crate::support::{Folder, Ran};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use tidalite::Options;
 use tidalite_testkit::image::{INCOMPATIBLE_AT, VERSION_AT, with_superblocks};
 
-/// Somebody without rights.
+/// A user without rights.
 const NOBODY: u32 = 65_534;
-/// Bytes of the head of a file.
+/// Length of the head of a file.
 const HEAD_BYTES: usize = 24 << 10;
 
 #[test]
@@ -100,7 +100,7 @@ fn a_database_that_somebody_has_alone_is_busy() {
     folder.say("series plant.tdl").ok();
 }
 
-/// A file may grow to so many bytes only, as on a disk that is full then.
+/// The file size is limited, as on a full disk.
 #[test]
 fn a_full_disk_stores_nothing_and_says_so() {
     const BYTES_MAX: u64 = 2 << 20;
@@ -112,7 +112,7 @@ fn a_full_disk_stores_nothing_and_says_so() {
     }
     folder.write("noise.csv", csv);
     let limited = |line: &str| {
-        // The signal that comes with such a limit would end the program.
+        // The signal that comes with this limit would end the program.
         let script = format!(
             "trap '' XFSZ; ulimit -f {}; exec \"$0\" {line}",
             BYTES_MAX / 512
@@ -184,7 +184,7 @@ fn a_hostile_column_name_stays_text() {
     assert!(!folder.say("plot a.tdl *").ok().contains('\u{1b}'));
 }
 
-/// A reader like `head` takes one line and goes away.
+/// A reader such as `head` takes one line and closes the pipe.
 #[test]
 fn a_closed_pipe_is_no_error() {
     let folder = Folder::with_plant("a_closed_pipe_is_no_error");
@@ -249,7 +249,7 @@ fn a_database_in_use_can_be_looked_at_and_written_in_turn() {
             .spawn()
             .unwrap();
         let mut pipe = child.stdin.take().unwrap();
-        // 40,000 rows are more than it looks at before it begins to write.
+        // With 40,000 rows the import has started to write: it samples fewer.
         let mut rows = format!("time,{series}\n");
         for second in 0..seconds {
             let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
@@ -277,7 +277,7 @@ fn a_database_in_use_can_be_looked_at_and_written_in_turn() {
         let out = folder.say(line).ok();
         assert!(!out.contains("v "), "{out}");
     }
-    // Another writer waits for its turn, and says for whom.
+    // Another writer waits for the writer lock, and prints the process that holds it.
     let (mut second, second_pipe) = import("w", 10);
     drop(second_pipe);
     let mut told = String::new();
@@ -299,7 +299,7 @@ fn permissions_are_respected() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::with_plant("permissions_are_respected");
     std::fs::set_permissions(folder.path("plant.tdl"), PermissionsExt::from_mode(0o000)).unwrap();
-    // The superuser may read anything.
+    // The superuser may read any file.
     if std::fs::File::open(folder.path("plant.tdl")).is_err() {
         folder
             .say("series plant.tdl")
@@ -311,7 +311,7 @@ fn permissions_are_respected() {
     folder.say("series plant.tdl").ok();
 }
 
-/// The superuser lets somebody else try it, where he can get at it.
+/// Run by the superuser: repeats the test as another user, in a folder that this user can access.
 #[cfg(unix)]
 fn a_copy_run_by_nobody(folder: &Folder) {
     use std::os::unix::fs::PermissionsExt;
@@ -344,7 +344,7 @@ fn a_copy_run_by_nobody(folder: &Folder) {
     ] {
         run(words).failed(1, &["plant.tdl", "permission denied"]);
     }
-    // To read is allowed now, to write is not.
+    // Now reading is allowed, writing is not.
     mode(&place.join("plant.tdl"), 0o644);
     run(&["series", "plant.tdl"]).ok();
     run(&["import", "plant.tdl", "plant.csv"]).failed(1, &["plant.tdl", "permission denied"]);
@@ -357,7 +357,7 @@ fn a_copy_run_by_nobody(folder: &Folder) {
         backup.status.success() && !backup.stdout.is_empty(),
         "{backup:?}"
     );
-    // Its folder is no place for the file that a copy is made in: that is another one then.
+    // The folder of the database is not writable, and the temporary file of the copy is created in another one.
     let mut copy = Command::new(&program);
     copy.args(["copy", "plant.tdl", "-"]).current_dir(&place);
     let copy = copy.uid(NOBODY).gid(NOBODY).output().unwrap();
@@ -368,7 +368,7 @@ fn a_copy_run_by_nobody(folder: &Folder) {
     run(&["copy", "plant.tdl", "-", "--temporary", "."]).failed(1, &["permission denied"]);
     assert!(!place.join("new.tdl").exists());
     run(&["import", "new.tdl", "plant.csv"]).failed(1, &["new.tdl", "permission denied"]);
-    // Beside somebody else it is the lock file that one must be able to write to.
+    // If another process has the database open, write permission on the lock file is required.
     let held = Options::new().open(place.join("plant.tdl")).unwrap();
     run(&["series", "plant.tdl"]).failed(6, &["plant.tdl-lock", "ermission denied", "chmod g+w"]);
     mode(&place.join("plant.tdl"), 0o646);

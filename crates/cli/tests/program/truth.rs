@@ -1,4 +1,5 @@
-//! What is printed is what is stored: no places of texts as values, no estimates as counts, no columns that come and go.
+//! The output shows the stored data: no addresses of texts as values, no estimates as counts, no columns that depend on
+//! the data.
 
 use crate::support::{Folder, Ran};
 use std::io::Read;
@@ -54,7 +55,7 @@ fn figures_of_texts_are_refused() {
     folder
         .say("candles z.tdl words --level 0")
         .failed(2, &["`b` of words holds strings"]);
-    // How many there are can be told of any column.
+    // Any column can be counted.
     let count = folder.say("aggregate z.tdl words --fn count -f csv").ok();
     assert_eq!(count, "series,count\nwords,2\n");
     for more in ["", " --group-by=", " --fill null"] {
@@ -66,7 +67,7 @@ fn figures_of_texts_are_refused() {
             "{count}"
         );
     }
-    // Values themselves are printed.
+    // Values of texts can be printed.
     let values = folder.say("join z.tdl words --column a -f csv").ok();
     assert_eq!(values.lines().nth(1), Some("2024-01-01T00:00:00Z,x"));
     folder.say("latest z.tdl words").ok();
@@ -92,7 +93,7 @@ fn the_default_column_is_the_last_one_with_numbers() {
         .say("aggregate z.tdl two --where f=2.. --fn count -f csv")
         .ok();
     assert_eq!(wanted, "series,count\ntwo,1\n");
-    // Filled gaps of series whose columns differ: each has its own.
+    // Filled gaps of series with different columns: each has its own.
     let filled = folder
         .say("window z.tdl * --by 1d --fn count --fill null -f csv")
         .ok();
@@ -139,7 +140,7 @@ fn the_columns_do_not_depend_on_the_data() {
     }
     let candles = ["candles", "plant.tdl", one, "--level", "0", "-f", "csv"];
     assert!(head(&candles).starts_with("series,first,last,"));
-    // A table, which people read, leaves out what is the same on every line.
+    // A table, which is read by people, omits columns that are the same on every line.
     assert!(head(&["scan", "plant.tdl", one]).starts_with("time"));
     let filled = ["window", "plant.tdl", one, "--by", "1h", "--fill", "null"];
     assert!(head(&filled).starts_with("time"));
@@ -179,7 +180,7 @@ fn an_empty_window_has_no_points_whatever_fills_it() {
 #[test]
 fn frequent_values_are_counted_exactly() {
     let folder = Folder::new("frequent_values_are_counted_exactly");
-    // One value 380 times, the others, more than an estimate has counters, once each.
+    // One value 380 times, and more distinct other values than an estimate has counters, once each.
     let mut csv = String::from("time,v\n");
     for n in 0..20_000 {
         let value = if n < 380 { 42 } else { n };
@@ -209,7 +210,7 @@ fn a_wide_export_has_every_column_and_row() {
          2024-01-02T00:00:00Z,00112233-4455-6677-8899-aabbccddee00,,off,,5,x,z\n\
          2024-01-03T00:00:00Z,00112233-4455-6677-8899-aabbccddee00,7,on,01,,,\n"
     );
-    // And back.
+    // The export is imported again.
     folder.write("wide.csv", &wide);
     folder
         .say("import y.tdl wide.csv --into mixed --quiet --columns mixed.g=g:guid,mixed.n=n:i64?,mixed.msg=msg:string,mixed.t=t:bytes")
@@ -222,13 +223,13 @@ fn a_wide_export_has_every_column_and_row() {
         .say("import n.tdl null.csv --into n --columns n:i64? --quiet")
         .ok();
     assert_eq!(folder.say("export n.tdl --wide").ok().lines().count(), 3);
-    // Two columns of one name.
+    // Two columns with the same name.
     folder.write("other.csv", "time,mixed.n\n2024-01-01,1\n");
     folder.say("import z.tdl other.csv --quiet").ok();
     folder
         .say("export z.tdl --wide")
         .failed(2, &["two columns would be called mixed.n", "--wide"]);
-    // What has no place in a row is told.
+    // Points that have no place in a row are reported.
     folder.write("twice.csv", "time,v\n2024-01-01,1\n2024-01-01,2\n");
     folder
         .say("import twice.tdl twice.csv --merge keep-all --quiet")
@@ -264,7 +265,7 @@ fn pictures_are_not_written_over_and_have_a_least_size() {
         ran.err
     );
     ran.failed(2, &["invalid value 'max-time'"]);
-    // One point has one label, which is its time.
+    // A single point has one label, its time.
     let one = [
         "plot",
         "plant.tdl",
@@ -342,7 +343,7 @@ fn one_thing_is_told_in_the_singular_and_every_change_in_a_line() {
     limit.failed(2, &["invalid value '-1' for '--limit"]);
 }
 
-/// A whole number is exact, a rounded one shows that it is.
+/// A whole number is exact; a rounded number is recognisable.
 #[test]
 fn a_table_does_not_round_to_whole_numbers() {
     let folder = Folder::new("a_table_does_not_round_to_whole_numbers");

@@ -20,11 +20,11 @@ fn stat_counts() {
     );
 }
 
-/// Every figure beside what the library says of the same file.
+/// Compares every figure with the library's figure for the same file.
 #[test]
 fn stat_agrees_with_the_library() {
     let folder = Folder::with_plant("stat_agrees_with_the_library");
-    // Leaves as well as rows that wait, a table, and pages that were set free.
+    // Leaves, buffered rows, a table, and freed pages.
     let mut csv = String::from("time,level\n");
     for second in 0..40_000 {
         csv += &format!("{},{}\n", 1_401_580_800 + second, second % 977);
@@ -67,7 +67,7 @@ fn stat_agrees_with_the_library() {
     let used = number("pages_used");
     let whole = used + number("pages_free") + number("pages_pending");
     assert_eq!(whole * 4096, number("file_bytes"));
-    // Shown with six digits.
+    // Printed with six digits.
     for (name, expected) in [
         ("bytes_per_point", stat.bytes_per_row().unwrap()),
         (
@@ -89,7 +89,7 @@ fn check_is_clean_or_says_what_is_not() {
     let out = folder.say("check plant.tdl").ok();
     assert!(out.contains("clean"), "{out}");
     assert_eq!(folder.say("check plant.tdl --quiet").ok(), "");
-    // One bit in each of the pages behind the head.
+    // One bit flipped in each of the pages after the head.
     let sound = std::fs::read(folder.path("plant.tdl")).unwrap();
     let mut found = 0;
     for page in 6..sound.len() / 4096 {
@@ -128,7 +128,8 @@ fn compact_keeps_what_is_there() {
     folder.say("check plant.tdl").ok();
 }
 
-/// A command that has ended without an error leaves no commit in the log: the data file alone is the database, and no longer than it need be.
+/// A command that ends without an error leaves no commit in the redo log: the data file alone is the database, and as
+/// short as possible.
 #[test]
 fn a_command_that_writes_empties_the_log() {
     for page_size in [512, 4096, 8192] {
@@ -225,7 +226,7 @@ fn help_teaches() {
     folder.say("impotr a b").failed(2, &["import"]);
 }
 
-/// Page by page: what a packed copy leaves out is there, to a file and through a pipe.
+/// Page by page, including the parts that a packed copy omits, to a file and through a pipe.
 #[test]
 fn an_image_is_the_file_as_it_is() {
     let folder = Folder::with_plant("an_image_is_the_file_as_it_is");
@@ -291,7 +292,7 @@ fn the_head_is_shown_be_it_damaged() {
     let stands = format!(",{newest},20");
     assert!(lines.iter().any(|line| line.contains(&stands)), "{whole}");
     assert!(lines[1..].iter().all(|line| line.ends_with(',')), "{whole}");
-    // One copy of a record and one of the superblock.
+    // One copy of a meta record and one of the superblock.
     let mut bytes = std::fs::read(folder.path("plant.tdl")).unwrap();
     bytes[20] ^= 1;
     bytes[usize::try_from(look.records[1].at).unwrap() + 20] ^= 1;
@@ -318,10 +319,10 @@ fn pages_have_the_size_that_is_asked_for() {
             .contains("\"page_size\":16384")
     };
     assert!(size());
-    // Of a file that is there it stays as it is.
+    // The page size of an existing file does not change.
     folder.say("import a.tdl a.csv --page-size 4096").ok();
     assert!(size());
-    // Whatever creates it.
+    // The option works with every command that creates a file.
     folder.write("pairs", "k\nv\n");
     for line in [
         "kv put c.tdl t k v --page-size 8192",

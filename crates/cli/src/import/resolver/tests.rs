@@ -5,7 +5,8 @@ use crate::import::local_times::Policy;
 use crate::time::{Moment, TimeFormat, TimeReader, TimeShow, read_any, zone_named};
 use jiff::tz::TimeZone;
 
-/// Rows as `site time`, resolved in batches of so many rows; each as `site instant`, or `site ?` where it was refused.
+/// Resolves rows given as `site time` in batches of `size` rows; returns each as `site instant`, or `site ?` if it was
+/// rejected.
 fn resolved(zone: &str, rows: &[(&str, &str)], size: usize, waiting_max: usize) -> Vec<String> {
     let zone = zone_named(zone).unwrap();
     let reader = TimeReader::new(TimeFormat::Iso, zone);
@@ -54,7 +55,8 @@ fn resolved(zone: &str, rows: &[(&str, &str)], size: usize, waiting_max: usize) 
     told
 }
 
-/// Local times of one series, and what they become: `e` the earlier, `l` the later instant, `?` refused, `.` there is only one.
+/// Local times of one series with the expected result: `e` the earlier, `l` the later instant, `?` rejected, `.` not
+/// ambiguous.
 #[track_caller]
 fn check(zone: &str, rows: &[(&str, char)]) {
     let own = zone_named(zone).unwrap();
@@ -114,7 +116,7 @@ fn the_second_pass_begins_where_times_go_back() {
             ("2024-04-07 02:00", '.'),
         ],
     );
-    // Two autumns in one file, and an input that lies in the hour as a whole.
+    // Two autumns in one file, and an input that lies entirely within the hour.
     check(
         "Europe/Berlin",
         &[
@@ -161,7 +163,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 02:30", 'e'),
         ],
     );
-    // Steps of 70 minutes: 2:00 is of the first pass, 2:10 of the second.
+    // Steps of 70 minutes: 2:00 belongs to the first pass, 2:10 to the second.
     check(
         zone,
         &[
@@ -171,7 +173,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 03:20", '.'),
         ],
     );
-    // Every three hours UTC, then every two hours from an odd one.
+    // Every three hours UTC, then every two hours from an odd hour.
     check(
         zone,
         &[
@@ -188,7 +190,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 04:00", '.'),
         ],
     );
-    // A device that comes back in the second pass after five hours.
+    // A device that returns in the second pass after five hours.
     check(
         zone,
         &[
@@ -201,7 +203,7 @@ fn one_pass_alone_is_placed_by_the_steps() {
             ("2024-10-27 03:00", '.'),
         ],
     );
-    // Nothing tells: a whole pass is missing.
+    // Not decidable: a whole pass is missing.
     check(
         zone,
         &[
@@ -239,7 +241,7 @@ fn rows_without_an_order_are_refused() {
     );
 }
 
-/// Two sensors in turn and one after the other: what each becomes depends on its own rows alone.
+/// Two sensors interleaved and one after the other: the rows of each are resolved independently.
 #[test]
 fn series_do_not_disturb_each_other() {
     let times = ["01:45", "02:00", "02:30", "02:00", "02:30", "03:00"];
@@ -250,7 +252,7 @@ fn series_do_not_disturb_each_other() {
     let minutes = [105, 120, 150, 180, 210, 240];
     for (rows, of) in [(&after, "one after the other"), (&in_turn, "in turn")] {
         for size in [1, 3, 1000] {
-            // With few batches that may wait the passes are told by their turn alone.
+            // With few waiting batches the second pass is recognised only where a time goes back.
             for waiting_max in [1, 2, 128] {
                 let told = resolved("Europe/Berlin", rows, size, waiting_max);
                 for site in ["x ", "y "] {
