@@ -157,12 +157,12 @@ impl<'s> Range<'s> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// # Errors
     /// As for `windows`; the windows before the damage were reported.
-    /// As for `windows`; the windows before the damage were told.
     ///
+    /// # Cost
     /// The vectors that windows cut are located, and their times decoded, once for all columns. Needs no memory for the
     /// windows.
-    /// The vectors that windows cut are found, and their times decoded, once for all columns. No memory for the windows.
     pub fn for_each_window(
         &self,
         width: i64,
