@@ -21,7 +21,7 @@ impl WriteTxn {
         Ok(self.pages.pin(name)?)
     }
 
-    /// Removes a pin; false if there is none of that name. The commit is then durable, whatever durability is
+    /// Removes a pin; false if it does not exist. The commit is then durable, whatever durability is
     /// requested: a removed pin must not reappear after a power cut, when its pages have been overwritten.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Database {
         Ok(tx.commit()?.txn)
     }
 
-    /// Removes a pin, with a durable commit of its own; false if there is none of that name.
+    /// Removes a pin, with a durable commit of its own; false if it does not exist.
     ///
     /// # Errors
     /// As for a commit.

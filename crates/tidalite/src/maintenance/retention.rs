@@ -24,7 +24,7 @@ impl WriteTxn {
         })
     }
 
-    /// Removes the policy with this name; false if there is none.
+    /// Removes the policy with this name; false if it does not exist.
     ///
     /// # Errors
     /// Errors of the file.

@@ -71,7 +71,7 @@ impl<'r> JoinedRow<'r> {
     /// The words of the row of series `i` of the selection; `None` if it has no row.
     ///
     /// # Panics
-    /// If there is no such series.
+    /// If the series does not exist.
     #[must_use]
     pub fn words(&self, i: usize) -> Option<&'r [u64]> {
         self.present[i].then(|| &self.newest[i].1[..])
@@ -80,7 +80,7 @@ impl<'r> JoinedRow<'r> {
     /// The time of the row of series `i`; in an as-of join at or before `time`.
     ///
     /// # Panics
-    /// If there is no such series.
+    /// If the series does not exist.
     #[must_use]
     pub fn time_of(&self, i: usize) -> Option<Timestamp> {
         self.newest[i].0.filter(|_| self.present[i]).map(Timestamp)

@@ -44,7 +44,7 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if there is no such column, or it has texts.
+    /// `Schema` if the column does not exist, or it has texts.
     ///
     /// # Cost
     /// Subtrees, leaves and vectors whose extremes exclude a match are skipped unread. If all rows of a unit match
@@ -130,7 +130,7 @@ impl<'s> Matching<'s> {
     /// number. Only `columns` are delivered.
     ///
     /// # Errors
-    /// `Schema` if there is no such column; a damaged or unreadable block; the rows before it were delivered.
+    /// `Schema` if the column does not exist; a damaged or unreadable block; the rows before it were delivered.
     pub fn for_each_vector_of(
         &self,
         columns: &[usize],

@@ -55,7 +55,7 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if there is no such column, or it is not a column of strings. The iterator: a damaged or unreadable
+    /// `Schema` if the column does not exist, or it is not a column of strings. The iterator: a damaged or unreadable
     /// block, after which it ends.
     ///
     /// # Cost

@@ -69,7 +69,7 @@ impl SeriesMut<'_> {
         })
     }
 
-    /// Removes an annotation; false if there is none with this key.
+    /// Removes an annotation; false if it does not exist.
     ///
     /// # Errors
     /// A damaged page in the way; a full disk.

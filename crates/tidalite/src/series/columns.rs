@@ -22,7 +22,7 @@ impl Series<'_> {
     /// The number of a column, for loops over many rows.
     ///
     /// # Errors
-    /// `Schema` if there is no such column.
+    /// `Schema` if the column does not exist.
     pub fn column(&self, column: impl IntoColumn) -> Result<usize> {
         column.column_of(&self.info().schema)
     }
@@ -51,7 +51,7 @@ impl Series<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if there is no such column, it has another type, or the value is null and the type cannot be null;
+    /// `Schema` if the column does not exist, it has another type, or the value is null and the type cannot be null;
     /// errors of the file for a text.
     ///
     /// # Cost
@@ -94,7 +94,7 @@ impl<'v> Vector<'v> {
     /// The values of a column of floats, f64 or f32. Null is a NaN ([`Column::null`](crate::Column::null)).
     ///
     /// # Errors
-    /// `Schema` if there is no such column, it has another type, or it was not requested.
+    /// `Schema` if the column does not exist, it has another type, or it was not requested.
     pub fn floats(&self, column: impl IntoColumn) -> Result<&'v [f64]> {
         let is_float = |ty| matches!(ty, ColumnType::F64 | ColumnType::F32);
         self.typed(column, is_float, "floats").map(cast_slice)

@@ -38,7 +38,7 @@ impl<'s> Range<'s> {
     /// late rows overlap.
     ///
     /// # Errors
-    /// `Schema` if there is no such column; a damaged or unreadable block.
+    /// `Schema` if the column does not exist; a damaged or unreadable block.
     pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
         self.summary(self.column(column)?, Parts::ALL)
     }
@@ -216,7 +216,7 @@ impl<'s> Range<'s> {
     /// Like `for_each_vector`, but reads only the named columns; the others are empty slices.
     ///
     /// # Errors
-    /// `Schema` if there is no such column; else as for `for_each_vector`.
+    /// `Schema` if the column does not exist; else as for `for_each_vector`.
     pub fn for_each_vector_of(
         &self,
         columns: &[usize],

@@ -159,7 +159,7 @@ impl<'a> Series<'a> {
     /// A damaged or unreadable block; a missing text.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If the column does not exist.
     ///
     /// # Cost
     /// For a text a lookup, and up to 32 KiB to unpack for a long one; the last block read is cached.

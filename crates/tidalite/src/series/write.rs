@@ -293,7 +293,7 @@ impl<'t> SeriesMut<'t> {
     /// `Schema` if the value does not fit the column; `Limit` if a text is too long; a full disk.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If the column does not exist.
     pub fn word(&mut self, column: usize, value: &Value) -> Result<u64> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         let own = &info.schema.columns[column];

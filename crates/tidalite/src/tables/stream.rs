@@ -7,7 +7,7 @@ use tidalite_kv::{Chunks, Piece};
 use tidalite_pager::Error as StoreError;
 
 impl Table<'_> {
-    /// The value of a key as a stream of bytes; `None` if there is no such key.
+    /// The value of a key as a stream of bytes; `None` if the key does not exist.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;

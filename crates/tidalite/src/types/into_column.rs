@@ -17,7 +17,7 @@ pub trait IntoColumn {
     /// The number of the column in the schema.
     ///
     /// # Errors
-    /// `Schema` if there is no such column.
+    /// `Schema` if the column does not exist.
     fn column_of(self, schema: &Schema) -> Result<usize>;
 }
 

@@ -14,7 +14,7 @@ impl Row {
     /// schema; [`Series::get`](crate::Series::get) uses it, and reports a column of another type.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If the column does not exist.
     #[must_use]
     pub fn f64(&self, column: usize) -> f64 {
         f64::from_bits(self.words[column])
@@ -23,7 +23,7 @@ impl Row {
     /// A column as a signed integer: the bits of its word unchanged, as in `f64`.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If the column does not exist.
     #[must_use]
     pub fn i64(&self, column: usize) -> i64 {
         self.words[column] as i64

@@ -295,7 +295,7 @@ impl Range<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if there is no such column; a damaged or unreadable block.
+    /// `Schema` if the column does not exist; a damaged or unreadable block.
     ///
     /// # Cost
     /// Reads all rows; uses the memory of `capacity` values.

@@ -75,7 +75,7 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` if there is no such column, or it has texts. The iterator: a damaged or unreadable block, after which
+    /// `Schema` if the column does not exist, or it has texts. The iterator: a damaged or unreadable block, after which
     /// it ends.
     pub fn dots(&self, column: impl IntoColumn) -> Result<Dots<'s>> {
         let column = self.column(column)?;
