@@ -8,7 +8,7 @@
 //! |   u8    |  u8  |  6 B  |   u64    |   u64    |   u64    |   u16     |                         |
 //! ```
 //!
-//! `keep`, `bytes` and `cold` are 0 if there is no such bound. `from` is the reference of `keep`: 0 now, 1 the newest
+//! `keep`, `bytes` and `cold` are 0 if unbounded. `from` is the reference of `keep`: 0 now, 1 the newest
 //! row of each series.
 
 use crate::types::error::{Error, Result};

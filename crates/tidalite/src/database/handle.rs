@@ -37,7 +37,8 @@ impl Database {
     /// Takes a snapshot of the newest commit of any process. Never waits.
     ///
     /// # Errors
-    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's record.
+    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's
+    /// record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
         let shared = &self.shared;
         if let Some(read) = shared.newest.begin(&self.pager)? {

@@ -66,7 +66,7 @@ impl ValueFilter {
         })
     }
 
-    /// The least and the greatest word of the type in the range; `None` if there is none.
+    /// The least and the greatest word of the type in the range; `None` if none exists.
     fn words(&self, ty: ColumnType) -> Option<(u64, u64)> {
         if matches!(ty, ColumnType::F64 | ColumnType::F32) {
             let low = match self.low {

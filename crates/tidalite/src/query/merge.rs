@@ -116,7 +116,8 @@ impl<'s> Source<'s> {
     }
 }
 
-/// Rows of all series of a selection, ascending in time, or descending; see [`Selection::rows`] and [`Selection::rows_reverse`].
+/// Rows of all series of a selection, ascending in time, or descending; see [`Selection::rows`] and
+/// [`Selection::rows_reverse`].
 pub struct MergedRows<'s> {
     sources: Vec<Source<'s>>,
     direction: Direction,

@@ -23,7 +23,7 @@ use crate::types::time::Instant;
 use std::marker::PhantomData;
 use tidalite_base::limits::COLUMNS_MAX;
 
-/// Converts rows of a series to records; see [`Series::reader_of`]. Columns of the series after those of the record are
+/// Converts rows of a series to records; see [`Series::reader_of`]. Columns of the series after the record's are
 /// ignored.
 pub struct RecordReader<'s, R> {
     series: &'s Series<'s>,
@@ -163,7 +163,7 @@ pub struct RecordCursor<'s, R> {
 }
 
 impl<R: Record> RecordCursor<'_, R> {
-    /// Moves to the last record at or before `t`; `None` if there is none.
+    /// Moves to the last record at or before `t`; `None` if none exists.
     ///
     /// # Errors
     /// As for [`Cursor::search`]; `Schema` if the row does not fit the record; so for all moves.
@@ -305,7 +305,7 @@ impl<'s> Range<'s> {
         })
     }
 
-    /// Calls `f` with every row as a record. Returns the number of rows. Columns of the series after those of the
+    /// Calls `f` with every row as a record. Returns the number of rows. Columns of the series after the columns of the
     /// record are ignored.
     ///
     /// # Errors

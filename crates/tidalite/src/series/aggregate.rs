@@ -81,7 +81,7 @@ impl Aggregate {
         self.stats.nan_count()
     }
 
-    /// Sum of the values; 0 if there are none, and for texts.
+    /// Sum of the values; 0 if none exist, and for texts.
     #[must_use]
     pub fn sum(&self) -> f64 {
         if self.ty.is_text() {

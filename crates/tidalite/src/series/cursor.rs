@@ -15,7 +15,7 @@ pub enum SearchResult {
     Less,
     /// At the row of that time; the last to arrive if there are several.
     Equal,
-    /// At the first row, which is after that time: there is none at or before it.
+    /// At the first row, which is after that time: none exists at or before it.
     Greater,
 }
 
@@ -26,7 +26,7 @@ pub struct Cursor<'s> {
 }
 
 impl Cursor<'_> {
-    /// Moves to the last row at or before `t`; `None` if there is none.
+    /// Moves to the last row at or before `t`; `None` if none exists.
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.

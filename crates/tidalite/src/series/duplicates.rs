@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The decision is made before a row is buffered, not where rows meet later: all lower layers (write buffer, tail,
-//! runs, leaves) follow one rule, that of two places the newer one has all rows of a time. All readers therefore agree
+//! runs, leaves) follow one rule: of two places the newer one has all rows of a time. All readers therefore agree
 //! by construction, and a policy can be changed at any time. `Replace` needs no check.
 //!
 //! The cache of times and its invariants are in `txn/known_times.rs`.

@@ -29,7 +29,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// The figure; `None` if there is no value to derive it from.
+    /// The figure; `None` without a value to derive it from.
     #[must_use]
     pub fn of(self, aggregate: &Aggregate) -> Option<f64> {
         match self {
@@ -68,7 +68,7 @@ mod sealed {
 /// Figures to request: one, an array, or a slice if they are known only at run time. The returned values have the same
 /// layout.
 pub trait Figures: sealed::Sealed + Sync {
-    /// The value of one figure, an array of as many, or a vector; each is `None` if there is no value to derive it
+    /// The value of one figure, an array of as many, or a vector; each is `None` without a value to derive it
     /// from.
     type Values: Send;
 

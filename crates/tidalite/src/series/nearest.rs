@@ -15,7 +15,7 @@ impl Series<'_> {
     pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
         let (t, next) = t.steps_around(self.info().schema.unit)?;
         if t < next {
-            // There is no row between two steps.
+            // No row lies between two steps.
             return Ok(None);
         }
         Ok(self.cursor().search(t)?.filter(|row| row.time == t))

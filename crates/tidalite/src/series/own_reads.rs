@@ -81,7 +81,7 @@ impl SeriesMut<'_> {
     pub fn at(&mut self, t: impl Instant) -> Result<Option<Row>> {
         let (t, next) = t.steps_around(self.info().schema.unit)?;
         if t < next {
-            // There is no row between two steps.
+            // No row lies between two steps.
             return Ok(None);
         }
         self.newest_within(t, t)

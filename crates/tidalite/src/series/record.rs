@@ -58,8 +58,8 @@ use tidalite_kv::Tree;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs as
-/// `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
+/// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs
+/// as `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
 ///
 /// A record whose time is a [`Timestamp`] can be written to and read from series of any unit, converted to each; the
 /// struct's unit is used only for a series created for it. A numeric time counts steps of the struct's unit: a series
@@ -147,7 +147,7 @@ impl RowWriter<'_> {
     /// Writes the next column.
     ///
     /// # Errors
-    /// `Schema` if the column cannot represent the value, or there is no further column.
+    /// `Schema` if the column cannot represent the value, or no column is left.
     #[inline]
     pub fn put<F: Field>(&mut self, field: &F) -> Result<()> {
         let at = self.at;
@@ -218,7 +218,7 @@ impl RowReader<'_> {
     /// Reads the next column.
     ///
     /// # Errors
-    /// `Schema` if the word is not a valid value of the field, or there is no further column.
+    /// `Schema` if the word is not a valid value of the field, or no column is left.
     #[inline]
     pub fn take<F: Field>(&mut self) -> Result<F> {
         let at = self.at;

@@ -180,7 +180,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// Moves to the next value of this key; returns false without moving if there is none.
+    /// Moves to the next value of this key; returns false without moving if none exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -192,7 +192,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// Moves to the previous value of this key; returns false without moving if there is none.
+    /// Moves to the previous value of this key; returns false without moving if none exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.

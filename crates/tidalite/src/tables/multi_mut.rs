@@ -60,7 +60,7 @@ impl<'t> MultiTableMut<'t> {
         })
     }
 
-    /// Stores many pairs; those that ascend beyond the last one fill pages completely and need no descents. Returns the
+    /// Stores many pairs; pairs that ascend beyond the last one fill pages completely and need no descents. Returns the
     /// number of new ones.
     ///
     /// ```
@@ -105,7 +105,7 @@ impl<'t> MultiTableMut<'t> {
     /// `OutOfOrder` if the pair is not above the last one: nothing has changed; else as for `put`.
     ///
     /// # Cost
-    /// A descent for the first pairs, none for those that follow.
+    /// A descent for the first pairs, none for the following ones.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let behind = self
             .txn

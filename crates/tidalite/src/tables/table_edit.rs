@@ -116,7 +116,7 @@ seeks! {
     first() = At::After;
     /// Moves to the last entry.
     last() = At::Before;
-    /// Moves to the entry with exactly this key; if there is none, to the gap at its position.
+    /// Moves to the entry with exactly this key; if none exists, to the gap at its position.
     seek(key) = At::Gap(key.to_vec());
     /// Moves to the first entry at or above `key` (ceiling).
     seek_ge(key) = At::After;

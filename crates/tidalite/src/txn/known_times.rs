@@ -14,7 +14,7 @@ const KNOWN_ROWS_MAX: usize = 1 << 16;
 /// Known times of a series whose rows must not simply be replaced.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
-    /// `None` before the first lookup; `Some(None)` if there is no row.
+    /// `None` before the first lookup; `Some(None)` without rows.
     pub(crate) newest: Option<Option<i64>>,
     pub(crate) from: i64,
     pub(crate) to: i64,
@@ -78,7 +78,7 @@ impl Guard {
 pub(crate) struct Seen {
     /// The time, and the flush counter at its lookup.
     pub(crate) of: Option<(i64, u64)>,
-    /// Whether the rows are in the write buffer; else they are stored, or there are none.
+    /// Whether the rows are in the write buffer; else they are stored, or none exist.
     pub(crate) staged: bool,
     pub(crate) rows: Rows,
     /// The fingerprint of each row, with its position. Equal rows have equal fingerprints; rows with equal fingerprints

@@ -44,7 +44,7 @@ pub(crate) fn names<R: PageRead>(
     Ok(names)
 }
 
-/// The tables to keep for the next transaction, out of those that were open and those kept under this catalog version.
+/// The tables to keep for the next transaction, out of the open ones and the ones kept under this catalog version.
 pub(crate) fn still_known(
     mut open: Vec<OpenTable>,
     (before, known): (Tree, Vec<OpenTable>),

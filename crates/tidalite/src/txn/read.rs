@@ -91,7 +91,7 @@ pub(crate) struct Begun {
     pub(crate) known: Arc<Known>,
     pub(crate) opened: Opened,
     pub(crate) tables: FoundTables,
-    /// Tables whose catalog entries are out of date: those that an unfinished transaction has open.
+    /// Tables whose catalog entries are out of date, because an unfinished transaction has them open.
     pub(crate) open: Vec<OpenTable>,
     /// See `Options::scan_threads`.
     pub(crate) scan_threads: usize,

@@ -24,7 +24,7 @@ pub enum Error {
         /// The problem.
         problem: String,
     },
-    /// There is no series with this id or name.
+    /// No series has this id or name.
     NoSuchSeries {
         /// The id or name that was requested.
         wanted: String,
@@ -37,7 +37,7 @@ pub enum Error {
         /// The time, in the series' unit.
         time: i64,
     },
-    /// There is no pin of this name.
+    /// No pin has this name.
     NoSuchPin {
         /// The requested name.
         name: String,

@@ -47,7 +47,7 @@ pub(crate) struct BudgetClock {
 }
 
 impl BudgetClock {
-    /// Whether there is no time for the next step.
+    /// Whether no time is left for the next step.
     pub(crate) fn is_over(&mut self) -> bool {
         !std::mem::take(&mut self.first)
             && self

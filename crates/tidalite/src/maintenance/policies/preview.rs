@@ -51,7 +51,7 @@ impl Database {
     /// [`begin_read`](Self::begin_read); damage in a series that would lose rows.
     ///
     /// # Cost
-    /// Reads the records of the series that policies select, and the nodes of those that would lose rows.
+    /// Reads the records of the series that policies select, and the nodes of series that would lose rows.
     pub fn preview_maintenance(&self, budget: &Budget) -> Result<Preview> {
         let (now, ahead) = self.now_for(budget)?;
         let snap = self.begin_read()?;
@@ -145,7 +145,7 @@ impl ReadTxn {
         Ok(bytes)
     }
 
-    /// The rows of a series before a raw time; `None` if there are none.
+    /// The rows of a series before a raw time; `None` if none exist.
     fn removal(&self, id: tidalite_base::SeriesId, cut: i64) -> Result<Option<Removal>> {
         let Some(series) = self.series_by_id(id)? else {
             return Ok(None);

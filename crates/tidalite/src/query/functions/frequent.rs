@@ -1,8 +1,8 @@
 //! The most frequent or heaviest items, in bounded memory: the Space-Saving algorithm.
 //!
-//! A. Metwally, D. Agrawal, A. El Abbadi: *Efficient Computation of Frequent and Top-k Elements in Data Streams*, ICDT 2005. Merging as in
-//! M. Cafaro, M. Pulimeno, P. Tempesta: *A parallel space saving algorithm for frequent items and the Hurwitz zeta distribution*,
-//! Information Sciences 329 (2016).
+//! A. Metwally, D. Agrawal, A. El Abbadi: *Efficient Computation of Frequent and Top-k Elements in Data Streams*, ICDT
+//! 2005. Merging as in M. Cafaro, M. Pulimeno, P. Tempesta: *A parallel space saving algorithm for frequent items and
+//! the Hurwitz zeta distribution*, Information Sciences 329 (2016).
 //!
 //! ```text
 //! item ──> has a counter? ──yes──> add the weight
