@@ -83,7 +83,7 @@ impl Options {
         self
     }
 
-    /// Excludes all other handles, even readers from a reader. Required on a network file system (else:
+    /// Excludes every other handle: not even two readers may open the file. Required on a network file system (else:
     /// `StoreError::NetworkFileSystem`): its locks, if it has any, keep other computers out.
     pub fn exclusive(mut self, exclusive: bool) -> Self {
         self.store.exclusive = exclusive;
@@ -270,7 +270,7 @@ impl Options {
         self
     }
 
-    /// Minimum interval at which a durable commit records its time, for [`Database::txn_at`] (a minute).
+    /// A durable commit records its time, for [`Database::txn_at`], if the last record is at least this old (a minute).
     pub fn clock_step(mut self, step: std::time::Duration) -> Self {
         self.store.clock_step = step;
         self

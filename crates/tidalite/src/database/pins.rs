@@ -21,8 +21,8 @@ impl WriteTxn {
         Ok(self.pages.pin(name)?)
     }
 
-    /// Removes a pin; false if it does not exist. The commit is then durable, whatever durability is
-    /// requested: a removed pin must not reappear after a power cut, when its pages have been overwritten.
+    /// Removes a pin; false if it does not exist. The commit is then durable, whatever durability is requested: a
+    /// removed pin must not reappear after a power cut, when its pages have been overwritten.
     ///
     /// # Errors
     /// If the transaction is broken.

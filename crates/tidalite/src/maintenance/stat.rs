@@ -27,7 +27,7 @@ pub struct Stat {
     pub pages_pending: u64,
     /// Pages of the log of small commits, which count as in use.
     pub log_pages: u64,
-    /// Maximum length of a run of free pages.
+    /// Upper bound of the longest run of free pages.
     pub longest_free_pages: u64,
     /// Bytes of the second file, for large values; 0 without one.
     pub large_bytes: u64,

@@ -1,8 +1,8 @@
 //! Several threads append to one write transaction.
 //!
 //! ```text
-//! WriteTxn::appenders(n) ─┬─> Appender: own staging ── group, encode ──┐
-//!                         ├─> Appender: own staging ── group, encode ──┼─ one at a time: link, pages; at last the blocks
+//! WriteTxn::appenders(n) ─┬─> Appender: own buffer ─── group, encode ──┐
+//!                         ├─> Appender: own buffer ─── group, encode ──┼─ one at a time: link, pages; at last the blocks
 //!                         └─> ...                                      ┘
 //! ```
 //!

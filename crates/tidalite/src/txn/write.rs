@@ -91,7 +91,7 @@ pub struct WriteTxn {
     /// Tables not opened yet, as the previous transaction left them; valid while the catalog of tables has this root.
     pub(crate) known: (Tree, Vec<OpenTable>),
     pub(crate) broken: Option<String>,
-    /// The user has confirmed the wall clock (`clock.rs`).
+    /// The user has confirmed the wall clock (`txn/clock.rs`).
     pub(crate) clock_confirmed: bool,
     /// Appenders that still have rows.
     pub(crate) appending: usize,
