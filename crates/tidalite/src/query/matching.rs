@@ -32,12 +32,12 @@ impl<'s> Range<'s> {
     ///     turbine.insert_values(second, &[(second as f64 / 10.0).into(), (2.0 * second as f64).into()])?;
     /// }
     /// let turbine = turbine.view()?;
-    /// // Power per minute while the wind blows, and the rows with any power.
+    /// // Power per minute, over the rows with wind and notable power.
     /// let windy = turbine.all().matching([ValueFilter::new(0, 5.0..), ValueFilter::new(1, 110.0..)])?;
     /// assert_eq!(windy.count()?, 65);
     /// let minutes = windy.windows(60, 0, 1)?;
     /// assert_eq!(minutes[0].aggregate.mean(), Some(114.0));
-    /// // Windows are filtered like other vectors: windows whose greatest power is above 200.
+    /// // The windows are a plain `Vec`, filtered as usual: the ones whose greatest power is above 200.
     /// let strong = minutes.iter().filter(|minute| minute.aggregate.max().is_some_and(|(power, _)| power > 200.0));
     /// assert_eq!(strong.count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
