@@ -5,7 +5,7 @@
 
 use tidalite::{Database, Decimal, Record, Timestamp};
 
-/// What the first version of a program writes.
+/// The record written by the first version of a program.
 #[derive(Record)]
 struct Sale {
     time: Timestamp,
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     tx.commit()?;
 
-    // Nothing of what is there is rewritten.
+    // Existing data is not rewritten.
     let mut tx = db.begin_write()?;
     let mut sales = tx.series_extended("shop.sales", &SaleWithWeight::schema())?;
     sales.insert_record(&SaleWithWeight {

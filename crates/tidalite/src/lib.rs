@@ -25,18 +25,18 @@
 //! The folders, from the top down; each imports only from those below it:
 //!
 //! ```text
-//! maintenance   check, salvage, backup, copy, compact, retention, diff, stat   work on a whole database
-//! database      Database, Options                                             one file, opened; readers, clock, pins
+//! maintenance   check, salvage, backup, copy, compact, retention, diff, stat   operations on a whole database
+//! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, Group, Matching, Records, DotFunctions             filters, many series, joins, functions
 //! series        Series, Range, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
 //! tables        Table, MultiTable, TypedTable; TableMut, TableEdit            ordered tables; put, remove, cursors
 //! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
 //! catalog       SeriesInfo, Retention                                         roots, names, schemas, texts as stored
-//! types         Error, Schema, Value, SeriesName, Timestamp, Row              values that all share
+//! types         Error, Schema, Value, SeriesName, Timestamp, Row              value types shared by all folders
 //! ```
 //!
-//! `ReadTxn` and `WriteTxn` are defined in `txn`; what opens a table or a series extends them in the folder of that. So `Database` is
-//! extended by `maintenance`. The head of each folder's `mod.rs` lists its files.
+//! `ReadTxn` and `WriteTxn` are defined in `txn`; `tables` and `series` add the methods that open a table or a series.
+//! `maintenance` adds methods to `Database` likewise. The head of each folder's `mod.rs` lists its files.
 
 mod catalog;
 mod database;

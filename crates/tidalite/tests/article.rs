@@ -52,7 +52,7 @@ fn insert_step_and_search() -> Result<()> {
     assert_eq!(cursor.search("2019-12-31")?, None, "nothing is that early");
     assert_eq!(cursor.current(), None, "in front of the first");
 
-    // The four results of the article's search, and where each puts the cursor.
+    // The four results of the article's search, and the cursor's position after each.
     for (t, found, value) in [
         ("2019-12-31", SearchResult::Greater, 1.0),
         ("2020-01-01", SearchResult::Equal, 1.0),

@@ -1,4 +1,4 @@
-//! Nested tables and tables of multi-values wherever tables are gone through: differences, salvage, copies, page walk.
+//! Nested tables and tables of multi-values in every walk over tables: differences, salvage, copies, page walk.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,8 @@ use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;
 
-/// Table and keys on the way: a value, or `None` for a nested table. Of multi-values the key and the value, and nothing.
+/// Table and keys of the path: a value, or `None` for a nested table. For multi-values the key and the value, and
+/// nothing.
 type Content = BTreeMap<(String, Vec<Vec<u8>>), Option<Vec<u8>>>;
 
 fn memory() -> (Arc<MemoryStorage>, Database) {
@@ -90,7 +91,7 @@ fn change(db: &Database, rng: &mut Rng, operations: usize) {
                 table.remove(&[b'p', rng.below(4) as u8]).unwrap();
             }
             13 => {
-                // A value becomes a table and the other way round.
+                // A value becomes a table, and the reverse.
                 let mut table = tx.table("topics").unwrap();
                 let at = [b'q', rng.below(3) as u8];
                 if let Err(error) = table.put(&at, b"value") {
@@ -122,7 +123,7 @@ fn change(db: &Database, rng: &mut Rng, operations: usize) {
     tx.commit().unwrap();
 }
 
-/// The base's content with everything that the diff names taken over.
+/// The base's content with every change of the diff applied.
 fn patched(base: &Content, new: &Content, told: &[(Told, String, Vec<Vec<u8>>)]) -> Content {
     let mut content = base.clone();
     for (what, table, path) in told {
@@ -225,7 +226,7 @@ fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     (content_of(&db.begin_read().unwrap()), report)
 }
 
-/// Rows that did not arrive: those that no loss covers, and the others.
+/// Rows that did not arrive: those covered by no loss, and the others.
 fn missing(image: &Image, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     for (place, value) in &image.content {
@@ -258,7 +259,7 @@ fn an_intact_file_is_salvaged_with_all_that_is_nested() {
     assert!(image.content.len() > 500, "{}", image.content.len());
 }
 
-/// By headers alone, rows of nested tables come to their places and not into the outermost table.
+/// By headers alone, rows of nested tables return to their places and not to the outermost table.
 #[test]
 fn without_its_head_nested_tables_and_sets_arrive_by_headers() {
     for seed in 0..3 {
@@ -373,7 +374,7 @@ fn copies_and_page_walks_know_what_is_nested() {
     })
     .unwrap();
     assert_eq!(pages, of("table topics"));
-    // What a table says of its shape is what the walk over the file finds.
+    // A table's own shape equals the result of the walk over the file.
     let snap = db.begin_read().unwrap();
     let topics = snap.table("topics").unwrap().unwrap().shape().unwrap();
     let pairs = snap.multi_table("pairs").unwrap().unwrap().shape().unwrap();

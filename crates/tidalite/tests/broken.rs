@@ -1,4 +1,4 @@
-//! Transactions in which something failed half-way: nothing but a savepoint makes them good again.
+//! Transactions in which an operation failed half-way: only a savepoint repairs them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -38,7 +38,7 @@ fn with_runs(disk: &Arc<SimDisk>) -> Database {
     db
 }
 
-/// A value whose bytes nobody gets.
+/// A value whose bytes cannot be read.
 struct Panics;
 
 impl AsRef<[u8]> for Panics {
@@ -110,7 +110,7 @@ fn a_table_that_cannot_be_read_is_not_an_empty_one() {
     assert_eq!(table.nested(b"n").view().unwrap().count(), 1);
     assert_eq!(table.nested(b"none").view().unwrap().count(), 0);
     assert!(table.nested(b"none").try_view().unwrap().is_none());
-    // A way over a value leads to no table, not to one without entries.
+    // A path through a value leads to an error, not to an empty table.
     assert!(table.nested(b"value").view().is_err());
 }
 
@@ -131,7 +131,7 @@ fn a_way_back_that_fails_leaves_the_transaction_broken() {
     assert!(is_broken(tx.savepoint()));
     // The savepoint stays.
     tx.rollback_to(&point).unwrap();
-    // As the end of a nested transaction.
+    // Like the end of a nested transaction.
     let nested = tx.nested(|tx| {
         append(tx, 0, 10);
         disk.kill();

@@ -1,4 +1,4 @@
-//! Gets that remember their answers, against gets that do not.
+//! Cached gets compared with plain gets.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -24,7 +24,7 @@ fn key(i: u64) -> [u8; 8] {
     i.to_be_bytes()
 }
 
-/// Some are long enough to lie outside their leaf.
+/// Some are too long for their leaf.
 fn value(rng: &mut Rng) -> Vec<u8> {
     let len = if rng.one_in(20) { 900 } else { rng.index(30) };
     vec![rng.below(256) as u8; len]
@@ -41,14 +41,14 @@ fn put_many(tx: &mut WriteTxn, rng: &mut Rng, count: usize) {
     }
 }
 
-/// Asks each of them; returns how many remembered something.
+/// Runs each get; returns the number of cached results.
 fn ask(gets: &mut [CachedGet], table: &Table<'_>) -> usize {
     let mut remembered = 0;
     for get in gets {
         let expected = table.get(get.key()).unwrap();
         assert_eq!(get.get(table).unwrap(), expected.as_deref());
         remembered += usize::from(get.cached() != Cached::Searched);
-        // A second time no more is looked for.
+        // A repeated get searches no more than the first.
         let first = get.cached();
         assert_eq!(get.get(table).unwrap(), expected.as_deref());
         assert!(get.cached() != Cached::Searched || first == Cached::Searched);
@@ -69,7 +69,7 @@ fn remembered_answers_hold_in_every_version() {
         let mut tx = db.begin_write().unwrap();
         let most = [3, 40, 1, 400][round as usize % 4];
         put_many(&mut tx, &mut rng, most);
-        // Own changes are seen, those undone are not; nor are those of a transaction that is given up.
+        // Own changes are visible, undone ones are not; nor are changes of a rolled-back transaction.
         ask(&mut gets, &tx.table("t").unwrap().view().unwrap());
         let point = tx.savepoint().unwrap();
         put_many(&mut tx, &mut rng, most);
@@ -100,7 +100,7 @@ fn remembered_answers_hold_in_every_version() {
             }
         }
     }
-    // Although it is asked in several versions in turn.
+    // Although several versions are queried in turn.
     assert!(remembered > 5000, "{remembered}");
 }
 
@@ -190,7 +190,7 @@ fn one_get_answers_for_the_table_that_it_is_given() {
             }
         }
     }
-    // Where a table is there is no value, and what was known stays.
+    // A nested table has no value, and the cached result stays.
     let table = snap.table("a").unwrap().unwrap();
     let mut topic = CachedGet::new(b"large");
     assert!(topic.get(&table).is_err() && topic.get(&table).is_err());
@@ -198,7 +198,7 @@ fn one_get_answers_for_the_table_that_it_is_given() {
     assert_eq!(topic.get(&empty).unwrap(), None);
 }
 
-/// Of pages that may still change a way has the null pointer, and so has an empty table for its root.
+/// A path through pages that may still change has a null pointer, and so has an empty table as its root.
 #[test]
 fn what_is_gone_is_not_remembered() {
     let db = small_pages();
@@ -223,7 +223,7 @@ fn what_is_gone_is_not_remembered() {
         get.get(&tx.table("t").unwrap().view().unwrap()).unwrap(),
         None
     );
-    // A nested table that is not there.
+    // A nested table that does not exist.
     put(&mut tx, &mut get);
     let mut table = tx.table("t").unwrap();
     assert_eq!(
@@ -233,7 +233,7 @@ fn what_is_gone_is_not_remembered() {
     tx.rollback_to(&empty).unwrap();
     drop(tx.table("t").unwrap());
     tx.commit().unwrap();
-    // Given up.
+    // Rolled back.
     let mut tx = db.begin_write().unwrap();
     put(&mut tx, &mut get);
     drop(tx);

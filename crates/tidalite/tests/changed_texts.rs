@@ -1,5 +1,5 @@
-//! Rows of texts are compared by what they say: a text that is written again is no change, wherever it lies, and neither is a column that
-//! reads as its default. Against what the rows of both versions say.
+//! Rows of texts are compared by content: rewriting an equal text is not a change, wherever it is stored, nor is a
+//! column that reads as its default. Compared with the rows of both versions.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -35,7 +35,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// Columns that come later, one after the other.
+/// Columns added later, one after the other.
 fn later() -> Vec<Column> {
     vec![
         Column::new("late message", ColumnType::String),
@@ -47,7 +47,7 @@ fn later() -> Vec<Column> {
     ]
 }
 
-/// How rows without the column read.
+/// The value of rows without the column.
 fn default(column: &Column) -> Value {
     match column.ty {
         _ if column.nullable => Value::Null,
@@ -59,7 +59,7 @@ fn default(column: &Column) -> Value {
     }
 }
 
-/// Few values, so that the same one is often written again: on both sides of the length up to which texts are in the dictionary.
+/// Few values, so that equal ones are often rewritten: on both sides of the maximum length of dictionary texts.
 fn value(rng: &mut Rng, column: &Column) -> Value {
     if rng.one_in(4) {
         return default(column);
@@ -75,7 +75,7 @@ fn value(rng: &mut Rng, column: &Column) -> Value {
     }
 }
 
-/// A version, and what its rows say.
+/// A version, and its rows.
 struct Version {
     snap: ReadTxn,
     rows: Rows,
@@ -158,7 +158,7 @@ fn rows_that_say_the_same_are_not_told() {
             }
             for _ in 0..rng.below(if round == 0 { 400 } else { 40 }) {
                 let time = rng.between(0, TIMES);
-                // What is there written again, or something else.
+                // Rewrites an existing row, or writes another one.
                 let row = match rows.get(&time) {
                     Some(row) if rng.one_in(2) => row.clone(),
                     _ => all[..many]
@@ -183,7 +183,7 @@ fn rows_that_say_the_same_are_not_told() {
                 versions.remove(rng.index(4));
             }
             if rng.one_in(5) {
-                // What was read of the texts is forgotten.
+                // Clears the caches of texts.
                 versions.clear();
                 db.close().unwrap();
                 db = open(&storage);
@@ -198,7 +198,8 @@ fn rows_that_say_the_same_are_not_told() {
     }
 }
 
-/// One row, rewritten with the same text, of each length around the dictionary's; and with another one of that length.
+/// One row, rewritten with an equal text, for each length around the dictionary's maximum; and with another text of
+/// that length.
 #[test]
 fn a_text_written_again_is_no_change() {
     let db = open(&Arc::new(MemoryStorage::new()));

@@ -1,4 +1,4 @@
-//! Leaves in cold form, through the public face; and what a build without the feature says.
+//! Leaves in cold form, through the public API; and the errors of a build without the feature.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn at(seconds: i64) -> Budget {
     }
 }
 
-/// Whoever counts rows down comes to none: a leaf is made cold all the same, and the tree stays what its record says.
+/// A `rows_max` that counts down to zero still makes a leaf cold, and the tree matches its record.
 #[test]
 #[cfg(feature = "cold")]
 fn no_rows_left_still_makes_a_leaf_cold() {
@@ -125,13 +125,13 @@ fn old_rows_become_cold_and_stay_what_they_are() {
     let cold = leaf_bytes(&db);
     println!("{bytes} bytes of leaves hot, {cold} cold");
     assert!(cold < bytes, "{bytes} bytes hot, {cold} cold");
-    // 2.381 bytes a row is what they take (the hot form, with its times near a line, 2.502).
+    // Rows take 2.381 bytes each (in the hot form, with times close to a line, 2.502).
     let written = 3 * ROWS as u64;
     assert!(cold * 100 < written * 239, "{bytes} bytes hot, {cold} cold");
     let report = db.check().unwrap();
     assert!(report.is_clean(), "{report:?}");
 
-    // No time left: nothing is done, and it is said.
+    // With no time left nothing is done, and the result says so.
     let mut tx = db.begin_write().unwrap();
     let late = (0..2000).map(|i| (i * SECOND + 77, 0.5));
     let mut series = tx.series("walk.a").unwrap();
@@ -142,7 +142,7 @@ fn old_rows_become_cold_and_stay_what_they_are() {
         ..at(2 * ROWS)
     };
     assert!(db.maintain(&none).unwrap().more);
-    // In steps of a transaction of one's own.
+    // In steps, in the caller's own transaction.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("walk.a").unwrap();
     let mut steps = 0;
@@ -153,7 +153,7 @@ fn old_rows_become_cold_and_stay_what_they_are() {
     drop(tx);
     println!("{steps} more steps");
 
-    // Deleted, compacted, copied, saved from a damaged file.
+    // Deleted, compacted, copied, salvaged.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("walk.a").unwrap();
     series.delete(..1000 * SECOND).unwrap();
@@ -189,7 +189,7 @@ fn a_build_without_the_feature_names_it() {
         .rewrite_cold("", Timestamp(i64::MAX), &at(0))
         .expect_err("no feature");
     assert!(error.to_string().contains("the feature `cold`"), "{error}");
-    // A policy is stored by any build; it is carried out by those that can.
+    // Any build stores a policy; only a build with the feature applies it.
     let mut tx = db.begin_write().unwrap();
     let policy = Retention {
         keep: Some(Duration::from_secs(1_000_000)),

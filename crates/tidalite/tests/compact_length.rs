@@ -1,4 +1,4 @@
-//! A compacted file is about as short as a packed copy of it, whatever was removed, and its content stays.
+//! A compacted file is about as short as a packed copy of it, whatever was removed, and keeps its content.
 
 #![expect(clippy::print_stdout, reason = "a test tells its figures")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use tidalite::{Compaction, Database, Options, ReadTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Pages by which a compacted file may be longer than its copy, besides 5 %.
+/// Maximum number of pages by which a compacted file may exceed its copy, besides 5 %.
 const PAGES_MORE: u64 = 8;
-/// Bytes moved by one compaction at most, in lengths of the file before.
+/// Maximum number of bytes moved by one compaction, in lengths of the file before it.
 const MOVED_MAX: u64 = 3;
-/// Rows that came a few at a time stay in the short vectors that their commits made of them; a copy encodes them anew, in whole vectors.
+/// Rows added in small commits stay in the short vectors of these commits; a copy encodes them anew, in whole vectors.
 const SHORT_VECTORS: f64 = 1.35;
 const SERIES: u64 = 9;
 
@@ -92,7 +92,7 @@ fn compact(db: &Database, step: u64) -> (u64, Compaction) {
     }
 }
 
-/// Rows of all series in many commits, so that what each commit writes lies side by side.
+/// Adds rows of all series in many commits, so that each commit's pages are contiguous.
 fn append(db: &Database, commits: u64, rows: u64, rng: &mut Rng) {
     append_and(db, commits, rows, rng, || ());
 }
@@ -139,7 +139,7 @@ fn delete(db: &Database, which: impl Fn(u64) -> bool, ranges: &[(i64, i64)]) {
     tx.commit().unwrap();
 }
 
-/// Removes all pairs but each `keep`-th.
+/// Removes all pairs but every `keep`-th.
 fn thin(db: &Database, name: &str, keep: usize) {
     let mut keys = Vec::new();
     let read = db.begin_read().unwrap();
@@ -257,7 +257,7 @@ fn check(shape: &Shape, options: &Options, seed: u64) -> Vec<String> {
     let (moved, done) = compact(&db, 4 << 20);
     assert_eq!(content_of(&db.begin_read().unwrap()), content);
     let (again, _) = compact(&db, 4 << 20);
-    // Another handle knows nothing of the compaction that ended.
+    // Another handle does not know about the finished compaction.
     db.close().unwrap();
     let once = length(&path);
     let db = options.open(&path).unwrap();
@@ -308,7 +308,7 @@ fn a_compacted_file_is_as_short_as_a_copy() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// Where the newest meta record says that its table of pins and its clock are; docs/format.md, section 3.
+/// The positions of the table of pins and the clock in the newest meta record; docs/format.md, section 3.
 fn pins_and_clock(path: &Path) -> [u64; 2] {
     let bytes = std::fs::read(path).unwrap();
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -319,7 +319,7 @@ fn pins_and_clock(path: &Path) -> [u64; 2] {
     [pins, clock].map(|pointer| word(newest + pointer))
 }
 
-/// As the removal of a file that nobody wrote to for a minute leaves it: the clock of the commits lies behind everything that is there.
+/// Like the removal of a file without writes for a minute: the commit clock's table is after all other pages.
 #[test]
 fn the_clock_does_not_keep_a_file_long() {
     let folder = Folder::new("clock");
@@ -327,13 +327,13 @@ fn the_clock_does_not_keep_a_file_long() {
     let rng = &mut Rng::new(20_261_127);
     let each = Options::new().clock_step(std::time::Duration::ZERO);
     let db = each.open(&path).unwrap();
-    // As long as somebody reads each version no page comes free, and all that is written lies behind what was there.
+    // While readers hold every version, no page becomes free, and all new pages are written after the existing ones.
     let mut readers = Vec::new();
     append_and(&db, 40, 2000, rng, || {
         readers.push(db.begin_read().unwrap());
     });
     drop((readers, db));
-    // Of these commits none is so much later that it would write the clock anew.
+    // None of these commits is late enough to rewrite the clock.
     let db = Database::open(&path).unwrap();
     delete(&db, every, &[(i64::MIN, 600_000)]);
     let (before, clock) = (length(&path), pins_and_clock(&path)[1]);
@@ -349,7 +349,7 @@ fn the_clock_does_not_keep_a_file_long() {
     assert!(length(&path) <= most, "{} {}", length(&path), most);
 }
 
-/// A table of pins that an unpin wrote behind everything that is there moves; what a pin holds goes with the pin.
+/// A table of pins written after all other pages by an unpin is moved; pages retained by a pin move when it is removed.
 #[test]
 fn the_table_of_pins_does_not_keep_a_file_long() {
     let folder = Folder::new("pins");
@@ -362,7 +362,7 @@ fn the_table_of_pins_does_not_keep_a_file_long() {
     append_and(&db, 40, 2000, rng, || {
         readers.push(db.begin_read().unwrap());
     });
-    // Until the single pages that are free further down are used up.
+    // Until the single free pages further down are used up.
     let at_end = (0..500).any(|_| {
         db.pin("new").unwrap();
         readers.push(db.begin_read().unwrap());
@@ -376,7 +376,7 @@ fn the_table_of_pins_does_not_keep_a_file_long() {
     let (before, table) = (length(&path), pins_and_clock(&path)[0]);
     let (_, done) = compact(&db, 1 << 20);
     println!("{before}, table at {table}: {done:?}");
-    // The table lies with the rest, and the file ends before the place where it was. What the pin holds stays.
+    // The table is with the other pages, and the file ends before its old place. Pages retained by the pin stay.
     let now = pins_and_clock(&path)[0];
     assert!(now * 10 < table && done.file_bytes <= table, "{done:?}");
     assert!(done.used_bytes * 10 < table, "{done:?}");

@@ -1,4 +1,4 @@
-//! Rows at times that are taken: each merge policy against a sorted map, wherever the rows are.
+//! Rows at occupied times: each merge policy compared with a sorted map, wherever the rows are stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
     options.open_storage(storage).expect("it opens")
 }
 
-/// What inserting does to the model; false when the row is refused.
+/// Applies an insert to the model; false if the row is refused.
 fn insert(model: &mut Model, merge: MergePolicy, time: i64, row: [u64; 2]) -> bool {
     match merge {
         MergePolicy::Error if model.contains_key(&time) => return false,
@@ -87,7 +87,7 @@ fn many_rows(series: &mut SeriesMut<'_>, model: &mut Model, merge: MergePolicy, 
         })
         .collect();
     if merge == MergePolicy::Error && scattered && rng.one_in(2) {
-        // A batch that is not refused: times that are free, each once.
+        // A batch that is not refused: free times, each once.
         times.sort_unstable();
         times.dedup();
         times.retain(|time| !model.contains_key(time));
@@ -171,7 +171,7 @@ fn run(merge: MergePolicy, seed: u64) {
 
 #[test]
 fn every_policy_equals_a_sorted_map() {
-    // With `KeepAll` and `KeepDistinct` it would be no map: tests/keep_all.rs, tests/keep_distinct.rs.
+    // `KeepAll` and `KeepDistinct` need more than a map: tests/keep_all.rs, tests/keep_distinct.rs.
     for merge in [
         MergePolicy::Replace,
         MergePolicy::KeepFirst,
@@ -198,14 +198,14 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
         error.to_string(),
         "series a has a row at 5 already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
     );
-    // A batch goes in whole or not at all, also when it disagrees with itself.
+    // A batch is stored as a whole or not at all, even if it conflicts with itself.
     let (flags, values) = ([0u64; 3], [0u64; 3]);
     for times in [[6, 7, 5], [6, 7, 6]] {
         let error = series.append_rows(&times, &[&flags, &values]).unwrap_err();
         assert!(refused(&error, "a"), "{error}");
     }
     assert_eq!(series.view().unwrap().count().unwrap(), 1);
-    // What is deleted may come again; with another policy the newest wins.
+    // Deleted times may be used again; with another policy the newest row wins.
     assert_eq!(series.delete(5..6).unwrap(), 1);
     series.insert(5_i64, 3.0).unwrap();
     series.set_merge(MergePolicy::Replace).unwrap();

@@ -1,11 +1,11 @@
-//! Rows by what their text says, against looking at every text.
+//! Rows selected by their text, compared with a scan of every text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{Column, ColumnType, MemoryStorage, MergePolicy, Options, Schema, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
-/// Texts of few words, some of them long: more than the dictionary has room for are in blocks.
+/// Texts of few words, some of them long: texts beyond the dictionary's capacity are in blocks.
 fn text(rng: &mut Rng) -> String {
     let words = ["pump", "valve", "Pump", "", "timeout", "7", "äöü"];
     let mut text = String::new();

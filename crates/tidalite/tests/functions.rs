@@ -1,4 +1,4 @@
-//! Functions over rows against the same thing done the plain way, over rows wherever they are.
+//! Row functions compared with a plain computation, wherever the rows are stored.
 
 mod aged;
 
@@ -134,7 +134,7 @@ fn functions_over_rows_equal_brute_force() {
     }
 }
 
-/// Exponential means by their definition, a sum over all values so far, and the errors against each kind of mean.
+/// Exponential means by their definition, a sum over all values so far, and the errors for each kind of mean.
 fn exponential_means_and_errors<'s>(
     values: &[(i64, f64)],
     dots: impl Fn() -> tidalite::Dots<'s>,
@@ -142,7 +142,7 @@ fn exponential_means_and_errors<'s>(
 ) {
     let weighted = |weight: &dyn Fn(usize, usize) -> f64| -> Vec<(i64, f64)> {
         let mean = |at: usize| {
-            // Beyond this many rows their weight is below 2^-53 in all that is asked here, or they are all there are.
+            // Beyond this many rows their weight is below 2^-53 in every query here, or there are no more rows.
             let rows = at.saturating_sub(2500)..=at;
             let weights = rows.clone().map(|i| weight(i, at)).sum::<f64>();
             rows.map(|i| weight(i, at) * values[i].1).sum::<f64>() / weights
@@ -205,20 +205,20 @@ fn exponential_means_of_odd_values() {
             .into_iter()
     };
     let values = |dots: Vec<(i64, f64)>| dots.into_iter().map(|dot| dot.1).collect::<Vec<_>>();
-    // What is not finite does not stay.
+    // Values that are not finite do not persist.
     let found = values(all(
         dots(&[f64::NAN, 1.0, f64::INFINITY, 3.0]).exponential_mean(3)
     ));
     assert!(found[0].is_nan());
     assert_eq!(found[1..], [1.0, 1.0, (0.5 * 1.0 + 3.0) / 1.5]);
-    // Nothing overflows, and what does not change stays as it is.
+    // Nothing overflows, and a constant stays exact.
     let found = values(all(
         dots(&[f64::MAX, -f64::MAX, f64::MAX]).exponential_mean(1000)
     ));
     assert!(found.iter().all(|mean| mean.is_finite()), "{found:?}");
     let errors = values(all(dots(&[0.1; 50]).exponential_mean(7).errors()));
     assert_eq!(errors, [0.0; 49]);
-    // Of a value that is long past nothing is left, however large it was.
+    // A value long past leaves no trace, however large it was.
     let found = values(all(dots(&[1e300, 1.0]).exponential_mean_over(1000)));
     assert_eq!(found, [1e300, 1.0]);
     let ends = [(i64::MIN, 1.0), (i64::MAX, 2.0)].map(|(time, value)| Ok(Dot { time, value }));
@@ -242,7 +242,7 @@ fn a_mean_forgets_what_has_left_it() {
     assert_eq!(means[1].1, f64::INFINITY);
     assert!(means[2].1.is_nan() && means[3].1.is_nan());
     assert_eq!(means[5..], [(5, 1.5), (6, 2.5), (7, 3.5)]);
-    // What is too small for a plain sum counts.
+    // Values too small for a plain sum count.
     let dots = [1.0, 1e100, 1.0, -1e100].iter().enumerate();
     let dots = dots.map(|(i, &value)| {
         Ok(Dot {

@@ -1,5 +1,5 @@
-//! Files with right checksums and wrong content above the pager: the roots, the catalog, the records. Nothing may
-//! panic, hang or take memory that the file asks for; what is wrong is damage, or the call is refused.
+//! Files with valid checksums and wrong content above the pager: the roots, the catalog, the records. Nothing may
+//! panic, hang or allocate memory as the file demands; wrong content is reported as damage, or the call is refused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use tidalite_testkit::rng::Rng;
 /// Byte offsets of fields in the app area, see docs/format.md, section 9.1.
 const NEXT_SERIES_AT: usize = 8;
 const NEXT_TABLE_AT: usize = 16;
-/// Where the inline roots of tables begin, each a table's number and its root; and bytes of the root of a nested table (section 5).
+/// The offset of the inline table roots, each a table's number and its root; and bytes of the root of a nested table
+/// (section 5).
 const TABLE_ROOTS_AT: usize = 728;
 const TABLE_ROOT_BYTES: usize = 72;
 const NESTED_ROOT_BYTES: usize = 28;
@@ -54,7 +55,7 @@ fn sound_image() -> Vec<u8> {
     disk.image()
 }
 
-/// The image with its app area changed, under right checksums.
+/// The image with its app area changed, with valid checksums.
 fn with_app(image: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Arc<SimDisk> {
     let disk = Arc::new(SimDisk::from_image(image.to_vec()));
     let pager = Pager::open_storage(
@@ -71,7 +72,7 @@ fn with_app(image: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Arc<SimDisk> {
     disk
 }
 
-/// Uses everything that a user would; errors are answers.
+/// Uses everything that a user would; errors are acceptable.
 fn use_it(disk: &Arc<SimDisk>) {
     let Ok(db) = options().open_storage(Arc::clone(disk) as Arc<dyn Storage>) else {
         return;
@@ -143,7 +144,7 @@ fn counters_that_cannot_be_are_damage() {
     }
 }
 
-/// Removed series leave gaps, so a number far beyond the series is no damage; it must not decide how much is read.
+/// Removed series leave gaps, so an id far beyond the others is not damage; it must not determine the amount read.
 #[test]
 fn a_far_series_number_costs_nothing() {
     let disk = with_app(&sound_image(), |app| {
@@ -169,7 +170,7 @@ fn a_far_series_number_costs_nothing() {
     assert!(db.check().expect("the sound file works").is_clean());
 }
 
-/// The last number that a series can have, and none after it. (2^48 series are too many to be made.)
+/// The last id that a series can have, and none after it. (2^48 series are too many to create.)
 #[test]
 fn series_are_numbered_up_to_their_limit() {
     let disk = with_app(&sound_image(), |app| {
@@ -233,7 +234,8 @@ fn no_app_area_makes_anything_panic() {
     }
 }
 
-/// Two keys lead to one nested table, as each of forty tables in one another could: who goes down all ways would never end.
+/// Two keys lead to one nested table, as could each of forty tables inside one another: a walk over all paths would
+/// never end.
 #[test]
 fn a_nested_table_with_two_ways_to_it_is_told() {
     let disk = Arc::new(SimDisk::from_image(sound_image()));
@@ -300,7 +302,8 @@ fn a_nested_table_with_two_ways_to_it_is_told() {
     assert!(!db.check().expect("it is checked").is_clean());
 }
 
-/// Where a leaf has the root of the table nested under a key of one byte: behind the length of the key, the tag and the key.
+/// The offset, in a leaf, of the root of the table nested under a key of one byte: after the length of the key, the tag
+/// and the key.
 fn root_in(page: &[u8], key: u8) -> Option<usize> {
     let cell = [1, (NESTED_ROOT_BYTES as u8) << 2 | 3, key];
     let at = page.windows(cell.len()).position(|bytes| bytes == cell)?;

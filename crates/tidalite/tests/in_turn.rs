@@ -1,5 +1,5 @@
-//! A row of each series in every transaction: what a transaction knows of series and staging serves the next one, whatever happens
-//! in between.
+//! One row of each series in every transaction: the known series and the write buffer are reused by the next one,
+//! whatever happens in between.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ impl World {
         format!("in.turn.{series}")
     }
 
-    /// A row of each series, some left out or late where that is asked for.
+    /// One row of each series, some missing or late if requested.
     fn round(&mut self, txn: &mut WriteTxn, tidy: bool) {
         self.clock += 10;
         for series in 0..self.columns.len() {
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Something else that changes what is known.
+    /// Another operation that changes the known state.
     fn disturb(&mut self, txn: &mut WriteTxn) {
         let series = self.rng.index(self.columns.len());
         let mut one = txn.series(&World::name(series)).unwrap();

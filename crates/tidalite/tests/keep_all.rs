@@ -1,5 +1,5 @@
-//! Series that keep all rows of a time, or all that differ: every question against a plain list in the order of time and arrival, wherever the rows
-//! are, whatever the options, while the policy is changed there and back.
+//! Series that keep all rows of a time, or all distinct ones: every query compared with a plain list in the order of
+//! time and arrival, wherever the rows are stored, for any options, while the policy is changed back and forth.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn rows_of(model: &Model, from: i64, to: i64) -> Vec<Row> {
     rows.collect()
 }
 
-/// What inserting does to the model; false when the row is refused.
+/// Applies an insert to the model; false if the row is refused.
 fn insert(model: &mut Model, merge: MergePolicy, time: i64, row: [u64; 2]) -> bool {
     let rows = model.entry(time).or_default();
     match merge {
@@ -280,9 +280,9 @@ fn many_rows(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
     let around = rng.between(0, TIMES);
     let times = (0..count).map(|i| match shape {
         0 => rng.between(0, TIMES),
-        // Behind the others, and over their last time.
+        // After the others, and over their last time.
         1 => newest + i / each,
-        // Around one time, which may get very many.
+        // Around one time, which may get very many rows.
         2 => around + rng.between(0, 3) * i64::from(rng.one_in(3)),
         _ => newest + 1 + i,
     });
@@ -429,15 +429,15 @@ fn run(seed: u64) {
     }
     let report = db.check().expect("a check");
     assert!(report.is_clean(), "{:?}", report.problems);
-    // What was lazy is not in the file before something durable follows.
+    // Lazy changes are not in the file until a durable commit follows.
     let tx = db.begin_write().expect("a transaction");
     tx.commit().expect("a commit");
     elsewhere(&db, storage, &model, &mut rng);
 }
 
-/// Copies, and what is saved of a file, hold the same rows.
+/// Copies and salvaged files hold the same rows.
 fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mut Rng) {
-    // A folder, as the lock file lies beside the copy.
+    // A folder, because the lock file is next to the copy.
     let dir = std::env::temp_dir().join(format!("tidalite-keep-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&dir));
     std::fs::create_dir(&dir).expect("a folder");
@@ -495,7 +495,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
     full(series.insert(7_i64, 0.5).unwrap_err());
     series.insert(8_i64, 0.5).unwrap();
     tx.commit().unwrap();
-    // In a transaction of its own, and in a batch, which goes in whole or not at all.
+    // In a transaction of its own, and in a batch, which is stored as a whole or not at all.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(NAME).unwrap();
     full(series.insert(7_i64, 0.5).unwrap_err());

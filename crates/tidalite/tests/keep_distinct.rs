@@ -1,5 +1,5 @@
-//! Series that keep the rows of a time that differ: what is equal, for every type of column, wherever the rows are and however they
-//! come. That every question sees them is in keep_all.rs.
+//! Series that keep the distinct rows of a time: equality for every type of column, wherever the rows are stored and
+//! however they arrive. keep_all.rs tests that every query sees them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ const NAME: &str = "a";
 /// Few, so that a time has many rows.
 const TIMES: i64 = 40;
 
-/// What a row says: numbers by their bits.
+/// The values of a row: numbers by their bits.
 type Said = Vec<String>;
-/// What each row says, in the order of their first arrival.
+/// The values of each row, in the order of first arrival.
 type Model = BTreeMap<i64, Vec<Said>>;
 
 fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
@@ -35,7 +35,7 @@ fn schema() -> Schema {
         .with(Column::new("source", ColumnType::Guid))
 }
 
-/// Columns that come later.
+/// Columns added later.
 fn later() -> [Column; 3] {
     [
         Column::nullable("units", ColumnType::Decimal(2)),
@@ -56,7 +56,7 @@ fn number(rng: &mut Rng) -> f64 {
     *rng.pick(&[0.0, -0.0, f64::NAN, other_nan, 1.5])
 }
 
-/// One of few texts, some of which are too long for a dictionary, one of a length of its own.
+/// One of few texts, some of which are too long for a dictionary, or one of a unique length.
 fn text(rng: &mut Rng) -> String {
     let length = *rng.pick(&[0, 1, 128, 129, 129, 500, 70_000]);
     let letter = *rng.pick(&["a", "b"]);
@@ -94,7 +94,7 @@ fn values(rng: &mut Rng, columns: usize) -> Vec<Value> {
     row
 }
 
-/// What rows say in columns that come when they are there.
+/// The values of existing rows in columns added later.
 fn widen(model: &mut Model) {
     for row in model.values_mut().flatten() {
         row.push(said(&Value::Null));
@@ -141,7 +141,7 @@ fn some_rows(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
         }
         times.push(time);
         for (c, value) in row.iter().enumerate() {
-            // Any of the two words of the empty text.
+            // Either of the two words of the empty text.
             let empty = matches!(value, Value::Bytes(bytes) if bytes.is_empty());
             let word = match empty && rng.one_in(2) {
                 true => 0,
@@ -168,7 +168,7 @@ fn through_appenders(tx: &mut tidalite::WriteTxn, model: &mut Model, rng: &mut R
     }
 }
 
-/// Rows that do not stay, and texts whose numbers are given out again.
+/// Rows that are rolled back, and texts whose numbers are assigned again.
 fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
     let mut undone = model.clone();
     let done = tx.nested(|tx| {
@@ -184,7 +184,7 @@ fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
     assert!(matches!(done, Err(Error::Schema { .. })), "{done:?}");
 }
 
-/// Copies, and what is saved of a file, have the same rows and go on as it does.
+/// Copies and salvaged files have the same rows and continue likewise.
 fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mut Rng) {
     let dir = std::env::temp_dir().join(format!("tidalite-distinct-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&dir));
@@ -214,7 +214,7 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
 
 #[test]
 fn rows_of_every_type_equal_a_set_of_what_they_say() {
-    // Or those of `TIDALITE_MODEL_SEEDS=from..to`.
+    // Or the seeds in `TIDALITE_MODEL_SEEDS=from..to`.
     let seeds = std::env::var("TIDALITE_MODEL_SEEDS").unwrap_or_default();
     let seeds = seeds.split_once("..").unwrap_or(("0", "8"));
     for seed in seeds.0.parse().unwrap()..seeds.1.parse().unwrap() {
@@ -330,7 +330,7 @@ fn a_row_is_left_out_wherever_its_equal_is() {
         let snap = db.begin_read().unwrap();
         let series = snap.series(NAME).unwrap().unwrap();
         assert_eq!(points(&series), expected);
-        // A, B, C, A: the order is that of the first arrival.
+        // A, B, C, A: the order of first arrival.
         assert_eq!(series.at(300).unwrap().unwrap().words[1], 3.0f64.to_bits());
     }
     assert!(db.check().unwrap().is_clean());
@@ -369,7 +369,7 @@ fn what_is_known_of_a_time_goes_when_its_rows_change() {
         series.delete(7..8).unwrap();
         series.insert(7_i64, 2.0).unwrap();
         assert_eq!(values(&mut series), [2.0, 0.0]);
-        // Columns more, which say nothing.
+        // More columns, without values.
         let columns = series.info().schema.columns.len();
         let name = format!("c{columns}");
         series
@@ -418,7 +418,7 @@ fn equal_rows_need_no_room() {
     );
     full(series.insert(7_i64, 0.5).unwrap_err());
     assert_eq!(series.view().unwrap().count().unwrap(), most as u64);
-    // What was kept twice before stays, and what is equal to it is left out.
+    // Rows kept twice before stay, and rows equal to them are ignored.
     series.set_merge(MergePolicy::KeepAll).unwrap();
     series.insert(8_i64, 1.0).unwrap();
     series.insert(8_i64, 1.0).unwrap();

@@ -1,4 +1,4 @@
-//! The tests of queries run once for each kind of code (`.ci/run`): that they do is shown here.
+//! The query tests run once for each code level (`.ci/run`): this test checks that they do.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::process::Command;
@@ -14,7 +14,7 @@ fn place(name: &str) -> usize {
 #[test]
 fn the_code_that_is_asked_for_is_what_runs() {
     if let Ok(asked) = std::env::var(LEVEL_VARIABLE) {
-        // Never beyond the processor: then it is the next one below.
+        // Never above the processor's level: then it is the next one below.
         assert!(place(level_name()) <= place(&asked));
         println!("runs {}", level_name());
         return;

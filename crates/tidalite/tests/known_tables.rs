@@ -1,5 +1,5 @@
-//! What a write transaction knows of tables from the one before it, in two handles of one file that take turns: puts, renames, removals, new tables,
-//! savepoints and transactions that are given up, against a model.
+//! Tables that a write transaction knows from the previous one, in two handles of one file that alternate: puts,
+//! renames, removals, new tables, savepoints and rollbacks, compared with a model.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 type Model = BTreeMap<&'static str, BTreeMap<u8, u8>>;
 
-/// All tables as the transaction sees them, side by side.
+/// All tables visible to the transaction, side by side.
 fn views_agree(txn: &WriteTxn, model: &Model) {
     let views = NAMES.map(|name| (name, txn.view_table(name).unwrap()));
     for (name, view) in views {
@@ -48,10 +48,10 @@ fn step(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng) {
             let table = txn.table_if_exists(name).unwrap();
             assert_eq!(table.is_some(), model.contains_key(name));
         }
-        // What is looked at is not opened by that.
+        // Viewing does not open.
         9 => views_agree(txn, model),
         3 => {
-            // Made as a table of multi-values it cannot be opened as one of values.
+            // Created as a table of multi-values it cannot be opened as one of single values.
             if model.contains_key(name) {
                 assert!(txn.multi_table(name).is_err());
             }
@@ -93,7 +93,7 @@ fn tables_are_those_of_the_newest_commit() {
     for seed in 0..20 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        // A folder, as the lock file lies beside the database.
+        // A folder, because the lock file is next to the database.
         let name = format!("tidalite-known-{}-{seed}", std::process::id());
         let dir = std::env::temp_dir().join(name);
         drop(std::fs::remove_dir_all(&dir));
@@ -102,7 +102,7 @@ fn tables_are_those_of_the_newest_commit() {
         let handles = [0, 1].map(|_| Options::new().open(&path).unwrap());
         let mut model = Model::new();
         for _ in 0..120 {
-            // Mostly the same one again: else nothing is known.
+            // Mostly the same handle again: otherwise nothing is known.
             let db = &handles[usize::from(rng.below(6) == 0)];
             let mut txn = db.begin_write().unwrap();
             let mut next = model.clone();

@@ -1,4 +1,5 @@
-//! Sums whose parts are beyond the floats: in leaves, in the front, in windows and in groups, after reopening, in any order.
+//! Sums whose parts exceed the range of floats: in leaves, in the front, in windows and in groups, after reopening, in
+//! any order.
 
 use std::sync::Arc;
 use tidalite::{Figure, Grid, MemoryStorage, Options, Storage, Timestamp};
@@ -42,7 +43,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
                     .unwrap(),
                 Some(0.0)
             );
-            // Cut anywhere: the mean is that of the rows.
+            // For any cut the mean equals the rows' mean.
             for (from, to) in [
                 (0, 2000),
                 (1, 1999),

@@ -1,4 +1,4 @@
-//! Many series at once, and the pieces of one, against brute force over plain rows.
+//! Many series at once, and parts of one, compared with brute force over plain rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aged;
@@ -15,7 +15,7 @@ use tidalite_testkit::rng::Rng;
 const SECOND: i64 = 1_000_000_000;
 const UNITS: [Unit; 4] = [Unit::Nanos, Unit::Millis, Unit::Seconds, Unit::Ticks];
 
-/// A series as it must be: nanoseconds to value.
+/// The expected content of a series: nanoseconds to value.
 struct Plain {
     host: String,
     site: String,
@@ -28,8 +28,8 @@ struct World {
     series: Vec<Plain>,
 }
 
-/// Series in units of their own, with times at whole seconds and, where the unit has them, at half ones; some rows sealed, some waiting in the front, some
-/// deleted again.
+/// Series in different units, with times at whole seconds and, if the unit has them, at half ones; some rows in leaves,
+/// some in the front, some deleted again.
 fn world(rng: &mut Rng) -> World {
     let options = Options::new().page_size(1024);
     let db = options
@@ -114,7 +114,7 @@ fn assert_near(found: &Aggregate, rows: &[(i64, f64)], what: &str) {
     };
     assert_eq!(found.min(), extreme(1.0), "{what}: min");
     assert_eq!(found.max(), extreme(-1.0), "{what}: max");
-    // Of rows at one time those of the first series come first, as in the merged rows.
+    // At one time the rows of the first series come first, as in the merged rows.
     let at = |t: i64| rows.iter().filter(move |row| row.0 == t).map(|row| row.1);
     let (first, last) = found.times().unzip();
     assert_eq!(
@@ -212,7 +212,7 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
     assert_eq!(all.len(), sites.len(), "a group a site");
 }
 
-/// Rows of windows hold what the windows of each metric do.
+/// Window rows contain the windows of each metric.
 fn rows_beside(
     rng: &mut Rng,
     world: &World,
@@ -221,7 +221,7 @@ fn rows_beside(
     grid: &Grid,
 ) {
     assert_eq!(chosen.metrics(), ["load"]);
-    // Asked for twice, with one that is not there in between.
+    // Requested twice, with a missing one in between.
     for group in chosen.groups(&["site"]) {
         let asked = [("load", "value"), ("none", "value"), ("load", "value")];
         let rows = group.window_rows(&asked, times.clone(), grid).unwrap();
@@ -241,7 +241,7 @@ fn rows_beside(
     }
     let wrong = chosen.as_group().window_rows(&[("load", "no")], .., grid);
     assert!(wrong.is_err());
-    // Lists of values and sets of tags select what one by one would.
+    // Lists of values and sets of tags select the same as single selections.
     let sites = ["north", "south"];
     let site = *rng.pick(&sites);
     let count = |keep: &dyn Fn(&Plain) -> bool| world.series.iter().filter(|one| keep(one)).count();
@@ -273,7 +273,7 @@ fn rows_beside(
         names.units.values().sum::<u64>() as usize,
         world.series.len()
     );
-    // What begins with something: nothing else, and all of it.
+    // Exactly the words with a prefix.
     for prefix in ["", "h", "h1", "h2x", "n", "north", "s", "t"] {
         for (key, own) in [("host", true), ("site", false)] {
             let value = |one: &Plain| match own {
@@ -360,7 +360,7 @@ fn a_row_has_a_cell_for_every_metric() {
     assert_eq!(rows_of(&all.as_group()), both);
 }
 
-/// A few figures of a group are those of the whole aggregates, bit by bit.
+/// Selected figures of a group equal the whole aggregates, bit by bit.
 fn figures(
     group: &tidalite::Group<'_, '_>,
     times: &std::ops::Range<Timestamp>,
@@ -637,7 +637,7 @@ fn what_does_not_fit_one_clock_is_a_typed_error() {
     );
 }
 
-/// Of values from 1e154 on the squares are beyond the floats: wherever the rows are, however they are put together.
+/// From 1e154 on squares exceed the range of floats: wherever the rows are stored, however they are combined.
 #[test]
 fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
     tidalite_testkit::watch();
@@ -709,7 +709,7 @@ fn a_grid_without_a_width_has_no_windows() {
     }
 }
 
-/// Windows of more than is filled: those beside it say what lies before and behind.
+/// Windows beyond the filled range: neighbouring ones provide the values before and after.
 #[test]
 fn a_part_of_the_windows_is_filled_with_what_is_in_it() {
     tidalite_testkit::watch();

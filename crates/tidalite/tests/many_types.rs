@@ -1,5 +1,5 @@
-//! Groups, merges, joins, scans both ways and candles over columns of every type, with retention in the mix, against brute force over
-//! plain rows.
+//! Groups, merges, joins, scans both ways and candles over columns of every type, with retention in the mix, compared
+//! with brute force over plain rows.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aged;
@@ -64,7 +64,7 @@ fn a_value(rng: &mut Rng, column: &Column) -> Value {
     }
 }
 
-/// What a value is worth, for brute force.
+/// The numeric value, for brute force.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::F64(x) => Some(*x),
@@ -115,7 +115,7 @@ impl Plain {
         columns.position(|column| column.name == name).unwrap()
     }
 
-    /// What the column of this name says in the rows of an interval.
+    /// The values of the column with this name in the rows of an interval.
     fn told(&self, name: &str, (from, to): (i64, i64)) -> Vec<(i64, Option<f64>)> {
         let c = self.column(name);
         let rows = self.rows.range(from..to.max(from));

@@ -1,5 +1,5 @@
-//! Rows that filters want, their windows and joins, and rows by their number, against brute force over plain rows; what may be left
-//! unread, by counters.
+//! Filtered rows, their windows and joins, and rows by index, compared with brute force over plain rows; skipped reads,
+//! by counters.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aged;
@@ -175,7 +175,7 @@ fn assert_same(found: &Aggregate, rows: &[(i64, Plain)], column: usize, what: &s
     );
 }
 
-/// The questions of an interval.
+/// The queries of an interval.
 fn ask(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let (from, to) = (rng.between(-10, 3000), rng.between(0, 6100));
     let wanted: Vec<Wanted> = (0..rng.between(0, 3)).map(|_| Wanted::any(rng)).collect();
@@ -333,7 +333,7 @@ fn rows_that_match_their_windows_and_joins_equal_brute_force() {
     }
 }
 
-/// A row by its number, and those beside it.
+/// A row by its index, and its neighbours.
 fn number(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let all = plain
         .iter()
@@ -353,7 +353,7 @@ fn number(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     assert_eq!(cursor.nth(u64::MAX).unwrap(), None);
 }
 
-/// Two million rows a series: what cannot match is not read, what must match is not either.
+/// Two million rows per series: neither excluded nor certain matches are read.
 #[test]
 fn what_the_extremes_decide_is_not_decoded() {
     let db = memory();

@@ -1,4 +1,4 @@
-//! Tables of multi-values: many keys at once, places of pairs, parts for scans side by side, changing what is there.
+//! Tables of multi-values: many keys at once, ranks of pairs, parts for parallel scans, changes of existing pairs.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -198,7 +198,7 @@ fn only_what_is_there_is_updated() {
         Some((b"3".to_vec(), 1))
     );
     assert!(table.update(b"k", b"3").unwrap(), "the same once more");
-    // One that cannot be leaves the old one.
+    // An invalid value leaves the old one.
     let long = vec![7; (16 << 20) + 1];
     let refused = table.update(b"k", &long);
     assert!(
@@ -357,7 +357,7 @@ fn typed_pairs_agree_with_a_set() {
     );
 }
 
-/// Stores pairs in every way that goes behind others, and tells whether the set agrees.
+/// Stores pairs after all others in every way, and returns whether the set agrees.
 fn put_behind(table: &mut MultiTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &mut Rng) {
     let from = model.last().map_or(0, |(key, _)| key[0]);
     let from = if rng.one_in(3) {
@@ -400,7 +400,7 @@ fn put_behind(table: &mut MultiTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &m
     }
 }
 
-/// With what is undone in between: what the table remembers of its end is that of what was undone.
+/// With rollbacks in between: the table's append cursor must not refer to undone rows.
 #[test]
 fn pairs_put_in_behind_the_others_are_those_of_a_set() {
     for seed in 0..12 {
@@ -436,7 +436,7 @@ fn pairs_put_in_behind_the_others_are_those_of_a_set() {
     }
 }
 
-/// What is lent: all pairs, the values of a key, some of them from a place on.
+/// Borrowed values: all pairs, the values of a key, some of them from a position on.
 fn lent(table: &MultiTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
     let mut all = Vec::new();
     table
@@ -466,7 +466,7 @@ fn lent(table: &MultiTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
     }
 }
 
-/// A copy lays sets out as `extend` does, however full the pages were that it came from.
+/// A copy lays sets out as `extend` does, whatever the fill of the pages it came from.
 #[test]
 fn a_copy_of_multi_values_is_packed() {
     tidalite_testkit::watch();

@@ -1,5 +1,5 @@
-//! The same operations under random options give the same answers; opening and closing without end leaves the file as small as it
-//! was.
+//! The same operations under random options give the same results; endless opening and closing leaves the file as small
+//! as it was.
 
 mod aged;
 
@@ -10,7 +10,7 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// How a run is set up; what it answers must not depend on it.
+/// The setup of a run; its results must not depend on it.
 #[derive(Debug)]
 struct Setup {
     page_size: usize,
@@ -18,12 +18,12 @@ struct Setup {
     dirty_bytes: usize,
     early_bytes: u64,
     leaf_vectors: usize,
-    /// Runs that one merge of the front takes.
+    /// Number of runs that one merge of the front takes.
     fan_in: usize,
     growth: (u64, u64),
     map: bool,
     verify: Verify,
-    /// Commits and reopenings have a generator of their own, so that the operations are the same.
+    /// Commits and reopenings have a separate generator, so that the operations are the same.
     seed: u64,
 }
 
@@ -65,7 +65,7 @@ impl Setup {
 const SERIES: [&str; 5] = ["a", "b{site=\"n\"}", "b{site=\"s\"}", "c", "d"];
 const TIMES: i64 = 20_000;
 
-/// One operation; its answer goes to `told`.
+/// One operation; its result goes to `told`.
 fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>) {
     let i = rng.index(SERIES.len());
     let merge = MergePolicy::ALL[i];
@@ -128,7 +128,7 @@ fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>)
     }
 }
 
-/// Questions of every kind; the answers go to `told`.
+/// Queries of every kind; the results go to `told`.
 fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
     let snap = db.begin_read().expect("a snapshot");
     for name in SERIES {
@@ -231,7 +231,7 @@ fn run(seed: u64, setup: &Setup) -> Vec<String> {
             told.push(format!("{cut} rows too old"));
         }
         if own.one_in(6) {
-            // What was not durable lasts as long as a lock area in memory, unless something durable follows.
+            // Commits that are not durable last as long as a lock area in memory, unless a durable one follows.
             let tx = db.begin_write().expect("a transaction");
             tx.commit().expect("a commit");
             drop(db);
@@ -326,7 +326,7 @@ fn five_hundred_openings_leave_height_and_bytes_bounded() {
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(&storage);
         Options::new().open_storage(storage).expect("it opens")
     };
-    // A small file grows by its own length at a time, so the bound is on what it may take in all.
+    // A small file grows by its own length at a time, so the bound applies to its total size.
     const EMPTY_BYTES_MAX: u64 = 1 << 20;
     for cycle in 0..500_i64 {
         let db = open();
@@ -346,7 +346,7 @@ fn five_hundred_openings_leave_height_and_bytes_bounded() {
         let stat = db.stat().unwrap();
         assert!(stat.series_height_max <= 1, "cycle {cycle}: {stat:?}");
         assert!(stat.runs <= 40, "cycle {cycle}: {stat:?}");
-        // 4 series x 2 new rows x 24 bytes a cycle, were they stored as they come.
+        // 4 series x 2 new rows x 24 bytes per cycle, if stored uncompressed.
         let raw = 4 * 2 * 24 * u64::try_from(cycle).unwrap();
         let most = EMPTY_BYTES_MAX + 3 * raw;
         assert!(stat.file_bytes <= most, "cycle {cycle}: {stat:?}, {most}");

@@ -1,4 +1,4 @@
-//! Questions that threads help with, against the same questions asked by one thread, to the bit.
+//! Queries with helper threads equal the same queries with one thread, bit by bit.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::ops::Bound;
@@ -13,8 +13,8 @@ use tidalite_testkit::rng::Rng;
 const ROWS: i64 = 1_300_000;
 const SERIES: i64 = 40;
 
-/// One series of many rows at irregular times, with gaps, late rows and rows that wait; and many series of some rows each. Opened twice: with
-/// helping threads and without.
+/// One series of many rows at irregular times, with gaps, late rows and rows in the front; and many series of some rows
+/// each. Opened twice: with helper threads and without.
 fn world(rng: &mut Rng) -> [Database; 2] {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().scan_threads(3);
@@ -68,7 +68,7 @@ fn world(rng: &mut Rng) -> [Database; 2] {
     })
 }
 
-/// The answers of both, which must be one.
+/// The results of both, which must be equal.
 fn both<T: PartialEq + std::fmt::Debug>(
     snaps: &[ReadTxn; 2],
     what: &str,
@@ -200,7 +200,7 @@ fn series_are_asked_in_their_order_and_the_first_error_is_told() {
     });
     assert_eq!(failed.unwrap_err().to_string(), problem(11).to_string());
 
-    // What threads read is counted once they are done.
+    // Reads of the threads are counted once they are done.
     let counted = |threads: usize| {
         let snap = dbs[usize::from(threads == 0)].begin_read().unwrap();
         let hosts = snap.select("host").unwrap();
@@ -213,7 +213,7 @@ fn series_are_asked_in_their_order_and_the_first_error_is_told() {
     };
     assert_eq!(counted(3), counted(0));
 
-    // Series of two snapshots are read by their own.
+    // Series of two snapshots are read through their own.
     let mut tx_snap = dbs[0].begin_read().unwrap();
     tx_snap.renew().unwrap();
     let mut mixed = Vec::new();

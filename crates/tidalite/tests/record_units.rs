@@ -1,4 +1,4 @@
-//! Records whose time is a `Timestamp` in series of every unit, and records whose time is a number in those of another one.
+//! Records with a `Timestamp` in series of every unit, and records with a numeric time in series of another unit.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -140,7 +140,7 @@ fn an_instant_between_two_steps_goes_to_the_one_before() {
         series.insert_record(&Wind { time, speed: 1.0 }).unwrap();
     }
     assert_eq!(series.view().unwrap().span(), Some((-1, 1)));
-    // What nanoseconds cannot tell is told, not wrapped around.
+    // A time beyond the range of nanoseconds is reported, not wrapped around.
     series.insert_row(i64::MAX, &[0]).unwrap();
     let read = series.view().unwrap().all().for_each_record(|_: Wind| {});
     assert!(matches!(read, Err(Error::Timestamp { .. })), "{read:?}");
@@ -175,7 +175,7 @@ fn a_number_is_no_time_of_a_series_with_another_unit() {
         speed: 2.0,
     };
     for _ in 0..2 {
-        // Whichever of the two was there before: what one is allowed, the other is not.
+        // Whichever of the two was used first: permission for one does not extend to the other.
         let mut series = tx.series_with("a", &speed).unwrap();
         refused(series.insert_record(&number));
         series.insert_record(&wind).unwrap();

@@ -1,4 +1,4 @@
-//! `#[derive(Record)]`: what goes in comes out, for every kind of field.
+//! `#[derive(Record)]`: values written are read back, for every kind of field.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -88,12 +88,12 @@ fn every_kind_of_field_comes_back() {
     for record in [&first, &second] {
         assert_eq!(written(record).unwrap(), std::slice::from_ref(record));
     }
-    // A scale that is not the column's is brought to it, or refused where a digit would be lost.
+    // Another scale than the column's is converted, or refused if a digit would be lost.
     second.h = decimal(15, 1);
     assert_eq!(written(&second).unwrap()[0].h, decimal(1500, 3));
     second.h = decimal(1, 4);
     assert!(matches!(written(&second), Err(Error::Schema { .. })));
-    // The word that stands for null is no value.
+    // The word reserved for null is not a value.
     second.h = decimal(0, 3);
     second.l = Some(u64::MAX);
     assert!(matches!(written(&second), Err(Error::Schema { .. })));
@@ -155,11 +155,11 @@ fn a_record_grows_by_fields_at_its_end() {
     };
     series.insert_record(&new).unwrap();
     assert!(series.insert_record(&Old { time: t(1), a: 1 }).is_err());
-    // The series is known by its new columns wherever it is asked for.
+    // Every way of opening the series gives its new columns.
     let id = series.id();
     let again = tx.series_by_id(id).unwrap().insert_record(&new);
     again.unwrap();
-    // The other way round nothing is added.
+    // In the opposite case nothing is added.
     tx.series_extended("x", &New::schema()).unwrap();
     assert!(tx.series_extended("x", &Old::schema()).is_err());
     tx.commit().unwrap();

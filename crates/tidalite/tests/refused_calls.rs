@@ -1,4 +1,4 @@
-//! Calls that are refused, or have nothing to store, change nothing: no nested table comes to be, no entry, no page.
+//! Calls that are refused, or have nothing to store, change nothing: they create no nested table, no entry, no page.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -25,7 +25,8 @@ fn long() -> Vec<u8> {
 
 type Call = (&'static str, fn(&mut TableMut<'_>, &[u8]) -> Result<()>);
 
-/// Every call that writes to a table, with a key that is too long, a value that is too long, or nothing. Those that take it say so with `Ok`.
+/// Every writing call of a table, with a key that is too long, a value that is too long, or nothing. Calls that accept
+/// it return `Ok`.
 const CALLS: [Call; 30] = [
     ("put", |t, long| t.put(long, b"v").map(drop)),
     ("insert", |t, long| t.insert(long, b"v").map(drop)),
@@ -84,7 +85,7 @@ const CALLS: [Call; 30] = [
     }),
 ];
 
-/// What a table holds, with the tables in it.
+/// The contents of a table, with its nested tables.
 fn entries(table: &tidalite::Table<'_>) -> Vec<(Vec<u8>, Option<Vec<u8>>, u64)> {
     let mut cursor = table.cursor();
     let mut all = Vec::new();
@@ -120,7 +121,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
                     _ => table.put(&[key], &value).unwrap(),
                 };
             }
-            // Small tables, and one in pages of its own, in which the others are to be made.
+            // Small tables, and one in pages of its own, in which the others are to be created.
             for key in 0..rng.below(400) as u32 {
                 table
                     .nested(b"parent")
@@ -152,7 +153,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
                     assert_eq!(entries(&view), entries(&before), "{what} at {path:?}");
                 }
             }
-            // The same for tables that are there: nothing in them changes.
+            // The same for existing tables: nothing in them changes.
             for (what, call) in CALLS.iter().filter(|(what, _)| !what.starts_with("pop")) {
                 let mut parent = table.nested(b"parent");
                 let entries_before = entries(&parent.view().unwrap());
@@ -160,7 +161,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
                 assert_eq!(entries(&parent.view().unwrap()), entries_before, "{what}");
             }
             tx.commit().unwrap();
-            // The commit copies what it touched: what was there before goes with the next one.
+            // The commit copies the pages it touched: the older ones are freed by the next one.
             db.begin_write().unwrap().commit().unwrap();
             drop(base);
             db.begin_write().unwrap().commit().unwrap();
@@ -170,7 +171,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
     }
 }
 
-/// A table that a call does fill is made, also where the call is refused later on; and one that is asked for.
+/// A table filled by a call is created, even if the call is refused later on; and so is an explicitly requested one.
 #[test]
 fn what_was_stored_before_a_refusal_makes_the_table() {
     let (db, long) = (memory(512), long());
@@ -300,7 +301,7 @@ fn a_typed_table_is_not_made_by_a_refused_call() {
     assert_eq!(table.view().unwrap().count(), 0);
 }
 
-/// A bound from below is told as one.
+/// A lower bound is reported as such.
 #[test]
 fn the_error_of_a_window_without_a_width_says_what_is_wrong() {
     let db = memory(4096);

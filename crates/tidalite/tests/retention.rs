@@ -1,4 +1,4 @@
-//! Retention: what a policy removes, and that it removes nothing else.
+//! Retention: a policy removes the expected rows, and nothing else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +67,7 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     tx.commit().unwrap();
     let before = db.begin_read().unwrap();
     let now = Timestamp(6010 * SECOND);
-    // One series a commit, and no time left: one step at a time leads to the same end.
+    // One series per commit, and no time left: single steps lead to the same result.
     let budget = Budget {
         time: Duration::from_secs(60),
         series: 1,
@@ -198,7 +198,7 @@ fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
         full_since < 100,
         "the cap was reached in round {full_since}"
     );
-    // Free pages come on top: the reserve, what is grown ahead, and holes that the next rows do not fill.
+    // Free pages come on top: the reserve, space grown ahead, and holes that the next rows do not fill.
     println!("{most} bytes at most under a cap of {cap}");
     let beside = (1 << 20) + (1 << 18);
     assert!(
@@ -211,7 +211,7 @@ fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
         "{} bytes of leaves are left",
         stat.leaf_bytes
     );
-    // What is left is the newest of each series, without a hole.
+    // The newest rows of each series are left, without a hole.
     for series in 0..20 {
         let times = times(&db, &format!("hard.{series}"));
         assert_eq!(times.last(), Some(&(t - SECOND)));
@@ -291,7 +291,7 @@ fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     }
     assert_eq!(times(&db, "load"), [now]);
     assert!(db.take_maintenance_error().is_none());
-    // The thread may want the turn that this transaction has: closing must not wait for it.
+    // The thread may want the writer lock that this transaction holds: closing must not wait for it.
     let held = db.begin_write().unwrap();
     std::thread::sleep(Duration::from_millis(20));
     drop(db);
@@ -299,7 +299,8 @@ fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     assert_eq!(Arc::strong_count(&storage), 1, "the thread is gone");
 }
 
-/// Three threads that begin again at once leave the write transaction free for no moment. The thread gets its turn all the same, and the cap holds.
+/// Three threads that start again at once never leave the write transaction free. The thread gets its turn all the
+/// same, and the cap holds.
 #[test]
 fn writers_without_end_do_not_keep_the_thread_out() {
     const WRITERS: u64 = 3;
@@ -342,7 +343,7 @@ fn writers_without_end_do_not_keep_the_thread_out() {
             .iter()
             .all(std::thread::ScopedJoinHandle::is_finished)
         {
-            // Beside them: this waits for nobody.
+            // Concurrently: this never waits.
             most = most.max(db.stat().unwrap().leaf_bytes);
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -353,7 +354,7 @@ fn writers_without_end_do_not_keep_the_thread_out() {
     assert!(most < 2 * CAP + CAP / 2, "{most} bytes of leaves");
 }
 
-/// To look at what there is may take longer than the time of a budget: each call gets on nonetheless.
+/// Examining the series may take longer than the time of a budget: each call makes progress nonetheless.
 #[test]
 fn a_budget_that_is_too_short_gets_on_with_every_call() {
     let db = memory(&Options::new());

@@ -1,4 +1,5 @@
-//! Caps for the whole file: what is in use decides, no more goes than has to, and what keeps the file longer is named.
+//! Caps for the whole file: the bytes in use decide, no more rows than necessary are removed, and the causes of a
+//! longer file are reported.
 
 #![expect(
     clippy::unwrap_used,
@@ -61,8 +62,8 @@ fn content(db: &Database) -> BTreeMap<String, Vec<i64>> {
     content
 }
 
-/// As an import of a file with a column of names makes it: one series after the other in a single transaction, so that an
-/// extent holds leaves of one or two series over all the time.
+/// Like an import of a file with a column of names: one series after the other in a single transaction, so that an
+/// extent holds leaves of one or two series over all times.
 fn import(db: &Database, series: usize, rows: i64, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut tx = db.begin_write().unwrap();
@@ -75,7 +76,7 @@ fn import(db: &Database, series: usize, rows: i64, seed: u64) {
     tx.commit().unwrap();
 }
 
-/// What is left of each series is its newest rows, and never none.
+/// Each series keeps its newest rows, at least one.
 fn only_the_oldest_are_gone(before: &BTreeMap<String, Vec<i64>>, db: &Database) -> u64 {
     let mut gone = 0;
     for (name, times) in content(db) {
@@ -131,7 +132,7 @@ fn a_cap_removes_what_is_too_much_of_an_import_and_no_more() {
     );
     assert_eq!(state(&done).used_bytes, used(&db));
     assert!(state(&done).used_before > bytes);
-    // What was freed inside the file is compacted away; the reserve and what it grows ahead stay.
+    // Freed space inside the file is compacted away; the reserve and the space grown ahead stay.
     assert!(state(&done).file_bytes <= bytes + (5 << 19), "{done:?}");
     // A leaf holds 16,384 rows at most.
     assert!(preview.rows.abs_diff(done.rows) <= 3 * 16_384);
@@ -141,7 +142,7 @@ fn a_cap_removes_what_is_too_much_of_an_import_and_no_more() {
     let spread = firsts.iter().max().unwrap() - firsts.iter().min().unwrap();
     assert!(spread <= 2 * 16_384 * 10 * SECOND, "{firsts:?}");
     assert!(db.check().unwrap().is_clean());
-    // It holds already.
+    // The cap holds already.
     assert_eq!(db.maintain(&budget()).unwrap().rows, 0);
 }
 
@@ -198,7 +199,8 @@ fn pins_and_readers_that_keep_the_file_long_are_named() {
     assert!(done.cap.is_none_or(|held| held.holders.is_empty()));
 }
 
-/// Series of all sizes and shapes, dead room, pins: the cap holds or nothing more can go, and no more is gone than had to.
+/// Series of all sizes and shapes, dead space, pins: the cap holds or nothing more can be removed, and no more than
+/// necessary is removed.
 #[test]
 fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
     for seed in 0..24u64 {
@@ -255,7 +257,7 @@ fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
         let left = used(&db);
         println!("{used_before} in use, cap {bytes}, {left} left, {gone} rows gone");
         if gone > 0 {
-            // The last leaf of each series that was cut, and a page or two for each for what is beside them.
+            // The last leaf of each series that was cut, and a page or two for each for other structures.
             let mut last = 0;
             for (name, all) in &leaves_before {
                 let begin = content(&db)[name][0];
@@ -273,8 +275,8 @@ fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
     }
 }
 
-/// That what was said to be left without rows is about that. (Rows of the front that are removed one after the other leave pages which only a
-/// compaction packs.)
+/// Checks that the reported minimum without rows is about right. (Rows of the front removed one after the other leave
+/// pages that only a compaction packs.)
 fn expect_least(db: &Database, least: u64) {
     let ends: Vec<(String, i64)> = content(db)
         .into_iter()
@@ -293,7 +295,8 @@ fn expect_least(db: &Database, least: u64) {
     );
 }
 
-/// A cap that a file can only just keep to: what goes is what has to, though each byte of rows that goes frees several, and most of the rows go.
+/// A cap that a file can only just meet: no more than necessary is removed, though each byte of rows removed frees
+/// several, and most rows are removed.
 #[test]
 fn near_the_smallest_size_no_more_goes_than_has_to() {
     for (series, rows) in [(1, 200_000i64), (12, 20_000), (40, 600), (300, 40)] {
@@ -324,7 +327,7 @@ fn near_the_smallest_size_no_more_goes_than_has_to() {
                 "{series} series of {rows} rows: {in_use} in use, cap {bytes} of at least {least_bytes}: {left} left, {} commits",
                 done.commits
             );
-            // The last leaf that went of each series, and the pages beside them.
+            // The last leaf removed of each series, and other pages.
             let leaf = (rows as u64).min(16_384) * 8;
             let more = (series as u64 * leaf).min(in_use / 8) + 8 * PAGE;
             assert!(left <= bytes, "{left} of {bytes}");
@@ -336,7 +339,7 @@ fn near_the_smallest_size_no_more_goes_than_has_to() {
     }
 }
 
-/// What the file needs for other things than rows is more than the cap: that is said, and nothing is removed.
+/// The file needs more than the cap for other data than rows: this is reported, and nothing is removed.
 #[test]
 fn a_cap_below_the_fixed_cost_is_refused() {
     let db = memory();
@@ -377,7 +380,7 @@ fn a_cap_below_the_fixed_cost_is_refused() {
         );
     }
     assert!(db.check().unwrap().is_clean());
-    // With the policy away, or a cap that can be, maintenance goes on.
+    // Without the policy, or with a possible cap, maintenance goes on.
     let Err(Error::CapTooSmall { least_bytes, .. }) = db.maintain(&budget()) else {
         panic!("it is refused");
     };
@@ -386,7 +389,7 @@ fn a_cap_below_the_fixed_cost_is_refused() {
     assert!(used(&db) <= least_bytes + 2 * PAGE);
 }
 
-/// First time and bytes of the leaves of each series, as far as its blocks tell.
+/// First time and bytes of the leaves of each series, as far as its blocks show.
 fn leaves(db: &Database) -> BTreeMap<String, Vec<(i64, u64)>> {
     let snap = db.begin_read().unwrap();
     let mut leaves = BTreeMap::new();

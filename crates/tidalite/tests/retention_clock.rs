@@ -1,4 +1,4 @@
-//! Wall clocks that jump, and what retention makes of them.
+//! Wall clocks that jump, and their effect on retention.
 
 #![expect(
     clippy::unwrap_used,
@@ -45,7 +45,7 @@ impl Computer {
         self.wall.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// It was off for so long, and its clock went on.
+    /// It was off for this long, and its clock went on.
     fn restarts(&self, nanos: i64) {
         self.jumps(nanos);
         self.boot.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Computer {
     }
 }
 
-/// Events that were told.
+/// Events that were logged.
 type Told = Arc<Mutex<Vec<Event>>>;
 
 struct World {
@@ -99,7 +99,7 @@ impl World {
         options.open_storage_with(storage, &self.memory).unwrap()
     }
 
-    /// How often it was told that the wall clock is ahead.
+    /// How often the log reported that the wall clock is ahead.
     fn told(&self) -> usize {
         let told = self.told.lock().unwrap();
         let ahead = |event: &&Event| matches!(event, Event::ClockAhead { .. });
@@ -155,7 +155,7 @@ fn a_wall_clock_that_jumps_ahead_removes_nothing_until_it_is_confirmed() {
     assert_eq!((done.rows, rows(&db)), (0, 72));
     let ahead = done.clock_ahead.expect("that rows wait");
     assert_eq!(ahead.wall.0 - ahead.commits.0, 365 * DAY);
-    // Nor do commits that are made under it make it right, however many; one notice is enough.
+    // Nor do commits made meanwhile, however many; one notice is enough.
     for hour in 0..50 {
         world.computer.passes(HOUR / 10);
         insert(&db, world.computer.now() + hour);
@@ -219,7 +219,7 @@ fn a_wall_clock_that_jumps_back_removes_less_and_its_return_is_confirmed() {
     world.fill(&db);
     world.computer.jumps(-5 * DAY);
     assert_eq!(db.preview_maintenance(&Budget::default()).unwrap().rows, 48);
-    // Without a commit in between its return is no jump.
+    // Without a commit in between its return does not count as a jump.
     world.computer.jumps(5 * DAY);
     assert!(!db.clock().unwrap().is_ahead);
     world.computer.jumps(-5 * DAY);
@@ -260,7 +260,7 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     // The copy was made by the system's clock, years later.
     let copy = Database::open(&path).unwrap();
     assert!(copy.clock().unwrap().is_ahead);
-    // So was what salvage saves of it.
+    // So was the salvaged file.
     let saved = path.with_extension("saved");
     let _ = std::fs::remove_file(&saved);
     drop(copy);
@@ -299,7 +299,7 @@ fn the_thread_tells_once_and_waits() {
     drop(db);
     let db = world.open_with(world.options().maintain_every(Duration::from_millis(2)));
     let began = std::time::Instant::now();
-    // What is too old by the commits' clock goes; the rest waits.
+    // Rows too old by the commit clock are removed; the rest waits.
     while rows(&db) > 72 || world.told() == 0 {
         assert!(began.elapsed() < Duration::from_secs(30), "{}", rows(&db));
         std::thread::sleep(Duration::from_millis(2));

@@ -1,4 +1,4 @@
-//! `for_each` puts rows together from columns, by another loop for each small number of columns.
+//! `for_each` assembles rows from columns, by another loop for each small number of columns.
 
 use tidalite::{ColumnType, Database, Schema, Unit};
 

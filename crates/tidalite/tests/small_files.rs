@@ -43,7 +43,7 @@ fn point(db: &Database) {
     tx.commit().unwrap();
 }
 
-/// What a database is filled with, and its bytes after it was closed.
+/// The content of a database, and its bytes after it was closed.
 type Case = (&'static str, fn(&Database), u64);
 
 fn expect_lengths(page_size: usize, cases: &[Case]) {

@@ -15,7 +15,7 @@ fn random(rng: &mut Rng, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Never more than one piece is read before it is asked for, and none is held when the next one comes.
+/// At most one piece is read ahead of its use, and none is held when the next one is read.
 #[test]
 fn a_large_value_comes_piece_by_piece() {
     tidalite_testkit::watch();
@@ -52,7 +52,7 @@ fn a_large_value_comes_piece_by_piece() {
         let len = piece.len();
         (at, pieces) = (at + len, pieces + 1);
         assert_eq!(read() - before, pieces, "no piece was read ahead");
-        // Asked again, it is the same one.
+        // A second call returns the same piece.
         assert_eq!(reader.fill_buf().unwrap().len(), len);
         reader.consume(len);
         assert_eq!(reader.left(), (large.len() - at) as u64);
@@ -79,7 +79,7 @@ fn a_large_value_comes_piece_by_piece() {
     }
 }
 
-/// What comes before it is right, and what comes behind it is no end.
+/// Data before the error is correct, and data after it does not look like an end.
 #[test]
 fn damage_in_a_value_is_told_where_the_stream_meets_it() {
     tidalite_testkit::watch();

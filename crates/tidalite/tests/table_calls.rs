@@ -1,5 +1,5 @@
-//! Ranges, cursors that write and what else tables offer, against maps; and the same operations under every option,
-//! which must give the same answers.
+//! Ranges, write cursors and the other calls of tables, compared with maps; and the same operations under every option,
+//! which must give the same results.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -279,7 +279,7 @@ fn typed_tables_have_ranges() {
     assert_eq!(found, expected);
 }
 
-/// Answers of one operation, and the content at the end, as bytes to compare.
+/// Results of one operation, and the content at the end, as bytes to compare.
 #[derive(Default)]
 struct Answers(Vec<u8>);
 
@@ -296,7 +296,7 @@ fn words(rng: &mut Rng) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One operation; every answer is noted.
+/// One operation; every result is recorded.
 fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalite::Result<()> {
     let (k, other, path) = (key(rng), key(rng), words(rng));
     let value = vec![rng.below(256) as u8; rng.index(700)];
@@ -443,7 +443,7 @@ fn all(db: &Database, answers: &mut Answers) {
     }
 }
 
-/// Every operation under different pages, memory, durability and ways of reading: the same answers, the same content.
+/// Every operation under different pages, memory, durability and ways of reading: the same results, the same content.
 #[test]
 fn no_option_changes_an_answer() {
     tidalite_testkit::watch();
@@ -477,7 +477,7 @@ fn no_option_changes_an_answer() {
                     match operation(&mut tx, &mut rng, &mut answers) {
                         Ok(()) => {}
                         Err(error) => {
-                            // A value where a table was looked for, and the other way round.
+                            // A value in place of a table, and the reverse.
                             answers.add(std::mem::discriminant(&error));
                         }
                     }

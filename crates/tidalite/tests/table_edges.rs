@@ -1,5 +1,5 @@
-//! Edges of tables: a nested table where a value is asked for, small nested tables, lengths beyond the limits, moves to what is not there,
-//! pairs removed in ranges, cursors used again.
+//! Edge cases of tables: a nested table in place of a value, small nested tables, lengths beyond the limits, moves to
+//! missing keys, pairs removed in ranges, cursors reused.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -28,8 +28,8 @@ fn is_table<T: std::fmt::Debug>(answer: Result<T>, expected: &str) {
     }
 }
 
-/// Nothing is damaged: whoever asks for a value where a nested table is hears so, whether the table that both are in is nested and small,
-/// or has pages of its own.
+/// Nothing is damaged: a request for a value where a nested table is gives that error, whether the enclosing table is
+/// nested and small, or has pages of its own.
 #[test]
 fn a_nested_table_is_no_damaged_value() {
     for (rows, depth) in [(0, 0), (0, 1), (2, 1), (300, 0), (300, 1)] {
@@ -73,8 +73,8 @@ fn a_nested_table_is_no_damaged_value() {
     }
 }
 
-/// Nor is one lost by a put: it is there after each way of writing that would take its place, and so is what was put before it; the extent of a
-/// long value is given back.
+/// A put does not lose one either: it exists after each way of writing that would replace it, and so do earlier puts;
+/// the extent of a long value is freed.
 #[test]
 fn a_nested_table_is_not_written_over() {
     for (rows, depth) in [(0, 0), (0, 1), (2, 1), (300, 0), (300, 1)] {
@@ -121,7 +121,7 @@ fn a_nested_table_is_not_written_over() {
         tx.commit().unwrap();
         let report = db.check().unwrap();
         assert!(report.is_clean(), "{report:?}");
-        // Who means it removes it first.
+        // It must be removed first, explicitly.
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.table("t").unwrap();
         let mut table = table.nested_at(&["in"][..depth]);
@@ -133,7 +133,7 @@ fn a_nested_table_is_not_written_over() {
     }
 }
 
-/// Whoever reads is told the table, too, however it was found.
+/// Errors of reads name the table, too, however it was found.
 #[test]
 fn errors_of_reading_name_the_table() {
     let db = small_pages();
@@ -155,7 +155,7 @@ fn errors_of_reading_name_the_table() {
     is_table(view.get(b"n"), "n");
     let evictable = db.begin_read_evictable().unwrap();
     is_table(evictable.table("t").unwrap().unwrap().get(b"n"), "n");
-    // The first snapshot of a commit looks for the table; the others know it.
+    // The first snapshot of a commit looks up the table; the others have it cached.
     for _ in 0..2 {
         let snap = db.begin_read().unwrap();
         let table = snap.table("t").unwrap().unwrap();

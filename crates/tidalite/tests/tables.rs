@@ -142,7 +142,7 @@ fn looking_at_tables_makes_and_changes_none() {
         .unwrap()
         .put(b"k", b"2")
         .unwrap();
-    // Those that are open and those that are not, side by side.
+    // Open tables and others, side by side.
     let (old, new) = (tx.view_table("old").unwrap(), tx.view_table("new").unwrap());
     let pairs = tx.view_multi_table("pairs").unwrap().unwrap();
     assert_eq!(old.unwrap().get(b"k").unwrap().unwrap(), b"old");
@@ -258,7 +258,7 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
     for db in [db, Database::open(dir.join("copy.tdl")).unwrap()] {
         let snap = db.begin_read().unwrap();
         let topics = snap.table("topics").unwrap().unwrap();
-        // a/b/+/4: every table below a/b is asked for "4".
+        // a/b/+/4: looks up "4" in every table below a/b.
         let below = topics.nested_at(&["a", "b"]).unwrap().unwrap();
         let mut found = Vec::new();
         let mut cursor = below.cursor();
@@ -306,7 +306,7 @@ fn more_nested_tables_than_fit_memory_are_one_transaction() {
     assert!(problems.is_empty(), "{problems:?}");
 }
 
-/// What the last row was is remembered from one `put` to the next, but not across anything else.
+/// The last row is remembered from one `put` to the next, but not across anything else.
 #[test]
 fn ascending_rows_and_savepoints_do_not_disturb_each_other() {
     let mut rng = Rng::new(23);
@@ -412,7 +412,8 @@ fn names_change_with_the_transaction() {
     assert!(db.check().unwrap().problems.is_empty());
 }
 
-/// A table is its name: who was given up, a reader that has opened it, one that was ousted or a writer that has made it, leaves nothing behind.
+/// Tables are identified by name: a rolled-back writer that created one, or an evicted reader that opened it, leaves
+/// nothing behind.
 #[test]
 fn tables_outlive_readers_and_writers_that_are_given_up() {
     tidalite_testkit::watch();
@@ -448,7 +449,7 @@ fn tables_outlive_readers_and_writers_that_are_given_up() {
     for _ in 0..10 {
         let reader = db.begin_read_evictable().unwrap();
         assert_eq!(newest(&reader), value);
-        // It is ousted when the file would grow for it.
+        // It is evicted when the file would grow for it.
         let lost = (0..20).find_map(|_| {
             value += 1;
             put(value);
@@ -575,7 +576,7 @@ fn what_a_panic_leaves_half_done_is_undone_or_never_committed() {
     let (pairs, rows) = state(&mut tx);
     assert_eq!(pairs.keys().collect::<Vec<_>>(), [b"before"]);
     assert_eq!(rows.into_iter().collect::<Vec<_>>(), [(1, 1.0)]);
-    // Rows of an iterator that panics behind the first page.
+    // Rows of an iterator that panics after the first page.
     let rows = |i: u32| {
         assert!(i < 200, "in the middle of a change");
         (i.to_be_bytes(), [7; 30])

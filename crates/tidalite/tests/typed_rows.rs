@@ -1,4 +1,4 @@
-//! Rows as records and values of a type, whichever way they are come to.
+//! Rows as records and typed values, by every way of reading.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn sale(rng: &mut Rng, number: i64, millis: i64) -> Sale {
     }
 }
 
-/// Several rows of a time among them: some in leaves, some in the front.
+/// Includes several rows of one time: some in leaves, some in the front.
 fn sales(db: &Database, name: &str, rng: &mut Rng) -> Vec<Sale> {
     let mut all: Vec<Sale> = Vec::new();
     for rows in [rng.below(4000), rng.below(60), 3] {
@@ -264,7 +264,7 @@ fn a_value_is_told_as_what_its_column_is_of() {
         Some("north")
     );
     assert_eq!(series.get::<Option<f32>>(&row, "weight").unwrap(), None);
-    // 32 bits are kept as the float of the same value.
+    // 32-bit floats are stored as the float of the same value.
     assert_eq!(
         series
             .get::<Option<f64>>(&row, &"weight".to_owned())
@@ -292,7 +292,7 @@ fn a_value_is_told_as_what_its_column_is_of() {
         words: vec![1],
     };
     schema_problem(reader.read(&cut), &["1 words"]);
-    // Columns behind those of the record are left out.
+    // Columns after the record's are ignored.
     assert_eq!(series.record::<OnlyNumber>(&cut).unwrap().number, 1);
 
     let (mut floats, mut integers) = (0, 0);

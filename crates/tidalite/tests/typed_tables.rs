@@ -1,4 +1,4 @@
-//! Typed tables: every call as a map answers it, bytes of another type, and what a plain table tells of its ends and places.
+//! Typed tables: every call compared with a map, bytes of another type, and a plain table's ends and ranks.
 
 #![expect(
     clippy::unwrap_used,
@@ -166,7 +166,7 @@ fn typed_tables_agree_with_a_map() {
     }
 }
 
-/// The file is sound, so nothing may say that it is damaged.
+/// The file is sound, so no error may report damage.
 #[test]
 fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     #[track_caller]
@@ -221,7 +221,7 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     let snap = db.begin_read().unwrap();
     let mut names: Vec<String> = (0..20).map(|n| format!("more {n}")).collect();
     names.push("config".to_owned());
-    // More tables than a snapshot keeps, each twice: once as it is found, once as it is kept.
+    // More tables than a snapshot caches, each twice: once looked up, once cached.
     for name in names.iter().chain(&names) {
         let table = TypedTable::<i64, [u8; 2]>::of(snap.table(name).unwrap().unwrap());
         wrong(table.first(), name, "key", "i64");
@@ -273,7 +273,7 @@ fn typed_pairs_are_appended_and_cleared() {
     assert!(table.view().unwrap().bytes().is_empty());
 }
 
-/// The number of a row from its cursor, whatever way it came there, small nested tables included.
+/// The rank of a row from its cursor, however it got there, small nested tables included.
 #[test]
 fn cursors_know_their_rank_and_ranges_how_many_are_left() {
     let db = memory(&Options::new().page_size(512));
@@ -342,7 +342,7 @@ fn cursors_know_their_rank_and_ranges_how_many_are_left() {
         (range.size_hint(), range.next().is_none()),
         ((0, Some(0)), true)
     );
-    // The nested table is an error, and the end.
+    // The nested table gives an error, and ends the iteration.
     let mut all = table.iter();
     assert_eq!(all.left(), keys.len() as u64 + 1);
     assert!(all.next_back().unwrap().is_err());

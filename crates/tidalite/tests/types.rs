@@ -1,5 +1,5 @@
-//! Columns of every type, with and without nulls, against a plain map: random rows, late ones, overwrites, deletes,
-//! own reads in the transaction, reopening.
+//! Columns of every type, with and without nulls, compared with a plain map: random rows, late ones, overwrites,
+//! deletes, own reads in the transaction, reopening.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(clippy::print_stdout, reason = "seeds belong in the log of a test")]
 
@@ -48,7 +48,7 @@ fn schema() -> Schema {
     schema
 }
 
-/// A value that fits the column. `style` makes stretches that encode differently.
+/// A value that fits the column. `style` makes runs that encode differently.
 fn a_value(rng: &mut Rng, column: &Column, style: u64, i: i64) -> Value {
     let share = [0, 1, 8, 40][(style % 4) as usize];
     if column.nullable && share > 0 && rng.one_in(share) {
@@ -79,7 +79,7 @@ fn a_value(rng: &mut Rng, column: &Column, style: u64, i: i64) -> Value {
     match column.word(&value) {
         _ if column.ty.is_text() => value,
         Ok(_) => value,
-        // The one pattern that stands for null.
+        // The one pattern reserved for null.
         Err(_) => Value::Null,
     }
 }
@@ -123,7 +123,7 @@ fn change(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
     }
 }
 
-/// What was there gets null, or zero in a column without nulls.
+/// Existing rows get null, or zero in a column without nulls.
 fn add_columns(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
     let number = series.info().schema.columns.len();
     let ty = *rng.pick(&every_type());
@@ -204,7 +204,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
             continue;
         }
         let words = |row: &Vec<Value>| column.word(&row[c]).unwrap();
-        // Only the column that is asked for is there.
+        // Only the requested column is present.
         let mut read = Vec::new();
         range
             .for_each_vector_of(&[c], |vector| {
@@ -319,7 +319,7 @@ fn candles(range: &tidalite::Range<'_>, column: &Column, c: usize, rows: &[(&i64
     }
 }
 
-/// Each figure alone, and two together, are those of the whole aggregates, bit by bit.
+/// Each figure alone, and two together, equal the whole aggregates, bit by bit.
 fn figures_alone(range: &tidalite::Range<'_>, c: usize, windows: &[tidalite::Window]) {
     use tidalite::Figure::{Count, First, Last, Max, Mean, Min, Stddev, Sum};
     let bits = |value: Option<f64>| value.map(f64::to_bits);
@@ -379,7 +379,7 @@ fn assert_aggregate(
         .iter()
         .copied()
         .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-    // Of whole numbers that are one float, the time of the extreme is that of the exact one.
+    // For integers that map to one float, the time of the extreme belongs to the exact one.
     assert_eq!(
         found.min().map(|m| m.0),
         min.map(|m| m.0),
@@ -475,7 +475,7 @@ fn run(seed: u64, options: &Options, transactions: usize) {
             compare(&mut rng, &series, &model);
         }
     }
-    // A salvage of an undamaged file brings everything.
+    // A salvage of an undamaged file recovers everything.
     let saved = open(&Arc::new(MemoryStorage::new()), options);
     drop(db);
     let report = salvage_storage(storage, &saved, Watch::new()).unwrap();
@@ -519,7 +519,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     refused(&mut series, &[Value::F64(1.0), Value::Null]);
     refused(&mut series, &[Value::I64(1), Value::I64(i64::MIN)]);
     assert_eq!(series.view().unwrap().count().unwrap(), 0);
-    // As a word it is null, for who works with words.
+    // As a word it is null, for callers that use words.
     series
         .insert_values(2, &[Value::I64(i64::MIN), Value::Null])
         .unwrap();
@@ -536,7 +536,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     );
 }
 
-/// Columns that were never null cost what columns without nulls cost, and so do those that are always.
+/// Columns never null cost as much as columns without nulls, and so do columns always null.
 #[test]
 fn nulls_that_are_not_there_cost_nothing() {
     let bytes = |nullable: bool, value: fn(i64) -> Value| {
@@ -568,7 +568,7 @@ fn nulls_that_are_not_there_cost_nothing() {
             Value::I64(7)
         }
     };
-    // A bit a row, and the directory's entry of each vector.
+    // A bit per row, and the directory's entry of each vector.
     assert!(bytes(true, half) < 50_000 / 8 + 50 * 170 + 2000);
 }
 
@@ -606,7 +606,7 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
         }
         error => panic!("{error}"),
     }
-    // Words that no text has are refused, so that no row points into nothing.
+    // Words without a text are refused, so that no row has a dangling reference.
     for word in [1000, (1 << 62) + 99] {
         assert!(series.insert_row(9, &[word, u64::MAX]).is_err());
         assert!(series.append_rows(&[9], &[&[word], &[u64::MAX]]).is_err());
@@ -625,7 +625,7 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     assert!(series.all().matching([ValueFilter::new(0, ..)]).is_err());
 }
 
-/// Texts that repeat cost a number each, others what they compress to; deleting rows frees what only they had.
+/// Repeated texts cost a number each, others their compressed size; deleting rows frees texts that only they used.
 #[test]
 fn texts_cost_what_they_are_and_go_with_their_rows() {
     let storage = Arc::new(MemoryStorage::new());
@@ -671,7 +671,7 @@ fn texts_cost_what_they_are_and_go_with_their_rows() {
         tx.commit().unwrap();
         assert_clean(&db);
     }
-    // What stays: the dictionary of 4096 texts with its lookup, and the last block.
+    // The rest: the dictionary of 4096 texts with its lookup, and the last block.
     assert!(
         used() < full / 2 && used() < 800_000,
         "{} of {full}",
@@ -690,7 +690,7 @@ fn texts_cost_what_they_are_and_go_with_their_rows() {
     assert_eq!(used(), 0);
 }
 
-/// Many small transactions: the last block is gone on with, numbers are never given out twice.
+/// Many small transactions: the last block is extended, numbers are never assigned twice.
 #[test]
 fn texts_of_small_commits_and_savepoints() {
     let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
@@ -730,7 +730,7 @@ fn texts_of_small_commits_and_savepoints() {
     assert_eq!(rows, 100 - 95);
 }
 
-/// Endless ingest of texts under a cap: what goes is what is old, and not more than must.
+/// Endless ingest of texts under a cap: old rows are removed, and no more than necessary.
 #[test]
 fn a_cap_in_bytes_counts_texts() {
     let db = open(&Arc::new(MemoryStorage::new()), &Options::new());

@@ -1,4 +1,4 @@
-//! What is not committed is read as what is: by the same calls, with the same answers.
+//! Uncommitted data is read like committed data: by the same calls, with the same results.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,7 +17,7 @@ fn memory() -> Database {
         .unwrap()
 }
 
-/// Everything that a state tells, by every call that reads one.
+/// All contents of a state, by every reading call.
 fn told<S: ReadSource>(state: &Reading<S>) -> Vec<String> {
     let mut told = vec![format!("{} {:?}", state.txn(), state.user_data())];
     for name in state.tables().unwrap() {
@@ -140,7 +140,7 @@ fn what_is_not_committed_is_told_as_it_is_after_the_commit() {
         for _ in 0..12 {
             let mut tx = db.begin_write().unwrap();
             let before = told(&db.begin_read().unwrap());
-            // A transaction that changes nothing gets no number.
+            // A transaction without changes gets no number.
             tx.table("t3")
                 .unwrap()
                 .put(b"key", &rng.below(1 << 60).to_be_bytes())
@@ -150,7 +150,7 @@ fn what_is_not_committed_is_told_as_it_is_after_the_commit() {
             }
             let reader = tx.reader().unwrap();
             let uncommitted = told(&reader);
-            // It stays what it was while the transaction goes on, and the snapshot before does, too.
+            // It stays unchanged while the transaction goes on, and so does the earlier snapshot.
             let point = tx.savepoint().unwrap();
             for _ in 0..rng.index(6) {
                 change(&mut tx, &mut rng);

@@ -1,4 +1,5 @@
-//! Where cursors that write stand, whatever was not found or taken away, against lists; and entries that are removed by a rule.
+//! Positions of write cursors after missed searches and removals, compared with lists; and removal of entries by a
+//! predicate.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -83,7 +84,7 @@ fn a_key_that_is_not_there_leaves_the_cursor_in_its_gap() {
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// Where a cursor is among pairs; in a gap: of which key, in front of which pair.
+/// The position of a cursor among pairs; in a gap: its key, and the pair after it.
 #[derive(Clone, Debug, PartialEq)]
 enum Here {
     Before,
@@ -123,7 +124,7 @@ impl Model {
         }
     }
 
-    /// The pair behind the cursor's place, and how many lie before it.
+    /// The pair after the cursor's position, and the number of pairs before it.
     fn around(&self) -> (usize, usize) {
         match self.here {
             Here::Before => (0, 0),
@@ -139,14 +140,14 @@ impl Model {
         there
     }
 
-    /// To the last pair before this one.
+    /// Moves to the last pair before this one.
     fn backward(&mut self, before: usize) -> bool {
         let found = before.checked_sub(1);
         self.here = found.map_or(Here::Before, Here::On);
         found.is_some()
     }
 
-    /// To a pair if it is of this key; else as `miss` says.
+    /// Moves to a pair if it belongs to this key; else to `miss`.
     fn among(&mut self, key: &[u8], to: Option<usize>, miss: Option<usize>) -> bool {
         let found = to.filter(|to| self.of(key).contains(to));
         match (found, miss) {
@@ -158,7 +159,7 @@ impl Model {
     }
 }
 
-/// The same move of both; tells what each found.
+/// The same move in both; returns the result of each.
 fn go(edit: &mut MultiEdit<'_, '_>, model: &mut Model, number: u64, to: &Pair) -> (bool, bool) {
     let (key, value) = (&to.0[..], &to.1[..]);
     let (behind, before) = model.around();
@@ -288,7 +289,8 @@ fn moves_among_pairs_agree_with_a_list() {
         let db = small_pages();
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.multi_table("m").unwrap();
-        // Few values, so that one ends in a zero byte more than another, or so many that a key's set has pages of its own.
+        // Few values, so that one ends in a zero byte more than another, or so many that a key's set has pages of its
+        // own.
         let values = if seed < 2 { 5 } else { 90 };
         let pair = |rng: &mut Rng| {
             let key = vec![b'k'; rng.index(4)];
@@ -308,7 +310,7 @@ fn moves_among_pairs_agree_with_a_list() {
             let to = pair(&mut rng);
             if rng.one_in(4) {
                 let number = rng.below(9);
-                // As many come as go, but for whole keys now and then.
+                // As many pairs are added as removed, except for whole keys now and then.
                 if number != 7 || rng.one_in(10) {
                     change(&mut edit, &mut model, number, &to);
                 }
@@ -364,7 +366,7 @@ fn what_is_retained_agrees_with_a_map() {
         let mut table = tx.table("t").unwrap();
         let mut table = table.nested_at(&["below"][..seed as usize % 2]);
         let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        // More lone entries than are remembered at a time.
+        // More single entries than are collected at a time.
         for i in 0..if seed < 4 { 5000u32 } else { 3 } {
             let len = if rng.one_in(100) { 900 } else { rng.index(9) };
             let (key, value) = (i.to_be_bytes().to_vec(), vec![i as u8; len]);
@@ -388,7 +390,7 @@ fn what_is_retained_agrees_with_a_map() {
                 3 => (Bound::Unbounded, Bound::Unbounded),
                 _ => (bound(&mut rng), bound(&mut rng)),
             };
-            // Every second one, long stretches, or by its value.
+            // Every second one, long runs, or by its value.
             let kept = |key: &[u8], value: &[u8]| match round {
                 0 => key[3].is_multiple_of(2),
                 1 => key[2].is_multiple_of(3),

@@ -1,4 +1,4 @@
-//! The two zeros and NaN: what a filter matches, what the extremes are, and that nothing is passed by that would match.
+//! The two zeros and NaN: filter matches, extremes, and that no match is skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,8 +10,8 @@ use tidalite::{
 };
 use tidalite_testkit::rng::Rng;
 
-/// Stretches of thousands of rows of few values each, so that leaves and vectors have extremes that are one of the zeros; and late rows
-/// over them.
+/// Runs of thousands of rows of few values each, so that leaves and vectors have extremes that are one of the zeros;
+/// and late rows over them.
 fn values(rng: &mut Rng) -> Vec<Option<f64>> {
     let sets: [&[Option<f64>]; 9] = [
         &[Some(-0.0)],
@@ -133,7 +133,7 @@ fn a_filter_matches_as_numbers_compare_and_loses_no_row() {
                 matching
                     .for_each_vector_of(&[], Direction::Forward, take)
                     .unwrap();
-                // Statistics, where extremes tell that all rows match or none does.
+                // Statistics, where extremes show that all rows match or none does.
                 assert_eq!(matching.count().unwrap(), expected.len() as u64);
                 let count = matching.aggregate(0).unwrap().count();
                 assert_eq!(count, expected.len() as u64);
@@ -177,7 +177,7 @@ fn extremes_are_the_same_whatever_the_order_and_a_filter_finds_them() {
                 .for_each_vector_of(&[], Direction::Forward, take)
                 .unwrap();
             assert!(found.contains(&time), "{bound} at {time}");
-            // All that are equal as numbers, the other zero among them.
+            // All that are equal as numbers, including the other zero.
             let equal = numbers.iter().filter(|(x, _)| *x == bound).count();
             assert_eq!(count, equal as u64);
         }

@@ -1,4 +1,4 @@
-//! Annotations: words about a series that are no part of its identity, such as its unit or who installed the sensor.
+//! Annotations: texts about a series that do not identify it, such as its unit or the installer of the sensor.
 //!
 //! In the `annotations` tree:
 //!
@@ -8,7 +8,7 @@
 //! value               its text, UTF-8, up to 4096 bytes
 //! ```
 //!
-//! Invariant: no key has the number of a series that is not in the catalog.
+//! Invariant: every key's series id is in the catalog.
 
 use crate::catalog::entries::id_key;
 use crate::types::error::{Error, Result};
@@ -16,10 +16,10 @@ use tidalite_base::{Corrupt, SeriesId};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite};
 
-/// Bytes of an annotation's key at most: with the series' number it fits a key of the smallest pages.
+/// Maximum length of an annotation's key in bytes; together with the series id it fits a key of the smallest pages.
 pub const ANNOTATION_KEY_BYTES_MAX: usize = 64;
 
-/// Bytes of an annotation's text at most.
+/// Maximum length of an annotation's text in bytes.
 pub const ANNOTATION_BYTES_MAX: usize = 4096;
 
 pub(crate) fn check(key: &str, text: &str) -> Result<()> {
@@ -69,7 +69,7 @@ pub(crate) fn get<R: PageRead>(
     value.map(|value| text_of(value.to_vec()?)).transpose()
 }
 
-/// The annotation of a row of the tree, if it is one that could have been set.
+/// Decodes a row of the tree; an error if it could not have been set.
 pub(crate) fn annotation_of(key: &[u8], value: &[u8]) -> Result<(SeriesId, String, String)> {
     let Some((id, key)) = key.split_first_chunk::<8>() else {
         let found = format!("{} bytes", key.len());
@@ -105,10 +105,10 @@ pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: Series
     Ok(())
 }
 
-/// Hears of an annotation, or of what is wrong.
+/// Callback for each annotation, or for a problem.
 pub(crate) type Found<'f> = dyn FnMut(std::result::Result<(SeriesId, &str), String>) + 'f;
 
-/// Looks at every annotation from the key `at` on, which goes along: `f` hears what is wrong, and of which series where that is known.
+/// Checks every annotation from the key `at` on, which is advanced; reports problems to `f`, with the series if known.
 pub(crate) fn check_all<R: PageRead>(
     tree: &Tree,
     pages: &R,

@@ -1,7 +1,7 @@
-//! The commits' clock: the one place that decides how far the wall clock is believed. What is removed by its age goes by it.
+//! The commit clock: the one place that decides how far to trust the wall clock. Retention by age uses this clock.
 //!
-//! Every commit stores the time of this clock (`roots.rs`), and with it how long the system had been running, so that any process on the
-//! same start of the system knows how much time has really passed since:
+//! Every commit stores the time of this clock (`roots.rs`) and the system's uptime, so that any process in the same
+//! boot session can compute the real time elapsed since the commit:
 //!
 //! ```text
 //! 0         8      16              24      32
@@ -10,27 +10,28 @@
 //! ```
 //!
 //! Invariants
-//! 1. The clock never goes further ahead of the newest commit than what has passed since then, plus `STEP`: a wall clock that
-//!    shows more is *ahead*. The clock then goes on by what passes, without that hour, and the wall clock is not believed.
-//! 2. A commit that is made while the wall clock is ahead stores the commits' clock, not the wall clock: commits alone never
-//!    make up for a jump, however many there are.
-//! 3. A wall clock behind the commits' clock is believed at once, and the next commit stores it: by it fewer rows are old.
-//! 4. What has passed is known by the time since the system started. Of a commit that was made before that, or on another computer, only what
-//!    has passed since this handle was opened is known.
+//! 1. The clock never advances past the newest commit by more than the elapsed time plus `STEP`: a wall clock that
+//!    shows more is *ahead*. The clock then advances by elapsed time alone, without that hour, and ignores the wall
+//!    clock.
+//! 2. A commit made while the wall clock is ahead stores the commit clock, not the wall clock: commits alone never
+//!    catch up with a jump, however many there are.
+//! 3. A wall clock behind the commit clock is trusted at once, and the next commit stores it: fewer rows are old by it.
+//! 4. Elapsed time is derived from uptime. For a commit of an earlier boot, or of another computer, only the time since
+//!    this handle was opened is known.
 
 use crate::types::error::Result;
 use crate::types::time::Timestamp;
 use tidalite_base::{Corrupt, get_i64, get_u64, put_i64, put_u64};
 use tidalite_pager::{Clocks, Event};
 
-/// The wall clock may be this far ahead of what has passed: daylight-saving time that somebody sets by hand, and drift.
+/// Tolerance of the wall clock beyond the elapsed time: daylight-saving time set by hand, and drift.
 const STEP_NS: i64 = 3_600_000_000_000;
 
 const TIME_AT: usize = 0;
 const BOOT_AT: usize = TIME_AT + 8;
 const SINCE_BOOT_AT: usize = BOOT_AT + 8;
 const AHEAD_AT: usize = SINCE_BOOT_AT + 8;
-/// Bytes of the clock in the roots.
+/// Size of the clock in the roots.
 pub(crate) const CLOCK_BYTES: usize = AHEAD_AT + 8;
 
 /// The clock as of one commit.
@@ -44,7 +45,7 @@ pub(crate) struct CommitClock {
 }
 
 impl CommitClock {
-    /// Zeros are no clock: the file is new.
+    /// All zeros mean no clock: the file is new.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Self>> {
         let ahead = get_u64(bytes, AHEAD_AT);
         if ahead > 1 {
@@ -69,7 +70,7 @@ impl CommitClock {
         bytes
     }
 
-    /// Of a commit that stored none: its time is all that is known.
+    /// For a commit that stored no clock: only its time is known.
     pub(crate) fn at(time_ns: i64) -> Self {
         Self {
             time_ns,
@@ -79,7 +80,7 @@ impl CommitClock {
         }
     }
 
-    /// The nanoseconds that are known to have passed since the commit, for a handle that was opened at `opened`.
+    /// The elapsed nanoseconds known since the commit, for a handle that was opened at `opened`.
     fn passed_ns(&self, now: &Clocks, opened: &Clocks) -> i64 {
         let same = self.boot == now.boot && self.boot != 0;
         let passed = match now.since_boot_ns.checked_sub(self.since_boot_ns) {
@@ -99,20 +100,20 @@ impl CommitClock {
     }
 }
 
-/// The wall clock and the commits' clock at one moment.
+/// The wall clock and the commit clock at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockReading {
-    /// What the wall clock shows.
+    /// The wall clock.
     pub wall: Timestamp,
-    /// The commits' clock: the time of the newest commit, and what has passed since then as far as that is known.
+    /// The commit clock: the time of the newest commit plus the elapsed time since then, as far as known.
     pub commits: Timestamp,
-    /// The wall clock is more than an hour ahead of the commits' clock.
+    /// The wall clock is more than an hour ahead of the commit clock.
     pub is_ahead: bool,
 }
 
 impl ClockReading {
-    /// What counts as now: the wall clock, unless it is ahead; then the commits' clock.
+    /// The effective current time: the wall clock, unless it is ahead; then the commit clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         if self.is_ahead {
@@ -160,7 +161,7 @@ mod tests {
         let reading = commit.read(&later, &later);
         assert!(!reading.is_ahead);
         assert_eq!(reading.now().0, 1720 * HOUR);
-        // An hour more is a step, two are a jump.
+        // One hour is within the tolerance, two are a jump.
         assert!(!commit.read(&clocks(1721, 730, 7), &later).is_ahead);
         let jumped = commit.read(&clocks(1722, 730, 7), &later);
         assert!(jumped.is_ahead);
@@ -174,7 +175,7 @@ mod tests {
         let reading = commit.read(&clocks(1725, 7, 8), &opened);
         assert!(reading.is_ahead);
         assert_eq!(reading.now().0, 1005 * HOUR);
-        // Nor when the other start is longer ago than that of the commit was.
+        // The result holds also if the other boot is older than the commit's boot.
         let opened = clocks(1720, 12, 8);
         let reading = commit.read(&clocks(1725, 17, 8), &opened);
         assert_eq!(reading.now().0, 1005 * HOUR);

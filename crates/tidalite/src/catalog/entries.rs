@@ -1,4 +1,4 @@
-//! Which series there are: by name, by GUID, by id.
+//! The catalog of series: by name, by GUID, by id.
 //!
 //! An entry of the `series` tree (key: series id, u64 big-endian):
 //!
@@ -9,10 +9,11 @@
 //! ```
 //!
 //! `flags`: 1 = has a name, 2 = has a GUID (all zero without one); bits 2 to 4: merge policy (0 replace, 1 keep first,
-//! 2 error, 3 keep all, 4 keep distinct); 32 = it had one of the last two at some time: there may be several rows of one time.
+//! 2 error, 3 keep all, 4 keep distinct); 32 = it had one of the last two at some time, so a time may have several
+//! rows.
 //!
 //! Invariants: 1. `names` and `guids` hold exactly the names and GUIDs of the entries of `series`.
-//! 2. An entry's id is below `next_series`, which never goes back: no number is given out twice.
+//! 2. An entry's id is below `next_series`, which never decreases: no id is assigned twice.
 
 use crate::catalog::roots::Roots;
 use crate::types::error::{Error, Result};
@@ -37,7 +38,7 @@ const MERGE_SHIFT: u32 = 2;
 const MERGE_BITS: u8 = 7 << MERGE_SHIFT;
 const SEVERAL: u8 = 32;
 
-/// What identifies a series and what its rows look like.
+/// Identity and schema of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesInfo {
     /// Its dense number in this file.
@@ -48,9 +49,9 @@ pub struct SeriesInfo {
     pub guid: Option<[u8; 16]>,
     /// Its columns.
     pub schema: Schema,
-    /// What becomes of a row at a time that is taken.
+    /// Treatment of a row at a time that is taken.
     pub merge: MergePolicy,
-    /// Whether there may be several rows of one time: the merge policy is, or was at some time, [`MergePolicy::KeepAll`] or
+    /// Whether a time may have several rows: the merge policy is, or once was, [`MergePolicy::KeepAll`] or
     /// [`MergePolicy::KeepDistinct`].
     pub several: bool,
 }
@@ -132,7 +133,7 @@ impl SeriesInfo {
         })
     }
 
-    /// The types of its words, for who wants no more: reads neither name nor GUID.
+    /// Decodes only the word types; skips name and GUID.
     fn decode_word_types(id: SeriesId, bytes: &[u8]) -> Result<Vec<WordType>> {
         let damaged = |expected: &str| {
             let found = format!("{} bytes", bytes.len());
@@ -152,8 +153,8 @@ impl SeriesInfo {
         Ok(types)
     }
 
-    /// As `decode`, for who goes through the whole catalog: also tells every bit that has no meaning, and a name that is
-    /// not canonical. A reader of one series does without: it has the name already, and this costs as much as the rest.
+    /// Like `decode`, for a walk over the whole catalog: also reports reserved bits and a name that is not canonical. A
+    /// reader of one series skips these checks: it has the name already, and they cost as much as the rest.
     pub(crate) fn decode_exact(id: SeriesId, bytes: &[u8]) -> Result<Self> {
         let info = Self::decode(id, bytes)?;
         if info.encode() != bytes {
@@ -176,7 +177,7 @@ pub(crate) fn decode_id(bytes: &[u8]) -> tidalite_pager::Result<SeriesId> {
     Ok(SeriesId(u64::from_be_bytes(bytes)))
 }
 
-/// How a series is asked for.
+/// Ways to request a series.
 #[derive(Clone, Copy)]
 pub(crate) enum SeriesKey<'a> {
     Name(&'a SeriesName),
@@ -229,7 +230,7 @@ pub(crate) fn word_types<R: PageRead>(
         .transpose()
 }
 
-/// Whether there can be one more series with this schema.
+/// Checks that one more series with this schema can be created.
 pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
     schema.validate()?;
     if roots.next_series > SERIES_MAX {
@@ -242,7 +243,7 @@ pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Enters a series for which there is room (`expect_room`).
+/// Creates a series; `expect_room` was called before.
 pub(crate) fn create<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
@@ -306,7 +307,7 @@ pub(crate) fn change_merge<W: PageWrite>(
     Ok(Arc::new(info))
 }
 
-/// Takes a series out of the catalog; its rows are gone already.
+/// Removes a series from the catalog; its rows are already removed.
 pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesId) -> Result<()> {
     let Some(info) = info(roots, pages, id)? else {
         return Ok(());
@@ -322,7 +323,7 @@ pub(crate) fn remove<W: PageWrite>(roots: &mut Roots, pages: &mut W, id: SeriesI
     Ok(())
 }
 
-/// Puts a name in place of the one that the series has, if it has one. The name is free.
+/// Sets or replaces the name of a series. The name must be free.
 pub(crate) fn rename<W: PageWrite>(
     roots: &mut Roots,
     pages: &mut W,
@@ -344,7 +345,7 @@ pub(crate) fn rename<W: PageWrite>(
     Ok(Arc::new(info))
 }
 
-/// Every series that the pattern selects, in the order of their ids.
+/// All series that the pattern selects, in order of id.
 pub(crate) fn list<R: PageRead>(
     roots: &Roots,
     pages: &R,
@@ -361,7 +362,7 @@ pub(crate) fn list<R: PageRead>(
     Ok(found)
 }
 
-/// Every series from the key `at` of the catalog on, which goes along, in the order of their ids.
+/// Every series from the catalog key `at` on, which is advanced, in order of id.
 pub(crate) fn each_from<R: PageRead>(
     roots: &Roots,
     pages: &R,
@@ -379,7 +380,7 @@ pub(crate) fn each_from<R: PageRead>(
     Ok(())
 }
 
-/// A series opened with a schema has to have just that schema.
+/// A series opened with a schema must have exactly that schema.
 pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema == *schema {
         return Ok(());
@@ -392,7 +393,7 @@ pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::Schema { problem })
 }
 
-/// A series read as a record type has to have its columns, and may have others behind them.
+/// A series read as a record type must start with its columns, and may have more.
 pub(crate) fn expect_first_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.columns.starts_with(&schema.columns) {
         return Ok(());
@@ -400,7 +401,7 @@ pub(crate) fn expect_first_columns(info: &SeriesInfo, schema: &Schema) -> Result
     expect_columns(info, schema)
 }
 
-/// A series read or written as a record type whose times are numbers has to count the same steps.
+/// A series read or written as a record type with numeric times must use the same unit.
 pub(crate) fn expect_unit(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.unit == schema.unit {
         return Ok(());
@@ -414,7 +415,7 @@ pub(crate) fn expect_unit(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::Schema { problem })
 }
 
-/// A series written as a record type has to have its columns.
+/// A series written as a record type must have exactly its columns.
 pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     if info.schema.columns == schema.columns {
         return Ok(());
@@ -428,7 +429,7 @@ pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
     Err(Error::Schema { problem })
 }
 
-/// What is told of rows that do not fit.
+/// The error for rows that do not fit.
 pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> Error {
     let problem = format!(
         "series {} has {columns} columns, given were {found} (or columns of unequal length)",
@@ -494,7 +495,7 @@ mod tests {
         txn.commit().unwrap();
         assert!(db.check().unwrap().is_clean());
 
-        // The catalog is changed beneath, as nothing in the library does.
+        // The test changes the catalog directly, as nothing in the library does.
         info.schema = Schema::new(
             Unit::Nanos,
             [("flags", ColumnType::U64), ("value", ColumnType::F64)],

@@ -1,4 +1,4 @@
-//! What the file stores of its series and tables, and how: everything that the roots lead to but rows and pages of tables.
+//! The catalog: everything that the roots lead to, except rows and pages of tables, and how the file stores it.
 //!
 //! ```text
 //! roots          roots of all structures, in the app area of the meta block

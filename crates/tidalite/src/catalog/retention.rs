@@ -1,4 +1,4 @@
-//! Retention policies: how long, and how much, is kept of which series. `Database::maintain` keeps to them.
+//! Retention policies: the age and the amount of data kept, by series. `Database::maintain` applies them.
 //!
 //! A policy in the `policies` tree (key: its name, UTF-8):
 //!
@@ -8,8 +8,8 @@
 //! |   u8    |  u8  |  6 B  |   u64    |   u64    |   u64    |   u16     |                         |
 //! ```
 //!
-//! `keep`, `bytes` and `cold` are 0 where there is no such bound. `from` says where `keep` is counted from: 0 now, 1 the newest row of each
-//! series.
+//! `keep`, `bytes` and `cold` are 0 if unbounded. `from` is the reference of `keep`: 0 now, 1 the newest
+//! row of each series.
 
 use crate::types::error::{Error, Result};
 use crate::types::name::SeriesPattern;
@@ -26,39 +26,41 @@ const COLD_AT: usize = BYTES_AT + 8;
 const PATTERN_LEN_AT: usize = COLD_AT + 8;
 const PATTERN_AT: usize = PATTERN_LEN_AT + 2;
 
-/// Bytes of a policy's name at most.
+/// Maximum length of a policy's name in bytes.
 pub const RETENTION_NAME_BYTES_MAX: usize = 100;
-/// Bytes of a policy's pattern at most.
+/// Maximum length of a policy's pattern in bytes.
 pub const RETENTION_PATTERN_BYTES_MAX: usize = 1000;
 
-/// Where the age of a row is counted from.
+/// The reference from which the age of a row is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeepFrom {
-    /// From now, as [`Database::clock`](crate::Database::clock) shows it.
+    /// Now, according to [`Database::clock`](crate::Database::clock).
     #[default]
     Now,
-    /// From the newest row of its series. A row whose time is wrong and far ahead makes all others of its series old.
+    /// The newest row of the series. A wrong time far in the future makes all other rows of its series old.
     Newest,
 }
 
-/// What is kept of the series that a pattern selects, and in which form.
+/// Bounds on the data of the series that a pattern selects, and its form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Which series, as for [`ReadTxn::list`](crate::ReadTxn::list); the empty text selects all.
+    /// Pattern of series, as for [`ReadTxn::list`](crate::ReadTxn::list); the empty text selects all.
     pub pattern: String,
     /// Rows older than this are removed.
     pub keep: Option<Duration>,
-    /// Where the age of a row is counted from, for `keep`.
+    /// The reference of `keep`.
     pub keep_from: KeepFrom,
-    /// How many bytes may be in use: by the rows of these series together, or, with the empty pattern, in the whole file, whose pages count that are
-    /// neither free nor only held for old versions. When more is in use, the oldest rows of these series are removed, a leaf or
-    /// a part of one at a time, until no more is. The newest row of each series stays.
+    /// Maximum number of bytes in use by the rows of these series together or, with the empty pattern, by the whole
+    /// file, not counting pages that are free or only retained for old versions. If more is in use, the oldest rows of
+    /// these series are removed, a leaf or a part of one at a time, until the bound holds. The newest row of each
+    /// series stays.
     ///
-    /// The file is somewhat longer than what is in use: [`Options::reserve_bytes`](crate::Options::reserve_bytes) are kept free, it grows by
-    /// [`Options::growth_bytes`](crate::Options::growth_bytes) ahead, and pins and readers hold pages of old versions, which [`Maintained`](crate::Maintained) names. Of the
-    /// log ([`Options::log_bytes`](crate::Options::log_bytes)) no more than a quarter of the bound counts.
+    /// The file is somewhat larger: [`Options::reserve_bytes`](crate::Options::reserve_bytes) are kept free, the file
+    /// grows by [`Options::growth_bytes`](crate::Options::growth_bytes) at a time, and pins and readers retain pages of
+    /// old versions, which [`Maintained`](crate::Maintained) lists. At most a quarter of the bound is counted for the
+    /// log ([`Options::log_bytes`](crate::Options::log_bytes)).
     pub bytes: Option<u64>,
-    /// Leaves whose rows are all older than this are written anew in cold form (`cold.rs`), which takes the feature `cold`.
+    /// Leaves whose rows are all older than this are rewritten in cold form (`cold.rs`). Needs the feature `cold`.
     pub cold: Option<Duration>,
 }
 
@@ -121,7 +123,7 @@ impl Retention {
         let policy = Self {
             pattern: pattern.to_owned(),
             keep: bound(KEEP_AT).map(Duration::from_nanos),
-            // Anything but 0 and 1 differs from what is encoded again below.
+            // Values other than 0 and 1 fail the comparison with the re-encoded policy below.
             keep_from: match bytes[FROM_AT] {
                 0 => KeepFrom::Now,
                 _ => KeepFrom::Newest,
@@ -141,7 +143,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A policy as its row stores it, if that is one that could have been set.
+/// Decodes a policy; an error if it could not have been set.
 pub(crate) fn policy_of(key: &[u8], value: &[u8]) -> Result<(String, Retention)> {
     let name = std::str::from_utf8(key)
         .map_err(|error| Corrupt::new("name of a policy", 0, error.to_string(), "UTF-8"))?;

@@ -1,17 +1,18 @@
-//! Where the roots of all structures are kept: the app area of the meta block.
+//! Storage of all roots: the app area of the meta block.
 //!
 //! ```text
 //! 0         4        8             16           24      88       152       216      280        344       408
 //! | version | inline | next series | next table | tables | names | guids | series | records | extents | policies |
 //! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                                |
 //! 472     536           600           696                         728
-//! | texts | annotations | front root  | commits' clock (clock.rs) | inline table roots, `inline` of them: table id u64, kv tree root 64 bytes
+//! | texts | annotations | front root  | clock (commit_clock.rs)   | inline table roots, `inline` of them: table id
+//! u64, kv tree root 64 bytes
 //! ```
 //!
-//! A changed table's root goes to the inline list, so that a small commit does not rewrite the path
-//! in `tables`; when the list is full, all of it moves to `tables` at once.
+//! A changed table's root goes to the inline list, so that a small commit does not rewrite a path in `tables`; when the
+//! list is full, all of it moves to `tables` at once.
 //!
-//! Invariants: 1. A table's newest root is the inline one where there is one, else that in `tables`.
+//! Invariants: 1. A table's newest root is the inline one if there is one, else the entry in `tables`.
 //! 2. The inline list has at most `INLINE_ROOTS_MAX` entries, each table at most once.
 
 use crate::catalog::commit_clock::{CLOCK_BYTES, CommitClock};
@@ -32,11 +33,11 @@ const FRONT_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
 const CLOCK_AT: usize = FRONT_AT + FRONT_ROOT_SPACE;
 const INLINE_AT: usize = CLOCK_AT + CLOCK_BYTES;
 const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
-/// Room kept for the front's root.
+/// Space reserved for the front's root.
 const FRONT_ROOT_SPACE: usize = 96;
-/// Roots of recently changed tables that the meta block holds at most.
+/// Maximum number of recently changed table roots in the meta block.
 pub(crate) const INLINE_ROOTS_MAX: usize = 8;
-/// Bytes of the app area that this layout needs at most.
+/// Maximum size of this layout in the app area.
 pub(crate) const ROOTS_BYTES_MAX: usize = INLINE_AT + INLINE_ROOTS_MAX * INLINE_ENTRY_BYTES;
 const _: () = assert!(FRONT_ROOT_BYTES <= FRONT_ROOT_SPACE);
 const _: () = assert!(ROOTS_BYTES_MAX <= tidalite_pager::APP_BYTES_MAX);
@@ -57,7 +58,7 @@ pub(crate) mod owner {
     pub(crate) const LIMIT: u64 = 1 << 48;
 }
 
-/// Every root of one version of the file.
+/// All roots of one version of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Roots {
     pub(crate) next_series: u64,
@@ -68,7 +69,7 @@ pub(crate) struct Roots {
     pub(crate) names: Tree,
     /// GUID -> series id.
     pub(crate) guids: Tree,
-    /// Series id -> schema, name, GUID.
+    /// Series id -> name, GUID, schema.
     pub(crate) series: Tree,
     /// Series id -> series record.
     pub(crate) records: Tree,
@@ -78,7 +79,7 @@ pub(crate) struct Roots {
     pub(crate) policies: Tree,
     /// Strings, bytes and GUIDs of rows (texts.rs).
     pub(crate) texts: Tree,
-    /// Words about series (annotations.rs).
+    /// Annotations of series (annotations.rs).
     pub(crate) annotations: Tree,
     pub(crate) front: FrontRoot,
     /// `None` in a new file.
@@ -86,7 +87,7 @@ pub(crate) struct Roots {
     pub(crate) inline: Vec<(u64, Tree)>,
 }
 
-/// The trees of the catalog: which version of it this is. A root names its tree's contents by checksums.
+/// The trees of the catalog, which identify its version: a root identifies its tree's contents by checksums.
 pub(crate) type Catalog = [Tree; 3];
 
 impl Roots {
@@ -113,7 +114,7 @@ impl Roots {
         }
     }
 
-    /// The pages that these bytes of an app area point to; none when they are damaged.
+    /// The pages that an encoded app area points to; none if it is damaged.
     pub(crate) fn pages(app: &[u8]) -> Vec<Ptr> {
         let Ok(roots) = Self::decode(app) else {
             return Vec::new();
@@ -136,7 +137,7 @@ impl Roots {
             .collect()
     }
 
-    /// The trees that the catalog itself changes; the records and extents tables are sealed by `Leaves`.
+    /// The trees that the catalog itself changes; `Leaves` seals the records and extents tables.
     pub(crate) fn catalog_trees(&mut self) -> [&mut Tree; 7] {
         [
             &mut self.tables,
@@ -149,7 +150,7 @@ impl Roots {
         ]
     }
 
-    /// Reads the app area; an empty one is that of a new file.
+    /// Decodes the app area; an empty one belongs to a new file.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::empty());
@@ -204,7 +205,7 @@ impl Roots {
         Ok(roots)
     }
 
-    /// Numbers that are given out must be free, and owners have 48 bits.
+    /// The next ids must be free, and owners have 48 bits.
     fn check_counters(&self) -> Result<()> {
         let damaged = |what: &str, found: u64, expected: String| {
             Err(Corrupt::new(format!("{what} in the meta block"), 0, found, expected).into())
@@ -220,7 +221,7 @@ impl Roots {
         Ok(())
     }
 
-    /// Puts another clock into encoded roots.
+    /// Replaces the clock in encoded roots.
     pub(crate) fn put_clock(bytes: &mut [u8], clock: &CommitClock) {
         bytes[CLOCK_AT..INLINE_AT].copy_from_slice(&clock.encode());
     }

@@ -1,12 +1,12 @@
-//! The name of a table that is read: what its errors are told with.
+//! The name of a table being read, for its errors.
 
 use crate::types::error::Error;
 use std::sync::Arc;
 
-/// A name that is not copied for each who reads the table.
+/// A table name that is not copied for each reader.
 #[derive(Clone, Debug)]
 pub(crate) enum Named<'a> {
-    /// By the transaction, or by what snapshots of one commit share.
+    /// Borrowed from the transaction, or from the state that snapshots of one commit share.
     Lent(&'a str),
     Shared(Arc<str>),
 }
@@ -23,7 +23,7 @@ impl Named<'_> {
         }
     }
 
-    /// What went wrong in this table, or in one that is nested in it.
+    /// Adds the table's name to an error in this table, or in one nested in it.
     #[cold]
     pub(crate) fn error(&self, error: tidalite_pager::Error) -> Error {
         match error {

@@ -1,8 +1,8 @@
-//! The roots of named tables: where they are kept and found.
+//! The roots of named tables: storage and lookup.
 //!
 //! Invariants
 //! 1. The newest root of a table is the inline one, if there is one with its id, else the one in the `tables` tree.
-//! 2. A tree nested in a table has one way to it; a walk that meets its root again is in a hostile file.
+//! 2. A tree nested in a table is reachable by one path; meeting its root twice means that the file is hostile.
 
 use crate::catalog::roots::Roots;
 use crate::types::error::Result;
@@ -60,8 +60,8 @@ pub(crate) fn find_table<R: PageRead>(
     Ok(Some((id, inline.map_or(tree, |(_, tree)| *tree))))
 }
 
-/// Refuses a nested table whose root is among those that were met: a hostile file may lead to one in many ways, and a walk would go
-/// each of them.
+/// Refuses a nested table whose root was already visited: in a hostile file many paths may lead to one table, and a
+/// walk would follow each.
 pub(crate) fn expect_first_time(tree: &Tree, met: &mut HashSet<u64>) -> Result<()> {
     let root = tree.root();
     if !root.is_null() && !met.insert(root.addr) {
@@ -70,7 +70,7 @@ pub(crate) fn expect_first_time(tree: &Tree, met: &mut HashSet<u64>) -> Result<(
     Ok(())
 }
 
-/// The first table whose name is not before `name`, as the catalog has it.
+/// The first table at or after `name`, as stored in the catalog.
 pub(crate) fn table_from<R: PageRead>(
     tables: &Tree,
     pages: &R,
@@ -88,7 +88,7 @@ pub(crate) fn table_from<R: PageRead>(
     let key = cursor.key();
     let damaged =
         |found: String, expected: &str| Corrupt::new("name of a table", 0, found, expected);
-    // Who goes from name to name would go round for ever where a damaged catalog leads back.
+    // In a damaged catalog that leads backwards, a walk from name to name would loop forever.
     let forward = match name {
         Bound::Included(name) => key >= name,
         Bound::Excluded(name) => key > name,

@@ -10,11 +10,11 @@ use crate::types::error::{Error, Result};
 use crate::types::value::TEXT_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32};
 
-/// A block is written when it has this many bytes, lengths included.
+/// A block is written once it has this many bytes, lengths included.
 pub(super) const BLOCK_BYTES: usize = 32 << 10;
 pub(super) const BLOCK_TEXTS_MAX: usize = 1024;
 
-/// No block has more bytes: it was below its mark when a longest text came.
+/// Maximum size of a block: below its threshold when a text of maximum length was added.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + TEXT_BYTES_MAX + 4 * BLOCK_TEXTS_MAX;
 
 /// Shorter blocks are not worth compressing.
@@ -47,7 +47,7 @@ impl Block {
         self.end() - 1
     }
 
-    /// Takes the last text away.
+    /// Removes the last text.
     pub(super) fn pop(&mut self) {
         let length = self.lengths.pop().unwrap_or_default() as usize;
         self.bytes.truncate(self.bytes.len() - length);

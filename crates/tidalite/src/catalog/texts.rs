@@ -1,8 +1,8 @@
-//! Strings, bytes and GUIDs: a row holds the number of a text, the texts themselves stand in one ordered table of the file.
+//! Strings, bytes and GUIDs: a row holds the number of a text; the texts are stored in one ordered table of the file.
 //!
 //! ```text
 //! key       | series u64 | column u16 | part u8 | number u64 |          all big-endian
-//! part 0    block: the texts from `number` on, in the order in which they were written
+//! part 0    block: the texts from `number` on, in the order of writing
 //! part 1    dictionary: the text with this number
 //! part 2    lookup: `number` is the XXH3-64 of texts of the dictionary, the value their numbers, u64 each
 //!
@@ -13,11 +13,13 @@
 //! block     see text_block.rs
 //! ```
 //!
-//! 1. A number is given out once, but for one that was taken back before anything had it: the last block of a column stays, whatever
-//!    is freed. So two rows of a series with one word have one text, in every version.
-//! 2. Short texts are in the dictionary, until it is full: there each has one number. All others are written as they come.
-//! 3. Numbers of blocks ascend in the order of writing, so the smallest one that rows still have says which blocks can go.
-//! 4. What `open` has in `fresh` is not in the table before `flush`.
+//! 1. A number is assigned once, unless it was taken back before any row had it: the last block of a column always
+//!    stays. Two rows of a series with one word therefore have one text, in every version.
+//! 2. Short texts go to the dictionary until it is full; each has one number there. All others are written as they
+//!    come.
+//! 3. Block numbers ascend in the order of writing, so the smallest one still used by rows tells which blocks can be
+//!    freed.
+//! 4. Texts in `fresh` of an entry of `open` are not in the table before `flush`.
 
 use crate::catalog::text_block::{BLOCK_BYTES, BLOCK_TEXTS_MAX, Block};
 use crate::types::error::{Error, Result};
@@ -26,17 +28,17 @@ use tidalite_base::{Corrupt, SeriesId, checksum, get_u16};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite};
 
-/// Texts of a column's dictionary at most.
+/// Maximum number of texts in a column's dictionary.
 pub(crate) const DICTIONARY_TEXTS_MAX: u64 = 4096;
-/// Bytes of a text in a dictionary at most.
+/// Maximum length of a text in a dictionary.
 pub(crate) const DICTIONARY_TEXT_BYTES_MAX: usize = 128;
 
-/// Words from here on are numbers of the dictionary.
+/// Words from here on are dictionary numbers.
 const DICTIONARY: u64 = 1 << 62;
-/// The empty text, as it is written. An added column without nulls has 0 instead in the rows before it.
+/// The empty text, as written. A column added without nulls has 0 in older rows instead.
 const EMPTY: u64 = DICTIONARY;
 
-/// The last block is gone on with by the next transaction while it is shorter than this.
+/// The next transaction extends the last block while it is shorter than this.
 const BLOCK_GROWS_BYTES: usize = 2 << 10;
 
 const PART_BLOCK: u8 = 0;
@@ -46,7 +48,7 @@ const PART_AT: usize = 10;
 const NUMBER_AT: usize = PART_AT + 1;
 const KEY_BYTES: usize = NUMBER_AT + 8;
 
-/// Texts that a transaction remembers a column, so that it need not look them up.
+/// Texts that a transaction remembers per column, to save lookups.
 const KNOWN_MAX: usize = 4096;
 
 /// A column of a series.
@@ -61,18 +63,18 @@ fn key((series, column): Column, part: u8, number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// Whether a text with this word has no other one in its column.
+/// Whether the text of this word has exactly one number in its column.
 pub(crate) fn in_dictionary(word: u64) -> bool {
     word >= DICTIONARY
 }
 
-/// The word of the same text that says so to everyone: the empty text has two.
+/// The canonical word of a text: the empty text has two.
 pub(crate) fn canonical(word: u64) -> u64 {
     if word == 0 { EMPTY } else { word }
 }
 
-/// Whether two words of a column of texts, of one version or of two, stand for the same text, or both for null. `read` reads the text
-/// of the first word (0) or of the second one (1), which is needed only where both lie in blocks.
+/// Whether two words of a column of texts, of one or of two versions, stand for equal texts, or both for null. `read`
+/// reads the text of the first word (0) or of the second (1); called only if both are in blocks.
 pub(crate) fn are_equal(
     words: [u64; 2],
     mut read: impl FnMut(usize) -> Result<Vec<u8>>,
@@ -120,13 +122,13 @@ fn block_at_or_before<R: PageRead>(
 
 /// A column to which a transaction writes.
 struct Open {
-    /// The texts that are to be written next; those of the last block of the table, when that was short.
+    /// Texts to be written next, with the texts of the table's last block if that was short.
     fresh: Block,
     changed: bool,
-    /// The next number of the dictionary.
+    /// The next dictionary number.
     dictionary_next: u64,
     known: HashMap<Vec<u8>, u64>,
-    /// The last text that went to a block: repeated, it is not written again.
+    /// The last text added to a block: when repeated, it is not written again.
     last: Option<(Vec<u8>, u64)>,
 }
 
@@ -165,7 +167,7 @@ impl Open {
 #[derive(Default)]
 pub(crate) struct Texts {
     open: HashMap<Column, Open>,
-    /// The block that was read last, of those that are no more written to.
+    /// The last block read, among those that are complete.
     read: TextCache,
 }
 
@@ -183,9 +185,9 @@ impl Texts {
         })
     }
 
-    /// The word of a text, which is stored if it is new.
+    /// The word of a text; stores the text if it is new.
     ///
-    /// Cost: nothing for one that the transaction has seen; a lookup for a short one; else its bytes.
+    /// Cost: nothing for a text that the transaction has seen; a lookup for a short one; else its bytes.
     pub(crate) fn word<W: PageWrite>(
         &mut self,
         w: &mut W,
@@ -237,7 +239,7 @@ impl Texts {
                 return Ok(word);
             }
         }
-        // Before the next text, not behind the last one: that may be taken back.
+        // Checked before the next text, not after the last one, which may be taken back.
         if open.fresh.size() >= BLOCK_BYTES || open.fresh.lengths.len() == BLOCK_TEXTS_MAX {
             if open.changed {
                 let block = &open.fresh;
@@ -254,7 +256,7 @@ impl Texts {
         Ok(word)
     }
 
-    /// Whether a word is the number of a text that was given out.
+    /// Whether a word is an assigned text number.
     pub(crate) fn knows<R: PageRead>(
         &mut self,
         r: &R,
@@ -272,7 +274,7 @@ impl Texts {
         })
     }
 
-    /// The text of a word that is not of the dictionary, be it in the table yet or not.
+    /// The text of a word outside the dictionary, whether or not it is in the table yet.
     pub(crate) fn in_block<R: PageRead>(
         &mut self,
         r: &R,
@@ -287,13 +289,13 @@ impl Texts {
         }
     }
 
-    /// The number that the next text of a column's blocks gets.
+    /// The number of the next text in a column's blocks.
     pub(crate) fn end<R: PageRead>(&mut self, r: &R, tree: &Tree, column: Column) -> Result<u64> {
         Ok(Self::open(&mut self.open, r, tree, column)?.fresh.end())
     }
 
-    /// Takes back the text that was added to a column's blocks since `end` was this, if one was: no row has it. It is in `fresh` still;
-    /// of several those in a block that is written stay.
+    /// Takes back the text added to a column's blocks since `end`, if any: no row has it. It is still in `fresh`; of
+    /// several texts, those in a written block stay.
     pub(crate) fn take_back(&mut self, column: Column, end: u64) {
         let Some(open) = self.open.get_mut(&column) else {
             return;
@@ -305,7 +307,7 @@ impl Texts {
         open.changed = open.changed && !open.fresh.lengths.is_empty();
     }
 
-    /// Brings what was added into the table; it can be read then.
+    /// Writes the added texts to the table, where they can then be read.
     pub(crate) fn flush<W: PageWrite>(&mut self, w: &mut W, tree: &mut Tree) -> Result<()> {
         let mut changed: Vec<_> = self
             .open
@@ -321,8 +323,8 @@ impl Texts {
         Ok(())
     }
 
-    /// Frees the blocks of a column that lie before the smallest word that its rows have; all but the last one when they
-    /// have none. The texts of this transaction are flushed.
+    /// Frees the blocks of a column before the smallest word of its rows; all but the last block if there are no rows.
+    /// The texts of this transaction must be flushed.
     pub(crate) fn trim<W: PageWrite>(
         w: &mut W,
         tree: &mut Tree,
@@ -342,7 +344,7 @@ impl Texts {
     }
 }
 
-/// About how many bytes the blocks of a series take: those that go with its rows. Their keys are walked, nothing is read of them.
+/// Approximate size of the text blocks of a series, which are freed with its rows. Walks their keys and reads no block.
 pub(crate) fn block_bytes<R: PageRead>(
     r: &R,
     tree: &Tree,
@@ -365,14 +367,14 @@ pub(crate) fn block_bytes<R: PageRead>(
     Ok(bytes)
 }
 
-/// Removes all texts of a series that goes itself: its number is not given out again.
+/// Removes all texts of a series that is removed itself: its id is not assigned again.
 pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: SeriesId) -> Result<()> {
     let (from, to) = (key((id, 0), 0, 0), key((SeriesId(id.0 + 1), 0), 0, 0));
     tree.remove_range(w, &from, &to)?;
     Ok(())
 }
 
-/// What a reader of a series keeps of its texts.
+/// Cached texts of a reader of a series.
 #[derive(Default)]
 pub(crate) struct TextCache {
     block: Option<(Column, Block)>,
@@ -420,8 +422,8 @@ impl TextCache {
     }
 }
 
-/// Reads every text from the key `at` on, which goes along: `f` hears what is wrong, and of which column. `is_text` says whether a series
-/// has such a column.
+/// Reads every text from the key `at` on, which is advanced: reports problems and their column to `f`. `is_text` says
+/// whether a series has such a column.
 pub(crate) fn check<R: PageRead>(
     r: &R,
     tree: &Tree,
@@ -489,8 +491,8 @@ pub(crate) fn check<R: PageRead>(
     Ok(())
 }
 
-/// Takes a row of a damaged file's table over, if its column has texts, for a series with another number. Of two blocks with one key the one with
-/// more texts stays: it is the newer one. Lookups are made anew, by the texts that are there.
+/// Salvages a row of a damaged file's text table, if its column has texts, for a series with a new id. Of two blocks
+/// with one key, the newer one, which has more texts, stays. Lookups are rebuilt from the texts found.
 pub(crate) fn take_over<W: PageWrite>(
     w: &mut W,
     tree: &mut Tree,

@@ -1,4 +1,4 @@
-//! A snapshot that becomes a write transaction, and a write transaction that becomes a snapshot.
+//! Turning a snapshot into a write transaction, and a write transaction into a snapshot.
 
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
@@ -7,9 +7,10 @@ use crate::types::error::Result;
 use tidalite_pager::Durability;
 
 impl Database {
-    /// Begins the write transaction on top of exactly what a snapshot of this database shows, so that what was read there still holds: decide
-    /// with a snapshot, which is in nobody's way, and write only if nothing has changed since. `None` when there is a newer
-    /// commit, of any process or one that still waits for its sync: read again then. The snapshot stays as it is.
+    /// Begins the write transaction exactly on the state that a snapshot of this database shows, so that everything
+    /// read there still holds: decide with a snapshot, which blocks no writer, and write only if nothing has changed
+    /// since. `None` if there is a newer commit, of any process, even one still waiting for its sync: read again then.
+    /// The snapshot does not change.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -35,10 +36,10 @@ impl Database {
     /// As for [`begin_write`](Self::begin_write).
     ///
     /// # Cost
-    /// That of `begin_write`, the waiting for other writers included.
+    /// As for `begin_write`, including the wait for other writers.
     pub fn amend(&self, snapshot: &ReadTxn) -> Result<Option<WriteTxn>> {
         let tx = self.begin_write()?;
-        // Commits of one number may differ, after a crash or in two files: their roots tell them apart.
+        // Commits with equal numbers may differ, after a crash or in two files: their roots distinguish them.
         let (base, seen) = (tx.pages.base_txn(), snapshot.pages.txn());
         let same = base == seen && tx.pages.app() == snapshot.pages.app();
         Ok(same.then_some(tx))
@@ -46,7 +47,8 @@ impl Database {
 }
 
 impl WriteTxn {
-    /// Commits, and goes on as a reader of exactly this commit: nobody comes between. The turn goes on to others.
+    /// Commits, and continues as a reader of exactly this commit, with no other commit in between. The writer lock is
+    /// released.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -58,10 +60,10 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// As for [`checkpoint`](Self::checkpoint), and as for [`Database::begin_read`]: the commit is there then.
+    /// As for [`checkpoint`](Self::checkpoint), and as for [`Database::begin_read`]: the commit exists then.
     ///
     /// # Cost
-    /// That of a checkpoint and of beginning a read.
+    /// A checkpoint and the beginning of a read.
     pub fn commit_and_read(self, durability: Durability) -> Result<(Commit, ReadTxn)> {
         let (commit, next) = self.checkpoint(durability)?;
         let snapshot = next.pages.pager().begin_read()?;

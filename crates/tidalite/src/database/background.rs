@@ -1,7 +1,7 @@
-//! A thread that repeats some work for as long as the database is open.
+//! A thread that repeats its work while the database is open.
 //!
-//! Invariants: 1. The thread ends before the last handle of the database is gone: dropping the guard tells it
-//! and waits for it. 2. What it fails with is kept until asked for; it goes on with the next round.
+//! Invariants: 1. The thread ends before the last handle of the database is dropped: dropping the guard stops it and
+//! waits for it. 2. An error is kept until it is read; the thread continues with the next round.
 
 use crate::types::error::{Error, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ impl Board {
     }
 }
 
-/// Does one round of the work. What it is given says no when the thread is to end.
+/// Does one round of the work. Its argument returns false when the thread should end.
 pub(crate) type Round = Box<dyn FnMut(&dyn Fn() -> bool) -> Result<()> + Send>;
 
 /// A running thread; dropping it ends the thread.
@@ -36,7 +36,7 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Does a round every so often. `round` must hold no guard itself.
+    /// Runs a round at this interval. `round` must not hold a guard itself.
     pub(crate) fn start(mut round: Round, every: Duration) -> Result<Self> {
         let board = Arc::<Board>::default();
         let own = Arc::clone(&board);
@@ -72,7 +72,7 @@ impl Background {
         })
     }
 
-    /// What the last failed round failed with; asked once, it is forgotten.
+    /// The error of the last failed round; reading it clears it.
     pub(crate) fn take_error(&self) -> Option<Error> {
         self.board.told().failed.take()
     }
@@ -85,7 +85,7 @@ impl Drop for Background {
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != std::thread::current().id()
         {
-            // A panic in there was printed by its own thread.
+            // A panic in the thread was already printed by the thread itself.
             drop(thread.join());
         }
     }

@@ -1,4 +1,4 @@
-//! The wall clock and the clock of the commits, as a user asks for them.
+//! The wall clock and the commit clock, as seen by users.
 
 use crate::catalog::commit_clock::{ClockReading, CommitClock};
 use crate::database::handle::Database;
@@ -7,7 +7,7 @@ use crate::types::error::Result;
 use tidalite_pager::{ClockSource, Clocks};
 
 impl Options {
-    /// Reads the time from `clocks` instead of the system's clocks: for tests of what depends on it.
+    /// Reads the time from `clocks` instead of the system's clocks: for tests that depend on time.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -28,12 +28,13 @@ impl Options {
 }
 
 impl Database {
-    /// The wall clock and the commits' clock, and so what counts as now for [`maintain`](Self::maintain).
+    /// The wall clock and the commit clock, and thus the effective current time for [`maintain`](Self::maintain).
     ///
-    /// A wall clock that jumps ahead, as after an empty battery or with a wrong time server, would make rows old that are not. So it is
-    /// believed only as far as the commits' clock bears it out: what has passed since the newest commit, and an hour. How much has passed is known
-    /// as long as the system is not restarted. After a restart, or on another computer, a wall clock that is right
-    /// is ahead, too, when the newest commit is more than an hour old: nobody can tell these apart. [`confirm_clock`](Self::confirm_clock) says that it is right.
+    /// A wall clock that jumps ahead, as after an empty battery or with a wrong time server, would make rows old too
+    /// early. It is therefore trusted only as far as the commit clock supports it: the time elapsed since the newest
+    /// commit, and an hour. The elapsed time is known as long as the system is not restarted. After a restart, or on
+    /// another computer, a correct wall clock is ahead, too, if the newest commit is more than an hour old: the cases
+    /// cannot be distinguished. [`confirm_clock`](Self::confirm_clock) confirms that the wall clock is right.
     ///
     /// # Errors
     /// As for [`begin_read`](Self::begin_read).
@@ -44,7 +45,7 @@ impl Database {
         Ok(base.read(&self.pager.clocks(), &self.shared.opened))
     }
 
-    /// Says, with a durable commit, that the wall clock is right: from here on the commits' clock follows it.
+    /// Confirms, with a durable commit, that the wall clock is right: from then on the commit clock follows it.
     ///
     /// # Errors
     /// As for a commit.

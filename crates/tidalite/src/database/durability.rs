@@ -1,4 +1,4 @@
-//! When commits become durable: options, `sync`, and figures about it.
+//! Durability of commits: options, `sync`, and statistics.
 
 use crate::database::handle::Database;
 use crate::database::options::Options;
@@ -8,21 +8,21 @@ use tidalite_base::TxnId;
 use tidalite_pager::{MetricsReport, Recovery};
 
 impl Options {
-    /// Lazy commits are made durable when they have written this many bytes (by the commit that reaches it, or by
-    /// the background flusher). `None`, the default: not by bytes.
+    /// Lazy commits are made durable after writing this many bytes (by the commit that reaches it, or by the background
+    /// flusher). `None`, the default: not by bytes.
     pub fn sync_bytes(mut self, bytes: Option<u64>) -> Self {
         self.store.sync_bytes = bytes;
         self
     }
 
-    /// Lazy commits are made durable when the oldest is this old; looked at with every lazy commit. `None`, the
-    /// default: not by time.
+    /// Lazy commits are made durable when the oldest has this age; checked with every lazy commit. `None`, the default:
+    /// not by time.
     pub fn sync_after(mut self, age: Option<Duration>) -> Self {
         self.store.sync_after = age;
         self
     }
 
-    /// A thread of its own makes lazy commits durable, this long after the last time. `None`, the default: no thread.
+    /// A dedicated thread makes lazy commits durable, this long after the last time. `None`, the default: no thread.
     pub fn background_flush(mut self, pause: Option<Duration>) -> Self {
         self.store.background_flush = pause;
         self
@@ -30,8 +30,9 @@ impl Options {
 }
 
 impl Database {
-    /// Makes every commit so far durable, lazy and `None` ones too, beside a write transaction that is under way. After a commit of
-    /// `None`, and where another process has the turn, it waits for that transaction, so it is not for who holds it. Returns the newest commit.
+    /// Makes every commit so far durable, including lazy and `None` ones, concurrently with an open write transaction.
+    /// After a commit of `None`, and while another process has the writer lock, it waits for that transaction, so do
+    /// not call it while holding the lock. Returns the newest commit.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tidalite-sync-{}.tdl", std::process::id()));
@@ -50,7 +51,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Store`: poisoned; any error of a sync or of writing the record; `FileMoved` when the file is no longer the one at its path.
+    /// `Store`: poisoned; any error of a sync or of writing the record; `FileMoved` if another file is now at its path.
     pub fn sync(&self) -> Result<TxnId> {
         Ok(self.pager.sync()?)
     }
@@ -66,7 +67,7 @@ impl Database {
         self.pager.metrics()
     }
 
-    /// What opening had to do to find a state that is whole.
+    /// The recovery work done at opening to find a complete state.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         self.pager.recovery()

@@ -1,4 +1,4 @@
-//! The database: one file, opened.
+//! The handle of an open database.
 
 use crate::database::background::Background;
 use crate::txn::read::ReadTxn;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidalite_pager::Pager;
 
-/// An open database. Clones share it; it is closed when the last clone and the last transaction are gone.
+/// An open database. Clones share it; it is closed once the last clone and the last transaction are dropped.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) pager: Pager,
@@ -18,15 +18,18 @@ pub struct Database {
 }
 
 impl Database {
-    /// The identity of the file: random bytes that it got when it was created and keeps for ever. A byte-for-byte copy has the same ([`copy_image`](Self::copy_image)); one that was made by `copy_to`
-    /// or [`restore`](crate::restore) has one of its own. [`Look::uuid`](crate::Look::uuid) tells it of a file that is not opened.
+    /// The identity of the file: random bytes assigned at creation and kept for ever. A byte-for-byte copy
+    /// ([`copy_image`](Self::copy_image)) has the same; a file made by `copy_to` or [`restore`](crate::restore) has a
+    /// new one. [`Look::uuid`](crate::Look::uuid) gives it for a file that is not opened.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         self.pager.uuid()
     }
 
-    /// Bounds the file's length anew, as [`Options::file_bytes`](crate::Options::file_bytes) does when it is opened: at least `min` bytes, free or not, and at most `max`. For what this handle and its clones do from
-    /// now on; a transaction under way may go by either. A file that is longer than `max` already only grows no further, until free space at its end is cut off.
+    /// Changes the bounds of the file's length, like [`Options::file_bytes`](crate::Options::file_bytes) at opening: at
+    /// least `min` bytes, free or not, and at most `max`. Applies to later operations of this handle and its clones; a
+    /// transaction in progress may follow either bound. A file already longer than `max` does not grow until free space
+    /// at its end is truncated.
     pub fn set_file_bytes(&self, min: u64, max: u64) {
         self.pager.set_file_bytes(min, max);
     }
@@ -34,7 +37,8 @@ impl Database {
     /// Takes a snapshot of the newest commit of any process. Never waits.
     ///
     /// # Errors
-    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's record.
+    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's
+    /// record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
         let shared = &self.shared;
         if let Some(read) = shared.newest.begin(&self.pager)? {
@@ -47,8 +51,9 @@ impl Database {
         )
     }
 
-    /// Begins the write transaction; waits for others, first come first served among processes. Of the threads of one handle who is awake
-    /// when the turn becomes free may have it before who sleeps and waits for it, for 5 ms at most: so many threads commit faster.
+    /// Begins the write transaction; waits for others, first come first served among processes. Among the threads of
+    /// one handle, an awake thread may take the freed writer lock before a sleeping waiter, for 5 ms at most: many
+    /// threads then commit faster.
     ///
     /// # Errors
     /// `Store` with: read-only; poisoned by a failed sync; a forked child; damage in the roots.
@@ -56,7 +61,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), self.pager.begin_write()?)
     }
 
-    /// Begins the write transaction; waits for others no longer than `patience`.
+    /// Begins the write transaction; waits for others at most `patience`.
     ///
     /// # Errors
     /// `Store(WriterBusy)`, which names the writer; else as for `begin_write`.
@@ -65,7 +70,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), pages)
     }
 
-    /// Begins the write transaction unless another one is under way in any process.
+    /// Begins the write transaction unless another one is open in any process.
     ///
     /// # Errors
     /// As for `begin_write`.
@@ -76,7 +81,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
     }
 
-    /// As `begin_write`; `None` when `goes_on` says no while it waits.
+    /// Like `begin_write`; `None` if `goes_on` returns false while waiting.
     pub(crate) fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
         let Some(pages) = self.pager.begin_write_while(goes_on)? else {
             return Ok(None);
@@ -84,7 +89,7 @@ impl Database {
         WriteTxn::begin(Arc::clone(&self.shared), pages).map(Some)
     }
 
-    /// What maintenance in the background failed with last; asked once, it is forgotten.
+    /// The last error of background maintenance; reading it clears it.
     #[must_use]
     pub fn take_maintenance_error(&self) -> Option<crate::Error> {
         self.background.as_ref()?.take_error()

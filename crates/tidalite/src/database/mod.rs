@@ -1,13 +1,13 @@
-//! The database: one file, opened.
+//! An open database file.
 //!
 //! ```text
-//! options, open          how it is opened
+//! options, open          opening
 //! handle                 Database: begins transactions
-//! background             a thread that repeats some work
-//! verify                 verifies a state that only the lock file names
-//! amend                  a snapshot becomes a write transaction, and back
-//! durability, clock      syncs; how far the wall clock is believed
-//! readers, pins          who reads and writes, in all processes; versions that stay
+//! background             a thread that repeats its work
+//! verify                 verification of a state that only the lock file names
+//! amend                  snapshot to write transaction, and back
+//! durability, clock      syncs; trust in the wall clock
+//! readers, pins          readers and writers of all processes; pinned versions
 //! ```
 
 pub(crate) mod amend;

@@ -14,13 +14,13 @@ impl Options {
     /// Opens the file.
     ///
     /// # Errors
-    /// `Store` with: the system's reason; not a database; another version; damaged; open elsewhere; replaced while another
-    /// process has the old file open (`FileReplaced`); on a network file system (`NetworkFileSystem`).
+    /// `Store` with: the system's reason; not a database; another version; damaged; open elsewhere; replaced while
+    /// another process has the old file open (`FileReplaced`); on a network file system (`NetworkFileSystem`).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         self.wrap(Pager::open(path, &self.store)?)
     }
 
-    /// Opens what is in a storage of one's own: memory, or the simulated disk of the tests.
+    /// Opens a custom storage: memory, or the simulated disk of the tests.
     ///
     /// # Errors
     /// As for `open`.
@@ -28,8 +28,8 @@ impl Options {
         self.wrap(Pager::open_storage(storage, &self.store)?)
     }
 
-    /// Opens what is in a storage beside others who have it open with the same lock area, as several processes would
-    /// open a file.
+    /// Opens a storage concurrently with other handles that share the lock area, like several processes opening one
+    /// file.
     ///
     /// # Errors
     /// As for `open`.
@@ -41,8 +41,8 @@ impl Options {
         self.wrap(Pager::open_storage_with(storage, memory, &self.store)?)
     }
 
-    /// The same with a second storage for large values, as [`large_values`](Self::large_values) is for files; with the bound that was
-    /// given there.
+    /// Like `open_storage_with`, with a second storage for large values, like [`large_values`](Self::large_values) for
+    /// files; uses the bound given there.
     ///
     /// # Errors
     /// As for `open`.

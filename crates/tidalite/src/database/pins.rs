@@ -1,4 +1,4 @@
-//! Named pins: versions that stay readable; and when a version was the newest.
+//! Named pins: versions that stay readable; and the time of a version.
 
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
@@ -10,9 +10,9 @@ use tidalite_base::TxnId;
 pub use tidalite_pager::Pin;
 
 impl WriteTxn {
-    /// Pins the version that this transaction commits: under this name it stays readable, in any process and after
-    /// any restart, until it is unpinned. What only it still sees takes room meanwhile. A pin of that name moves
-    /// here. The commit is a durable one, whatever is asked for.
+    /// Pins the version that this transaction commits: under this name it stays readable, in any process and after any
+    /// restart, until it is unpinned. Pages that only the pin uses stay allocated meanwhile. A pin of that name moves
+    /// here. The commit is durable, whatever durability is requested.
     ///
     /// # Errors
     /// A limit of docs/limits.md: bytes of the name, pins of a file.
@@ -21,11 +21,11 @@ impl WriteTxn {
         Ok(self.pages.pin(name)?)
     }
 
-    /// Takes a pin away; false when there is none of that name. The commit is then a durable one, whatever is asked for: a pin that is
-    /// gone must not come back with a power cut, when what it held has been written over.
+    /// Removes a pin; false if it does not exist. The commit is then durable, whatever durability is requested: a
+    /// removed pin must not reappear after a power cut, when its pages have been overwritten.
     ///
     /// # Errors
-    /// When the transaction is broken.
+    /// If the transaction is broken.
     pub fn unpin(&mut self, name: &str) -> Result<bool> {
         self.check_usable()?;
         Ok(self.pages.unpin(name)?)
@@ -33,7 +33,7 @@ impl WriteTxn {
 }
 
 impl Database {
-    /// Pins what is committed now, with a small durable commit of its own; returns the pinned version.
+    /// Pins the current version, with a small durable commit of its own; returns the pinned version.
     ///
     /// ```
     /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-pin-{}", std::process::id()));
@@ -62,7 +62,7 @@ impl Database {
         Ok(tx.commit()?.txn)
     }
 
-    /// Takes a pin away, with a durable commit of its own; false when there is none of that name.
+    /// Removes a pin, with a durable commit of its own; false if it does not exist.
     ///
     /// # Errors
     /// As for a commit.
@@ -83,10 +83,10 @@ impl Database {
         Ok(self.pager.pins()?)
     }
 
-    /// A snapshot of a pinned version. It stays readable also when the pin is taken away meanwhile.
+    /// A snapshot of a pinned version. It stays readable even if the pin is removed meanwhile.
     ///
     /// # Errors
-    /// `NoSuchPin`; damage in what the pin keeps.
+    /// `NoSuchPin`; damage in the pinned data.
     pub fn begin_read_at(&self, pin: &str) -> Result<ReadTxn> {
         match self.pager.begin_read_at(pin)? {
             Some(snapshot) => ReadTxn::begin(snapshot, self.shared.scan_threads),
@@ -96,8 +96,9 @@ impl Database {
         }
     }
 
-    /// The newest commit known to have been done at or before this time, with its time; by the wall clock of those
-    /// who wrote. Known are the newest commit, all pins, and otherwise about one commit a minute, fewer of old times.
+    /// The newest commit known to have been made at or before this time, with its time, by the wall clocks of the
+    /// committing processes. Known are the newest commit, all pins, and otherwise about one commit per minute, fewer
+    /// for old times.
     ///
     /// # Errors
     /// Damage in the clock.

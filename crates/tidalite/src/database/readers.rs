@@ -1,4 +1,4 @@
-//! Several processes and long readers: who reads and writes, snapshots that may be taken away, renewed or parked.
+//! Several processes and long-lived readers: readers and writers, and snapshots that may be evicted, renewed or parked.
 
 use crate::database::handle::Database;
 use crate::database::options::Options;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use tidalite_pager::{Laggard, LaggardAction, OnLaggard, OnWait, Parked, Reader, WriterSeen};
 
 impl Options {
-    /// Evictable and parked snapshots older than this lose what they see when the file would have to grow and they hold
-    /// pages. Without it they lose it only when the disk is full, or by [`Options::on_laggard`].
+    /// Evictable and parked snapshots older than this are evicted when the file would have to grow and they retain
+    /// pages. Without it they are evicted only when the disk is full, or by [`Options::on_laggard`].
     pub fn evictable_age_max(mut self, age: Duration) -> Self {
         self.store.evictable_age_max = Some(age);
         self
     }
 
-    /// Asks `decide` about the reader that holds most, in whatever process, before the file grows while that one holds
-    /// `bytes` or more, and whenever the disk is full. It is called inside a write transaction, and must not
+    /// Calls `decide` about the reader that retains most, in any process, before the file grows while that reader
+    /// retains `bytes` or more, and whenever the disk is full. It is called inside a write transaction, and must not
     /// begin one.
     ///
     /// ```no_run
@@ -41,7 +41,7 @@ impl Options {
         self
     }
 
-    /// Tells `tell`, once a second, who has the write transaction that `begin_write` waits for.
+    /// Calls `tell`, once a second, with the holder of the write transaction that `begin_write` waits for.
     pub fn on_wait(mut self, tell: impl Fn(&WriterSeen) + Send + Sync + 'static) -> Self {
         self.store.on_wait = Some(OnWait(Arc::new(tell)));
         self
@@ -49,9 +49,9 @@ impl Options {
 }
 
 impl Database {
-    /// Takes a snapshot of the newest commit that a writer may take away when it holds space for too long (by age, by
-    /// [`Options::on_laggard`], or when the disk is full). Every page is copied when it is read; after the snapshot
-    /// was taken away every read gives `Store(Evicted)`, never anything that is not true.
+    /// Takes a snapshot of the newest commit that a writer may evict when it retains space for too long (by age, by
+    /// [`Options::on_laggard`], or when the disk is full). Every page is copied when it is read; after an eviction
+    /// every read gives `Store(Evicted)`, never wrong data.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -60,7 +60,7 @@ impl Database {
         ReadTxn::begin(self.pager.begin_read_evictable()?, threads)
     }
 
-    /// The snapshots that are held now, in all processes, with what they hold. Waits for nobody.
+    /// The current snapshots, in all processes, with the space that they retain. Never waits.
     ///
     /// # Errors
     /// `Store(Forked)`.
@@ -68,7 +68,7 @@ impl Database {
         Ok(self.pager.readers()?)
     }
 
-    /// Who has the write transaction now, in whatever process. Waits for nobody.
+    /// The current holder of the write transaction, in any process. Never waits.
     #[must_use]
     pub fn writer(&self) -> Option<WriterSeen> {
         self.pager.writer()
@@ -76,10 +76,10 @@ impl Database {
 }
 
 impl ReadTxn {
-    /// Goes on to the newest commit of any process, as the same kind of snapshot; clones stay where they are.
+    /// Moves to the newest commit of any process, as the same kind of snapshot; clones do not move.
     ///
     /// # Errors
-    /// As for [`Database::begin_read`]; then it stays as it was.
+    /// As for [`Database::begin_read`]; the snapshot is then unchanged.
     pub fn renew(&mut self) -> Result<()> {
         let mut pages = self.pages.clone();
         pages.renew()?;
@@ -87,14 +87,14 @@ impl ReadTxn {
         Ok(())
     }
 
-    /// True for one that was begun by [`Database::begin_read_evictable`].
+    /// True for a snapshot begun by [`Database::begin_read_evictable`].
     #[must_use]
     pub fn is_evictable(&self) -> bool {
         self.pages.is_evictable()
     }
 
-    /// Puts the snapshot aside: until it is taken up again, a writer that needs the space may take it away. A snapshot of
-    /// which there is a clone is kept like the clone.
+    /// Parks the snapshot: until it is resumed, a writer that needs the space may evict it. A snapshot that has a clone
+    /// is retained like the clone.
     #[must_use]
     pub fn park(self) -> ParkedRead {
         ParkedRead {
@@ -104,22 +104,22 @@ impl ReadTxn {
     }
 }
 
-/// A snapshot that is put aside; see [`ReadTxn::park`].
+/// A parked snapshot; see [`ReadTxn::park`].
 pub struct ParkedRead {
     pages: Parked,
     scan_threads: usize,
 }
 
 impl ParkedRead {
-    /// Takes the snapshot up again.
+    /// Resumes the snapshot.
     ///
     /// # Errors
-    /// `Store(Evicted)` when it was taken away; else as for [`Database::begin_read`].
+    /// `Store(Evicted)` if it was evicted; else as for [`Database::begin_read`].
     pub fn unpark(self) -> Result<ReadTxn> {
         ReadTxn::begin(self.pages.unpark()?, self.scan_threads)
     }
 
-    /// Takes the snapshot up again, or one of the newest commit when it was taken away.
+    /// Resumes the snapshot, or takes one of the newest commit if it was evicted.
     ///
     /// # Errors
     /// As for [`Database::begin_read`].

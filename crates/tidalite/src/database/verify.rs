@@ -1,7 +1,9 @@
-//! Verifying a state that only the lock file names: everything that its roots reach and that is younger than the newest durable commit.
+//! Verification of a state that only the lock file names: everything that its roots reach and that is younger than the
+//! newest durable commit.
 //!
-//! Each structure is walked from its root; what is not younger is passed over with everything below it. So this reads what lazy commits have
-//! written, and the paths to it. Only presence is verified, by the checksums in the pointers; whether the content makes sense is for a check.
+//! Each structure is walked from its root; older pages are skipped with everything below them. This reads the pages
+//! that lazy commits have written, and the paths to them. Only presence is verified, by the checksums in the pointers;
+//! a check verifies the content.
 
 use crate::catalog::roots::Roots;
 use crate::catalog::table_roots::decode_table_entry;
@@ -11,7 +13,7 @@ use tidalite_kv::Tree;
 use tidalite_pager::{Error as StoreError, PageRead, Result, Unrecorded, Verifier};
 use tidalite_series::SeriesTree;
 
-/// The verifier that a database is opened with.
+/// The verifier used when opening a database.
 pub(crate) fn verifier() -> Verifier {
     Verifier::new(|state: &Unrecorded<'_>| verify(state, state.app(), state.since()))
 }
@@ -61,10 +63,10 @@ fn verify_series<R: PageRead>(r: &R, roots: &Roots, since: TxnId) -> Result<()> 
     report.damages.first().map_or(Ok(()), damaged)
 }
 
-/// Called with the key and the value of an entry.
+/// Callback with the key and the value of an entry.
 type OnEntry<'f> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'f;
 
-/// Calls `f` with the key and the value of every entry in leaves that are younger.
+/// Calls `f` with the key and the value of every entry in younger leaves.
 fn entries_since<R: PageRead>(tree: &Tree, r: &R, since: TxnId, f: &mut OnEntry<'_>) -> Result<()> {
     tree.leaves_since(r, since, &mut |leaf| {
         let mut cursor = leaf.cursor(r);

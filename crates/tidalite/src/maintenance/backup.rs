@@ -1,4 +1,4 @@
-//! Backups as streams, full and incremental, and the file that is made of them; copies as streams.
+//! Backups as streams, full and incremental, and the restored file; copies as streams.
 //!
 //! A backup is physical (docs/decisions/0900-backups-are-pages.md): the pages of one version, or those written since a
 //! pinned one. `copy_to` is logical: packed anew, see `copy.rs`.
@@ -13,12 +13,12 @@ use tidalite_pager::{Error as StoreError, FileStorage, Storage};
 
 pub use tidalite_pager::BackupInfo;
 
-/// What a copy reads of its temporary file at once.
+/// Bytes read from the temporary file at a time.
 const COPY_BYTES: usize = 1 << 20;
 
 impl Database {
-    /// Writes a full backup to a stream while writing goes on: of the newest version (what was committed without being
-    /// durable becomes so first), or of a pin, so that increments can follow.
+    /// Writes a full backup to a stream, concurrently with writers: of the newest version (commits that are not durable
+    /// are made durable first), or of a pin, so that increments can follow.
     ///
     /// ```
     /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-backup-{}", std::process::id()));
@@ -28,7 +28,7 @@ impl Database {
     /// db.pin("monday")?;
     /// let (mut full, mut more) = (Vec::new(), Vec::new());
     /// db.backup(Some("monday"), &mut full, Watch::new())?;
-    /// // ... a day later: only what was written since goes into the next one.
+    /// // ... a day later: the next backup contains only pages written since.
     /// db.pin("tuesday")?;
     /// db.backup_incremental("monday", Some("tuesday"), &mut more, Watch::new())?;
     /// db.unpin("monday")?;
@@ -39,7 +39,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// No such pin; what the stream reports; `Cancelled`.
+    /// No such pin; an error of the stream; `Cancelled`.
     pub fn backup(
         &self,
         pin: Option<&str>,
@@ -49,8 +49,8 @@ impl Database {
         self.back_up(pin, None, out, watch)
     }
 
-    /// Writes what was written since a pin to a stream: an increment on the backup of that pin. No page that both
-    /// versions have is read.
+    /// Writes the pages written since a pin to a stream: an increment on the backup of that pin. Pages shared by both
+    /// versions are not read.
     ///
     /// # Errors
     /// As for `backup`; a base that is newer than the version.
@@ -81,8 +81,8 @@ impl Database {
             })?)
     }
 
-    /// Writes the newest version as a database file, page by page, to a stream: the same layout, pins included, free
-    /// pages as zeros. Returns its bytes.
+    /// Writes the newest version as a database file, page by page, to a stream: the layout is kept, pins included, with
+    /// free pages as zeros. Returns its size in bytes.
     ///
     /// # Errors
     /// As for `backup`.
@@ -95,16 +95,17 @@ impl Database {
         })?)
     }
 
-    /// Writes the newest version, packed anew, as a database file to a stream. It is made in a temporary file first,
-    /// because a database is not written front to back; both at the rate of the watch, which hears of what is copied first and of the file's
-    /// bytes then. Returns its bytes.
+    /// Writes the newest version, packed anew, as a database file to a stream. The file is first built in a temporary
+    /// file, because a database is not written front to back. Both steps run at the rate of the watch, which reports
+    /// first the data copied, then the bytes of the file. Returns its size in bytes.
     ///
-    /// The temporary file has no name and is this process's alone; it is gone with the call, and when the process is killed. It takes as much
-    /// space as the copy, beside the database; where that is no file, or its folder cannot be written to, in the system's folder for temporary
-    /// files. [`copy_compact_in`](Self::copy_compact_in) puts it elsewhere.
+    /// The temporary file has no name and is private to this process; it disappears with the call, and if the process
+    /// is killed. It takes as much space as the copy, next to the database; if the database is not a file, or its
+    /// folder is not writable, in the system's folder for temporary files. [`copy_compact_in`](Self::copy_compact_in)
+    /// chooses another folder.
     ///
     /// # Errors
-    /// As for [`copy_to`](Self::copy_to); what the stream reports.
+    /// As for [`copy_to`](Self::copy_to); an error of the stream.
     pub fn copy_compact(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<u64> {
         use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
         let file = self.pager.path().filter(|path| path.is_file());
@@ -117,10 +118,10 @@ impl Database {
         self.copy_compact_in(&std::env::temp_dir(), out, watch)
     }
 
-    /// As [`copy_compact`](Self::copy_compact), with the temporary file in this folder.
+    /// Like [`copy_compact`](Self::copy_compact), with the temporary file in this folder.
     ///
     /// # Errors
-    /// As for `copy_compact`; a folder that is not there or cannot be written to.
+    /// As for `copy_compact`; a folder that does not exist or is not writable.
     pub fn copy_compact_in(
         &self,
         folder: &Path,
@@ -165,15 +166,15 @@ impl Database {
     }
 }
 
-/// A temporary file could not be made there.
+/// The error for a temporary file that could not be created.
 fn no_room_in(folder: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
     let path = folder.to_owned();
     move |source| StoreError::Open { path, source }
 }
 
-/// Makes a database of a full backup and the increments on it, in order. It must not exist, has an identity of its
-/// own and no pins; when anything is wrong there is nothing under its name. Large values that the original has in a second file
-/// come to lie in one beside it, `-large` behind its name; see [`restore_in_two`].
+/// Creates a database from a full backup and its increments, in order. The database must not exist; it gets its own
+/// identity and has no pins. After an error no file has its name. Large values that the original keeps in a second file
+/// go to a second file next to the new one, named with the suffix `-large`; see [`restore_in_two`].
 ///
 /// # Errors
 /// `Store` with: a backup that is damaged, cut off, or does not build on the one before; a full disk.
@@ -185,8 +186,8 @@ pub fn restore<R: Read>(
     restore_from(chain, path.as_ref(), None, watch)
 }
 
-/// As [`restore`], with the second file under a name of its own, on another disk perhaps. It must not exist; it is made only when
-/// the backup has something for it.
+/// Like [`restore`], with another path for the second file, perhaps on another disk. It must not exist; it is created
+/// only if the backup has data for it.
 ///
 /// # Errors
 /// As for [`restore`].

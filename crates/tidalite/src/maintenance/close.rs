@@ -1,17 +1,18 @@
-//! Closing a database so that its file is no longer than it need be.
+//! Closing a database with a file no longer than necessary.
 
 use crate::database::handle::Database;
 use crate::types::error::{Error, Result};
 use tidalite_pager::Error as StoreError;
 
-/// Steps of so many bytes before a file is closed.
+/// Maximum number of compaction steps, of `CLOSING_BYTES` each, before a file is closed.
 const CLOSING_STEPS: usize = 8;
 
 const CLOSING_BYTES: u64 = 256 << 10;
 
 impl Database {
-    /// Makes everything durable, empties the log of small commits and closes this handle: the data file alone is the whole database then. (Clones,
-    /// snapshots and other processes keep the file open.) The pages of a log that is much of a small file are given back.
+    /// Makes everything durable, empties the log of small commits and closes this handle: the data file alone is then
+    /// the whole database. (Clones, snapshots and other processes keep the file open.) If the log is a large part of a
+    /// small file, its pages are returned.
     ///
     /// # Errors
     /// As for `sync`.
@@ -27,13 +28,13 @@ impl Database {
         Ok(self.pager.clone().close()?)
     }
 
-    /// Before a small file is closed: the few pages behind the log would keep the file as long as it is.
+    /// Called before a small file is closed: the few pages after the log would prevent shortening the file.
     fn make_room_behind_log(&self) -> Result<()> {
         for _ in 0..CLOSING_STEPS {
             match self.compact(CLOSING_BYTES) {
                 Ok(step) if !step.done => {}
                 Ok(_) => break,
-                // The file is as long as it was.
+                // The file keeps its length.
                 Err(Error::Store(StoreError::DiskFull { .. } | StoreError::FileFull { .. })) => {
                     break;
                 }

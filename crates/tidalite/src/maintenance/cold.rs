@@ -1,8 +1,9 @@
-//! Old leaves in cold form: about a seventh fewer bytes for rows that are seldom read (decision 0414).
+//! Old leaves in cold form: about a seventh smaller, for rows that are seldom read (decision 0414).
 //!
-//! Nothing is written in this form but by rewriting: a call, a policy with [`Retention::cold`](crate::Retention::cold), or the program's
-//! `compact --cold`. A build without the feature `cold` answers [`Unsupported`](tidalite_pager::Error::Unsupported) where it meets such a
-//! leaf; everything else of the file it reads as before.
+//! Leaves get this form only by rewriting: by a call, a policy with [`Retention::cold`](crate::Retention::cold), or the
+//! program's `compact --cold`. A build without the feature `cold` returns
+//! [`Unsupported`](tidalite_pager::Error::Unsupported) when it reads such a leaf; it reads the rest of the file as
+//! before.
 
 use crate::database::handle::Database;
 use crate::maintenance::policies::Budget;
@@ -13,26 +14,26 @@ use crate::types::time::Timestamp;
 use tidalite_base::SeriesId;
 use tidalite_series::Cooling;
 
-/// Values that one commit rewrites: a tenth of a second.
+/// Values rewritten per commit: a tenth of a second.
 const VALUES_EACH: u64 = 1 << 20;
 
-/// What was rewritten in cold form.
+/// Amount of data rewritten in cold form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cooled {
-    /// Series that had such leaves, counted once a commit.
+    /// Series with such leaves, counted once per commit.
     pub series: u64,
     /// Rows rewritten.
     pub rows: u64,
-    /// Leaves that they were in.
+    /// The leaves of these rows.
     pub leaves: u64,
-    /// Bytes of these leaves.
+    /// Size of these leaves in bytes.
     pub bytes_before: u64,
-    /// Bytes of what stands in their place.
+    /// Size of their replacements in bytes.
     pub bytes_after: u64,
     /// Commits.
     pub commits: u64,
-    /// True when the budget ended before the work did.
+    /// True if the budget ended before the work did.
     pub more: bool,
 }
 
@@ -47,18 +48,20 @@ impl Cooled {
 }
 
 impl SeriesMut<'_> {
-    /// Writes the leaves all of whose rows are before the raw time `before` anew, in cold form, until about `rows_max` rows are (one leaf at least); `more` says
-    /// whether some are left. The rows stay what they are; those not yet in leaves stay where they are.
+    /// Rewrites leaves in cold form whose rows are all before the raw time `before`, until about `rows_max` rows are
+    /// rewritten (at least one leaf); `more` tells whether some are left. The rows do not change; rows not yet in
+    /// leaves stay where they are.
     ///
     /// # Errors
     /// `Unsupported` in a build without the feature `cold`; a damaged block in the way; a full disk.
     ///
     /// # Cost
-    /// About 70 ns a value, and the bytes of the leaves written anew. Reading them then takes 6 ns a value instead of one half.
+    /// About 70 ns per value, and the bytes of the rewritten leaves. Reading them then takes 6 ns per value instead of
+    /// half a nanosecond.
     pub fn rewrite_cold(&mut self, before: i64, rows_max: u64) -> Result<Cooled> {
         let mut done = Cooled::default();
         let mut step = Cooling {
-            // A step begins by taking nodes apart: it must come to a leaf.
+            // A step begins by decoding nodes: it must reach a leaf.
             rows_left: rows_max.max(1),
             ..Cooling::default()
         };
@@ -69,11 +72,12 @@ impl SeriesMut<'_> {
 }
 
 impl Database {
-    /// Writes the leaves of the series that `pattern` selects anew, in cold form, where all their rows are older than `older_than`: in commits
-    /// of bounded size, until all is done or the budget's time is over. Reads the nodes of each series, and the leaves that are not cold yet.
+    /// Rewrites the leaves of the series that `pattern` selects in cold form if all their rows are older than
+    /// `older_than`: in commits of bounded size, until all is done or the budget's time is over. Reads the nodes of
+    /// each series, and the leaves that are not cold yet.
     ///
     /// # Errors
-    /// `Unsupported` in a build without the feature `cold`; what reading and committing report. Commits done before stay.
+    /// `Unsupported` in a build without the feature `cold`; errors of reading and committing. Earlier commits stay.
     pub fn rewrite_cold(
         &self,
         pattern: &str,
@@ -86,7 +90,8 @@ impl Database {
         self.cool_all(&due, budget, || self.begin_write().map(Some))
     }
 
-    /// Makes the leaves of these series cold up to a raw time each, with transactions from `begin`; ends when that gives none.
+    /// Makes the leaves of these series cold up to a raw time each, with transactions from `begin`; ends if `begin`
+    /// returns none.
     pub(crate) fn cool_all(
         &self,
         due: &[(SeriesId, i64)],

@@ -1,10 +1,11 @@
-//! Compaction: pages at the file's end move into free space further down, in write transactions of a bounded size, while
-//! readers and other writers go on; then the file is cut.
+//! Compaction: pages at the file's end move into free space further down, in write transactions of bounded size,
+//! concurrently with readers and other writers; then the file is truncated.
 //!
-//! Before it begins, the log is given up and commits that change nothing let dead pages become free. A *pass* then fixes a boundary: a
-//! little beyond the pages in use. It walks every structure once and moves the pages at or behind the boundary, the leaves in sparse
-//! extents, and values at the end of the second file that fit further down. Passes follow each other as long as they gain something. The position is kept in memory between the steps (`Pass`);
-//! pages that other writers put behind the boundary meanwhile are found by the next pass. Nothing depends on a pass being finished.
+//! First the log is given up, and commits without changes let dead pages become free. A *pass* then fixes a boundary
+//! slightly beyond the pages in use. It walks every structure once and moves the pages at or after the boundary, the
+//! leaves in sparse extents, and values at the end of the second file that fit further down. Passes repeat while they
+//! gain something. The position between steps is kept in memory (`Pass`); pages that other writers place after the
+//! boundary meanwhile are found by the next pass. Correctness does not depend on a pass being finished.
 //!
 //! ```text
 //! tables (by name, by key) -> catalog -> leaves (by series, by time) -> their records, extents table -> front -> settle
@@ -25,56 +26,58 @@ use tidalite_kv::{Ending, Relocation};
 use tidalite_pager::{Durability, PageRead};
 use tidalite_series::Moving;
 
-/// Branch pages that a step reads for each page that it may move.
+/// Branch pages that a step may read for each page that it may move.
 const LOOKS_PER_PAGE: u64 = 64;
 const PAGES_MIN: u64 = 16;
-/// Passes at most; each moves no more than lies behind its boundary, the first one the leaves of sparse extents besides.
+/// Maximum number of passes; each moves at most the pages after its boundary, the first one also the leaves of sparse
+/// extents.
 const PASSES_MAX: u32 = 8;
-/// Passes that may move something in vain, one after the other: where free space below was in pieces, a large extent came to lie at the
-/// end, and the pages that it left are side by side only now.
+/// Maximum number of consecutive passes without gain: if free space below was fragmented, a large extent was placed at
+/// the end, and the pages that it left became contiguous only now.
 const FRUITLESS_MAX: u32 = 2;
-/// The boundary lies behind the pages in use by this part of them, and two pages: free space in pieces that nothing fits.
+/// The boundary is this fraction, and two pages, beyond the pages in use, for free fragments that fit nothing.
 const SLACK_PART: u64 = 128;
 const SLACK_PAGES: u64 = 2;
-/// A second file that is longer than it need be by no more than this is short.
+/// A second file that exceeds its minimum length by at most this much is short enough.
 const SECOND_STEP_BYTES: u64 = 1 << 20;
-/// Commits at most before the first pass and after each, until pages that were moved away are free and cut off.
+/// Maximum number of commits before the first pass and after each, until moved pages are free and truncated.
 const SETTLING: u32 = 6;
 
-/// How far a compaction has come.
+/// Progress of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compaction {
-    /// Nothing more to do, as things are.
+    /// Nothing more can be done at present.
     pub done: bool,
-    /// Bytes moved by this step, about.
+    /// Bytes moved by this step, approximately.
     pub moved_bytes: u64,
-    /// Bytes of the file now.
+    /// Current size of the file in bytes.
     pub file_bytes: u64,
-    /// Bytes in use, those that snapshots hold included.
+    /// Bytes in use, including pages retained by snapshots.
     pub used_bytes: u64,
-    /// Bytes of the second file now; 0 without one.
+    /// Current size of the second file in bytes; 0 without one.
     pub large_bytes: u64,
-    /// Free bytes inside the file now, the reserve among them.
+    /// Bytes currently free inside the file, including the reserve.
     pub free_bytes: u64,
     /// Free bytes that the file keeps so that points and rows can be removed on a full disk
     /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
     pub reserve_bytes: u64,
-    /// Bytes that nothing of the newest version needs, but that a reader, a pin or the durable record before the newest one may still read. They
-    /// can be given back when these are gone, by compacting again.
+    /// Bytes that the newest version does not need, but that a reader, a pin or the previous durable record may still
+    /// read. They can be returned by another compaction once these are gone.
     pub waiting_bytes: u64,
 }
 
 impl Database {
-    /// Does a step of compaction in one write transaction: moves up to about `budget_bytes` from the file's end into free space
-    /// further down, and cuts the file as far as no snapshot needs its end. Call it until `done`; a reader that holds old pages
-    /// keeps the file from getting shorter, not from being compacted.
+    /// Performs a step of compaction in one write transaction: moves up to about `budget_bytes` from the file's end
+    /// into free space further down, and truncates the file as far as no snapshot needs its end. Call it until `done`;
+    /// a reader that retains old pages prevents truncation, but not compaction.
     ///
     /// # Errors
     /// As for a write transaction; a damaged page in the way (then nothing was moved: `check` names it).
     ///
     /// # Cost
-    /// The budget, the branches read to find what is to move, and a durable commit. A value in an extent counts whole.
+    /// The budget, the branches read to find the pages to move, and a durable commit. A value in an extent counts in
+    /// full.
     pub fn compact(&self, budget_bytes: u64) -> Result<Compaction> {
         let mut kept = self
             .shared
@@ -132,22 +135,22 @@ impl Database {
         self.compacted(done, moved * page_size)
     }
 
-    /// Where nobody has committed since a compaction ended that no reader and no pin kept from freeing anything, there is nothing to gain.
+    /// If there was no commit since a compaction that no reader or pin hindered, there is nothing to gain.
     fn nothing_changed(&self) -> Result<Option<Compaction>> {
         let tx = self.begin_write()?;
         let known = self.shared.compacted.load(Ordering::Relaxed) == tx.pages.base_txn().0;
         Ok(known.then(|| Self::figures(&tx, true, 0)))
     }
 
-    /// Commits until the log is given up and the pages that commits before have freed are free, as far as no reader and no pin holds them:
-    /// they count as in use, and the boundary would be too high.
+    /// Commits until the log is given up and pages freed by earlier commits are free, as far as no reader and no pin
+    /// retains them: they count as in use, and the boundary would be too high.
     fn free_what_waits(&self) -> Result<()> {
         let mut before = u64::MAX;
         for _ in 0..SETTLING {
             let tx = self.begin_write()?;
             let (waiting, log) = (tx.pages.pages_waiting(), tx.pages.log_pages());
             drop(tx);
-            // The first commit gives up the log, whose pages wait then.
+            // The first commit gives up the log, whose pages are pending then.
             if waiting + log == 0 || waiting >= before && log == 0 {
                 break;
             }
@@ -157,7 +160,7 @@ impl Database {
         Ok(())
     }
 
-    /// Commits until what was moved away is free and cut off.
+    /// Commits until the moved pages' old places are free and truncated.
     fn shorten(&self) -> Result<()> {
         for _ in 0..SETTLING {
             let tx = self.begin_write()?;
@@ -176,7 +179,7 @@ impl Database {
         Ok(())
     }
 
-    /// A commit that changes nothing: what waits for durable commits becomes free, and the file's end is cut.
+    /// A commit without changes: pages pending for durable commits become free, and the file's end is truncated.
     fn settle(&self, boundary: u64) -> Result<()> {
         let mut tx = self.begin_write()?;
         tx.pages.compact(boundary);
@@ -186,7 +189,7 @@ impl Database {
 
     fn compacted(&self, done: bool, moved_bytes: u64) -> Result<Compaction> {
         let tx = self.begin_write()?;
-        // Pages that a reader or a pin holds are a reason to look again when these are gone.
+        // Pages retained by a reader or a pin are a reason to try again once these are gone.
         if done {
             let is_final = tx.pages.pages_waiting() == 0;
             let newest = if is_final { tx.pages.base_txn().0 } else { 0 };
@@ -212,7 +215,7 @@ impl Database {
     }
 }
 
-/// Begins a pass. `None` when the file is as short as it can be expected to become.
+/// Begins a pass. `None` if the file is as short as can be expected.
 fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>> {
     let (used, _) = tx.pages.pages_in_use();
     let [end, second_end] = ends(tx);
@@ -220,7 +223,8 @@ fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>
     let boundary = used + used / SLACK_PART + SLACK_PAGES;
     let second_used = tx.pages.second_file().used;
     let second_boundary = second_used + second_used / 32 + PAGES_MIN;
-    // The first pass alone rewrites sparse extents: their leaves may come to lie at the end, from where the next ones move them down.
+    // Only the first pass rewrites sparse extents: their leaves may be placed at the end, from where later passes move
+    // them down.
     let (extents, at) = (&tx.roots.extents, boundary * page_size);
     let moving = Moving::new(&tx.pages, extents, at, number == 0)?;
     let short = end <= boundary && second_end <= second_boundary;
@@ -241,7 +245,7 @@ fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>
     }))
 }
 
-/// Goes on until the step is over or a structure is done.
+/// Continues until the step's budget is used or a structure is done.
 fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
     let start = Vec::new;
     pass.at = match std::mem::replace(&mut pass.at, At::Front) {
@@ -300,12 +304,13 @@ fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<
     Ok(())
 }
 
-/// Where what is in use ends in either file, in pages.
+/// The ends of the used space in both files, in pages.
 fn ends(tx: &WriteTxn) -> [u64; 2] {
     [tx.pages.pages_in_use().1, tx.pages.second_file().end]
 }
 
-/// Moves pages of the table `name`, or of the next one when there is none; from `key` on. Where to go on; `None` behind the last table.
+/// Moves pages of the table `name`, or of the next one if it does not exist; from `key` on. Returns the next position;
+/// `None` after the last table.
 fn relocate_table(
     tx: &mut WriteTxn,
     name: &str,

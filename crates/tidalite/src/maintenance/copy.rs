@@ -1,8 +1,8 @@
-//! Online backup: what one snapshot shows, written to a new file while writing goes on.
+//! Online copy: the contents of one snapshot, written to a new file concurrently with writers.
 //!
-//! The copy is logical: tables are packed to full pages and rows are encoded anew, so that the new file has
-//! neither holes nor half-filled leaves. Ids of series stay. It is one durable commit: a copy that was
-//! interrupted is an empty database, never half of one.
+//! The copy is logical: tables are packed into full pages and rows are encoded anew, so that the new file has neither
+//! holes nor half-filled leaves. Series ids are kept. The copy is one durable commit: an interrupted copy is an empty
+//! database, never half of one.
 
 use crate::catalog::entries;
 use crate::catalog::table_roots::expect_first_time;
@@ -24,20 +24,19 @@ use std::sync::Arc;
 use tidalite_pager::Storage;
 
 impl ReadTxn {
-    /// Writes everything that this snapshot shows to a new file and returns the bytes written.
+    /// Writes all contents of this snapshot to a new file and returns the bytes written.
     ///
     /// # Errors
-    /// When the file is there already or cannot be written; damage met on the way (nothing is left out
-    /// silently).
+    /// If the file already exists or cannot be written; damage found on the way (nothing is skipped silently).
     pub fn copy_to(&self, path: impl AsRef<Path>) -> Result<u64> {
         self.copy_to_watched(path, Watch::new())
     }
 
-    /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows. What is counted are the bytes of keys and values, and 8 of each
-    /// time and value of a series; how many there are in all is not known before.
+    /// Like [`copy_to`](Self::copy_to), with a watch and at most at its rate. Progress counts the bytes of keys and
+    /// values, and 8 bytes for each time and value of a series; the total is not known in advance.
     ///
     /// # Errors
-    /// As there; `Store(Cancelled)` when the watch ends it: there is no copy then.
+    /// As for `copy_to`; `Store(Cancelled)` if the watch stops it, and leaves no copy.
     pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
         self.copy_to_running(path.as_ref(), &mut Running::new(watch, 0))
     }
@@ -46,7 +45,7 @@ impl ReadTxn {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
         let copy = Options::new()
             .mode(OpenMode::Create)
-            // A copy may go to a network file system, where nothing else is opened.
+            // A copy may go to a network file system, where only exclusive access is possible.
             .exclusive(true)
             .page_size(page_size)
             .open(path)?;
@@ -58,7 +57,7 @@ impl ReadTxn {
         copied
     }
 
-    /// The same into a storage that is empty.
+    /// Copies into an empty storage.
     pub(crate) fn copy_to_storage(
         &self,
         storage: Arc<dyn Storage>,
@@ -109,7 +108,7 @@ impl ReadTxn {
             if info.several {
                 to.set_merge(MergePolicy::KeepAll)?;
             }
-            // Rows that are alone at their times need not be asked.
+            // Rows that are alone at their times need no check by the merge policy.
             running.at(&info.label());
             copy_series_rows(&series, &mut to, running)?;
             to.set_merge(info.merge)?;
@@ -122,14 +121,14 @@ impl ReadTxn {
         }
         tx.roots.next_series = tx.roots.next_series.max(self.begun.roots.next_series);
         tx.set_user_data(self.user_data())?;
-        // A copy that is made while the wall clock is ahead does not believe it either.
+        // A copy made while the wall clock is ahead does not trust it either.
         tx.roots.clock = self.begun.roots.clock;
         Ok(tx.commit()?.bytes_written)
     }
 }
 
 impl Database {
-    /// Writes what the newest commit shows to a new file while writing goes on; returns its bytes.
+    /// Writes the contents of the newest commit to a new file, concurrently with writers; returns its size in bytes.
     ///
     /// # Errors
     /// As for [`ReadTxn::copy_to`].
@@ -137,7 +136,7 @@ impl Database {
         self.begin_read()?.copy_to(path)
     }
 
-    /// As [`copy_to`](Self::copy_to), watched, and no faster than the watch allows.
+    /// Like [`copy_to`](Self::copy_to), with a watch and at most at its rate.
     ///
     /// # Errors
     /// As for [`ReadTxn::copy_to_watched`].
@@ -146,8 +145,8 @@ impl Database {
     }
 }
 
-/// Removes a database that was made and not finished, an empty one at best, with its lock file: the next attempt must find nothing in its
-/// way, and a full disk has no room for either.
+/// Removes a database that was created and not finished, at best an empty one, with its lock file: neither may be in
+/// the way of the next attempt or take space on a full disk.
 pub(crate) fn discard(path: &Path) {
     let mut lock = path.as_os_str().to_owned();
     lock.push("-lock");
@@ -156,8 +155,8 @@ pub(crate) fn discard(path: &Path) {
     }
 }
 
-/// Copies a table with all that is nested in it. Recursion is as deep as tables are nested. `copied` has the roots of those that were: a
-/// hostile file may lead to one in many ways.
+/// Copies a table with all nested tables. Recursion is as deep as tables are nested. `copied` holds the roots copied so
+/// far: in a hostile file many paths may lead to one.
 fn copy_table(
     from: &Table<'_>,
     to: &mut TableMut<'_>,
@@ -192,7 +191,7 @@ fn copy_rows(
             more = cursor.next()?;
             continue;
         }
-        // Rows up to the next nested table, which are laid out page by page.
+        // Rows up to the next nested table are written page by page.
         to.extend_lent(|put| {
             more = cursor.lend_rows(&mut |key, value| {
                 copier.copied();
@@ -205,7 +204,7 @@ fn copy_rows(
     Ok(())
 }
 
-/// Appends all rows of a series to one with the same columns.
+/// Appends all rows of a series to another with the same columns.
 fn copy_series_rows(
     from: &Series<'_>,
     to: &mut SeriesMut<'_>,

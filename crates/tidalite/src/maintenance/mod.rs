@@ -1,16 +1,16 @@
-//! Work on a whole database.
+//! Operations on a whole database.
 //!
 //! ```text
-//! watch                  progress, pace, cancelling
-//! check                  everything that is reached is sound
-//! salvage                what is intact of a damaged file
-//! copy, read_ahead       a packed copy; leaves read ahead for it
-//! backup                 streams of pages, and the file that is made of them
-//! compact, close         the file gets shorter
-//! retention, policies    policies for what is kept; removing what is not
+//! watch                  progress, rate limit, cancelling
+//! check                  verifies everything reachable
+//! salvage                recovers intact data of a damaged file
+//! copy, read_ahead       a packed copy; read-ahead of leaves for it
+//! backup                 streams of pages, and their restore
+//! compact, close         shortening the file
+//! retention, policies    retention policies; removing expired data
 //! cold                   old leaves in cold form
-//! diff                   what changed between two versions
-//! stat, page_map         figures; which structure takes which pages
+//! diff                   changes between two versions
+//! stat, page_map         statistics; use of pages by structure
 //! ```
 
 pub(crate) mod backup;

@@ -1,4 +1,4 @@
-//! The file page by page: which structure takes which pages, and what one page says of itself.
+//! The file page by page: the use of pages by structure, and the header of a single page.
 
 use crate::database::handle::Database;
 use crate::maintenance::check::walk_of;
@@ -6,56 +6,56 @@ use crate::types::error::Result;
 use tidalite_base::{TxnId, checksum, get_u64};
 use tidalite_pager::{HEADER_BYTES, Header, Kind, PageRead};
 
-/// Neighbouring pages that a structure takes.
+/// Consecutive pages of one structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageRange<'a> {
-    /// The first page's number: its address is that times the bytes of a page.
+    /// The first page's number; multiplied by the page size it is the address.
     pub first: u64,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Which structure, and what there: "table config: table leaf".
+    /// The structure and the kind of page: "table config: table leaf".
     pub what: &'a str,
 }
 
-/// What a structure takes.
+/// The pages of a structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Weight {
-    /// Which structure, and what there.
+    /// The structure and the kind of page.
     pub what: String,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Stretches of neighbouring pages: the more, the more scattered.
+    /// Number of runs of consecutive pages: a measure of fragmentation.
     pub stretches: u64,
 }
 
-/// One page as it stands in the file.
+/// The raw contents of one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageDump {
-    /// Its number.
+    /// The page's number.
     pub number: u64,
-    /// Its address.
+    /// The page's address.
     pub address: u64,
-    /// What its header says it is, where it has one for this place.
+    /// The kind given by its header, if it has one for this place.
     pub kind: Option<String>,
-    /// Whose it is.
+    /// The owner id.
     pub owner: u64,
-    /// When it was written.
+    /// The commit that wrote it.
     pub birth: TxnId,
-    /// Whether its own checksum is right for a whole page; blocks in extents have other lengths.
+    /// Whether its checksum is right for a whole page; blocks in extents have other lengths.
     pub sound: bool,
-    /// Its bytes.
+    /// The page's bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Database {
-    /// Shows which structure takes which pages, in the newest version: ranges of one structure ascend. Reads every
-    /// table, node and directory; damage is passed over. Which version, and whom it waits for: as for [`check`](Self::check).
+    /// Reports the pages of each structure in the newest version; the ranges of one structure ascend. Reads every
+    /// table, node and directory; skips damage. For the version checked and for waiting see [`check`](Self::check).
     ///
     /// # Errors
-    /// What cannot be read at all.
+    /// Data that cannot be read at all.
     pub fn pages(&self, f: &mut dyn FnMut(&PageRange<'_>)) -> Result<()> {
         for (what, ranges) in walk_of(self)? {
             for (first, pages) in ranges {
@@ -69,7 +69,7 @@ impl Database {
         Ok(())
     }
 
-    /// What each structure takes, the heaviest first.
+    /// The pages of each structure, the largest first.
     ///
     /// # Errors
     /// As for `pages`.
@@ -86,10 +86,11 @@ impl Database {
         Ok(weights)
     }
 
-    /// One page as it stands in the file; `None` beyond its end. (Pages of a commit of `Durability::None` may not stand there yet.)
+    /// The raw contents of one page; `None` beyond the file's end. (Pages of a commit of `Durability::None` may not be
+    /// there yet.)
     ///
     /// # Errors
-    /// What cannot be read.
+    /// An unreadable page.
     pub fn page(&self, number: u64) -> Result<Option<PageDump>> {
         let snapshot = self.pager.begin_read()?;
         let page_size = snapshot.page_size();

@@ -1,10 +1,11 @@
-//! A table read ahead of who copies it: a thread goes over its leaves, so that their checksums, page faults and reads from the disk are
-//! not the copier's to wait for.
+//! Read-ahead for a table copy: a thread walks the table's leaves, so that the copier need not wait for their
+//! checksums, page faults and disk reads.
 //!
 //! Invariants
-//! 1. It is a help and nothing else: it believes no row, reports nothing, and may end at any time. Damage that it meets the copier meets.
-//! 2. It is at most `LEAVES_AHEAD` leaves ahead: what it read is still in memory when the copier comes.
-//! 3. It ends when the copier does, whichever way that is (`Copier` is dropped).
+//! 1. The thread is only a hint: it uses no rows, reports nothing, and may end at any time. Damage that it finds is
+//!    found by the copier again.
+//! 2. It is at most `LEAVES_AHEAD` leaves ahead: the leaves it read are still in memory when the copier needs them.
+//! 3. It ends when the copier does, in whichever way (`Copier` is dropped).
 
 use crate::txn::pages::Pages;
 use std::collections::VecDeque;
@@ -14,16 +15,16 @@ use std::thread;
 use std::time::Duration;
 use tidalite_kv::Tree;
 
-/// Leaves that it is ahead at most: 4 MiB of pages of 4 KiB.
+/// Maximum number of leaves read ahead: 4 MiB of pages of 4 KiB.
 const LEAVES_AHEAD: usize = 1024;
 
-/// With fewer rows the thread is not worth its beginning.
+/// With fewer rows the thread is not worth starting.
 const ROWS_MIN: u64 = 20_000;
 
-/// How long it sleeps when it is far enough ahead: less than the copier takes for an eighth of that.
+/// Sleep time when far enough ahead: less than the copier takes for an eighth of the leaves ahead.
 const NAP: Duration = Duration::from_micros(200);
 
-/// Told of each row that was copied.
+/// Counts the rows copied.
 pub(crate) struct Copier<'c> {
     done: &'c AtomicU64,
     rows: u64,
@@ -43,7 +44,7 @@ impl Drop for Copier<'_> {
     }
 }
 
-/// Runs `copy` while the table is read ahead of it, if that is of use.
+/// Runs `copy` while the table is read ahead, if that is useful.
 pub(crate) fn read_ahead<T>(
     pages: Pages<'_>,
     tree: Option<&Tree>,
@@ -64,7 +65,7 @@ pub(crate) fn read_ahead<T>(
     thread::scope(|scope| {
         let go = || {
             let mut ahead = VecDeque::with_capacity(LEAVES_AHEAD);
-            // What fails here the copier meets.
+            // The copier finds the same errors.
             let _ = tree.read_leaves(pages, &mut |before| {
                 if ahead.len() == LEAVES_AHEAD
                     && let Some(first) = ahead.pop_front()
@@ -77,7 +78,7 @@ pub(crate) fn read_ahead<T>(
                 done.load(Ordering::Relaxed) != u64::MAX
             });
         };
-        // Without a thread it is slower and nothing else.
+        // Without a thread the copy is only slower.
         let _ = thread::Builder::new()
             .name("tidalite-ahead".into())
             .spawn_scoped(scope, go);

@@ -7,14 +7,15 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 
 impl WriteTxn {
-    /// Stores a policy under a name, in place of one that has this name. It takes effect with
-    /// [`Database::maintain`](crate::Database::maintain). It may take a page or two of the reserve, so that it can be set on a full disk.
+    /// Stores a policy under a name, replacing one with this name. It takes effect with
+    /// [`Database::maintain`](crate::Database::maintain). It may take a page or two of the reserve, so that it can be
+    /// set on a full disk.
     ///
     /// # Errors
-    /// `Name` for a name, pattern or bound that cannot be; what the file reports.
+    /// `Name` for an invalid name, pattern or bound; errors of the file.
     pub fn set_retention(&mut self, name: &str, policy: &Retention) -> Result<()> {
         policy.check(name)?;
-        // It is there to free space.
+        // A policy serves to free space.
         self.free_space();
         self.changing(|txn| {
             let policies = &mut txn.roots.policies;
@@ -23,17 +24,17 @@ impl WriteTxn {
         })
     }
 
-    /// Removes the policy with this name; false when there is none.
+    /// Removes the policy with this name; false if it does not exist.
     ///
     /// # Errors
-    /// What the file reports.
+    /// Errors of the file.
     pub fn remove_retention(&mut self, name: &str) -> Result<bool> {
         self.changing(|txn| Ok(txn.roots.policies.remove(&mut txn.pages, name.as_bytes())?))
     }
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// The policies with their names, in the order of these.
+    /// The policies with their names, ordered by name.
     ///
     /// # Errors
     /// A damaged or unreadable page.

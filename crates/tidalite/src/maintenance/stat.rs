@@ -1,4 +1,4 @@
-//! Figures about a database: pages, trees, points, bytes per point.
+//! Statistics of a database: pages, trees, points, bytes per point.
 
 use crate::database::handle::Database;
 use crate::txn::leaves::stored_tree;
@@ -7,27 +7,27 @@ use crate::types::error::Result;
 use crate::types::time::Timestamp;
 use tidalite_base::TxnId;
 
-/// Figures about a database as of one commit.
+/// Statistics of a database as of one commit.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Stat {
     /// The newest commit.
     pub txn: TxnId,
-    /// When it was committed, by the wall clock of who did.
+    /// The time of the commit, by the committing process' wall clock.
     pub commit_time: Timestamp,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_size: usize,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub file_bytes: u64,
-    /// Pages of the file, its head included.
+    /// Pages of the file, including its head.
     pub pages_total: u64,
     /// Pages that can be allocated now.
     pub pages_free: u64,
-    /// Pages that are dead but seen by a snapshot or needed by the newest durable states, in both files.
+    /// Dead pages visible to a snapshot or needed by the newest durable states, in both files.
     pub pages_pending: u64,
     /// Pages of the log of small commits, which count as in use.
     pub log_pages: u64,
-    /// The longest stretch of free pages, at most.
+    /// Upper bound of the longest run of free pages.
     pub longest_free_pages: u64,
     /// Bytes of the second file, for large values; 0 without one.
     pub large_bytes: u64,
@@ -35,7 +35,7 @@ pub struct Stat {
     pub large_pages_free: u64,
     /// Tables of the user.
     pub tables: u64,
-    /// Entries in them.
+    /// Entries of these tables.
     pub table_entries: u64,
     /// Series.
     pub series: u64,
@@ -54,14 +54,15 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Rows in all.
+    /// Total number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.leaf_rows.saturating_add(self.front_rows)
     }
 
-    /// How scattered free space is: 0 when it is one stretch, towards 1 when it is single pages all over the file. (The stretch is looked
-    /// for within zones of 128 MiB, so much free space in one piece counts as a little scattered.) `None` when nothing is free.
+    /// Fragmentation of free space: 0 for a single run, towards 1 for single pages all over the file. (The run is
+    /// searched within regions of 128 MiB, so very much contiguous free space counts as slightly fragmented.) `None` if
+    /// nothing is free.
     #[must_use]
     pub fn fragmentation(&self) -> Option<f64> {
         let free = self.pages_free;
@@ -69,7 +70,7 @@ impl Stat {
         (free > 0).then(|| scattered as f64 / free as f64)
     }
 
-    /// Bytes of the pages in use per row: everything counted, trees and head too. `None` without rows.
+    /// Bytes of the pages in use per row: everything included, also trees and head. `None` without rows.
     #[must_use]
     pub fn bytes_per_row(&self) -> Option<f64> {
         let used = self
@@ -81,28 +82,30 @@ impl Stat {
 }
 
 impl Database {
-    /// Has the system read the file into memory ahead, from its beginning, up to `bytes_max` bytes; returns how many that is. It does not
-    /// wait for them; after a start of the machine the first queries then find most of a file that fits into memory there.
+    /// Asks the system to read the file into memory, from its beginning, up to `bytes_max` bytes; returns the number of
+    /// bytes. Does not wait for the reads. After a reboot the first queries then find most of a file that fits into
+    /// memory.
     ///
     /// # Errors
-    /// `Store(Io)` when the system refuses.
+    /// `Store(Io)` if the system refuses.
     pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
         Ok(self.pager.warm_up(bytes_max)?)
     }
 
-    /// Keeps the file in memory from its beginning on, up to `bytes_max` bytes of what it is long now, and lets go what this handle kept beyond that:
-    /// 0 ends it. Waits until they are read; returns how many they are, none where the file is not mapped. Closing the database ends it;
-    /// what the file grows by is not kept until this is called again.
+    /// Locks the file in memory from its beginning, up to `bytes_max` bytes of its current length, and unlocks the
+    /// parts that this handle had locked beyond that: 0 ends it. Waits until the bytes are read; returns their number,
+    /// 0 if the file is not mapped. Closing the database ends the lock; later growth of the file is not locked until
+    /// the next call.
     ///
     /// # Errors
-    /// `Store(Io)` when the system refuses: beyond what it lets a process keep (RLIMIT_MEMLOCK). Nothing is kept then.
+    /// `Store(Io)` if the system refuses: beyond the limit of a process (RLIMIT_MEMLOCK). Nothing is locked then.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
         Ok(self.pager.lock_in_memory(bytes_max)?)
     }
 
-    /// Figures about the newest commit. Reads the catalog and every series' record. Waits for nobody, so a thread that watches may call it at any time,
-    /// even one that has a write transaction. While one is under way, figures of pages are those of the newest commit that all processes see: commits
-    /// of `Durability::None` are left out of them.
+    /// Statistics of the newest commit. Reads the catalog and every series' record. Never waits, so a monitoring thread
+    /// may call it at any time, even with an open write transaction. While one is open, page statistics belong to the
+    /// newest commit visible to all processes: they exclude commits of `Durability::None`.
     ///
     /// # Errors
     /// A damaged or unreadable page; as for [`begin_read`](Self::begin_read).
@@ -131,7 +134,7 @@ impl ReadTxn {
     fn fill(&self, stat: &mut Stat) -> Result<()> {
         for name in self.tables()? {
             stat.tables += 1;
-            // Counts are what the file says: of a hostile one they need not be addable.
+            // Counts come from the file: in a hostile one their sum may overflow.
             let found =
                 crate::catalog::table_roots::find_table(&self.begun.roots, &self.pages, &name)?;
             let entries = found.map_or(0, |(_, tree)| tree.len());

@@ -1,4 +1,4 @@
-//! What a long operation tells while it runs, how fast it may go, and how it is stopped.
+//! Progress, rate limit and cancellation of long operations.
 
 use crate::types::error::Result;
 use std::cell::RefCell;
@@ -10,24 +10,24 @@ use tidalite_pager::{
 
 /// Bytes between two calls of the progress callback.
 const TELL_BYTES: u64 = 256 << 10;
-/// Debts of time below this are not slept off one by one.
+/// Smaller time debts are not slept off individually.
 const SLEEP_MIN: Duration = Duration::from_millis(2);
 
-/// How far a long operation has come.
+/// Progress of a long operation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress<'a> {
-    /// Bytes dealt with.
+    /// Bytes processed.
     pub done_bytes: u64,
-    /// Bytes in all, as far as known; more may turn up.
+    /// Total bytes, as far as known; more may be found.
     pub total_bytes: u64,
-    /// What is being looked at.
+    /// The structure being processed.
     pub what: &'a str,
 }
 
 type Callback<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
 
-/// How a long operation is watched: a callback that is told of progress and may stop it, and a rate.
+/// Monitors a long operation: a callback that gets its progress and may stop it, and a rate limit.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -46,25 +46,25 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Nobody watches, as fast as it goes.
+    /// No callback and no rate limit.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Calls `f` now and then, at least every 256 KiB. When it breaks, the operation ends with `Cancelled`.
+    /// Calls `f` regularly, at least every 256 KiB. If it breaks, the operation ends with `Cancelled`.
     pub fn on_progress(mut self, f: impl FnMut(&Progress<'_>) -> ControlFlow<()> + 'a) -> Self {
         self.callback = Some(Box::new(f));
         self
     }
 
-    /// At most so many bytes a second on the average; 0: no bound.
+    /// Maximum average rate in bytes per second; 0: no limit.
     pub fn bytes_per_second(mut self, bytes: u64) -> Self {
         self.bytes_per_second = bytes;
         self
     }
 }
 
-/// A watch, running.
+/// A watch in operation.
 pub(crate) struct Running<'a> {
     watch: Watch<'a>,
     began: Instant,
@@ -88,12 +88,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Something else is being looked at.
+    /// Another structure is being processed.
     pub(crate) fn at(&mut self, what: &str) {
         what.clone_into(&mut self.what);
     }
 
-    /// So many bytes were read or written.
+    /// This many bytes were read or written.
     pub(crate) fn moved(&mut self, bytes: u64) -> tidalite_pager::Result<()> {
         self.moved += bytes;
         if self.watch.bytes_per_second > 0 {
@@ -110,7 +110,7 @@ impl<'a> Running<'a> {
         self.tell()
     }
 
-    /// So many bytes are dealt with.
+    /// This many bytes were processed.
     #[inline]
     pub(crate) fn done_with(&mut self, bytes: usize) -> tidalite_pager::Result<()> {
         self.done += bytes as u64;
@@ -142,7 +142,7 @@ impl Watched<'_, '_> {
     fn moved(&self, bytes: usize) -> tidalite_pager::Result<()> {
         match self.running.try_borrow_mut() {
             Ok(mut running) => running.moved(bytes as u64),
-            // The callback itself reads.
+            // The callback itself reads through this snapshot.
             Err(_) => Ok(()),
         }
     }
@@ -169,7 +169,7 @@ impl PageRead for Watched<'_, '_> {
     fn block(&self, ptr: &Ptr) -> tidalite_pager::Result<PageRef<'_>> {
         self.moved(ptr.len as usize)?;
         let block = self.pages.block(ptr)?;
-        // A check does not trust what was verified before.
+        // A check does not trust earlier verifications.
         verify_block(&block, ptr)?;
         Ok(block)
     }
@@ -184,7 +184,7 @@ impl PageRead for Watched<'_, '_> {
     }
 }
 
-/// Whether an operation was stopped by who watches it.
+/// Whether the watch stopped an operation.
 pub(crate) fn is_cancelled<T>(result: &Result<T>) -> bool {
     matches!(result, Err(crate::Error::Store(StoreError::Cancelled)))
 }

@@ -1,4 +1,4 @@
-//! Candlesticks: statistics of neighbouring rows.
+//! Candlesticks: statistics of consecutive rows.
 
 use crate::series::aggregate::Aggregate;
 use crate::series::range::Range;
@@ -7,7 +7,7 @@ use crate::types::into_column::IntoColumn;
 
 pub use tidalite_series::CandleSize;
 
-/// Statistics of neighbouring rows of a column; open and close are `aggregate.first()` and `aggregate.last()`.
+/// Statistics of consecutive rows of a column; open and close are `aggregate.first()` and `aggregate.last()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candle {
     /// The time of its first row.
@@ -19,9 +19,9 @@ pub struct Candle {
 }
 
 impl Range<'_> {
-    /// Candlesticks: statistics of the pieces that the tree has of these rows, ascending, as many rows each as
-    /// `size` says. Cheap and of uneven width: for pictures. Reads the statistics at that height, and vectors only at the
-    /// ends of the interval and where late rows fall into them.
+    /// Candlesticks: statistics of the tree's units of these rows, ascending, with the number of rows that `size`
+    /// selects. Cheap and of unequal width: for charts. Reads the statistics at that level, and vectors only at the
+    /// ends of the interval and where late rows overlap them.
     ///
     /// # Errors
     /// `Schema` for a column that is not there; a damaged or unreadable block.

@@ -1,4 +1,4 @@
-//! One value a window, also where no row is: gap filling.
+//! Gap filling: one value per window, also for windows without rows.
 
 use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
@@ -7,43 +7,44 @@ use crate::types::grid::Grid;
 use crate::types::time::Timestamp;
 use std::ops::{Bound, RangeBounds};
 
-/// What a window without a value gets.
+/// The value of a window that has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fill {
-    /// It is left out.
+    /// The window is skipped.
     None,
-    /// It is told, without a value.
+    /// The window is reported without a value.
     Null,
-    /// The value of the last window that had one; nothing before the first.
+    /// The value of the last window that had one; none before the first.
     Previous,
-    /// What lies on the straight line between the windows with values at either side; nothing outside of these.
+    /// Linear interpolation between the windows with values on either side; none outside of these.
     Linear,
     /// This value.
     Value(f64),
 }
 
-/// Takes the value of a window out of what is known of it.
+/// Derives the value of a window from its statistics.
 type Value<'w, A> = Box<dyn Fn(&A) -> Option<f64> + 'w>;
 
-/// Windows in a row with one figure each; see [`GroupWindow::filled`].
+/// Consecutive windows with one figure each; see [`GroupWindow::filled`].
 pub struct Filled<'w, A = Aggregate> {
     windows: &'w [GroupWindow<A>],
     grid: Grid,
     value: Value<'w, A>,
     fill: Fill,
-    /// The next window, and the one behind the last.
+    /// The next window, and the end (exclusive).
     next: i128,
     end: i128,
     /// The last window with a value.
     before: Option<(i128, f64)>,
-    /// The next one, if it was looked for: windows without a value may be many.
+    /// The next window with a value, if it was searched: there may be many windows without one.
     after: Option<Option<(i128, f64)>>,
 }
 
 impl GroupWindow {
-    /// One figure a window, ascending, gaps filled: over `times` (gaps are filled from windows before and behind, too), or from the first window to the last where that is
-    /// not bounded. `windows` are those of [`Group::windows`](crate::Group::windows) with the same `grid`; a grid without a width, of which
-    /// there are none, gives nothing.
+    /// One figure per window, ascending, with gaps filled: over `times` (gaps are filled from windows before and after,
+    /// too), or from the first window to the last if `times` is unbounded. `windows` come from
+    /// [`Group::windows`](crate::Group::windows) with the same `grid`; a grid without a width has no windows and gives
+    /// nothing.
     pub fn filled<'w>(
         windows: &'w [Self],
         times: &impl RangeBounds<Timestamp>,
@@ -56,7 +57,7 @@ impl GroupWindow {
 }
 
 impl<A> GroupWindow<A> {
-    /// As `filled`, of windows with [figures](crate::Figures) that were asked for; `value` takes the one that is wanted out of them.
+    /// Like `filled`, for windows with selected [figures](crate::Figures); `value` extracts the wanted one.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -106,7 +107,7 @@ impl<A> GroupWindow<A> {
             Bound::Excluded(t) => Some(grid.index(t.0.saturating_sub(1))),
             Bound::Unbounded => index(windows.last()),
         };
-        // Before the first and behind the last nanosecond there is nothing, nor is between two times the wrong way round.
+        // No window lies before the first or after the last nanosecond, nor between inverted bounds.
         let from = match times.start_bound() {
             Bound::Included(t) => i128::from(t.0),
             Bound::Excluded(t) => i128::from(t.0) + 1,
@@ -136,7 +137,7 @@ impl<A> GroupWindow<A> {
 }
 
 impl<A> Filled<'_, A> {
-    /// The value of the gap at `index`; the outer `None` leaves it out.
+    /// The value of the gap at `index`; an outer `None` skips it.
     fn gap(&mut self, index: i128) -> Option<Option<f64>> {
         match self.fill {
             Fill::None => None,
@@ -159,7 +160,7 @@ impl<A> Filled<'_, A> {
         }
     }
 
-    /// Windows before the first that is told are no more than what came before it.
+    /// Windows before the first reported one only serve as previous values.
     fn pass_by(&mut self) {
         while let Some((window, rest)) = self.windows.split_first() {
             let own = self.grid.index(window.start.0);
@@ -182,7 +183,7 @@ impl<A> Filled<'_, A> {
 }
 
 impl<A> Iterator for Filled<'_, A> {
-    /// Where the window begins, and its value.
+    /// The start of the window, and its value.
     type Item = (Timestamp, Option<f64>);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,4 +1,4 @@
-//! Filters by values: rows whose value of a column lies in a range.
+//! Value filters: rows whose value of a column lies in a range.
 
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::types::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};
 use tidalite_series::ValueRange;
 
-/// Values of one column that are wanted.
+/// A range of values of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueFilter {
     column: usize,
@@ -15,9 +15,9 @@ pub struct ValueFilter {
 }
 
 impl ValueFilter {
-    /// Rows whose value in `column` lies in `values`; NaN and null lie in no range. The two zeros are one value here, as numbers are compared:
-    /// a range that ends at one of them holds both or none. Integers are compared exactly, decimals with
-    /// the digits that the bounds are written with, bools as 0 and 1.
+    /// Rows whose value in `column` lies in `values`; NaN and null lie in no range. The two zeros are one value here,
+    /// as in comparisons of numbers: a range that ends at one of them contains both or none. Integers are compared
+    /// exactly, decimals with the digits in which the bounds are written, bools as 0 and 1.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -46,7 +46,7 @@ impl ValueFilter {
         }
     }
 
-    /// The same in words of the columns.
+    /// The filter in words of the columns.
     pub(crate) fn range(&self, columns: &[Column]) -> Result<ValueRange> {
         let column = self.column;
         let Some(own) = columns.get(column) else {
@@ -66,7 +66,7 @@ impl ValueFilter {
         })
     }
 
-    /// Least and greatest word of the type that lie in the range; `None` when none does.
+    /// The least and the greatest word of the type in the range; `None` if none exists.
     fn words(&self, ty: ColumnType) -> Option<(u64, u64)> {
         if matches!(ty, ColumnType::F64 | ColumnType::F32) {
             let low = match self.low {
@@ -79,7 +79,7 @@ impl ValueFilter {
                 Bound::Excluded(x) => x.next_down(),
                 Bound::Unbounded => f64::INFINITY,
             };
-            // Excluding infinity from itself leaves infinity: nothing lies beyond.
+            // Excluding infinity from itself leaves infinity: there is nothing beyond.
             let beyond = matches!(self.low, Bound::Excluded(f64::INFINITY))
                 || matches!(self.high, Bound::Excluded(f64::NEG_INFINITY));
             return (low <= high && !beyond).then(|| (low.to_bits(), high.to_bits()));
@@ -109,7 +109,7 @@ impl ValueFilter {
             let (low, high) = (low.max(min), high.min(max));
             return (low <= high).then_some((low as u64, high as u64));
         }
-        // A float of any size becomes a whole number exactly, or saturates far outside of both types.
+        // A float of any size converts to an integer exactly, or saturates far outside both types.
         let low = match self.low {
             Bound::Included(x) => x.ceil() as i128,
             Bound::Excluded(x) => (x.floor() as i128).saturating_add(1),

@@ -1,12 +1,14 @@
 //! Rows of several series side by side, joined on time.
 //!
-//! 1. A series is *needed* when no row is told at a time at which it has none: all in an inner join, else those that a filter is for.
-//! 2. So the next row that is told is not before the next row of any needed series, and all go on from there (a leapfrog join). Not so in an as-of
-//!    join: there a row belongs to later times, too.
-//! 3. What is told is tested row by row. The filters of a series leave out vectors unread where that changes nothing else: not of the series that an
-//!    as-of join looks back into, where the row that is current must be known even if it is not wanted.
-//! 4. Backward the same rows are told, the last first. Of the rows that a series has at one time the one that counts is met first then; and in an as-of
-//!    join each row of the first series has the others skip to its time, where they stay: the row there may be current for earlier ones, too.
+//! 1. A series is *needed* if a time without a row of it gives no result: all series in an inner join, else the series
+//!    with a filter.
+//! 2. The next result is therefore not before the next row of any needed series, and all series skip to there (a
+//!    leapfrog join). This does not hold in an as-of join, where a row also belongs to later times.
+//! 3. Every result is tested row by row. Filters of a series skip vectors unread if nothing else depends on them: not
+//!    in the series that an as-of join looks back into, whose current row must be known even if the filter rejects it.
+//! 4. A backward join gives the same results, the last first. Of several rows of a series at one time the valid one is
+//!    then met first. In a backward as-of join each row of the first series makes the others skip to its time, where
+//!    they stay, because the row there may be current for earlier ones, too.
 
 use crate::query::filter::ValueFilter;
 use crate::query::merge::{MergedRows, Source};
@@ -17,8 +19,8 @@ use crate::types::time::Timestamp;
 use std::ops::RangeBounds;
 use tidalite_series::{Direction, ValueRange};
 
-/// Which rows belong together. Of several rows that a series has at one time ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)) the
-/// last to arrive is taken.
+/// The rule by which rows are matched. Of several rows of a series at one time
+/// ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)) the last to arrive is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
     /// Rows of the same time; only times at which every series has one.
@@ -28,57 +30,57 @@ pub enum Join {
     /// For each row of the first series, the last row at or before its time of each other series, if it is at
     /// most `tolerance` nanoseconds older.
     AsOf {
-        /// Nanoseconds that a row may be old at most; `i64::MAX` takes any age.
+        /// Maximum age of a row in nanoseconds; `i64::MAX` accepts any age.
         tolerance: i64,
     },
 }
 
-/// Rows of a selection's series side by side; see [`Selection::join`].
+/// Joined rows of a selection's series; see [`Selection::join`].
 pub struct Joined<'s> {
-    /// Of all series; backward in an as-of join, of the first.
+    /// The rows of all series; in a backward as-of join, of the first series.
     rows: MergedRows<'s>,
-    /// The other series then, else none.
+    /// The other series in that case, else empty.
     others: Vec<Source<'s>>,
     direction: Direction,
     join: Join,
-    /// First time that is told: as-of reads rows of the other series from before it.
+    /// First time of a result: an as-of join reads rows of the other series from before it.
     from: i64,
-    /// What rows of the series with these places must match.
+    /// Filters of rows, with the index of their series.
     filters: Vec<(usize, ValueRange)>,
-    /// Whether a series is needed, and how many are.
+    /// Whether each series is needed, and the number of needed ones.
     needed: Vec<bool>,
     needed_count: usize,
     /// The newest row of each series: its time and words.
     newest: Vec<(Option<i64>, Vec<u64>)>,
-    /// The words of a row that does not count.
+    /// Buffer for the words of a row that is not used.
     passed: Vec<u64>,
-    /// Which of `newest` belong to the row that is handed out.
+    /// Which entries of `newest` belong to the current result.
     present: Vec<bool>,
     time: i64,
 }
 
-/// Rows that belong together.
+/// Matching rows.
 pub struct JoinedRow<'r> {
-    /// Their time; in an as-of join that of the first series' row.
+    /// Their time; in an as-of join the time of the first series' row.
     pub time: Timestamp,
     newest: &'r [(Option<i64>, Vec<u64>)],
     present: &'r [bool],
 }
 
 impl<'r> JoinedRow<'r> {
-    /// The words of the row of series `i` of the selection; `None` where it has none.
+    /// The words of the row of series `i` of the selection; `None` if it has no row.
     ///
     /// # Panics
-    /// When there is no such series.
+    /// If the series does not exist.
     #[must_use]
     pub fn words(&self, i: usize) -> Option<&'r [u64]> {
         self.present[i].then(|| &self.newest[i].1[..])
     }
 
-    /// When the row of series `i` was measured; in an as-of join at or before `time`.
+    /// The time of the row of series `i`; in an as-of join at or before `time`.
     ///
     /// # Panics
-    /// When there is no such series.
+    /// If the series does not exist.
     #[must_use]
     pub fn time_of(&self, i: usize) -> Option<Timestamp> {
         self.newest[i].0.filter(|_| self.present[i]).map(Timestamp)
@@ -86,20 +88,20 @@ impl<'r> JoinedRow<'r> {
 }
 
 impl Selection<'_> {
-    /// The rows of the series within `times` side by side, ascending. An as-of join looks back before the interval
-    /// for the rows that were current at its beginning.
+    /// Joins the rows of the series within `times`, ascending. An as-of join looks back before the interval for the
+    /// rows that were current at its beginning.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` for a row whose time does not fit nanoseconds.
+    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
     ///
     /// # Cost
-    /// Reads the rows of all series; in an inner join what lies between two rows of one of them is passed by in the others.
+    /// Reads the rows of all series; in an inner join, data between two rows of one series is skipped in the others.
     pub fn join(&self, times: impl RangeBounds<Timestamp>, join: Join) -> Result<Joined<'_>> {
         self.join_matching(times, join, [])
     }
 
-    /// As `join`, but only the rows that all of the filters want, each of the series with its place in the selection: a row is told when that series
-    /// has one there, and its value is wanted.
+    /// Like `join`, but only the rows that match all filters, each given with the index of its series in the selection:
+    /// a result requires that this series has a row there, and that its value matches.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -113,7 +115,7 @@ impl Selection<'_> {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let both = snap.select("")?; // power, wind
-    /// // Wind, and no power: column 1 of a default point is its value.
+    /// // Wind, and zero power: column 1 of a default point is its value.
     /// let idle = [(0, ValueFilter::new(1, ..=0.0)), (1, ValueFilter::new(1, 4.0..))];
     /// let mut rows = both.join_matching(.., Join::Inner, idle)?;
     /// assert_eq!(rows.next()?.map(|row| row.time.0), Some(2));
@@ -122,11 +124,12 @@ impl Selection<'_> {
     /// ```
     ///
     /// # Errors
-    /// As for `join`; `Schema` for a series or a column that is not there, or a column of texts.
+    /// As for `join`; `Schema` if a series or a column does not exist, or a column has texts.
     ///
     /// # Cost
-    /// Subtrees, leaves and vectors of a filtered series are passed by unread whose extremes rule a match out, and in the other series what lies
-    /// between rows of these. In an as-of join only the first series is passed by, the others are read.
+    /// Subtrees, leaves and vectors of a filtered series are skipped unread if their extremes exclude a match, and so
+    /// is the data between rows of these in the other series. In an as-of join only the first series is skipped
+    /// through, the others are read.
     pub fn join_matching(
         &self,
         times: impl RangeBounds<Timestamp>,
@@ -136,7 +139,7 @@ impl Selection<'_> {
         self.joined(times, join, filters, Direction::Forward)
     }
 
-    /// As `join`, the last rows first.
+    /// Like `join`, the last rows first.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -150,7 +153,7 @@ impl Selection<'_> {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let both = snap.select("")?; // bid, ask
-    /// // The ask at the last bid, and at the one before that.
+    /// // The ask at the last bid, and at the previous one.
     /// let mut rows = both.join_reverse(.., Join::AsOf { tolerance: i64::MAX })?;
     /// for expected in [10.2, 10.1] {
     ///     let row = rows.next()?.ok_or("no row")?;
@@ -163,7 +166,7 @@ impl Selection<'_> {
     /// As for `join`.
     ///
     /// # Cost
-    /// As for `join`; an as-of join passes by what lies between two rows of the first series in the others.
+    /// As for `join`; an as-of join skips data between two rows of the first series in the others.
     pub fn join_reverse(
         &self,
         times: impl RangeBounds<Timestamp>,
@@ -172,13 +175,13 @@ impl Selection<'_> {
         self.joined(times, join, [], Direction::Backward)
     }
 
-    /// As `join_matching`, the last rows first.
+    /// Like `join_matching`, the last rows first.
     ///
     /// # Errors
     /// As for `join_matching`.
     ///
     /// # Cost
-    /// As for `join_reverse`: filters decide what is told, and pass nothing by by what its extremes are.
+    /// As for `join_reverse`: filters select the results, but nothing is skipped by its extremes.
     pub fn join_matching_reverse(
         &self,
         times: impl RangeBounds<Timestamp>,
@@ -216,7 +219,8 @@ impl Selection<'_> {
                 start = unit.timestamp(from).map_or(i64::MIN, |t| t.0);
             }
             if i > 0 && looks_back {
-                // Its steps may be longer than the interval, or none may fall on the beginning: the current row lies before that.
+                // Its steps may be longer than the interval, or none may coincide with the beginning: the current row
+                // lies before that.
                 let current = units::current_at_start(&times, unit);
                 if let Some(row) = series.cursor().search(current)? {
                     to = if from <= to { to } else { row.time };
@@ -254,7 +258,7 @@ impl Selection<'_> {
 }
 
 impl Joined<'_> {
-    /// The next rows that belong together; `None` behind the last.
+    /// The next matching rows; `None` after the last.
     ///
     /// # Errors
     /// As for [`Selection::join`].
@@ -275,9 +279,9 @@ impl Joined<'_> {
         Ok(None)
     }
 
-    /// Takes all rows of the next time; false behind the last.
+    /// Reads all rows of the next time; false after the last.
     fn step(&mut self) -> Result<bool> {
-        // As far as the needed series that is furthest ahead, until that is none of them any more.
+        // Skips to the needed series that is furthest ahead, until no needed series is further ahead.
         let backward = self.direction == Direction::Backward;
         while self.needed_count > 0 {
             let (mut there, mut furthest) = (0, if backward { i64::MAX } else { i64::MIN });
@@ -310,7 +314,7 @@ impl Joined<'_> {
             && same == time
         {
             let (at, words) = &mut self.newest[series];
-            // Backward the last to arrive is met first.
+            // In a backward join the last to arrive is met first.
             let earlier = backward && *at == Some(time);
             *at = Some(time);
             self.rows
@@ -326,7 +330,7 @@ impl Joined<'_> {
         Ok(true)
     }
 
-    /// Finds what is present; says whether that is a row of the join.
+    /// Determines which rows are present; returns whether they are a result of the join.
     fn belongs(&mut self) -> bool {
         let (time, join) = (self.time, self.join);
         let belongs_with = |at: i64| match join {

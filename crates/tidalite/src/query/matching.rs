@@ -1,4 +1,4 @@
-//! Rows whose values lie in ranges: the questions of an interval, as if a series had no other rows.
+//! Filtered rows: the queries of an interval, as if the series had no other rows.
 
 use crate::query::filter::ValueFilter;
 use crate::series::aggregate::{Aggregate, Window};
@@ -11,7 +11,7 @@ use crate::types::into_column::IntoColumn;
 use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 
-/// Of the rows of an interval those that filters want; see [`Range::matching`].
+/// The rows of an interval that match filters; see [`Range::matching`].
 #[derive(Clone)]
 pub struct Matching<'s> {
     range: Range<'s>,
@@ -19,7 +19,7 @@ pub struct Matching<'s> {
 }
 
 impl<'s> Range<'s> {
-    /// The same questions, of the rows only that all of the filters want.
+    /// Queries restricted to the rows that match all filters.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -32,23 +32,24 @@ impl<'s> Range<'s> {
     ///     turbine.insert_values(second, &[(second as f64 / 10.0).into(), (2.0 * second as f64).into()])?;
     /// }
     /// let turbine = turbine.view()?;
-    /// // Power by the minute while the wind blows, and what of it is any power.
+    /// // Power per minute, over the rows with wind and notable power.
     /// let windy = turbine.all().matching([ValueFilter::new(0, 5.0..), ValueFilter::new(1, 110.0..)])?;
     /// assert_eq!(windy.count()?, 65);
     /// let minutes = windy.windows(60, 0, 1)?;
     /// assert_eq!(minutes[0].aggregate.mean(), Some(114.0));
-    /// // Windows are filtered as any vector is: those whose greatest power is above 200.
+    /// // The windows are a plain `Vec`, filtered as usual: the ones whose greatest power is above 200.
     /// let strong = minutes.iter().filter(|minute| minute.aggregate.max().is_some_and(|(power, _)| power > 200.0));
     /// assert_eq!(strong.count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// `Schema` for a column that is not there, or one of texts.
+    /// `Schema` if the column does not exist, or it has texts.
     ///
     /// # Cost
-    /// Subtrees, leaves and vectors whose extremes rule a match out are passed by unread. Of those whose rows all match (no null or NaN among
-    /// them) statistics are read, as without filters; of the others the columns that decide and are asked for.
+    /// Subtrees, leaves and vectors whose extremes exclude a match are skipped unread. If all rows of a unit match
+    /// (without null or NaN among them), its statistics are read, as without filters; otherwise the filtered and the
+    /// requested columns.
     pub fn matching(&self, filters: impl IntoIterator<Item = ValueFilter>) -> Result<Matching<'s>> {
         let columns = &self.series.info().schema.columns;
         let ranges = filters.into_iter().map(|filter| filter.range(columns));
@@ -64,7 +65,7 @@ impl<'s> Matching<'s> {
         self.range.series
     }
 
-    /// How many there are.
+    /// Number of matching rows.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -76,7 +77,7 @@ impl<'s> Matching<'s> {
             .count(from, to)?)
     }
 
-    /// As [`Range::aggregate`].
+    /// Like [`Range::aggregate`].
     ///
     /// # Errors
     /// As for `Range::aggregate`.
@@ -92,7 +93,7 @@ impl<'s> Matching<'s> {
         ))
     }
 
-    /// As [`Range::windows`]: those that hold such rows, with the statistics of these.
+    /// Like [`Range::windows`]: the windows with matching rows, with the statistics of these.
     ///
     /// # Errors
     /// As for `Range::windows`.
@@ -116,7 +117,7 @@ impl<'s> Matching<'s> {
         })
     }
 
-    /// As [`Range::windows_on`]: those that hold such rows, with the statistics of these.
+    /// Like [`Range::windows_on`]: the windows with matching rows, with the statistics of these.
     ///
     /// # Errors
     /// As for `Range::windows_on`.
@@ -125,11 +126,11 @@ impl<'s> Matching<'s> {
         self.windows(width, origin, column)
     }
 
-    /// Calls `f` with the rows, up to 1024 a call (ascending within a call), in the given direction; returns how many there were. Only
-    /// `columns` are handed out.
+    /// Calls `f` with the rows, up to 1024 per call (ascending within a call), in the given direction; returns their
+    /// number. Only `columns` are delivered.
     ///
     /// # Errors
-    /// `Schema` for a column that is not there; a damaged or unreadable block; what lies before it was delivered.
+    /// `Schema` if the column does not exist; a damaged or unreadable block; the rows before it were delivered.
     pub fn for_each_vector_of(
         &self,
         columns: &[usize],

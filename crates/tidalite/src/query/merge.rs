@@ -1,7 +1,9 @@
-//! Rows of many series in order of time; at equal times in the order of the selection. Backward in just the opposite order.
+//! Merges rows of many series in time order; at equal times in the order of the selection. Backward in exactly the
+//! opposite order.
 //!
-//! Invariants: 1. `heap` holds each source that has rows left once, with the time of its next row; backward both are complements, so that the
-//! last comes first. 2. A source's `rows` are those of one vector, copied out in the order of the walk; `at` is the next of them.
+//! Invariants: 1. `heap` contains each source with remaining rows once, with the time of its next row; in a backward
+//! merge both are complements, so that the last comes first. 2. A source's `rows` are the rows of one vector, copied in
+//! the order of the walk; `at` is the next of them.
 
 use crate::query::selection::Selection;
 use crate::query::units;
@@ -32,7 +34,8 @@ enum Walk<'s> {
 }
 
 impl<'s> Source<'s> {
-    /// The rows `from ..= to`, in the series' unit; vectors in which none can match the ranges are left out when it goes forward.
+    /// The rows `from ..= to`, in the series' unit; a forward source skips vectors in which no row can match the
+    /// ranges.
     pub(super) fn new(
         series: &'s Series<'_>,
         (from, to): (i64, i64),
@@ -83,7 +86,7 @@ impl<'s> Source<'s> {
         units::nanos(self.rows.times[self.at], self.unit).map(Some)
     }
 
-    /// Leaves out the rows before `nanos`; backward those behind.
+    /// Skips the rows before `nanos`; backward the rows after it.
     pub(super) fn skip_to(&mut self, nanos: i64) {
         let times = &self.rows.times[self.at..];
         match &mut self.scan {
@@ -100,20 +103,21 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// Copies the words of the next row, of which `peek` has told.
+    /// Copies the words of the next row, which `peek` has found.
     pub(super) fn look(&self, words: &mut Vec<u64>) {
         words.clear();
         words.extend(self.rows.columns.iter().map(|column| column[self.at]));
     }
 
-    /// Copies the next row's words and steps over it.
+    /// Copies the next row's words and advances.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) {
         self.look(words);
         self.at += 1;
     }
 }
 
-/// Rows of all series of a selection, ascending in time, or descending; see [`Selection::rows`] and [`Selection::rows_reverse`].
+/// Rows of all series of a selection, ascending in time, or descending; see [`Selection::rows`] and
+/// [`Selection::rows_reverse`].
 pub struct MergedRows<'s> {
     sources: Vec<Source<'s>>,
     direction: Direction,
@@ -121,27 +125,27 @@ pub struct MergedRows<'s> {
     words: Vec<u64>,
 }
 
-/// A row, and whose it is.
+/// A row, and its series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergedRow<'r> {
-    /// The place of its series in the selection.
+    /// The index of its series in the selection.
     pub series: usize,
     /// Its time.
     pub time: Timestamp,
-    /// One word a column of that series.
+    /// One word per column of that series.
     pub words: &'r [u64],
 }
 
 impl Selection<'_> {
-    /// The rows of all series within `times` in order of time. Holds one decoded vector a series.
+    /// The rows of all series within `times` in time order. Holds one decoded vector per series.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` for a row whose time does not fit nanoseconds.
+    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
     pub fn rows(&self, times: impl RangeBounds<Timestamp>) -> Result<MergedRows<'_>> {
         self.merged(times, Direction::Forward)
     }
 
-    /// As `rows`, the last row first: the newest rows of all series, without those before them.
+    /// Like `rows`, the last row first: reads the newest rows of all series, without the earlier ones.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -177,7 +181,7 @@ impl Selection<'_> {
     }
 }
 
-/// What puts a row into the heap, and takes it out again: the least comes first.
+/// Converts a row to its heap key, and back: the least comes first.
 fn key(direction: Direction, (time, series): (i64, usize)) -> (i64, usize) {
     match direction {
         Direction::Forward => (time, series),
@@ -186,7 +190,7 @@ fn key(direction: Direction, (time, series): (i64, usize)) -> (i64, usize) {
 }
 
 impl<'s> MergedRows<'s> {
-    /// Of sources that go in this direction.
+    /// A merge of sources with this direction.
     pub(super) fn new(mut sources: Vec<Source<'s>>, direction: Direction) -> Result<Self> {
         let mut heap = BinaryHeap::with_capacity(sources.len());
         for (i, source) in sources.iter_mut().enumerate() {
@@ -201,12 +205,12 @@ impl<'s> MergedRows<'s> {
         })
     }
 
-    /// Time and series of the next row of each that has one.
+    /// Time and series of the next row of each source that has one.
     pub(super) fn heads(&self) -> impl Iterator<Item = (i64, usize)> {
         self.heap.iter().map(|head| key(self.direction, head.0))
     }
 
-    /// Leaves out the rows before `nanos`, of all series; backward those behind.
+    /// Skips the rows of all series before `nanos`; backward the rows after it.
     pub(super) fn skip_to(&mut self, nanos: i64) -> Result<()> {
         let backward = self.direction == Direction::Backward;
         let passed = |(time, _): (i64, usize)| match backward {
@@ -219,7 +223,8 @@ impl<'s> MergedRows<'s> {
         Ok(())
     }
 
-    /// Moves the source that is first on, and puts it where its next row belongs; it is gone behind its last one, and after an error.
+    /// Advances the first source, and moves it to the position of its next row; removes it after its last one, and
+    /// after an error.
     fn step(&mut self, go_on: impl FnOnce(&mut Source<'s>)) -> Result<()> {
         let Some(mut head) = self.heap.peek_mut() else {
             return Ok(());
@@ -227,7 +232,7 @@ impl<'s> MergedRows<'s> {
         let (_, series) = key(self.direction, head.0);
         let source = &mut self.sources[series];
         go_on(source);
-        // In place: to take it out and to put it in again would sift twice.
+        // In place: removing and reinserting it would sift twice.
         match source.peek() {
             Ok(Some(time)) => *head = Reverse(key(self.direction, (time, series))),
             Ok(None) => drop(PeekMut::pop(head)),
@@ -244,15 +249,15 @@ impl<'s> MergedRows<'s> {
         self.heap.peek().map(|next| key(self.direction, next.0))
     }
 
-    /// Takes the next row's words into `words` and goes on.
+    /// Copies the next row's words into `words` and advances.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) -> Result<()> {
         self.step(|source| source.take(words))
     }
 
-    /// The next row; `None` behind the last.
+    /// The next row; `None` after the last.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` for a row whose time does not fit nanoseconds.
+    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
     #[expect(
         clippy::should_implement_trait,
         reason = "a fallible step that lends, not an iterator"

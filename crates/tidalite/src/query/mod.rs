@@ -1,14 +1,14 @@
-//! Questions beyond the rows of an interval: filters, records, many series at once, functions.
+//! Queries beyond the rows of an interval: filters, records, many series at once, functions.
 //!
 //! ```text
 //! filter, matching                             rows whose values lie in ranges
-//! text_matches                                 rows by what their text says
+//! text_matches                                 rows by their text
 //! candles                                      candlesticks
 //! records                                      rows as structs
-//! names                                        which metrics, tags, values and units there are
-//! selection                                    Selection, Group: which series, and which belong together
+//! names                                        metrics, tags, values and units in use
+//! selection                                    Selection, Group: chosen and grouped series
 //! units                                        nanoseconds to the unit of each series and back
-//! windows, window_rows, fill                   windows of a group; of several metrics side by side; of gaps
+//! windows, window_rows, fill                   windows of a group; of several metrics side by side; gap filling
 //! merge, join                                  rows of many series in order of time; side by side
 //! functions                                    rates, means, sums, row by row; leaders among series and values
 //! ```

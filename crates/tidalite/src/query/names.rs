@@ -1,4 +1,4 @@
-//! Words of names: which metrics, tags, values and units there are, and how many series have each.
+//! Parts of names: the metrics, tags, values and units in use, with the number of series that have each.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::txn::pages::ReadSource;
@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// What the names of series are made of; see [`Reading::names`]. Each word comes with how many of the series have it.
+/// The parts of series names; see [`Reading::names`]. Each has the number of series that contain it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// Metrics; a series without a name has none.
     pub metrics: BTreeMap<String, u64>,
     /// Keys of tags, with the values of each.
     pub tags: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Units that times are counted in.
+    /// Units of the timestamps.
     pub units: BTreeMap<Unit, u64>,
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// The words in the names of the series that a [pattern](crate::SeriesPattern) selects. Walks the whole catalog.
+    /// The parts of the names of the series that a [pattern](crate::SeriesPattern) selects. Walks the whole catalog.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -50,7 +50,7 @@ impl<S: ReadSource> Reading<S> {
 }
 
 impl Names {
-    /// The words in the names of these series.
+    /// The parts of the names of these series.
     pub fn of<'i>(series: impl IntoIterator<Item = &'i SeriesInfo>) -> Self {
         let mut names = Self::default();
         for info in series {
@@ -67,7 +67,7 @@ impl Names {
         names
     }
 
-    /// The words that begin with `prefix`, ascending: what somebody who has typed so much may mean.
+    /// The words that begin with `prefix`, ascending: completions for typed text.
     pub fn beginning<'w, T>(
         words: &'w BTreeMap<String, T>,
         prefix: &str,

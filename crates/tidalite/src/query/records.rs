@@ -1,4 +1,4 @@
-//! Rows as records, by whatever way they are come to.
+//! Rows as records, for every way of reading rows.
 //!
 //! ```text
 //! RecordReader  checks series and record type once       words -> record
@@ -23,12 +23,12 @@ use crate::types::time::Instant;
 use std::marker::PhantomData;
 use tidalite_base::limits::COLUMNS_MAX;
 
-/// Makes records of rows of a series; see [`Series::reader_of`]. Columns that the series has behind those of the record are left
-/// out.
+/// Converts rows of a series to records; see [`Series::reader_of`]. Columns of the series after the record's are
+/// ignored.
 pub struct RecordReader<'s, R> {
     series: &'s Series<'s>,
     schema: Schema,
-    /// The series' own.
+    /// The series' unit.
     unit: Unit,
     record: PhantomData<fn() -> R>,
 }
@@ -48,19 +48,19 @@ impl<'s, R: Record> RecordReader<'s, R> {
         })
     }
 
-    /// A row as a record.
+    /// Converts a row to a record.
     ///
     /// # Errors
-    /// `Schema` when the row is no such record; what the file reports of its texts.
+    /// `Schema` if the row does not fit the record; errors of the file for its texts.
     pub fn read(&self, row: &Row) -> Result<R> {
         self.read_words(row.time, &row.words)
     }
 
-    /// A row as a record, given as its time and its words: so [`MergedRow`](crate::MergedRow) and
-    /// [`JoinedRow`](crate::JoinedRow) have them.
+    /// Converts a row, given as its time and its words, to a record: [`MergedRow`](crate::MergedRow) and
+    /// [`JoinedRow`](crate::JoinedRow) provide these.
     ///
     /// # Errors
-    /// As for `read`; `Timestamp` when `t` does not fit the unit.
+    /// As for `read`; `Timestamp` if `t` does not fit the unit.
     #[inline]
     pub fn read_words(&self, t: impl Instant, words: &[u64]) -> Result<R> {
         let unit = self.unit;
@@ -87,7 +87,7 @@ fn too_few(words: &[u64], columns: usize) -> Error {
 }
 
 impl<'a> Series<'a> {
-    /// A row of this series as a record.
+    /// Converts a row of this series to a record.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -110,24 +110,25 @@ impl<'a> Series<'a> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when the series has other columns, another unit where the record's time is a number, or when the row is no such
-    /// record; what the file reports of its texts.
+    /// `Schema` if the series has other columns, another unit and the record's time is a number, or the row does not
+    /// fit the record; errors of the file for its texts.
     ///
     /// # Cost
-    /// Names and types of the columns are compared with every call; for many rows [`reader_of`](Self::reader_of) does it once.
+    /// Names and types of the columns are compared on every call; for many rows [`reader_of`](Self::reader_of) does it
+    /// once.
     pub fn record<R: Record>(&self, row: &Row) -> Result<R> {
         self.reader_of()?.read(row)
     }
 
-    /// Makes records of rows of this series, wherever they come from.
+    /// A converter of this series' rows to records, for rows from any source.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns, or another unit where the record's time is a number.
+    /// `Schema` if the series has other columns, or another unit and the record's time is a number.
     pub fn reader_of<R: Record>(&self) -> Result<RecordReader<'_, R>> {
         RecordReader::new(self)
     }
 
-    /// A cursor whose rows are records, in front of the first.
+    /// A cursor that returns records, positioned before the first.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -155,31 +156,31 @@ impl<'a> Series<'a> {
     }
 }
 
-/// A position in a series; each move returns the record that it comes to. As [`Cursor`], whose functions say more.
+/// A position in a series; each move returns the record at its new position. For details see [`Cursor`].
 pub struct RecordCursor<'s, R> {
     reader: RecordReader<'s, R>,
     cursor: Cursor<'s>,
 }
 
 impl<R: Record> RecordCursor<'_, R> {
-    /// To the last record at or before `t`; `None` when there is none so early.
+    /// Moves to the last record at or before `t`; `None` if none exists.
     ///
     /// # Errors
-    /// As for [`Cursor::search`]; `Schema` when the row is no such record. So with all moves.
+    /// As for [`Cursor::search`]; `Schema` if the row does not fit the record; so for all moves.
     pub fn search(&mut self, t: impl Instant) -> Result<Option<R>> {
         self.cursor.go_to(t)?;
         self.current()
     }
 
-    /// As [`Cursor::seek`].
+    /// Like [`Cursor::seek`].
     ///
     /// # Errors
-    /// As there.
+    /// As for `search`.
     pub fn seek(&mut self, t: impl Instant) -> Result<SearchResult> {
         self.cursor.seek(t)
     }
 
-    /// To the record that `n` come before.
+    /// Moves to the record with index `n`, counted from 0.
     ///
     /// # Errors
     /// As for `search`.
@@ -188,7 +189,7 @@ impl<R: Record> RecordCursor<'_, R> {
         self.current()
     }
 
-    /// To the first record.
+    /// Moves to the first record.
     ///
     /// # Errors
     /// As for `search`.
@@ -197,7 +198,7 @@ impl<R: Record> RecordCursor<'_, R> {
         self.current()
     }
 
-    /// To the last record.
+    /// Moves to the last record.
     ///
     /// # Errors
     /// As for `search`.
@@ -206,7 +207,7 @@ impl<R: Record> RecordCursor<'_, R> {
         self.current()
     }
 
-    /// To the next record; `None` behind the last.
+    /// Moves to the next record; `None` after the last.
     ///
     /// # Errors
     /// As for `search`.
@@ -219,7 +220,7 @@ impl<R: Record> RecordCursor<'_, R> {
         self.current()
     }
 
-    /// To the previous record; `None` in front of the first.
+    /// Moves to the previous record; `None` before the first.
     ///
     /// # Errors
     /// As for `search`.
@@ -228,10 +229,10 @@ impl<R: Record> RecordCursor<'_, R> {
         self.current()
     }
 
-    /// The record here.
+    /// The current record.
     ///
     /// # Errors
-    /// `Schema` when the row is no such record; what the file reports of its texts.
+    /// `Schema` if the row does not fit the record; errors of the file for its texts.
     pub fn current(&self) -> Result<Option<R>> {
         let Some(time) = self.cursor.inner.time() else {
             return Ok(None);
@@ -244,20 +245,21 @@ impl<R: Record> RecordCursor<'_, R> {
         self.reader.read_words(time, words).map(Some)
     }
 
-    /// The time here, in the series' unit.
+    /// The current time, in the series' unit.
     #[must_use]
     pub fn time(&self) -> Option<i64> {
         self.cursor.time()
     }
 }
 
-/// The records of an interval, ascending, and from its end with `rev`; see [`Range::records`].
+/// The records of an interval, ascending, or from its end with `rev`; see [`Range::records`].
 ///
-/// Invariants: 1. `left` rows lie between the two cursors, of which each stands on the last row that it gave. 2. Nothing follows an error.
+/// Invariants: 1. `left` rows lie between the two cursors, each of which is at the last row that it returned. 2. An
+/// error ends the iteration.
 pub struct Records<'s, R> {
     range: Range<'s>,
     left: u64,
-    /// `None` until they are needed.
+    /// `None` until first used.
     front: Option<RecordCursor<'s, R>>,
     back: Option<RecordCursor<'s, R>>,
 }
@@ -275,7 +277,7 @@ impl<'s> Range<'s> {
     ///     wind.insert(time, value)?;
     /// }
     /// let wind = wind.view()?;
-    /// // The newest of them that was above 7.
+    /// // The newest one above 7.
     /// for sample in wind.all().records::<Sample>()?.rev() {
     ///     let sample = sample?;
     ///     if sample.value > 7.0 {
@@ -287,12 +289,12 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Errors
-    /// As for [`Series::reader_of`]; a damaged or unreadable block. The iterator: the same, and rows that are no such records; it ends
-    /// after an error.
+    /// As for [`Series::reader_of`]; a damaged or unreadable block. The iterator: the same, and rows that do not fit
+    /// the record; it ends after an error.
     ///
     /// # Cost
-    /// [`count`](Self::count) once, and a search for each end that is asked. [`for_each_record`](Self::for_each_record) is faster where
-    /// all are wanted.
+    /// [`count`](Self::count) once, and a search for each end that is used. [`for_each_record`](Self::for_each_record)
+    /// is faster for all records.
     pub fn records<R: Record>(&self) -> Result<Records<'s, R>> {
         self.series.reader_of::<R>()?;
         Ok(Records {
@@ -303,12 +305,12 @@ impl<'s> Range<'s> {
         })
     }
 
-    /// Calls `f` with every row as a record. Returns the rows. Columns that the series has behind those of the record are
-    /// left out.
+    /// Calls `f` with every row as a record. Returns the number of rows. Columns of the series after the columns of the
+    /// record are ignored.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns, another unit where the record's time is a number, or a row that is no such record;
-    /// else as for `for_each_vector`.
+    /// `Schema` if the series has other columns, another unit and the record's time is a number, or a row does not fit
+    /// the record; else as for `for_each_vector`.
     pub fn for_each_record<R: Record>(&self, mut f: impl FnMut(R)) -> Result<u64> {
         let reader = self.series.reader_of()?;
         let mut failed = None;
@@ -326,7 +328,7 @@ impl<'s> Range<'s> {
 }
 
 impl<R: Record> Records<'_, R> {
-    /// One more was taken, or told as an error.
+    /// Accounts for one more record, returned as a record or as an error.
     fn give(&mut self, record: Result<Option<R>>) -> Option<Result<R>> {
         self.left = match record {
             Ok(Some(_)) => self.left - 1,
@@ -380,7 +382,7 @@ impl<R: Record> DoubleEndedIterator for Records<'_, R> {
 }
 
 impl Matching<'_> {
-    /// Calls `f` with the rows as records, in the given direction. Returns the rows.
+    /// Calls `f` with the rows as records, in the given direction. Returns the number of rows.
     ///
     /// # Errors
     /// As for [`Range::for_each_record`].
@@ -424,7 +426,7 @@ fn record_at<R: Record>(
 }
 
 impl Selection<'_> {
-    /// What makes records of the rows of each series, in their order: of rows that were merged, or joined.
+    /// Converters of the rows of each series to records, in the order of the series: for merged or joined rows.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Many series at once: chosen by a pattern, grouped by tags, read on one clock.
+//! Many series at once: selected by a pattern, grouped by tags, read on a common clock.
 //!
-//! Series may count time in different units. Here everything is in nanoseconds since 1970
-//! ([`Timestamp`](crate::Timestamp)), which every unit's steps are whole numbers of.
+//! Series may have different units. Here everything is in nanoseconds since 1970 ([`Timestamp`](crate::Timestamp)),
+//! because every unit's step is a whole number of nanoseconds.
 
 use crate::query::units;
 use crate::series::aggregate::Aggregate;
@@ -14,17 +14,17 @@ use crate::types::row::Row;
 use std::collections::BTreeMap;
 use tidalite_codec::Parts;
 
-/// Series opened together under one snapshot; those that a pattern selects are in the order of their ids.
+/// Series opened together in one snapshot; series selected by a pattern are ordered by id.
 pub struct Selection<'t> {
     pub(super) series: Vec<Series<'t>>,
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// Opens the series that a pattern selects; see [`Reading::list`]. Reads the record and the waiting rows of
-    /// each.
+    /// Opens the series that a pattern selects; see [`Reading::list`]. Reads the record of each and its rows in the
+    /// front.
     ///
     /// # Errors
-    /// `Name` for a text that is no pattern; a damaged or unreadable page.
+    /// `Name` for an invalid pattern; a damaged or unreadable page.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -66,13 +66,13 @@ impl<'t> Selection<'t> {
         &self.series
     }
 
-    /// How many series there are.
+    /// Number of series.
     #[must_use]
     pub fn len(&self) -> usize {
         self.series.len()
     }
 
-    /// True when the pattern selected nothing.
+    /// True if the pattern selected no series.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
@@ -105,8 +105,8 @@ impl<'t> Selection<'t> {
         self.series.iter().map(group).collect()
     }
 
-    /// One group for each combination of values that these tags have, ordered by the values. A series without
-    /// the tag counts as one with an empty value.
+    /// One group for each combination of values of these tags, ordered by the values. A series without the tag counts
+    /// as having an empty value.
     #[must_use]
     pub fn groups(&self, tags: &[&str]) -> Vec<Group<'_, 't>> {
         self.grouped(|series| {
@@ -115,7 +115,7 @@ impl<'t> Selection<'t> {
         })
     }
 
-    /// One group for each combination of metric and tags when these tags are left out.
+    /// One group for each combination of metric and tags, ignoring these tags.
     #[must_use]
     pub fn groups_without(&self, tags: &[&str]) -> Vec<Group<'_, 't>> {
         self.grouped(|series| {
@@ -150,31 +150,31 @@ fn tag_value<'s>(series: &'s Series<'_>, tag: &str) -> &'s str {
     name.and_then(|name| name.tag(tag)).unwrap_or_default()
 }
 
-/// What is looked into for the statistics of an interval: two nodes of each level, two leaves, two vectors.
+/// Vectors visited for the statistics of an interval: two nodes of each level, two leaves, two vectors.
 const VECTORS_OF_INTERVAL: u64 = 4;
 
-/// Series that are read as if they were one. Rows of one time are in the order of the series, as in [`Selection::rows`]: the first row of
-/// an interval or a window is the one of the first series that has a row at the first time, the last row that of the last series that has
-/// one at the last time.
+/// Series read as if they were one. Rows of one time are in the order of the series, as in [`Selection::rows`]: the
+/// first row of an interval or a window belongs to the first series with a row at the first time, the last row to the
+/// last series with a row at the last time.
 pub struct Group<'s, 't> {
     pub(super) tags: Vec<(String, String)>,
     pub(super) series: Vec<&'s Series<'t>>,
 }
 
 impl<'s, 't> Group<'s, 't> {
-    /// The tags that its series have in common, as far as the grouping asked for them.
+    /// The common tags of its series, as far as the grouping used them.
     #[must_use]
     pub fn tags(&self) -> &[(String, String)] {
         &self.tags
     }
 
-    /// Its series, in the order that they have in the selection.
+    /// Its series, in the order of the selection.
     #[must_use]
     pub fn series(&self) -> &[&'s Series<'t>] {
         &self.series
     }
 
-    /// The number of the column called `name` in each series; they must all have it, with one type.
+    /// The number of the column called `name` in each series; all must have it, with one type.
     pub(super) fn column(&self, name: &str) -> Result<Vec<usize>> {
         let mut ty = None;
         let column = |series: &&Series<'_>| {
@@ -201,8 +201,8 @@ impl<'s, 't> Group<'s, 't> {
     /// for a group without series. Times are nanoseconds since 1970.
     ///
     /// # Errors
-    /// `Schema` when a series lacks the column or has it with another type; `Timestamp` when a time that is told
-    /// does not fit nanoseconds; a damaged or unreadable block.
+    /// `Schema` if a series lacks the column or has it with another type; `Timestamp` if a reported time does not fit
+    /// nanoseconds; a damaged or unreadable block.
     pub fn aggregate(
         &self,
         column: &str,
@@ -211,7 +211,7 @@ impl<'s, 't> Group<'s, 't> {
         self.summary(column, times, Parts::ALL)
     }
 
-    /// Asks each series, in their order; by threads as well, where together they look into so many `vectors` that it is worth it.
+    /// Queries each series, in their order; on several threads if together they visit enough `vectors`.
     pub(super) fn ask_each<T: Send>(
         &self,
         vectors: impl Fn(&Series<'t>) -> Result<u64>,
@@ -234,7 +234,7 @@ impl<'s, 't> Group<'s, 't> {
         }
     }
 
-    /// As `aggregate`, of these figures only.
+    /// Like `aggregate`, restricted to these figures.
     pub(super) fn summary(
         &self,
         column: &str,
@@ -261,8 +261,8 @@ impl<'s, 't> Group<'s, 't> {
 }
 
 impl Selection<'_> {
-    /// Asks each series, on the threads at hand ([`Options::scan_threads`](crate::Options::scan_threads)), and returns the answers in the order of the
-    /// series.
+    /// Queries each series, on the available threads ([`Options::scan_threads`](crate::Options::scan_threads)), and
+    /// returns the results in the order of the series.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -278,10 +278,10 @@ impl Selection<'_> {
     /// ```
     ///
     /// # Errors
-    /// That of the first series that fails.
+    /// The error of the first series that fails.
     ///
     /// # Panics
-    /// When `ask` does.
+    /// If `ask` panics.
     pub fn in_parallel<T: Send>(
         &self,
         ask: impl Fn(&Series<'_>) -> Result<T> + Sync,

@@ -1,4 +1,4 @@
-//! Rows by what their text says: events.
+//! Rows by their text: events.
 
 use crate::catalog::texts;
 use crate::series::range::Range;
@@ -12,28 +12,28 @@ use std::collections::HashMap;
 use tidalite_codec::Rows;
 use tidalite_series::Scan;
 
-/// Rows whose text is wanted, ascending in time; see [`Range::text_matches`].
+/// Rows whose text matches, ascending in time; see [`Range::text_matches`].
 pub struct TextMatches<'s, P> {
     range: Range<'s>,
     scan: Scan<'s, Pages<'s>>,
     column: usize,
     own: &'s Column,
     wanted: P,
-    /// What was said of the texts that have one word wherever they are.
+    /// Cached results for texts that have a single word.
     known: HashMap<u64, bool>,
-    /// The last other word, and what was said of it: a text that repeats has one word.
+    /// The last other word, with its result: a repeated text has one word.
     last: Option<(u64, bool)>,
-    /// Of the vector that was read last, the rows that are wanted.
+    /// The matching rows of the vector that was read last.
     rows: Rows,
     at: usize,
-    /// What is told behind these.
+    /// An error to report after these rows.
     error: Option<Error>,
     ended: bool,
 }
 
 impl<'s> Range<'s> {
-    /// The rows for whose text in a column of strings `wanted` is true: that contains something, begins with it, or matches an expression.
-    /// Nulls are passed over.
+    /// The rows for whose text in a column of strings `wanted` returns true: for example, it contains a word, begins
+    /// with a prefix, or matches an expression. Nulls are skipped.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -55,10 +55,11 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` for a column that is not there, or not of strings. The iterator: a damaged or unreadable block, after which it ends.
+    /// `Schema` if the column does not exist, or it is not a column of strings. The iterator: a damaged or unreadable
+    /// block, after which it ends.
     ///
     /// # Cost
-    /// Reads all rows. Of a text of up to 128 bytes that comes again and again `wanted` is asked once, of longer ones each time.
+    /// Reads all rows. `wanted` is called once for a repeated text of up to 128 bytes, each time for longer ones.
     pub fn text_matches<P: FnMut(&str) -> bool>(
         &self,
         column: impl IntoColumn,
@@ -88,7 +89,7 @@ impl<'s> Range<'s> {
 }
 
 impl<P: FnMut(&str) -> bool> TextMatches<'_, P> {
-    /// Reads the next vector; false behind the last.
+    /// Reads the next vector; false after the last.
     fn load(&mut self) -> Result<bool> {
         self.rows.clear();
         self.at = 0;

@@ -1,4 +1,4 @@
-//! From nanoseconds since 1970 to the unit of a series and back.
+//! Conversion between nanoseconds since 1970 and the unit of a series.
 
 use crate::series::aggregate::Aggregate;
 use crate::types::error::{Error, Result};
@@ -6,8 +6,7 @@ use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
 use std::ops::{Bound, RangeBounds};
 
-/// First and last raw time, both included, of the rows whose time lies within `times`. Empty intervals come out
-/// as such.
+/// First and last raw time, both included, of the rows whose time lies within `times`. Empty intervals stay empty.
 pub(super) fn interval(times: &impl RangeBounds<Timestamp>, unit: Unit) -> (i64, i64) {
     let step = i128::from(unit.nanos());
     let zero = i128::from(unit.steps_to_1970());
@@ -30,19 +29,20 @@ pub(super) fn interval(times: &impl RangeBounds<Timestamp>, unit: Unit) -> (i64,
     (from.max(min) as i64, to.min(max) as i64)
 }
 
-/// The first raw time whose nanoseconds are not before these.
+/// The first raw time at or after these nanoseconds.
 pub(super) fn first_at(nanos: i64, unit: Unit) -> i64 {
     let step = i128::from(unit.nanos());
     let first = -(-i128::from(nanos)).div_euclid(step) + i128::from(unit.steps_to_1970());
     first.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// The last raw time whose nanoseconds are not behind these.
+/// The last raw time at or before these nanoseconds.
 pub(super) fn last_at(nanos: i64, unit: Unit) -> i64 {
     nanos.div_euclid(unit.nanos()) + unit.steps_to_1970()
 }
 
-/// The last raw time before or at which rows lie that were current when `times` begin; `i64::MIN` where they have no beginning.
+/// The last raw time at or before which the current rows at the beginning of `times` lie; `i64::MIN` if `times` has no
+/// beginning.
 pub(super) fn current_at_start(times: &impl RangeBounds<Timestamp>, unit: Unit) -> i64 {
     let (Bound::Included(t) | Bound::Excluded(t)) = times.start_bound() else {
         return i64::MIN;
@@ -60,7 +60,7 @@ pub(super) fn nanos(raw: i64, unit: Unit) -> Result<i64> {
     Ok(time.0)
 }
 
-/// Statistics with their times in nanoseconds since 1970.
+/// Converts the times of statistics to nanoseconds since 1970.
 pub(super) fn on_clock(aggregate: Aggregate, unit: Unit) -> Result<Aggregate> {
     if let Some((first, last)) = aggregate.times() {
         // All other times lie between these two.

@@ -1,4 +1,4 @@
-//! Windows of several metrics side by side: a row a window, a cell a metric.
+//! Windows of several metrics side by side: one row per window, one cell per metric.
 
 use crate::query::selection::{Group, Selection};
 use crate::query::windows::{GroupFigures, GroupWindow};
@@ -13,14 +13,14 @@ use std::ops::{Bound, RangeBounds};
 /// One window of several metrics; see [`Group::window_rows`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowRow<A = Aggregate> {
-    /// Where it begins.
+    /// The start of the window.
     pub start: Timestamp,
-    /// Statistics of each metric, in the order in which they were asked for; `None` where one has no rows in the window.
+    /// Statistics of each metric, in the requested order; `None` if one has no rows in the window.
     pub metrics: Vec<Option<A>>,
 }
 
 impl<'t> Group<'_, 't> {
-    /// Those of its series that have this metric, as a group with the same tags. A series without a name has no metric.
+    /// The series of the group with this metric, as a group with the same tags. A series without a name has no metric.
     #[must_use]
     pub fn of_metric(&self, metric: &str) -> Group<'_, 't> {
         let has = |series: &&&crate::Series<'t>| {
@@ -33,8 +33,9 @@ impl<'t> Group<'_, 't> {
         }
     }
 
-    /// The windows in which any of these metrics has rows within `times`, ascending, with the statistics of each of them side by side. `metrics`
-    /// names each with the column that is read; one may stand there several times, with other columns.
+    /// The windows in which any of these metrics has rows within `times`, ascending, with the statistics of each metric
+    /// side by side. `metrics` gives each metric with its column; a metric may occur several times, with different
+    /// columns.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -65,7 +66,7 @@ impl<'t> Group<'_, 't> {
     /// As for [`Group::windows`].
     ///
     /// # Cost
-    /// That of `windows` for each of the metrics.
+    /// As for `windows`, for each of the metrics.
     pub fn window_rows(
         &self,
         metrics: &[(&str, &str)],
@@ -95,7 +96,7 @@ impl<'t> Group<'_, 't> {
 }
 
 impl<F: Figures + Copy> GroupFigures<'_, '_, '_, F> {
-    /// As [`Group::window_rows`].
+    /// Like [`Group::window_rows`].
     ///
     /// # Errors
     /// As for `Group::window_rows`.
@@ -112,7 +113,7 @@ impl<F: Figures + Copy> GroupFigures<'_, '_, '_, F> {
 }
 
 impl Selection<'_> {
-    /// The metrics that its series have, ascending.
+    /// The metrics of its series, ascending.
     #[must_use]
     pub fn metrics(&self) -> Vec<&str> {
         let names = self.series.iter().filter_map(|series| {
@@ -126,7 +127,7 @@ impl Selection<'_> {
     }
 }
 
-/// Windows of one grid by their beginnings.
+/// Combines windows of one grid by their starts.
 fn abreast<A>(each: Vec<Vec<GroupWindow<A>>>) -> Vec<WindowRow<A>> {
     let metrics = each.len();
     let mut rows: BTreeMap<Timestamp, WindowRow<A>> = BTreeMap::new();

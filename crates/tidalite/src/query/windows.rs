@@ -12,17 +12,17 @@ use std::ops::{Bound, RangeBounds};
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::Parts;
 
-/// One window of a group, with all that is known of it, or with the values of [some figures](crate::Figures).
+/// One window of a group, with its full statistics or with the values of [some figures](crate::Figures).
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupWindow<A = Aggregate> {
-    /// Where it begins.
+    /// The start of the window.
     pub start: Timestamp,
-    /// Statistics over the rows of all series in it, times in nanoseconds since 1970.
+    /// Statistics over the rows of all series in the window, with times in nanoseconds since 1970.
     pub aggregate: A,
 }
 
 impl<'s, 't> Group<'s, 't> {
-    /// The same questions, of these figures only.
+    /// Queries restricted to these figures.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -47,12 +47,11 @@ impl<'s, 't> Group<'s, 't> {
         }
     }
 
-    /// The windows that hold rows of any of its series within `times`, ascending.
+    /// The windows that contain rows of any of its series within `times`, ascending.
     ///
     /// # Errors
-    /// `Schema` when a series lacks the column or has it with another type, or when a window is no whole number of
-    /// the steps that a series counts in; `Timestamp` when a row's time does not fit nanoseconds; a damaged or
-    /// unreadable block.
+    /// `Schema` if a series lacks the column or has it with another type, or if a window is not a whole number of a
+    /// series' steps; `Timestamp` if a row's time does not fit nanoseconds; a damaged or unreadable block.
     pub fn windows(
         &self,
         column: &str,
@@ -91,7 +90,7 @@ impl<'s, 't> Group<'s, 't> {
     }
 }
 
-/// Chosen figures of a group; see [`Group::figures`].
+/// Selected figures of a group; see [`Group::figures`].
 #[derive(Clone, Copy)]
 pub struct GroupFigures<'g, 's, 't, F> {
     pub(super) group: &'g Group<'s, 't>,
@@ -99,7 +98,7 @@ pub struct GroupFigures<'g, 's, 't, F> {
 }
 
 impl<F: Figures> GroupFigures<'_, '_, '_, F> {
-    /// As [`Group::aggregate`].
+    /// Like [`Group::aggregate`].
     ///
     /// # Errors
     /// As for `Group::aggregate`.
@@ -113,7 +112,7 @@ impl<F: Figures> GroupFigures<'_, '_, '_, F> {
         Ok(whole.map(|whole| self.figures.of(&whole)))
     }
 
-    /// As [`Group::windows`].
+    /// Like [`Group::windows`].
     ///
     /// # Errors
     /// As for `Group::windows`.
@@ -133,7 +132,7 @@ impl<F: Figures> GroupFigures<'_, '_, '_, F> {
     }
 }
 
-/// About how many vectors the windows of a series look into.
+/// Approximate number of vectors visited for the windows of a series.
 fn vectors_of(
     series: &crate::Series<'_>,
     times: &(Bound<Timestamp>, Bound<Timestamp>),
@@ -150,7 +149,7 @@ fn vectors_of(
     Ok(windows.min(u128::from(series.count()? / VECTOR_ROWS as u64 + 2)) as u64)
 }
 
-/// The windows of one series, with their numbers.
+/// The windows of one series, with their indices.
 fn one(
     series: &crate::Series<'_>,
     (column, parts): (usize, Parts),

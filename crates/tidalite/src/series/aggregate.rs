@@ -3,21 +3,21 @@
 use crate::types::column::{Column, ColumnType};
 use tidalite_codec::{Parts, Stats};
 
-/// What is known of a column over some rows: of texts, only how many there are (the words of the first and the last one are
-/// among the [statistics](Aggregate::stats)). Count, extremes, first and last are exact; sums are within
-/// 2^-50 of the exact value, relative to the sum of magnitudes; the variance, a difference of two such sums, is within
-/// 2^-47 of the exact value relative to the mean of the squares, whatever the leaves and the history (so of values whose mean is m
-/// and whose deviation is s, its relative error is at most 2^-47 (1 + m²/s²)).
+/// Statistics of a column over some rows; for texts, only their number (the words of the first and the last one are
+/// among the [statistics](Aggregate::stats)). Count, extremes, first and last are exact; sums are within 2^-50 of the
+/// exact value, relative to the sum of magnitudes; the variance, a difference of two such sums, is within 2^-47 of the
+/// exact value relative to the mean of the squares, for any leaves and history (for values of mean m and deviation s,
+/// its relative error is thus at most 2^-47 (1 + m²/s²)).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     ty: ColumnType,
     stats: Stats,
-    /// Of first and last row.
+    /// Times of the first and the last row.
     times: Option<(i64, i64)>,
 }
 
 impl Aggregate {
-    /// Of no rows, of these figures.
+    /// The aggregate of no rows, with these parts.
     pub(crate) fn empty(column: &Column, parts: Parts) -> Self {
         Self {
             ty: column.ty,
@@ -26,7 +26,7 @@ impl Aggregate {
         }
     }
 
-    /// `first` and `last` are the times of first and last row.
+    /// `first` and `last` are the times of the first and the last row.
     pub(crate) fn new(column: &Column, stats: Stats, first: i64, last: i64) -> Self {
         Self {
             ty: column.ty,
@@ -35,7 +35,7 @@ impl Aggregate {
         }
     }
 
-    /// Takes in what is known of other rows, which may lie anywhere in time. At one time they count as behind these.
+    /// Merges the statistics of other rows, anywhere in time. At equal times the other rows count as later.
     pub(crate) fn merge_beside(&mut self, other: &Self) {
         let (Some((first, last)), Some((begin, end))) = (self.times, other.times) else {
             if self.times.is_none() {
@@ -48,7 +48,7 @@ impl Aggregate {
         self.times = Some((first.min(begin), last.max(end)));
     }
 
-    /// The same on another clock.
+    /// Converts the times.
     pub(crate) fn with_times(self, time: impl Fn(i64) -> i64) -> Self {
         Self {
             ty: self.ty,
@@ -57,31 +57,31 @@ impl Aggregate {
         }
     }
 
-    /// The statistics as the tree keeps them: words instead of floats, integer sums exact, those of decimals in units.
+    /// The statistics as stored in the tree: words instead of floats, integer sums exact, sums of decimals in units.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Rows with a value: those in which the column is null are left out.
+    /// Number of rows with a value: rows in which the column is null are excluded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.stats.count().saturating_sub(self.stats.null_count())
     }
 
-    /// Rows in which the column is null.
+    /// Number of rows in which the column is null.
     #[must_use]
     pub fn null_count(&self) -> u64 {
         self.stats.null_count()
     }
 
-    /// Rows whose value is NaN; they count in no other figure but `count`, `first` and `last`.
+    /// Number of rows whose value is NaN; they count only in `count`, `first` and `last`.
     #[must_use]
     pub fn nan_count(&self) -> u64 {
         self.stats.nan_count()
     }
 
-    /// Sum of the values; 0 for none, and for texts.
+    /// Sum of the values; 0 if none exist, and for texts.
     #[must_use]
     pub fn sum(&self) -> f64 {
         if self.ty.is_text() {
@@ -97,23 +97,24 @@ impl Aggregate {
         mean.map(|mean| self.ty.scaled(mean))
     }
 
-    /// Population standard deviation: the root of a variance that is within 2^-47 of the mean of the squares, also where these are
-    /// beyond the floats. `None` without values; NaN where one is infinite, or the sum is.
+    /// Population standard deviation: the root of a variance that is within 2^-47 of the mean of the squares, even if
+    /// these exceed the range of floats. `None` without values; NaN if a value or the sum is infinite.
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         let stddev = self.stats.stddev().filter(|_| !self.ty.is_text());
         stddev.map(|stddev| self.ty.scaled(stddev))
     }
 
-    /// The smallest value and the earliest time it was seen at. -0.0 is told apart from 0.0 and lies just before it, so that the answer depends on the
-    /// rows alone; a [`ValueFilter`](crate::ValueFilter) for either finds both. NaN and null are no extremes.
+    /// The smallest value and its earliest time. -0.0 is distinguished from 0.0 and lies just before it, so that the
+    /// result depends only on the rows; a [`ValueFilter`](crate::ValueFilter) for either finds both. NaN and null are
+    /// not considered.
     #[must_use]
     pub fn min(&self) -> Option<(f64, i64)> {
         let (word, time) = self.stats.min()?;
         Some((self.ty.number(word)?, time))
     }
 
-    /// The largest value and the earliest time it was seen at; the zeros as in [`min`](Self::min).
+    /// The largest value and its earliest time; the zeros as in [`min`](Self::min).
     #[must_use]
     pub fn max(&self) -> Option<(f64, i64)> {
         let (word, time) = self.stats.max()?;
@@ -130,13 +131,13 @@ impl Aggregate {
         self.ty.number(self.stats.max_word()?)
     }
 
-    /// The value of the first row; `None` when it is null.
+    /// The value of the first row; `None` if it is null.
     #[must_use]
     pub fn first(&self) -> Option<f64> {
         self.value_of(self.stats.first()?)
     }
 
-    /// The value of the last row; `None` when it is null.
+    /// The value of the last row; `None` if it is null.
     #[must_use]
     pub fn last(&self) -> Option<f64> {
         self.value_of(self.stats.last()?)
@@ -154,12 +155,12 @@ impl Aggregate {
     }
 }
 
-/// One window of a column, with all that is known of it, or with the values of [some figures](crate::Figures).
+/// One window of a column, with its full statistics or with the values of [some figures](crate::Figures).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window<A = Aggregate> {
-    /// Its first timestamp; `i64::MIN` when it begins before that.
+    /// Its first timestamp; `i64::MIN` if it begins before that.
     pub start: i64,
-    /// Its last timestamp, included; `i64::MAX` when it ends after that.
+    /// Its last timestamp, included; `i64::MAX` if it ends after that.
     pub last: i64,
     /// The column's statistics in it.
     pub aggregate: A,

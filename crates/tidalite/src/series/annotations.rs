@@ -6,7 +6,7 @@ use crate::series::write::SeriesMut;
 use crate::types::error::Result;
 
 impl Series<'_> {
-    /// The text of an annotation, if the series has it.
+    /// The text of an annotation, if it exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -14,7 +14,7 @@ impl Series<'_> {
         annotations::get(&self.annotations, self.pages(), self.id(), key)
     }
 
-    /// All annotations, in the order of their keys.
+    /// All annotations, in key order.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -24,7 +24,7 @@ impl Series<'_> {
 }
 
 impl SeriesMut<'_> {
-    /// The text of an annotation as it stands in this transaction.
+    /// The text of an annotation in this transaction.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -33,7 +33,7 @@ impl SeriesMut<'_> {
         annotations::get(&self.txn.roots.annotations, &self.txn.pages, self.id(), key)
     }
 
-    /// Sets an annotation, in place of one with this key.
+    /// Sets an annotation, replacing one with this key.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -42,7 +42,7 @@ impl SeriesMut<'_> {
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("wind.speed")?;
     /// series.annotate("unit", "m/s")?;
-    /// // Only if nobody was faster:
+    /// // Only if no other writer was faster:
     /// assert!(series.compare_annotation("owner", None, Some("Kim"))?);
     /// assert!(!series.compare_annotation("owner", None, Some("Lee"))?);
     /// tx.commit()?;
@@ -54,7 +54,7 @@ impl SeriesMut<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Limit` for a key or a text that is too long, `Name` for an empty key; a full disk.
+    /// `Limit` if the key or the text is too long, `Name` for an empty key; a full disk.
     pub fn annotate(&mut self, key: &str, text: &str) -> Result<()> {
         annotations::check(key, text)?;
         let id = self.id();
@@ -69,7 +69,7 @@ impl SeriesMut<'_> {
         })
     }
 
-    /// Removes an annotation; false when there is none with this key.
+    /// Removes an annotation; false if it does not exist.
     ///
     /// # Errors
     /// A damaged page in the way; a full disk.
@@ -81,8 +81,8 @@ impl SeriesMut<'_> {
         })
     }
 
-    /// Sets an annotation to `new` (`None` removes it) if it is `expected` (`None`: not there); tells whether it did. There is one
-    /// writer at a time, so nothing can come between.
+    /// Sets an annotation to `new` (`None` removes it) if it is `expected` (`None`: it does not exist); returns whether
+    /// it was set. There is only one writer at a time, so no other change can intervene.
     ///
     /// # Errors
     /// As for `annotate`.

@@ -1,22 +1,26 @@
 //! Several threads append to one write transaction.
 //!
 //! ```text
-//! WriteTxn::appenders(n) ─┬─> Appender: own staging ── group, encode ──┐
-//!                         ├─> Appender: own staging ── group, encode ──┼─ one at a time: link, pages; at last the blocks
+//! WriteTxn::appenders(n) ─┬─> Appender: own buffer ─── group, encode ──┐
+//!                         ├─> Appender: own buffer ─── group, encode ──┼─ one at a time: link, pages; at last the blocks
 //!                         └─> ...                                      ┘
 //! ```
 //!
 //! Invariants:
-//! 1. An appender borrows the transaction: it cannot be committed, nor used otherwise, before all are gone.
-//! 2. `WriteTxn::appending` counts the appenders that have not handed their last rows over. One that was forgotten (`mem::forget`)
-//!    stays counted, and the commit is refused.
-//! 3. While the lock is held, `broken` of the transaction says that a thread panicked; who unlocks it puts what is true.
-//! 4. A series of which the transaction itself has staged rows gets all further rows through the transaction's staging.
-//! 5. Rows that are not worth leaves an appender encodes itself, as blocks of a run, where no other has opened a series between its
-//!    first and its last when it ends; else they go to the transaction's staging.
-//! 6. Blocks wait for those of others only while no other appender has opened a series between the first and the last of theirs: who
-//!    opens one hands all over before, and the last appender that ends those that still wait. So the blocks of a series are
-//!    in the front before a row can be pushed that came later.
+//! 1. An appender borrows the transaction: the transaction can be neither committed nor used otherwise until all are
+//!    dropped.
+//! 2. `WriteTxn::appending` counts the appenders that have not delivered their last rows. A forgotten one
+//!    (`mem::forget`) stays counted, and the commit is refused.
+//! 3. While the lock is held, `broken` of the transaction reports a panic; the thread that unlocks it restores the true
+//!    state.
+//! 4. If the transaction itself has buffered rows of a series, all further rows of that series go through the
+//!    transaction's write buffer.
+//! 5. Rows too few for leaves are encoded by the appender as blocks of a run, if no other appender has opened a series
+//!    between its first and its last when it ends; otherwise they go to the transaction's write buffer.
+//! 6. Blocks wait for other appenders' blocks only while no other appender has opened a series between the first and
+//!    the last of theirs: an appender that opens such a series first flushes all waiting blocks, and the last appender
+//!    to end flushes the remaining ones. The blocks of a series are thus in the front before any later row can be
+//!    added.
 
 mod writer;
 
@@ -37,12 +41,13 @@ use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_runs::{Slot, Staging};
 use writer::{Writer, broken};
 
-/// The least that an appender may stage.
+/// Minimum write buffer of an appender.
 const STAGING_BYTES_MIN: usize = 64 << 10;
 
 impl WriteTxn {
-    /// Lends the transaction to `n` threads that append to it, each through an [`Appender`] of its own. It is given back when they
-    /// are dropped; the rows of all are then in it, and are committed with everything else or not at all.
+    /// Lends the transaction to `n` threads that append to it, each through its own [`Appender`]. The borrow ends when
+    /// they are dropped; the rows of all are then part of the transaction, and are committed with everything else or
+    /// not at all.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -67,23 +72,24 @@ impl WriteTxn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Rows of a series that come through one appender count in their order: of two at the same time the later one stays. So it is
-    /// with those of several, where each opens the series when those before it have ended. Else rows of a
-    /// series from several appenders are merged by time; which of two at the same time stays is not said. What was inserted before is
-    /// older than all of them.
+    /// Rows of a series that come through one appender keep their order: of two at one time the later one stays. The
+    /// same order holds across appenders if each opens the series after the previous ones have ended. Otherwise rows of
+    /// a series from several appenders are merged by time, and which of two at one time stays is unspecified. Rows
+    /// inserted before are older than all of them.
     ///
-    /// What fails in the database (a full disk, damage) and a thread that panics fail the transaction: the commit tells. What is refused
-    /// because it does not fit (`Schema`, `Timestamp`) is left out alone, as without threads; who gives up because of it drops the
-    /// transaction, or has all rows but those.
+    /// Errors of the database (a full disk, damage) and a panic of a thread fail the transaction: the commit reports
+    /// them. A row refused because it does not fit (`Schema`, `Timestamp`) is left out alone, as without threads; the
+    /// caller then drops the transaction or commits all other rows.
     ///
     /// # Errors
-    /// Rows that are staged are handed over first: a full disk; a damaged page.
+    /// The write buffer is flushed first: a full disk; a damaged page.
     ///
     /// # Cost
-    /// Each appender stages the `n`-th part of [`Options::staging_bytes`](crate::Options::staging_bytes), at least 64 KiB, besides
-    /// what the transaction stages itself. Threads encode beside each other and write one at a time. Give each thread series of its
-    /// own: rows of one series that come from several may have to be merged. Best give it series with numbers side by side, those
-    /// between its first and its last to nobody else: of series with few rows each the threads then encode all, else the commit does. Rows of a series with columns of texts, or with another
+    /// Each appender buffers the `n`-th part of [`Options::staging_bytes`](crate::Options::staging_bytes), at least 64
+    /// KiB, in addition to the transaction's own write buffer. Threads encode in parallel and write one at a time. Give
+    /// each thread its own series, because rows of one series from several threads may have to be merged. Preferably
+    /// give it series with consecutive ids, with no other thread's series in between: the threads then encode even
+    /// series with few rows each, otherwise the commit does. Rows of a series with columns of texts, or with another
     /// merge policy than [`Replace`](crate::MergePolicy::Replace), go through the transaction one at a time.
     pub fn appenders(&mut self, n: usize) -> Result<Vec<Appender<'_>>> {
         self.check_usable()?;
@@ -112,14 +118,14 @@ impl WriteTxn {
     }
 }
 
-/// One thread's way into a write transaction ([`WriteTxn::appenders`]).
+/// One thread's access to a write transaction ([`WriteTxn::appenders`]).
 ///
-/// Dropping it hands its rows over as [`finish`](Self::finish) does; what goes wrong then, the commit tells. Dropped by a panic, it
+/// Dropping it delivers its rows as [`finish`](Self::finish) does; the commit reports errors. Dropped by a panic, it
 /// fails the transaction.
 pub struct Appender<'t> {
-    /// Its place among those of the transaction.
+    /// Its index among the transaction's appenders.
     number: usize,
-    /// Whether rows of it went to the transaction's staging before the end.
+    /// Whether some of its rows went to the transaction's write buffer before the end.
     spilled: bool,
     writer: Arc<Writer<'t>>,
     keeper: Arc<crate::txn::shared::Shared>,
@@ -129,7 +135,7 @@ pub struct Appender<'t> {
 }
 
 impl<'t> Appender<'t> {
-    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) when there is none.
+    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) if it does not exist.
     ///
     /// # Errors
     /// As for [`WriteTxn::series`].
@@ -142,7 +148,7 @@ impl<'t> Appender<'t> {
         Ok(self.at(index))
     }
 
-    /// Opens the series with this name and schema; creates it when there is none.
+    /// Opens the series with this name and schema; creates it if it does not exist.
     ///
     /// # Errors
     /// As for [`WriteTxn::series_with`].
@@ -160,12 +166,12 @@ impl<'t> Appender<'t> {
         self.series_with(name, &R::schema())
     }
 
-    /// Opens a series by its number: an array index once it was opened by this appender.
+    /// Opens a series by its id: an array access once this appender has opened it.
     ///
     /// # Errors
-    /// `NoSuchSeries`; what the file reports.
-    // Always: what a call puts together field by field, and its caller then copies in larger pieces, waits for the stores of the
-    // fields: that was a third of what a row of series in turn cost.
+    /// `NoSuchSeries`; errors of the file.
+    // Always inlined: a result that the call assembles field by field and the caller copies in larger pieces must wait
+    // for the stores of the fields, which took a third of the time per row of alternating series.
     #[inline(always)]
     pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesAppender<'_, 't>> {
         let index = match self.open.index(id) {
@@ -175,10 +181,10 @@ impl<'t> Appender<'t> {
         Ok(self.at(index))
     }
 
-    /// Hands all rows over, and tells what went wrong: the transaction is broken then.
+    /// Delivers all rows and returns any error: the transaction is then broken.
     ///
     /// # Errors
-    /// A full disk; a damaged block in the way; `TransactionBroken` when another thread has failed.
+    /// A full disk; a damaged block in the way; `TransactionBroken` if another thread has failed.
     pub fn finish(mut self) -> Result<()> {
         self.end()
     }
@@ -212,7 +218,7 @@ impl<'t> Appender<'t> {
         }
     }
 
-    /// Hands over what is ready.
+    /// Flushes the rows that are ready.
     #[cold]
     #[inline(never)]
     fn flush(&mut self) -> Result<()> {
@@ -222,7 +228,7 @@ impl<'t> Appender<'t> {
         Ok(())
     }
 
-    /// Moves all rows to the transaction's staging.
+    /// Moves all rows to the transaction's write buffer.
     fn spill(&mut self) -> Result<()> {
         if self.staging.is_empty() {
             return Ok(());
@@ -237,7 +243,7 @@ impl<'t> Appender<'t> {
         self.ended = true;
         let result = match std::thread::panicking() {
             true => Err(broken("a thread that appended has panicked")),
-            // Whole vectors are encoded here, not by the thread that commits.
+            // Whole vectors are encoded here, not by the committing thread.
             false => self.flush_all(),
         };
         let failed = result.as_ref().err().map(|error| match error {
@@ -266,7 +272,7 @@ impl<'t> Appender<'t> {
     }
 }
 
-/// Stages rows in the transaction itself.
+/// Adds rows to the write buffer of the transaction itself.
 fn stage(
     writer: &Writer<'_>,
     series: SeriesId,
@@ -287,7 +293,7 @@ fn stage(
 impl Drop for Appender<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            // The transaction keeps what went wrong.
+            // The transaction keeps the error.
             let _ = self.end();
         }
     }
@@ -319,33 +325,33 @@ impl SeriesAppender<'_, '_> {
         self.open().columns as usize
     }
 
-    /// Whether there is a column of texts, or a merge policy that looks at what is there: rows go through the transaction itself,
-    /// one at a time.
+    /// Whether the series has a column of texts, or a merge policy that checks existing rows: its rows go through the
+    /// transaction itself, one at a time.
     #[inline]
     fn is_alone(&self) -> bool {
         self.open().texts || self.open().guard.is_some()
     }
 
-    /// The number of the series in this file.
+    /// The series id in this file.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.info().id
     }
 
-    /// As [`SeriesMut::insert`].
+    /// Like [`SeriesMut::insert`].
     ///
     /// # Errors
-    /// As there.
+    /// As for `SeriesMut::insert`.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
         self.appender.open[self.index].expect_record(<Sample as Point>::schema, true)?;
         let time = t.in_unit(self.info().schema.unit)?;
         self.insert_point(time, 0, value)
     }
 
-    /// As [`SeriesMut::insert_point`].
+    /// Like [`SeriesMut::insert_point`].
     ///
     /// # Errors
-    /// As there.
+    /// As for `SeriesMut::insert_point`.
     #[inline]
     pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         let (slot, flags, bits) = (self.slot, flags as u64, value.to_bits());
@@ -367,10 +373,10 @@ impl SeriesAppender<'_, '_> {
         Ok(())
     }
 
-    /// As [`SeriesMut::insert_row`].
+    /// Like [`SeriesMut::insert_row`].
     ///
     /// # Errors
-    /// As there.
+    /// As for `SeriesMut::insert_row`.
     pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
         if self.columns() != words.len() {
             return self.wrong_columns(words.len());
@@ -384,10 +390,10 @@ impl SeriesAppender<'_, '_> {
         Ok(())
     }
 
-    /// As [`SeriesMut::insert_values`].
+    /// Like [`SeriesMut::insert_values`].
     ///
     /// # Errors
-    /// As there.
+    /// As for `SeriesMut::insert_values`.
     pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
         if values.len() != self.columns() {
             return self.wrong_columns(values.len());
@@ -404,10 +410,10 @@ impl SeriesAppender<'_, '_> {
         self.insert_row(time, &words[..self.columns()])
     }
 
-    /// As [`SeriesMut::insert_record`].
+    /// Like [`SeriesMut::insert_record`].
     ///
     /// # Errors
-    /// As there.
+    /// As for `SeriesMut::insert_record`.
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
         if self.is_alone() {
             return self.through(|series| series.insert_record(record));
@@ -424,10 +430,10 @@ impl SeriesAppender<'_, '_> {
         self.insert_row(record.time_in(self.info().schema.unit)?, words)
     }
 
-    /// As [`SeriesMut::append_rows`].
+    /// Like [`SeriesMut::append_rows`].
     ///
     /// # Errors
-    /// As there.
+    /// As for `SeriesMut::append_rows`.
     pub fn append_rows(&mut self, times: &[i64], columns: &[&[u64]]) -> Result<()> {
         if columns.len() != self.columns() || columns.iter().any(|c| c.len() != times.len()) {
             return self.wrong_columns(columns.len());
@@ -445,7 +451,7 @@ impl SeriesAppender<'_, '_> {
         Ok(())
     }
 
-    /// Does something through the transaction itself.
+    /// Performs an operation through the transaction itself.
     fn through<T>(&mut self, f: impl FnOnce(&mut SeriesMut<'_>) -> Result<T>) -> Result<T> {
         let id = self.id();
         self.appender

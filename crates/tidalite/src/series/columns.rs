@@ -1,4 +1,4 @@
-//! Words of rows as values of a type, by column.
+//! Typed access to the words of rows, by column.
 
 use crate::series::range::Vector;
 use crate::series::read::Series;
@@ -8,7 +8,7 @@ use crate::types::error::Result;
 use crate::types::into_column::IntoColumn;
 use bytemuck::cast_slice;
 
-/// Whether words of a column can be told as a field of type `asked`. Floats of 32 bits are kept as those of 64.
+/// Whether words of a column can be read as a field of type `asked`. 32-bit floats are stored as 64-bit floats.
 fn fits(own: ColumnType, asked: ColumnType) -> bool {
     match (own, asked) {
         (ColumnType::Decimal(_), ColumnType::Decimal(_)) | (ColumnType::F32, ColumnType::F64) => {
@@ -22,14 +22,14 @@ impl Series<'_> {
     /// The number of a column, for loops over many rows.
     ///
     /// # Errors
-    /// `Schema` when there is no such column.
+    /// `Schema` if the column does not exist.
     pub fn column(&self, column: impl IntoColumn) -> Result<usize> {
         column.column_of(&self.info().schema)
     }
 
-    /// The value that a row has in a column, as a type that the column is of: `f64`, `i64`, `u32`, `bool`,
-    /// [`Decimal`](crate::Decimal), `String`, or an `Option` of one where the column has nulls. A row is a [`Row`](crate::Row), a
-    /// [`MergedRow`](crate::MergedRow), or the words of one.
+    /// The value of a row in a column, as a type of the column: `f64`, `i64`, `u32`, `bool`,
+    /// [`Decimal`](crate::Decimal), `String`, or an `Option` of one if the column is nullable. A row is a
+    /// [`Row`](crate::Row), a [`MergedRow`](crate::MergedRow), or a row's words.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -51,12 +51,12 @@ impl Series<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when there is no such column, it is of another type, or the value is null and the type has no nulls; what the file
-    /// reports of a text.
+    /// `Schema` if the column does not exist, it has another type, or the value is null and the type cannot be null;
+    /// errors of the file for a text.
     ///
     /// # Cost
-    /// A number is compared with the columns that there are, a name looked for among them: [`column`](Self::column) once before a
-    /// loop gives the number. Whole vectors have [`Vector::floats`] and [`Vector::integers`].
+    /// A column number is range-checked, a name is searched among the columns: call [`column`](Self::column) once
+    /// before a loop to get the number. Whole vectors have [`Vector::floats`] and [`Vector::integers`].
     pub fn get<F: Field>(
         &self,
         row: &(impl AsRef<[u64]> + ?Sized),
@@ -94,13 +94,13 @@ impl<'v> Vector<'v> {
     /// The values of a column of floats, f64 or f32. Null is a NaN ([`Column::null`](crate::Column::null)).
     ///
     /// # Errors
-    /// `Schema` when there is no such column, it is of another type, or it was not asked for.
+    /// `Schema` if the column does not exist, it has another type, or it was not requested.
     pub fn floats(&self, column: impl IntoColumn) -> Result<&'v [f64]> {
         let is_float = |ty| matches!(ty, ColumnType::F64 | ColumnType::F32);
         self.typed(column, is_float, "floats").map(cast_slice)
     }
 
-    /// The values of a column of signed integers, or the units of one of decimals. Null is `i64::MIN`.
+    /// The values of a column of signed integers, or the units of a column of decimals. Null is `i64::MIN`.
     ///
     /// # Errors
     /// As for `floats`.

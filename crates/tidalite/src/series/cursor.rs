@@ -1,4 +1,4 @@
-//! A row at a time, in both directions.
+//! Row-by-row access, in both directions.
 
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
@@ -6,37 +6,37 @@ use crate::types::row::Row;
 use crate::types::time::Instant;
 use tidalite_series::Found;
 
-/// Where a search has put a cursor; see [`Cursor::seek`].
+/// The result of a search; see [`Cursor::seek`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SearchResult {
-    /// Nowhere: the series has no rows.
+    /// No position: the series has no rows.
     Empty,
-    /// On the last row before the time that was sought.
+    /// At the last row before the given time.
     Less,
-    /// On the row at that time; the last to arrive, where there are several.
+    /// At the row of that time; the last to arrive if there are several.
     Equal,
-    /// On the first row, which lies behind that time: none is at it or before it.
+    /// At the first row, which is after that time: none exists at or before it.
     Greater,
 }
 
-/// A position in a series. Each move returns the row it comes to.
+/// A position in a series. Each move returns the row at its new position.
 pub struct Cursor<'s> {
     pub(crate) inner: tidalite_series::Cursor<'s, Pages<'s>>,
     pub(crate) unit: crate::Unit,
 }
 
 impl Cursor<'_> {
-    /// To the last row at or before `t`; `None` when there is none so early.
+    /// Moves to the last row at or before `t`; `None` if none exists.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
     pub fn search(&mut self, t: impl Instant) -> Result<Option<Row>> {
         self.go_to(t)?;
         Ok(self.current())
     }
 
-    /// To the row at `t`, else to the last one before it, else to the first one behind it; tells which of these it is. So does the
-    /// search of the LMDB time-series engine.
+    /// Moves to the row at `t`, else to the last one before it, else to the first one after it; returns which. The
+    /// search of the LMDB time-series engine behaves likewise.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Cursor<'_> {
     pub fn seek(&mut self, t: impl Instant) -> Result<SearchResult> {
         let (t, next) = t.steps_around(self.unit)?;
         Ok(match self.inner.search(t)? {
-            // Of a time between two steps the step before it is not that time.
+            // For a time between two steps, the step before is not an exact match.
             Found::Exact if t == next => SearchResult::Equal,
             Found::Exact | Found::Before => SearchResult::Less,
             Found::Nothing if self.inner.first()? => SearchResult::Greater,
@@ -69,13 +69,13 @@ impl Cursor<'_> {
         })
     }
 
-    /// To the last row at or before `t`; whether there is one.
+    /// Moves to the last row at or before `t`; returns whether there is one.
     pub(crate) fn go_to(&mut self, t: impl Instant) -> Result<bool> {
         Ok(self.inner.search(t.in_unit(self.unit)?)? != Found::Nothing)
     }
 
-    /// To the row that `n` rows come before, 0 the first; `None`, and behind the last, when there are no more than `n`. Of an interval that begins at
-    /// `t` the n-th row is the one at `series.between(..t).count()? + n`.
+    /// Moves to the row with index `n`, counted from 0; `None`, and a position after the last row, if there are at most
+    /// `n` rows. The n-th row of an interval that begins at `t` has the index `series.between(..t).count()? + n`.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -96,22 +96,23 @@ impl Cursor<'_> {
     /// A damaged or unreadable block.
     ///
     /// # Cost
-    /// Rows of the tree are counted by its links, not read: a node a level and a vector or two, and the vectors before it that late rows fall into.
+    /// Rows of the tree are counted by its links, not read: a node per level and a vector or two, and the preceding
+    /// vectors that late rows overlap.
     pub fn nth(&mut self, n: u64) -> Result<Option<Row>> {
         self.inner.nth(n)?;
         Ok(self.current())
     }
 
-    /// To the first row.
+    /// Moves to the first row.
     ///
     /// # Errors
-    /// A damaged or unreadable block. So with all moves.
+    /// A damaged or unreadable block; so for all moves.
     pub fn first(&mut self) -> Result<Option<Row>> {
         self.inner.first()?;
         Ok(self.current())
     }
 
-    /// To the last row.
+    /// Moves to the last row.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -120,7 +121,7 @@ impl Cursor<'_> {
         Ok(self.current())
     }
 
-    /// To the next row; `None` behind the last.
+    /// Moves to the next row; `None` after the last.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -133,7 +134,7 @@ impl Cursor<'_> {
         Ok(self.current())
     }
 
-    /// To the previous row; `None` in front of the first.
+    /// Moves to the previous row; `None` before the first.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -142,13 +143,13 @@ impl Cursor<'_> {
         Ok(self.current())
     }
 
-    /// The row here.
+    /// The current row.
     #[must_use]
     pub fn current(&self) -> Option<Row> {
         self.inner.row().map(Row::from)
     }
 
-    /// The time here, without copying the row.
+    /// The current time, without copying the row.
     #[must_use]
     pub fn time(&self) -> Option<i64> {
         self.inner.time()

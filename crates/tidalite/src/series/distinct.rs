@@ -1,18 +1,18 @@
-//! Series that keep the rows of a time that differ, each once.
+//! Series that keep the distinct rows of each time.
 //!
 //! ```text
-//! row ──> newer than every row? ──yes────────────────────────────────────────────────────────> staged
-//!             └─no──> rows of its time, staged or stored ──> one of them equal? ──yes──> left out, nothing is written
-//!                                                                 └─no──> staged behind them (keep_all.rs)
+//! row ──> newer than every row? ──yes────────────────────────────────────────────────────────> buffered
+//!             └─no──> rows of its time, buffered or stored ──> one of them equal? ─yes─> ignored, nothing is written
+//!                                                                 └─no──> buffered after them (keep_all.rs)
 //! ```
 //!
-//! Two rows are equal when their times are and what each column says: numbers by their bits (NaN is equal to the same NaN, 0.0 is
-//! not -0.0), null to null, texts by what they say, whatever their numbers. The rows of a time are a set in the order in
-//! which they first arrived: of A, B, A the second A is left out, and B stays the last. Since the newest place that has a time has all
-//! rows of it, one place is compared, and nothing below or behind knows of this.
+//! Two rows are equal if their times and all their columns are: numbers by their bits (NaN equals the same NaN, 0.0
+//! differs from -0.0), null equals null, texts by content, whatever their numbers. The rows of a time are a set ordered
+//! by first arrival: of A, B, A the second A is ignored, and B stays the last. The newest place that has a time has all
+//! its rows, so only one place is compared, and lower layers and readers need no knowledge of this policy.
 //!
-//! Invariants: 1. Before a row is staged, `Seen` or the batch has compared it with all rows of its time. 2. A row that is
-//! left out leaves no text behind, where it came with its texts. What `Seen` promises stands in `txn/known_times.rs`.
+//! Invariants: 1. Before a row is buffered, `Seen` or the batch has compared it with all rows of its time. 2. An
+//! ignored row leaves no text behind if it came with its texts. The invariants of `Seen` are in `txn/known_times.rs`.
 
 use crate::catalog::texts;
 use crate::series::write::SeriesMut;
@@ -22,7 +22,7 @@ use tidalite_base::checksum;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{Rows, RowsRef};
 
-/// A row's words, in one place.
+/// A row's words, contiguously.
 fn words_of(rows: RowsRef<'_>, row: usize) -> [u64; COLUMNS_MAX] {
     let mut words = [0; COLUMNS_MAX];
     for (c, word) in words.iter_mut().take(rows.column_count()).enumerate() {
@@ -31,14 +31,14 @@ fn words_of(rows: RowsRef<'_>, row: usize) -> [u64; COLUMNS_MAX] {
     words
 }
 
-/// One more word of a row for its print.
+/// Mixes one more word of a row into its fingerprint.
 fn mix(print: u64, word: u64) -> u64 {
-    // By an odd number: rows that differ in one word have different prints.
+    // Multiplies by an odd number: rows that differ in one word have different fingerprints.
     (print.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 impl SeriesMut<'_> {
-    /// Stages a row behind those of its time, unless it is equal to one of them.
+    /// Buffers a row after the others of its time, unless it is equal to one of them.
     pub(crate) fn keep_distinct(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
         self.learn_newest()?;
         if self.guard().is_newer(time) != Some(true) {
@@ -65,8 +65,9 @@ impl SeriesMut<'_> {
         Ok(Taken::Free)
     }
 
-    /// Of rows in order of time those that are equal to none before them, neither among them nor staged nor among `stored`, which has
-    /// the stored rows of their times that are not staged; `None`: all of them. Of `stored` the times stay that get rows.
+    /// Of rows in time order, the rows equal to no earlier one: neither among them, nor in the write buffer, nor in
+    /// `stored`, which has the stored rows of their times that are not buffered; `None`: all of them. Reduces `stored`
+    /// to the times that get rows.
     pub(crate) fn without_equal(
         &mut self,
         rows: RowsRef<'_>,
@@ -128,7 +129,7 @@ impl SeriesMut<'_> {
         }))
     }
 
-    /// The rows of a time as they stand, with their prints.
+    /// The current rows of a time, with their fingerprints.
     fn seen_at(&mut self, time: i64) -> Result<Box<Seen>> {
         let now = (time, self.txn.staging.hand_overs());
         let columns = self.info().schema.columns.len();
@@ -159,7 +160,7 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// A number that equal rows share.
+    /// A fingerprint: equal for equal rows.
     fn print(&mut self, words: &[u64]) -> Result<u64> {
         let mut print = 0;
         for (c, &word) in words.iter().enumerate() {
@@ -185,7 +186,7 @@ impl SeriesMut<'_> {
         Ok(false)
     }
 
-    /// Whether two words of a column have one meaning.
+    /// Whether two words of a column have equal values.
     fn says_the_same(&mut self, c: usize, a: u64, b: u64) -> Result<bool> {
         if a == b || !self.is_text(c) {
             return Ok(a == b);
@@ -197,7 +198,7 @@ impl SeriesMut<'_> {
         self.has_texts() && self.info().schema.columns[c].ty.is_text()
     }
 
-    /// The empty text has two words.
+    /// Maps the two words of the empty text to one.
     fn canonical(&self, c: usize, word: u64) -> u64 {
         if self.is_text(c) {
             texts::canonical(word)
@@ -206,7 +207,7 @@ impl SeriesMut<'_> {
         }
     }
 
-    /// The text of a word that may not be the only one of its text.
+    /// The text of a word that may not be the only word of its text.
     fn text_in_block(&mut self, c: usize, word: u64) -> Result<Option<Vec<u8>>> {
         if !self.is_text(c) || texts::in_dictionary(texts::canonical(word)) {
             return Ok(None);
@@ -214,7 +215,7 @@ impl SeriesMut<'_> {
         self.block_text(c, word).map(Some)
     }
 
-    /// The text of a word that is not of the dictionary.
+    /// The text of a word outside the dictionary.
     fn block_text(&mut self, c: usize, word: u64) -> Result<Vec<u8>> {
         let (id, txn) = (self.id(), &mut *self.txn);
         txn.texts

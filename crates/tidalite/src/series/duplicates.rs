@@ -1,18 +1,18 @@
-//! Equal timestamps: what becomes of a row whose time is taken.
+//! Equal timestamps: treatment of a row whose time is taken.
 //!
 //! ```text
-//! row ──> newer than every row? ──yes────────────────────────────> staged, as any row
-//!             └─no──> time taken? (known stretch, else a search) ──no──┘
-//!                         └─yes──> KeepFirst: left out    Error: refused, nothing is changed
-//!                                  KeepAll: staged behind the others of its time (keep_all.rs)
-//!                                  KeepDistinct: so, unless one of them is equal: then left out (distinct.rs)
+//! row ──> newer than every row? ──yes────────────────────────────> buffered, as any row
+//!             └─no──> time taken? (cached times, else a search) ──no──┘
+//!                         └─yes──> KeepFirst: ignored     Error: refused, nothing is changed
+//!                                  KeepAll: buffered after the others of its time (keep_all.rs)
+//!                                  KeepDistinct: likewise, unless one of them is equal: then ignored (distinct.rs)
 //! ```
 //!
-//! The question is answered before a row is staged, not where rows meet later: everything below (staging, tail, runs, leaves)
-//! knows one rule, that of two places the newer one has all there is of a time. So every reader agrees by construction, and
-//! a policy can be changed at any time. `Replace` asks nothing.
+//! The decision is made before a row is buffered, not where rows meet later: all lower layers (write buffer, tail,
+//! runs, leaves) follow one rule: of two places the newer one has all rows of a time. All readers therefore agree
+//! by construction, and a policy can be changed at any time. `Replace` needs no check.
 //!
-//! What is known of the times, and the invariants of it, stand in `txn/known_times.rs`.
+//! The cache of times and its invariants are in `txn/known_times.rs`.
 
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::{Guard, Taken};
@@ -20,11 +20,11 @@ use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use std::collections::BTreeSet;
 
-/// Rows on each side of a late one whose times are remembered: the next late row is often near.
+/// Rows on each side of a late row whose times are cached: the next late row is often near.
 const KNOWN_ROWS: usize = 512;
 
 impl SeriesMut<'_> {
-    /// Whether a row at `time` may be staged. Changes nothing but what is known.
+    /// Whether a row at `time` may be buffered. Changes only the cache.
     pub(crate) fn look(&mut self, time: i64) -> Result<Taken> {
         if self.keeps_several() {
             return Ok(Taken::Free);
@@ -43,7 +43,7 @@ impl SeriesMut<'_> {
         }
     }
 
-    /// A row at `time` was staged.
+    /// Updates the cache after a row at `time` was buffered.
     pub(crate) fn note(&mut self, time: i64) {
         self.guard().note(time);
     }
@@ -61,7 +61,7 @@ impl SeriesMut<'_> {
         }
     }
 
-    /// Learns the times around one; whether it is taken.
+    /// Caches the times around this one; returns whether it is taken.
     #[cold]
     fn look_around(&mut self, time: i64) -> Result<bool> {
         let view = self.view()?;
@@ -76,7 +76,7 @@ impl SeriesMut<'_> {
         }
         let mut times = BTreeSet::new();
         let mut cursor = view.view().cursor();
-        // Forward from the row at or before the time, and back from it.
+        // Walks forward from the row at or before the time, and backward from it.
         cursor.search(time)?;
         let mut there = cursor.time().is_some() || cursor.first()?;
         let start = cursor.time();
@@ -115,9 +115,9 @@ impl SeriesMut<'_> {
         Ok(taken)
     }
 
-    /// Of rows in any order the places of those to be staged, in the order given; `None`: all of them.
+    /// Of rows in any order the indices of those to be buffered, in the given order; `None`: all of them.
     ///
-    /// Cost: rows that ascend from behind the newest cost one look in all; others a search each, in order of time.
+    /// Cost: rows that ascend after the newest need one check in total; others a search each, in time order.
     pub(crate) fn admitted(&mut self, times: &[i64]) -> Result<Option<Vec<u32>>> {
         let Some(&first) = times.first() else {
             return Ok(None);
@@ -161,9 +161,9 @@ impl SeriesMut<'_> {
         Ok((admitted.len() < times.len()).then_some(admitted))
     }
 
-    /// Rows at these times were staged.
+    /// Updates the cache after rows at these times were buffered.
     pub(crate) fn note_all(&mut self, times: impl Iterator<Item = i64>) {
-        // What is known of a stretch may be incomplete now; the end is not.
+        // The cached interval may be incomplete now; the newest time is not.
         let greatest = times.max();
         let guard = self.guard();
         guard.times = None;

@@ -1,8 +1,8 @@
-//! Figures that are asked for, and no others.
+//! Aggregates restricted to requested figures.
 //!
-//! An [`Aggregate`] has everything that the tree keeps. Who draws a line of means has no use for squares, extremes and the times of
-//! these, and need not pay for reading, making and merging them: a [`Figures`] says what is wanted, and what comes back are the values
-//! of these figures alone. So nothing can be read that was not asked for.
+//! An [`Aggregate`] has everything that the tree stores. A chart of means needs no squares, extremes and their times,
+//! and should not pay for reading, computing and merging them: a [`Figures`] selects the required figures, and only
+//! their values are returned. A figure that was not requested can therefore not be read.
 
 use crate::series::aggregate::{Aggregate, Window};
 use crate::series::range::Range;
@@ -29,7 +29,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// The figure; `None` where there is no value to take it from.
+    /// The figure; `None` without a value to derive it from.
     #[must_use]
     pub fn of(self, aggregate: &Aggregate) -> Option<f64> {
         match self {
@@ -44,7 +44,7 @@ impl Figure {
         }
     }
 
-    /// What it is made of.
+    /// The parts of an aggregate that it needs.
     fn parts(self) -> Parts {
         match self {
             Self::Count => Parts::COUNTS,
@@ -57,7 +57,7 @@ impl Figure {
 }
 
 mod sealed {
-    /// Aggregates that have not everything are shown to nobody.
+    /// Sealed, because an incomplete aggregate must not be visible to users.
     pub trait Sealed {}
 
     impl Sealed for super::Figure {}
@@ -65,16 +65,17 @@ mod sealed {
     impl Sealed for &[super::Figure] {}
 }
 
-/// Which figures to ask for: one, an array, or a slice where they are known only when the program runs. The values that come back
-/// are laid out in the same way.
+/// Figures to request: one, an array, or a slice if they are known only at run time. The returned values have the same
+/// layout.
 pub trait Figures: sealed::Sealed + Sync {
-    /// The value of one figure, an array of as many, or a vector; each is `None` where there is no value to take it from.
+    /// The value of one figure, an array of as many, or a vector; each is `None` without a value to derive it
+    /// from.
     type Values: Send;
 
     /// The figures one by one.
     fn each(&self) -> &[Figure];
 
-    /// Their values.
+    /// The values of the figures.
     fn of(&self, aggregate: &Aggregate) -> Self::Values;
 }
 
@@ -116,13 +117,13 @@ impl Figures for &[Figure] {
     }
 }
 
-/// What all of them are made of.
+/// The parts of an aggregate that all figures together need.
 pub(crate) fn parts_of(figures: &impl Figures) -> Parts {
     let parts = figures.each().iter().map(|figure| figure.parts());
     parts.fold(Parts::COUNTS, Parts::and)
 }
 
-/// Chosen figures of an interval; see [`Range::figures`].
+/// Selected figures of an interval; see [`Range::figures`].
 #[derive(Clone, Copy)]
 pub struct RangeFigures<'s, F> {
     range: Range<'s>,
@@ -130,7 +131,7 @@ pub struct RangeFigures<'s, F> {
 }
 
 impl<'s> Range<'s> {
-    /// The same questions, of these figures only: their values are those that the whole [`Aggregate`] tells, bit by bit.
+    /// Queries restricted to these figures: their values equal the whole [`Aggregate`]'s, bit by bit.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -151,8 +152,9 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Cost
-    /// Where windows cut every vector of floats with two decimals, means take two thirds of what the whole aggregates do, minima and
-    /// maxima half. Sums and means together cost what sums do; with extremes beside them, or deviations, all is made.
+    /// If windows cut every vector of floats with two decimals, means take two thirds of the time of whole aggregates,
+    /// minima and maxima half. Sums and means together cost as much as sums; with extremes or deviations as well,
+    /// everything is computed.
     #[must_use]
     pub fn figures<F: Figures>(&self, figures: F) -> RangeFigures<'s, F> {
         RangeFigures {
@@ -163,7 +165,7 @@ impl<'s> Range<'s> {
 }
 
 impl<F: Figures> RangeFigures<'_, F> {
-    /// As [`Range::aggregate`].
+    /// Like [`Range::aggregate`].
     ///
     /// # Errors
     /// As for `Range::aggregate`.
@@ -173,7 +175,7 @@ impl<F: Figures> RangeFigures<'_, F> {
         Ok(self.figures.of(&whole))
     }
 
-    /// As [`Range::windows`].
+    /// Like [`Range::windows`].
     ///
     /// # Errors
     /// As for `Range::windows`.
@@ -189,7 +191,7 @@ impl<F: Figures> RangeFigures<'_, F> {
         self.range.windows_with(width, origin, asked, chosen)
     }
 
-    /// As [`Range::windows_on`].
+    /// Like [`Range::windows_on`].
     ///
     /// # Errors
     /// As for `Range::windows_on`.
@@ -202,7 +204,7 @@ impl<F: Figures> RangeFigures<'_, F> {
         self.windows(width, origin, column)
     }
 
-    /// As [`Range::for_each_window`].
+    /// Like [`Range::for_each_window`].
     ///
     /// # Errors
     /// As for `Range::for_each_window`.

@@ -1,10 +1,10 @@
-//! Threads that help with a question, and the sharing out of its pieces among them.
+//! Helper threads of a query, and the distribution of its pieces.
 //!
 //! Invariants
-//! 1. A thread that helps reads by a clone of the snapshot, so nothing that it writes to is shared; what it counted is added to the counters of
-//!    the one who asks.
-//! 2. Of several pieces that fail the first one is told, and no other is begun.
-//! 3. No thread outlives the question.
+//! 1. A helper thread reads through a clone of the snapshot, so it writes to nothing shared; its counters are added to
+//!    those of the caller.
+//! 2. If several pieces fail, the first error is returned, and no further piece is begun.
+//! 3. No thread outlives the query.
 
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
@@ -13,19 +13,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use tidalite_pager::{PageRead, Snapshot};
 
-/// More threads than this help nobody who waits for memory.
+/// More threads than this are useless for work that waits for memory.
 pub(crate) const SCAN_THREADS_MAX: usize = 64;
 
-/// So many help without being asked for, at most.
+/// Maximum number of helper threads by default.
 const SCAN_THREADS_DEFAULT_MAX: usize = 7;
 
-/// Pieces for each thread: one that is late holds up the others by a part of its share.
+/// Pieces per thread: a late thread delays the others by a fraction of its share.
 const PIECES_EACH: usize = 4;
 
-/// Vectors that are looked into, a microsecond or two each. Below this a thread would take about as long to begin as it saves.
+/// Number of vectors to visit, a microsecond or two each. Below this a thread would take about as long to start as it
+/// saves.
 pub(crate) const VECTORS_MIN: u64 = 512;
 
-/// Threads that help where nobody said how many: one for each core at hand but that of the one who asks.
+/// Default number of helper threads: one for each available core except the caller's.
 pub(crate) fn scan_threads_default() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -34,7 +35,7 @@ pub(crate) fn scan_threads_default() -> usize {
     })
 }
 
-/// Who may help with a question: the threads, and the snapshot that they clone.
+/// The helpers of a query: the threads, and the snapshot that they clone.
 #[derive(Clone, Copy)]
 pub(crate) struct Helpers<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -42,7 +43,7 @@ pub(crate) struct Helpers<'a> {
 }
 
 impl<'a> Helpers<'a> {
-    /// `None` where nobody does: in a transaction, or where no threads are wanted.
+    /// `None` if there are no helpers: in a transaction, or with zero threads.
     pub(crate) fn of(pages: &Pages<'a>, threads: usize) -> Option<Self> {
         match pages {
             Pages::Snapshot(snapshot) if threads > 0 => Some(Self { snapshot, threads }),
@@ -50,12 +51,12 @@ impl<'a> Helpers<'a> {
         }
     }
 
-    /// Into how many pieces work is best divided.
+    /// The best number of pieces for a query.
     pub(crate) fn pieces(&self) -> usize {
         (self.threads + 1) * PIECES_EACH
     }
 
-    /// Does the jobs `0..jobs` and returns their answers in order.
+    /// Runs the jobs `0..jobs` and returns their results in order.
     pub(super) fn share_out<T: Send>(
         &self,
         jobs: usize,
@@ -81,7 +82,7 @@ impl<'a> Helpers<'a> {
                 let own = self.snapshot.clone();
                 let work = &work;
                 let thread = thread::Builder::new().name("tidalite-scan".to_owned());
-                // Without a thread the others do its part.
+                // If a thread cannot be started, the others do its part.
                 thread.spawn_scoped(scope, move || (work(&own), own)).ok()
             };
             let helpers: Vec<_> = (1..jobs.min(self.threads + 1)).filter_map(helper).collect();

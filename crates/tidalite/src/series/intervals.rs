@@ -8,10 +8,10 @@ use crate::types::time::Instant;
 use std::ops::RangeBounds;
 
 impl Series<'_> {
-    /// Rows.
+    /// Number of rows.
     ///
     /// # Errors
-    /// Damage where late rows overlap sealed ones.
+    /// Damage where late rows overlap rows in leaves.
     pub fn count(&self) -> Result<u64> {
         self.all().count()
     }
@@ -25,14 +25,14 @@ impl Series<'_> {
     /// The rows from `t` on.
     ///
     /// # Errors
-    /// `Timestamp` when `t` is a text that is none or does not fit the unit.
+    /// `Timestamp` if `t` is an invalid text or does not fit the unit.
     pub fn from(&self, t: impl Instant) -> Result<Range<'_>> {
         let (_, first) = t.steps_around(self.state.info.schema.unit)?;
         Ok(self.between(first..))
     }
 
-    /// The rows from the one that was current at `t` on: from the last row at or before `t`, or from the
-    /// first row when none is that early. So do the for-each functions of the LMDB time-series engine begin.
+    /// The rows from the one current at `t` on: from the last row at or before `t`, or from the first row if there is
+    /// none. The for-each functions of the LMDB time-series engine begin likewise.
     ///
     /// # Errors
     /// As for `from`; a damaged or unreadable block.
@@ -42,8 +42,8 @@ impl Series<'_> {
         Ok(self.between(current..))
     }
 
-    /// The rows from the one that was current at the beginning on, as `from_current` has them, up to the last before the end. So does the
-    /// for-each between two times of the LMDB time-series engine.
+    /// The rows from the one current at the beginning, as in `from_current`, to the last before the end. The for-each
+    /// between two times of the LMDB time-series engine behaves likewise.
     ///
     /// # Errors
     /// As for `from_current`.
@@ -64,14 +64,14 @@ impl Series<'_> {
         }
     }
 
-    /// The rows of an interval given as [`Instant`]s: timestamps, or texts such as `"2014-06-01"`; `a..b` is a <= t < b, also where
-    /// a bound lies between two steps of the series' unit.
+    /// The rows of an interval given as [`Instant`]s: timestamps, or texts such as `"2014-06-01"`; `a..b` is a <= t <
+    /// b, even if a bound lies between two steps of the series' unit.
     ///
     /// # Errors
-    /// `Timestamp` when a bound is a text that is none or does not fit the unit.
+    /// `Timestamp` if a bound is an invalid text or does not fit the unit.
     pub fn within<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
         let unit = self.state.info.schema.unit;
-        // A row at a step is before a time if it is before the first step at or after that.
+        // A row is before a time if its step is before the first step at or after that time.
         let (_, start) = times.start.steps_around(unit)?;
         let (_, end) = times.end.steps_around(unit)?;
         Ok(self.between(start..end))

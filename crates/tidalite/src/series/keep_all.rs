@@ -1,17 +1,18 @@
-//! Series that keep all rows of a time, or all that differ (`distinct.rs`).
+//! Series that keep all rows of a time, or all distinct ones (`distinct.rs`).
 //!
 //! ```text
-//! row ──> newer than every row? ──yes──────────────────────────────────────────────> staged
-//!             └─no──> rows of its time staged? ──yes───────────────────────────────> staged behind them
-//!                           └─no──> stored ones (front, leaves) are staged first ──> staged behind them
+//! row ──> newer than every row? ──yes──────────────────────────────────────────────> buffered
+//!             └─no──> rows of its time buffered? ─yes──────────────────────────────> buffered after them
+//!                           └─no──> stored ones (front, leaves) are buffered first ─> buffered after them
 //! ```
 //!
-//! So the newest place that has a time has all rows of it, in the order in which they arrived, and below they count as one:
-//! merging, linking and reading take the rows of a time from one place, and to do it twice changes nothing. Who writes pays: a row
-//! at a time whose rows were handed over costs a search, and these rows are written once more.
+//! The newest place that has a time has all its rows, in order of arrival, and lower layers treat them as one: merging,
+//! installing and reading take the rows of a time from one place, and doing it twice changes nothing. The cost is paid
+//! by the writer: a row at a time whose rows were flushed costs a search, and these rows are written once more.
 //!
-//! Invariants: 1. Of a time that is staged all rows are staged (`Staging::keep_all`); so they go there without a hand-over in
-//! between. 2. `Guard::last` tells of rows that are staged, while `Staging::hand_overs` is what it was.
+//! Invariants: 1. If one row of a time is in the write buffer, all its rows are (`Staging::keep_all`); they are
+//! therefore added without a flush in between. 2. `Guard::last` describes rows in the write buffer, while
+//! `Staging::hand_overs` is unchanged.
 
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::LastTime;
@@ -28,7 +29,7 @@ impl SeriesMut<'_> {
         self.info().merge.keeps_several()
     }
 
-    /// Stages a row behind those of its time.
+    /// Buffers a row after the others of its time.
     pub(crate) fn keep(&mut self, time: i64, words: &[u64]) -> Result<()> {
         self.learn_newest()?;
         let hand_overs = self.txn.staging.hand_overs();
@@ -63,8 +64,8 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// Stages rows in any order, each behind those of its time, where they are to differ without those that are equal to one; all of
-    /// them or, on an error, none.
+    /// Buffers rows in any order, each after the others of its time; with `KeepDistinct` without rows equal to an
+    /// existing one. On an error none is buffered.
     pub(crate) fn keep_rows(&mut self, rows: RowsRef<'_>) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -106,7 +107,7 @@ impl SeriesMut<'_> {
                 self.expect_room(same.len())?;
             }
         }
-        // Rows of a time that is staged must get there before that is handed over.
+        // Rows of a buffered time must be added before that time is flushed.
         let late = newest.map_or(0, |newest| all.times().partition_point(|&t| t <= newest));
         self.stage_whole_times(all, late)?;
         self.note_all(rows.times().last().copied().into_iter());
@@ -115,7 +116,7 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// Stages rows, sorted, that take the place of all rows at their times.
+    /// Buffers sorted rows that replace all rows at their times.
     pub(crate) fn replace_times(&mut self, rows: RowsRef<'_>) -> Result<()> {
         for same in rows.times().chunk_by(|a, b| a == b) {
             self.expect_room(same.len())?;
@@ -125,7 +126,7 @@ impl SeriesMut<'_> {
         self.txn.flush_staging()
     }
 
-    /// Hands over as often as asked for, but not among the first `together` rows, nor between the rows of one time.
+    /// Flushes as often as required, but not among the first `together` rows, nor between the rows of one time.
     fn stage_whole_times(&mut self, rows: RowsRef<'_>, together: usize) -> Result<()> {
         let mut at = 0;
         while at < rows.len() {
@@ -138,12 +139,12 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// The rows of a time must be few enough for a vector of a leaf and a block of a run.
+    /// The rows of a time must fit a vector of a leaf and a block of a run.
     pub(crate) fn expect_room(&self, rows: usize) -> Result<()> {
         expect_rows_of_a_time(rows, self.info().schema.columns.len())
     }
 
-    /// Before columns are added: the rows of every time must fit beside each other then, too.
+    /// Checked before columns are added: the rows of every time must still fit together afterwards.
     pub(crate) fn expect_room_with(&mut self, columns: usize) -> Result<()> {
         let limit = time_rows_max(columns);
         if !self.info().several || limit >= time_rows_max(self.info().schema.columns.len()) {
@@ -178,7 +179,7 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// The stored rows at these times, which ascend and are not staged.
+    /// The stored rows at these times, which ascend and are not buffered.
     pub(crate) fn stored(&mut self, times: &[i64]) -> Result<Rows> {
         let (id, types) = (self.id(), self.info().schema.word_types());
         let mut found = Rows::new(types.len());
@@ -213,7 +214,7 @@ impl SeriesMut<'_> {
     }
 }
 
-/// Whether so many rows of one time fit a series of so many columns.
+/// Whether this many rows of one time fit a series with this many columns.
 fn expect_rows_of_a_time(rows: usize, columns: usize) -> Result<()> {
     let limit = time_rows_max(columns);
     if rows > limit {

@@ -1,4 +1,4 @@
-//! The life of a series after its creation: another name, and its end.
+//! Renaming and removing a series.
 
 use crate::catalog::entries::{self, SeriesKey};
 use crate::txn::write::WriteTxn;
@@ -7,15 +7,15 @@ use crate::types::name::SeriesName;
 use tidalite_base::SeriesId;
 
 impl WriteTxn {
-    /// Removes the series with this name and all its rows; false when there is none. Its number is not given out
-    /// again. Snapshots and pins that have the series keep it.
+    /// Removes the series with this name and all its rows; false if it does not exist. Its id is not assigned again.
+    /// Snapshots and pins that contain the series keep it.
     ///
     /// # Errors
-    /// `Name` for a text that is no name; a damaged block in the way; a full disk.
+    /// `Name` for an invalid name; a damaged block in the way; a full disk.
     ///
     /// # Cost
-    /// Rows that wait in memory are stored first, as by [`savepoint`](Self::savepoint); freeing takes the pages
-    /// that name the series' leaves, not the leaves.
+    /// The write buffer is flushed first, as by [`savepoint`](Self::savepoint); freeing reads the pages that refer to
+    /// the series' leaves, not the leaves.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -35,7 +35,7 @@ impl WriteTxn {
         found.map_or(Ok(false), |id| self.remove_series_by_id(id))
     }
 
-    /// Removes a series by its number, as [`remove_series`](Self::remove_series).
+    /// Removes a series by its id, like [`remove_series`](Self::remove_series).
     ///
     /// # Errors
     /// A damaged block in the way; a full disk.
@@ -63,10 +63,10 @@ impl WriteTxn {
         Ok(true)
     }
 
-    /// Gives a series another name; one that is known by its GUID alone gets a name beside it.
+    /// Renames a series; one identified by a GUID alone gets a name in addition.
     ///
     /// # Errors
-    /// `NoSuchSeries`; `Name` for a text that is no name, or one that another series has; what the file reports.
+    /// `NoSuchSeries`; `Name` for an invalid name, or one that another series has; errors of the file.
     pub fn rename_series(&mut self, id: SeriesId, name: &str) -> Result<()> {
         self.check_usable()?;
         let name = SeriesName::parse(name)?;

@@ -5,10 +5,10 @@
 //! read                                         Series
 //! intervals, range, cursor, nearest            rows of an interval, by vectors or by rows; a row at or near a time
 //! aggregate, figures                           statistics of intervals and windows
-//! parallel, helpers                            large questions, shared out among threads
+//! parallel, helpers                            large queries, distributed over threads
 //! columns, record                              values of rows; structs as rows
-//! write, own_reads                             SeriesMut; what it reads of its own rows
-//! duplicates, keep_all, distinct               rows at a time that is taken
+//! write, own_reads                             SeriesMut; reads of its own rows
+//! duplicates, keep_all, distinct               rows at an occupied time
 //! annotations                                  texts about a series
 //! appender                                     several threads append to one transaction
 //! ```

@@ -8,26 +8,26 @@ use crate::types::time::Instant;
 pub use tidalite_series::Direction;
 
 impl Series<'_> {
-    /// The row at just this time; the last to arrive, where there are several.
+    /// The row at exactly this time; the last to arrive if there are several.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
     pub fn at(&self, t: impl Instant) -> Result<Option<Row>> {
         let (t, next) = t.steps_around(self.info().schema.unit)?;
         if t < next {
-            // Between two steps there is no row.
+            // No row lies between two steps.
             return Ok(None);
         }
         Ok(self.cursor().search(t)?.filter(|row| row.time == t))
     }
 
-    /// The nearest row in one direction: the first at or after `t`, or the last before it. Of several rows of one time the one
-    /// that is met first in that direction.
+    /// The nearest row in one direction: the first at or after `t`, or the last before it. Of several rows of one time,
+    /// the first in that direction.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
     pub fn nearest(&self, t: impl Instant, direction: Direction) -> Result<Option<Row>> {
-        // What is before the time is before the first step at or after it.
+        // A row is before the time if it is before the first step at or after it.
         let (_, t) = t.steps_around(self.info().schema.unit)?;
         let mut cursor = self.cursor();
         match direction {

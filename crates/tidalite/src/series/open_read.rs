@@ -1,4 +1,4 @@
-//! Series of a snapshot, or of a write transaction as it stood.
+//! Opening series of a snapshot, or of a write transaction at one moment.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
 use crate::series::read::Series;
@@ -18,7 +18,7 @@ impl<S: ReadSource> Reading<S> {
     /// The series with this name.
     ///
     /// # Errors
-    /// `Name` for a text that is no name; a damaged or unreadable page.
+    /// `Name` for an invalid name; a damaged or unreadable page.
     pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
         if let Some(info) = self.begun.known.by_name(name) {
             return self.open_series(info);
@@ -31,7 +31,7 @@ impl<S: ReadSource> Reading<S> {
         self.opened(info)
     }
 
-    /// The series that a GUID identifies.
+    /// The series identified by a GUID.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -46,7 +46,7 @@ impl<S: ReadSource> Reading<S> {
         self.opened(info)
     }
 
-    /// The series with this number.
+    /// The series with this id.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -57,15 +57,15 @@ impl<S: ReadSource> Reading<S> {
         self.opened(self.info(id)?)
     }
 
-    /// The newest row of the series with this number; `None` without rows, and without such a series. As
-    /// `series_by_id(id)?.latest()` tells it, for who wants nothing else of the series.
+    /// The newest row of the series with this id; `None` without rows, or without such a series. Equals
+    /// `series_by_id(id)?.latest()`, for callers that need nothing else of the series.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// What a snapshot of this commit has opened is at hand. Else two lookups in trees, of the record only the end, and of the front what
-    /// may be newer than that: the tail page, and mostly one run.
+    /// A series opened by a snapshot of this commit is in the cache. Otherwise two tree lookups, only the end of the
+    /// record, and the newer part of the front: the tail page, and usually one run.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -90,7 +90,7 @@ impl<S: ReadSource> Reading<S> {
         let begun = &*self.begun;
         let stored = stored_last_row(&begun.roots.records, &self.pages, id, &types)?;
         let from = stored.as_ref().map_or(i64::MIN, |row| row.time);
-        // Of equal times, that in the front is newer.
+        // At equal times, the row in the front is newer.
         let waiting = begun
             .front
             .latest(&self.pages, id, &types, (from, i64::MAX))?;
@@ -98,7 +98,7 @@ impl<S: ReadSource> Reading<S> {
         Ok(waiting.or(stored.map(Row::from)))
     }
 
-    /// The entry of the catalog that a name or a GUID leads to.
+    /// The catalog entry for a name or a GUID.
     fn entry(&self, key: SeriesKey<'_>) -> Result<Option<Arc<SeriesInfo>>> {
         match entries::find(&self.begun.roots, &self.pages, key)? {
             Some(id) => self.info(id),
@@ -116,7 +116,7 @@ impl<S: ReadSource> Reading<S> {
         written.map_or_else(stored, |info| Ok(Some(info)))
     }
 
-    /// The types of a series' words; nothing else of its entry is looked at.
+    /// The types of a series' words, without decoding the rest of its entry.
     fn word_types(&self, id: SeriesId) -> Result<Option<Vec<WordType>>> {
         match self.begun.known.written(id) {
             Some(info) => Ok(Some(info.schema.word_types())),
@@ -128,7 +128,7 @@ impl<S: ReadSource> Reading<S> {
         info.map_or(Ok(None), |info| self.open_series(info))
     }
 
-    /// Opens a series of the catalog, unless a snapshot of this commit has done so.
+    /// Opens a series of the catalog, unless a snapshot of this commit has already done so.
     pub(crate) fn open_series(&self, info: Arc<SeriesInfo>) -> Result<Option<Series<'_>>> {
         let state = match self.kept(info.id) {
             Some(state) => state,
@@ -148,7 +148,7 @@ impl<S: ReadSource> Reading<S> {
         Series::new(self.pages.view(), state, &self.begun.roots, threads)
     }
 
-    /// What a snapshot of this commit has decoded of a series. One that may be taken away has to read what it tells.
+    /// The series cached by a snapshot of this commit. An evictable snapshot has to read pages for its answers.
     fn kept(&self, id: SeriesId) -> Option<Arc<OpenedSeries>> {
         match self.pages.may_end() {
             true => None,

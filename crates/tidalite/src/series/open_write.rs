@@ -1,4 +1,4 @@
-//! Series that a write transaction opens, and creates where there are none.
+//! Opening series in a write transaction, and creating missing ones.
 
 use crate::catalog::entries::{self, SeriesKey};
 use crate::series::record::Record;
@@ -11,11 +11,10 @@ use crate::types::schema::Schema;
 use tidalite_base::SeriesId;
 
 impl WriteTxn {
-    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) when
-    /// there is none.
+    /// Opens the series with this name; creates it with the default point (`flags`, `value`, ns) if it does not exist.
     ///
     /// # Errors
-    /// `Name` for a text that is no name; what the file reports.
+    /// `Name` for an invalid name; errors of the file.
     pub fn series(&mut self, name: &str) -> Result<SeriesMut<'_>> {
         if let Some(index) = self.open.named(name) {
             self.turn_to(index)?;
@@ -27,22 +26,21 @@ impl WriteTxn {
         Ok(SeriesMut::new(self, index))
     }
 
-    /// Opens the series with this name and schema; creates it when there is none.
+    /// Opens the series with this name and schema; creates it if it does not exist.
     ///
     /// # Errors
-    /// `Schema` when the series is there with another schema; else as for `series`.
+    /// `Schema` if the series exists with another schema; else as for `series`.
     pub fn series_with(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
         let parsed = SeriesName::parse(name)?;
         let index = self.open_or_create(SeriesKey::Name(&parsed), Some(schema))?;
         Ok(SeriesMut::new(self, index))
     }
 
-    /// Opens the series with this name and adds the columns of the schema that it lacks behind its own; creates it when
-    /// there is none. So a program whose records have grown by some fields at their end goes on with the series it has.
+    /// Opens the series with this name and appends the columns of the schema that it lacks; creates it if it does not
+    /// exist. A program whose records got further fields at the end can thus continue with its series.
     ///
     /// # Errors
-    /// `Schema` when the columns that the series has are not the first ones of the schema; else as for
-    /// [`SeriesMut::add_columns`].
+    /// `Schema` if the series' columns are not the first ones of the schema; else as for [`SeriesMut::add_columns`].
     pub fn series_extended(&mut self, name: &str, schema: &Schema) -> Result<SeriesMut<'_>> {
         let parsed = SeriesName::parse(name)?;
         let key = SeriesKey::Name(&parsed);
@@ -62,7 +60,7 @@ impl WriteTxn {
         Ok(series)
     }
 
-    /// Opens the series with this name, schema and merge policy; creates it when there is none.
+    /// Opens the series with this name, schema and merge policy; creates it if it does not exist.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -82,7 +80,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when the series is there with another schema or another policy ([`SeriesMut::set_merge`] changes it);
+    /// `Schema` if the series exists with another schema or another policy ([`SeriesMut::set_merge`] changes it);
     /// else as for `series`.
     pub fn series_merging(
         &mut self,
@@ -114,7 +112,7 @@ impl WriteTxn {
         self.series_with(name, &R::schema())
     }
 
-    /// Opens or creates the series that a GUID identifies.
+    /// Opens or creates the series identified by a GUID.
     ///
     /// # Errors
     /// As for `series_with`.
@@ -123,12 +121,12 @@ impl WriteTxn {
         Ok(SeriesMut::new(self, index))
     }
 
-    /// Opens a series by its number: an array index once it was opened in this transaction.
+    /// Opens a series by its id: an array access once it was opened in this transaction.
     ///
     /// # Errors
-    /// `NoSuchSeries`; what the file reports.
-    // Always: what a call puts together field by field, and its caller then copies in larger pieces, waits for the stores of the
-    // fields: that was a third of what a row of series in turn cost.
+    /// `NoSuchSeries`; errors of the file.
+    // Always inlined: a result that the call assembles field by field and the caller copies in larger pieces must wait
+    // for the stores of the fields, which took a third of the time per row of alternating series.
     #[inline(always)]
     pub fn series_by_id(&mut self, id: SeriesId) -> Result<SeriesMut<'_>> {
         let index = match self.open.index(id) {
@@ -161,7 +159,7 @@ impl WriteTxn {
         Ok(self.open.enter(info, &mut self.staging))
     }
 
-    /// Names are keys of the catalog, and small pages hold but short ones.
+    /// Names are keys of the catalog, and small pages have room only for short keys.
     pub(crate) fn check_name_fits(&self, name: &SeriesName) -> Result<()> {
         let (name, most) = (name.to_string(), self.key_bytes_max());
         if name.len() <= most {

@@ -1,8 +1,8 @@
-//! What a write transaction reads of its own series: the whole of it, or a row that is asked for.
+//! Reads of a write transaction from its own series: the whole series, or a single row.
 //!
-//! Rows of a series that are not in its leaves lie in two places, here from the newest to the older: those that the transaction has staged,
-//! sorted once it is read; and those of the front, in its tail and its runs. A row is looked for in each of them and in the leaves, and of
-//! equal times the newer place has it. A view collects the rows of both first.
+//! Rows of a series that are not in its leaves are in two places, from newest to oldest: the write buffer, which is
+//! sorted when it is read, and the front, in its tail and its runs. A row is searched in both and in the leaves; at
+//! equal times the newer place wins. A view collects the rows of both first.
 
 use crate::series::read::Series;
 use crate::series::write::SeriesMut;
@@ -17,15 +17,15 @@ use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_series::{SeriesTree, View};
 
 impl SeriesMut<'_> {
-    /// The series as it stands in this transaction, own writes included.
+    /// The series in its current state, own writes included.
     ///
     /// # Errors
     /// A damaged or unreadable block.
     ///
     /// # Cost
-    /// All rows of the series that are not yet in leaves are collected, with every call: those of the front are decoded, those of the
-    /// transaction copied. Best ask one view all there is to ask. Who only looks for a row between inserts has [`latest`](Self::latest),
-    /// [`at`](Self::at) and [`search`](Self::search), which collect nothing.
+    /// Every call collects all rows of the series that are not yet in leaves: rows of the front are decoded, buffered
+    /// rows copied. Make all queries on one view if possible. To only look up a row between inserts, use
+    /// [`latest`](Self::latest), [`at`](Self::at) or [`search`](Self::search), which collect nothing.
     pub fn view(&mut self) -> Result<Series<'_>> {
         self.txn.check_usable()?;
         self.txn.settle(self.slot)?;
@@ -42,7 +42,7 @@ impl SeriesMut<'_> {
         Ok(Series::new(pages, state, &self.txn.roots, 0))
     }
 
-    /// The newest row as the transaction stands.
+    /// The newest row in this transaction.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -63,30 +63,31 @@ impl SeriesMut<'_> {
     /// A damaged or unreadable block.
     ///
     /// # Cost
-    /// What the transaction has staged is sorted: nothing while rows ascend, else those since the last time are merged into the others. Of the front the tail
-    /// page is read, and a block of each run that reaches beyond the newest row of the transaction; of the leaves nothing.
+    /// Sorts the write buffer: nothing while rows ascend, else the rows since the last sort are merged into the others.
+    /// In the front, reads the tail page and a block of each run that reaches beyond the newest buffered row; reads no
+    /// leaves.
     pub fn latest(&mut self) -> Result<Option<Row>> {
         let (from, to) = EVER;
         self.newest_within(from, to)
     }
 
-    /// The row at just this time, as the transaction stands; the last to arrive, where there are several.
+    /// The row at exactly this time, in this transaction; the last to arrive if there are several.
     ///
     /// # Errors
-    /// A damaged or unreadable block; `Timestamp` when `t` does not fit the unit.
+    /// A damaged or unreadable block; `Timestamp` if `t` does not fit the unit.
     ///
     /// # Cost
     /// As for `latest`, and a search in the leaves.
     pub fn at(&mut self, t: impl Instant) -> Result<Option<Row>> {
         let (t, next) = t.steps_around(self.info().schema.unit)?;
         if t < next {
-            // Between two steps there is no row.
+            // No row lies between two steps.
             return Ok(None);
         }
         self.newest_within(t, t)
     }
 
-    /// The last row at or before `t`, as the transaction stands.
+    /// The last row at or before `t`, in this transaction.
     ///
     /// # Errors
     /// As for `at`.
@@ -105,7 +106,7 @@ impl SeriesMut<'_> {
         let (id, slot) = (self.id(), self.slot);
         let types = self.info().schema.word_types();
         let mut newest = last_of(self.txn.staging.rows(slot).between(from, to));
-        // What is older counts behind the row that was found.
+        // Older places are searched only for rows after the one found.
         let behind = |row: &Option<Row>| match row {
             Some(row) => row.time.checked_add(1),
             None => Some(from),
@@ -138,7 +139,7 @@ impl SeriesMut<'_> {
         Ok(stored.map(Row::from).or(newest))
     }
 
-    /// How many rows there are from `from` to `to`, both included.
+    /// Number of rows from `from` to `to`, both included.
     pub(crate) fn rows_within(&mut self, from: i64, to: i64) -> Result<u64> {
         self.txn.check_usable()?;
         self.txn.settle(self.slot)?;
@@ -151,7 +152,8 @@ impl SeriesMut<'_> {
         })
     }
 
-    /// Makes the leaves readable. What a read of them reports is not a change that has failed: it leaves the transaction as it is.
+    /// Closes the open leaf, so that the leaves are readable. Errors of later reads are not failed changes: they do not
+    /// break the transaction.
     fn close_leaf(&mut self, types: &[ColumnType]) -> Result<()> {
         let id = self.id();
         self.txn
@@ -187,7 +189,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use tidalite_pager::PageRead;
 
-    /// Pages and blocks that a transaction has read.
+    /// Number of pages and blocks that a transaction has read.
     fn read(tx: &crate::WriteTxn) -> u64 {
         let counters = tx.pages.counters();
         counters.pages_read.load(Ordering::Relaxed) + counters.blocks_read.load(Ordering::Relaxed)
@@ -199,7 +201,7 @@ mod tests {
         let storage = Arc::new(MemoryStorage::new());
         let options = Options::new().page_size(1024);
         let db = options.open_storage(storage).unwrap();
-        // In each round rows of many series come that fill no vector: all wait in the front.
+        // Each round adds rows to many series that fill no vector: all stay in the front.
         let mut most = Vec::new();
         let mut whole = 0;
         for round in 0..12_i64 {

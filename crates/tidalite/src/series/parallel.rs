@@ -1,9 +1,9 @@
-//! Questions that are worth it are shared out among threads: pieces of an interval, or series of many.
+//! Large queries distributed over threads: parts of an interval, or single series of many.
 //!
 //! Invariants
-//! 1. Answers are those of one thread, bit by bit: what is shared out are whole windows or whole series, and what is merged is merged in the
-//!    order in which one thread would do it.
-//! 2. As of `helpers.rs`, which has the threads.
+//! 1. Results equal the results of one thread, bit by bit: only whole windows or whole series are distributed, and
+//!    results are merged in the order in which one thread would do it.
+//! 2. The invariants of `helpers.rs`, which provides the threads, hold.
 
 use crate::series::helpers::{Helpers, VECTORS_MIN};
 use crate::series::range::Range;
@@ -13,7 +13,7 @@ use crate::types::error::Result;
 use tidalite_base::limits::VECTOR_ROWS;
 
 impl<'a> Helpers<'a> {
-    /// As `of`, for series of which all are read by one snapshot.
+    /// Like `of`, for series that are all read through one snapshot.
     pub(crate) fn of_all(series: &[&Series<'a>]) -> Option<Self> {
         let helpers = series.first()?.helpers()?;
         let same = |series: &&Series<'_>| match series.pages() {
@@ -23,7 +23,7 @@ impl<'a> Helpers<'a> {
         (series.len() > 1 && series.iter().all(same)).then_some(helpers)
     }
 
-    /// Asks each of the series; answers are in their order.
+    /// Queries each of the series; results are in their order.
     pub(crate) fn ask_each<T: Send>(
         &self,
         series: &[&Series<'_>],
@@ -41,7 +41,7 @@ impl<'a> Helpers<'a> {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Asks the intervals of a series; answers are in their order.
+    /// Queries the intervals of a series; results are in their order.
     pub(crate) fn ask_parts<T: Send>(
         &self,
         series: &Series<'_>,
@@ -58,8 +58,8 @@ impl<'a> Helpers<'a> {
 }
 
 impl Range<'_> {
-    /// Cuts the interval into up to `parts` parts of about as many rows each, in ascending order, one behind the other: for threads of
-    /// one's own, or to go on later. No part is without rows, unless there are none at all.
+    /// Divides the interval into up to `parts` consecutive parts with about equal numbers of rows, in ascending order:
+    /// for the caller's own threads, or to continue later. No part is empty, unless there are no rows at all.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -80,7 +80,7 @@ impl Range<'_> {
         let (mut from, mut before) = (low, 0);
         for part in 1..parts as u64 {
             let wanted = (u128::from(rows) * u128::from(part) / parts as u128) as u64;
-            // A row more or less in fifty does not matter.
+            // A deviation of one row in fifty does not matter.
             let near = rows / parts as u64 / 50;
             let Some(end) = self.end_of(wanted - before.min(wanted), near, (from, high))? else {
                 continue;
@@ -99,9 +99,10 @@ impl Range<'_> {
         Ok(all)
     }
 
-    /// Up to which time, below `high`, about so many rows lie from `low` on, and how many they are; `None` without any, or with all.
+    /// The time below `high` up to which about this many rows lie from `low` on, and their exact number; `None` for no
+    /// row or all rows.
     fn end_of(&self, wanted: u64, near: u64, (low, high): (i64, i64)) -> Result<Option<End>> {
-        // Up to `below` there are fewer, up to `above` more.
+        // Up to `below` there are fewer rows, up to `above` more.
         let (mut below, mut above) = (i128::from(low) - 1, i128::from(high));
         let mut best: Option<End> = None;
         while above - below > 1 {
@@ -124,9 +125,9 @@ impl Range<'_> {
         Ok(best)
     }
 
-    /// Asks parts of the interval that have about as many rows each, on the threads at hand
-    /// ([`Options::scan_threads`](crate::Options::scan_threads)), and returns the answers in the order of the parts. How many parts there are is not
-    /// promised: one in a transaction, and for few rows.
+    /// Queries parts of the interval with about equal numbers of rows, on the available threads
+    /// ([`Options::scan_threads`](crate::Options::scan_threads)), and returns the results in the order of the parts.
+    /// The number of parts is unspecified: one in a transaction, and for few rows.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -147,10 +148,10 @@ impl Range<'_> {
     /// ```
     ///
     /// # Errors
-    /// That of the first part that fails; a damaged or unreadable block.
+    /// The error of the first part that fails; a damaged or unreadable block.
     ///
     /// # Panics
-    /// When `ask` does.
+    /// If `ask` panics.
     pub fn in_parallel<T: Send>(
         &self,
         ask: impl Fn(Range<'_>) -> Result<T> + Sync,
@@ -167,7 +168,7 @@ impl Range<'_> {
         helpers.ask_parts(self.series, &parts, ask)
     }
 
-    /// The intervals that `windows` are best asked by: whole windows, as many in each; `None` where one thread is as quick.
+    /// The best parts for `windows`: an equal number of whole windows each; `None` if one thread is as fast.
     pub(crate) fn parts_of_windows(
         &self,
         width: i64,
@@ -194,7 +195,7 @@ impl Range<'_> {
             i128::from(origin) + window * i128::from(width)
         };
         let part = |piece: i128| {
-            // The first and the last reach as far as the interval does; the others begin and end within the span.
+            // The first and the last part extend to the ends of the interval; the others begin and end within the span.
             let from = if piece == 0 {
                 self.from
             } else {
@@ -211,7 +212,7 @@ impl Range<'_> {
     }
 }
 
-/// Where a part of an interval ends.
+/// The end of a part of an interval.
 #[derive(Clone, Copy)]
 struct End {
     time: i64,

@@ -1,4 +1,4 @@
-//! The rows of an interval of a series: counted, folded, walked by vectors or by rows.
+//! The rows of an interval of a series: counting, aggregates, iteration by vectors or by rows.
 
 use crate::series::aggregate::{Aggregate, Window};
 use crate::series::read::Series;
@@ -17,13 +17,13 @@ use tidalite_series::{Lines, Stretch};
 #[derive(Clone, Copy)]
 pub struct Range<'s> {
     pub(crate) series: &'s Series<'s>,
-    /// First and last time, both included; nothing when `from` is above `to`.
+    /// First and last time, both included; empty if `from` is above `to`.
     pub(crate) from: i64,
     pub(crate) to: i64,
 }
 
 impl<'s> Range<'s> {
-    /// Rows, from the tree.
+    /// Number of rows, from the tree.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -34,16 +34,16 @@ impl<'s> Range<'s> {
         Ok(self.series.view().count(self.from, self.to)?)
     }
 
-    /// Statistics of a column, from the tree: at most two nodes a level and two vectors are read, and the
-    /// vectors that late rows fall into.
+    /// Statistics of a column, from the tree: reads at most two nodes per level and two vectors, and the vectors that
+    /// late rows overlap.
     ///
     /// # Errors
-    /// `Schema` for a column that is not there; a damaged or unreadable block.
+    /// `Schema` if the column does not exist; a damaged or unreadable block.
     pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
         self.summary(self.column(column)?, Parts::ALL)
     }
 
-    /// As `aggregate`, of these figures only.
+    /// Like `aggregate`, restricted to these figures.
     pub(crate) fn summary(&self, column: usize, parts: Parts) -> Result<Aggregate> {
         let column = self.column(column)?;
         let (from, to) = if self.from > self.to {
@@ -59,21 +59,22 @@ impl<'s> Range<'s> {
         ))
     }
 
-    /// The windows of `width` that hold rows, in ascending order. Window k holds the times from
-    /// `origin + k width` up to, not including, `origin + (k + 1) width`, cut to the interval. Both are in steps of the series' unit:
-    /// [`windows_on`](Self::windows_on) takes hours and days instead.
+    /// The windows of `width` that contain rows, in ascending order. Window k contains the times from `origin + k
+    /// width` up to, not including, `origin + (k + 1) width`, clipped to the interval. Both are in steps of the series'
+    /// unit: [`windows_on`](Self::windows_on) accepts hours and days instead.
     ///
     /// # Errors
     /// As for `aggregate`; `Limit` for a width below 1.
     ///
     /// # Cost
-    /// As many vectors as windows cut. Where these are many, threads help ([`Options::scan_threads`](crate::Options::scan_threads)).
+    /// Reads the vectors that windows cut. If these are many, threads help
+    /// ([`Options::scan_threads`](crate::Options::scan_threads)).
     pub fn windows(&self, width: i64, origin: i64, column: impl IntoColumn) -> Result<Vec<Window>> {
         let column = self.column(column)?;
         self.windows_with(width, origin, (column, Parts::ALL), |window| window)
     }
 
-    /// As `windows`, of a [`Grid`] on the clock, whatever the series' unit.
+    /// Like `windows`, for a [`Grid`] aligned to the clock, whatever the series' unit.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -92,13 +93,13 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Errors
-    /// As for `windows`; `Schema` for a width or an origin that is no whole number of the series' steps.
+    /// As for `windows`; `Schema` if the width or the origin is not a multiple of the series' unit.
     pub fn windows_on(&self, grid: &Grid, column: impl IntoColumn) -> Result<Vec<Window>> {
         let (width, origin) = grid.in_unit(self.series.info().schema.unit)?;
         self.windows(width, origin, column)
     }
 
-    /// As `windows`, of these figures only, each window as the caller wants it.
+    /// Like `windows`, restricted to these figures, each window converted by the caller.
     pub(crate) fn windows_with<A: Send>(
         &self,
         width: i64,
@@ -116,7 +117,7 @@ impl<'s> Range<'s> {
         self.windows_by(width, origin, ask)
     }
 
-    /// Asks for windows, of parts of the interval by several threads where these help.
+    /// Computes windows, on several threads by parts of the interval if that helps.
     pub(crate) fn windows_by<W: Send>(
         &self,
         width: i64,
@@ -132,8 +133,8 @@ impl<'s> Range<'s> {
         }
     }
 
-    /// Calls `f` with each of the `windows` of several columns in one walk: with the place of its column in `columns`, and the window. A
-    /// window comes once for every column, in their order, before the next window.
+    /// Calls `f` with each of the `windows` of several columns in one walk: with the column's index in `columns`, and
+    /// the window. Each window is reported once per column, in their order, before the next window.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -157,10 +158,11 @@ impl<'s> Range<'s> {
     /// ```
     ///
     /// # Errors
-    /// As for `windows`; the windows before the damage were told.
+    /// As for `windows`; the windows before the damage were reported.
     ///
     /// # Cost
-    /// The vectors that windows cut are found, and their times decoded, once for all columns. No memory for the windows.
+    /// The vectors that windows cut are located, and their times decoded, once for all columns. Needs no memory for the
+    /// windows.
     pub fn for_each_window(
         &self,
         width: i64,
@@ -171,7 +173,7 @@ impl<'s> Range<'s> {
         self.each_window(width, origin, (columns, Parts::ALL), f)
     }
 
-    /// As `for_each_window`, of these figures only.
+    /// Like `for_each_window`, restricted to these figures.
     pub(crate) fn each_window(
         &self,
         width: i64,
@@ -202,19 +204,19 @@ impl<'s> Range<'s> {
         Ok(view.windows_of((self.from, self.to), width, origin, asked, f)?)
     }
 
-    /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the rows.
+    /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the number of rows.
     ///
     /// # Errors
-    /// A damaged or unreadable block; what lies before it was delivered.
+    /// A damaged or unreadable block; the rows before it were delivered.
     pub fn for_each_vector(&self, f: impl FnMut(&Vector<'_>)) -> Result<u64> {
         let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
         self.for_each_vector_of(&columns, f)
     }
 
-    /// As `for_each_vector`, but only the named columns are read; the others are empty slices.
+    /// Like `for_each_vector`, but reads only the named columns; the others are empty slices.
     ///
     /// # Errors
-    /// `Schema` for a column that is not there; else as for `for_each_vector`.
+    /// `Schema` if the column does not exist; else as for `for_each_vector`.
     pub fn for_each_vector_of(
         &self,
         columns: &[usize],
@@ -230,7 +232,7 @@ impl<'s> Range<'s> {
         Ok(view.for_each_vector(self.from, self.to, columns, f)?)
     }
 
-    /// As `for_each_vector`, the last vector first; rows within a vector ascend.
+    /// Like `for_each_vector`, the last vector first; rows within a vector ascend.
     ///
     /// # Errors
     /// As for `for_each_vector`.
@@ -245,14 +247,14 @@ impl<'s> Range<'s> {
         Ok(view.for_each_vector_reverse(self.from, self.to, &columns, f)?)
     }
 
-    /// Calls `f` with every row: its time and one word a column. Returns the rows.
+    /// Calls `f` with every row: its time and one word per column. Returns the number of rows.
     ///
     /// # Errors
     /// As for `for_each_vector`.
     #[inline(always)]
     pub fn for_each(&self, mut f: impl FnMut(i64, &[u64])) -> Result<u64> {
-        // Vectors are pulled, and this is inlined, so that the loop over the rows lies in the caller, where a sum
-        // that `f` keeps can stay in a register: pushed through a call it went to memory with every row.
+        // Vectors are pulled, and this function is inlined, so that the loop over rows is in the caller, where a sum
+        // kept by `f` can stay in a register: pushed through a call it went to memory with every row.
         let mut scan = self.scan();
         let mut lines = Lines::default();
         let mut rows = 0;
@@ -270,7 +272,7 @@ impl<'s> Range<'s> {
             let times = vector.times();
             rows += times.len() as u64;
             let column = |c| vector.words(c).iter();
-            // Zipped, not indexed: a check that could fail would keep what `f` sums in memory as well.
+            // Zipped, not indexed: a bounds check that could fail would also force the sums of `f` into memory.
             match columns {
                 1 => times
                     .iter()
@@ -311,10 +313,10 @@ impl<'s> Range<'s> {
         self.series.view().scan(self.from, self.to, &columns)
     }
 
-    /// Calls `f` with every default point (`flags`, `value`), its time in the series' unit. Returns the rows.
+    /// Calls `f` with every default point (`flags`, `value`), its time in the series' unit. Returns the number of rows.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns; else as for `for_each_vector`.
+    /// `Schema` if the series has other columns; else as for `for_each_vector`.
     pub fn for_each_sample(&self, mut f: impl FnMut(Sample)) -> Result<u64> {
         crate::catalog::entries::expect_columns(self.series.info(), &<Sample as Point>::schema())?;
         self.for_each_vector(|vector| {
@@ -335,7 +337,7 @@ impl<'s> Range<'s> {
     }
 }
 
-/// Calls `f` with rows that are made on the way. What `f` does not look at is not made.
+/// Calls `f` with rows built on the fly. Parts that `f` does not use are not built.
 #[inline(always)]
 fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u64])) {
     let (rows, times) = (0..lines.rows(), lines.times());
@@ -366,7 +368,7 @@ fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u6
     }
 }
 
-/// Up to 1024 neighbouring rows, borrowed.
+/// Up to 1024 consecutive rows, borrowed.
 pub struct Vector<'v> {
     pub(crate) inner: &'v tidalite_series::Vector<'v>,
     pub(crate) schema: &'v Schema,
@@ -384,16 +386,17 @@ impl<'v> Vector<'v> {
         self.inner.times()
     }
 
-    /// The words of a column; empty for one that was not asked for.
+    /// The words of a column; empty if it was not requested.
     #[must_use]
     pub fn words(&self, column: usize) -> &'v [u64] {
         self.inner.words(column)
     }
 
-    /// A column as floats: the bits as they are, right for a column of floats only. [`floats`](Self::floats) tells of another one.
+    /// A column as floats: the bits unchanged, valid only for a column of floats. [`floats`](Self::floats) returns an
+    /// error for other columns.
     ///
     /// # Panics
-    /// Where assertions are compiled in, when the column is one of integers or texts.
+    /// In builds with debug assertions, if the column has integers or texts.
     #[must_use]
     pub fn f64(&self, column: usize) -> &'v [f64] {
         debug_assert!(
@@ -403,11 +406,11 @@ impl<'v> Vector<'v> {
         bytemuck::cast_slice(self.words(column))
     }
 
-    /// A column as signed integers: the bits as they are, not right for a column of floats. [`integers`](Self::integers) tells of
-    /// one.
+    /// A column as signed integers: the bits unchanged, invalid for a column of floats. [`integers`](Self::integers)
+    /// returns an error for such a column.
     ///
     /// # Panics
-    /// Where assertions are compiled in, when the column is one of floats.
+    /// In builds with debug assertions, if the column has floats.
     #[must_use]
     pub fn i64(&self, column: usize) -> &'v [i64] {
         debug_assert!(

@@ -1,7 +1,7 @@
-//! A series as a reader sees it: intervals, aggregates, windows, vectors, cursor.
+//! A series for readers: intervals, aggregates, windows, vectors, cursor.
 //!
-//! What is sealed in the tree and what still waits in the front (or in the open transaction) answer every
-//! query alike: the waiting rows of the series are collected once, when it is opened, and laid over the tree.
+//! Every query covers rows in the tree and rows in the front (or in the open transaction) alike: the latter are
+//! collected once, when the series is opened, and laid over the tree.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::Roots;
@@ -19,7 +19,7 @@ use tidalite_kv::Tree;
 use tidalite_pager::Snapshot;
 use tidalite_series::View;
 
-/// A series without the pages that it is read by.
+/// A series without the pages that it is read from.
 pub(crate) struct Movable {
     state: Arc<OpenedSeries>,
     texts: Tree,
@@ -27,7 +27,7 @@ pub(crate) struct Movable {
 }
 
 impl Movable {
-    /// The series by a snapshot of the same commit; nobody helps with it.
+    /// The series, read through a snapshot of the same commit, without helpers.
     pub(crate) fn on<'a>(&self, snapshot: &'a Snapshot) -> Series<'a> {
         let own = Self {
             state: Arc::clone(&self.state),
@@ -48,14 +48,14 @@ impl Movable {
     }
 }
 
-/// A series under a snapshot, or in a write transaction as it stands.
+/// A series in a snapshot, or in the current state of a write transaction.
 pub struct Series<'a> {
     pages: Pages<'a>,
     pub(crate) state: Arc<OpenedSeries>,
     texts: Tree,
     pub(crate) annotations: Tree,
     text_cache: Mutex<TextCache>,
-    /// Those that may help with a question.
+    /// Maximum number of helper threads of a query.
     scan_threads: usize,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// What another thread needs to read the series by a snapshot of its own.
+    /// The data that another thread needs to read the series through its own snapshot.
     pub(crate) fn movable(&self) -> Movable {
         Movable {
             state: Arc::clone(&self.state),
@@ -86,7 +86,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// Who may help with a question.
+    /// The helpers of a query.
     pub(crate) fn helpers(&self) -> Option<Helpers<'a>> {
         Helpers::of(&self.pages, self.scan_threads)
     }
@@ -101,7 +101,7 @@ impl<'a> Series<'a> {
         &self.state.info
     }
 
-    /// The number of the series in this file.
+    /// The series id in this file.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.state.info.id
@@ -113,13 +113,13 @@ impl<'a> Series<'a> {
         self.view().span()
     }
 
-    /// Bytes of its leaves, front not counted. Reads nothing.
+    /// Size of its leaves in bytes, without the front. Reads nothing.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.state.tree.stored_bytes()
     }
 
-    /// Rows that wait in the front or in the transaction, not yet in a leaf.
+    /// Number of rows in the front or in the transaction, not yet in a leaf.
     #[must_use]
     pub fn waiting_rows(&self) -> u64 {
         self.state.late.len() as u64
@@ -131,9 +131,9 @@ impl<'a> Series<'a> {
         self.state.tree.height()
     }
 
-    /// The newest row. Reads nothing: the statistics of a column end with its last word.
+    /// The newest row. Reads nothing: the statistics of a column include its last word.
     ///
-    /// To ask many series for it, [`ReadTxn::latest`](crate::ReadTxn::latest) need not open them.
+    /// For many series, [`ReadTxn::latest`](crate::ReadTxn::latest) avoids opening them.
     ///
     /// # Errors
     /// None at present.
@@ -147,22 +147,22 @@ impl<'a> Series<'a> {
     /// A damaged or unreadable block.
     ///
     /// # Panics
-    /// When the row is of a series with more columns.
+    /// If the row belongs to a series with more columns.
     pub fn values(&self, row: &Row) -> Result<Vec<Value>> {
         let words = row.words.iter().enumerate();
         words.map(|(c, &word)| self.value(c, word)).collect()
     }
 
-    /// The value of a word of a column.
+    /// Decodes a word of a column.
     ///
     /// # Errors
-    /// A damaged or unreadable block; a text that is not there.
+    /// A damaged or unreadable block; a missing text.
     ///
     /// # Panics
-    /// When there is no such column.
+    /// If the column does not exist.
     ///
     /// # Cost
-    /// Of a text a lookup, and up to 32 KiB to unpack for a long one; what was read last is remembered.
+    /// For a text a lookup, and up to 32 KiB to unpack for a long one; the last block read is cached.
     pub fn value(&self, column: usize, word: u64) -> Result<Value> {
         let own = &self.state.info.schema.columns[column];
         if !own.ty.is_text() || own.is_null(word) {
@@ -171,7 +171,7 @@ impl<'a> Series<'a> {
         own.of_text(self.text(column, word)?)
     }
 
-    /// The bytes of a text, by a word that is not null.
+    /// The bytes of a text, for a word that is not null.
     pub(crate) fn text(&self, column: usize, word: u64) -> Result<Vec<u8>> {
         let mut cache = self
             .text_cache
@@ -180,8 +180,8 @@ impl<'a> Series<'a> {
         cache.text(&self.pages, &self.texts, (self.state.info.id, column), word)
     }
 
-    /// Whether a word here and one of another version of this series say the same in a column: numbers by their bits, texts by what they
-    /// say, which may have several words.
+    /// Whether a word of this version and one of another version of the series have equal values in a column: numbers
+    /// are compared by their bits, texts by content, because a text may have several words.
     pub(crate) fn says_the_same(
         &self,
         column: usize,
@@ -197,7 +197,7 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// A cursor in front of the first row.
+    /// A cursor before the first row.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor {
@@ -206,7 +206,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The times in which the leaves of this version and of an older one may differ.
+    /// The times in which the leaves of this version may differ from an older one's.
     pub(crate) fn leaves_changed_since(
         &self,
         base: &Self,

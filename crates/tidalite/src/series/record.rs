@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! Record       a struct: its schema, its time, its columns in order
-//! Field        what the type of a field means as a column
-//! RowWriter    takes the fields one after another      -> words
-//! RowReader    gives them back                         <- words
+//! Field        mapping of a field's type to a column
+//! RowWriter    accepts the fields one by one            -> words
+//! RowReader    returns them one by one                  <- words
 //! ```
 
 use crate::catalog::texts::Texts;
@@ -20,7 +20,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType as WordType;
 use tidalite_kv::Tree;
 
-/// A struct that a series can hold. Derive it:
+/// A struct that can be stored in a series. Derive it:
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -58,46 +58,47 @@ use tidalite_kv::Tree;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs as
-/// `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
+/// Fields are `f64`, `f32`, `i64` to `i8`, `u64` to `u8`, `bool`, [`Decimal`] with a scale, `String`, `Vec<u8>`, GUIDs
+/// as `[u8; 16]`, and `Option` of these; [`Field`] makes others possible. A [`Point`] is a record too.
 ///
-/// A record whose time is a [`Timestamp`] goes to and comes from series of any unit, each in its own; the struct's unit is only
-/// that of a series which is made for it. A time that is a number counts steps of the struct's unit: a series of another one is refused.
+/// A record whose time is a [`Timestamp`] can be written to and read from series of any unit, converted to each; the
+/// struct's unit is used only for a series created for it. A numeric time counts steps of the struct's unit: a series
+/// of another unit is refused.
 pub trait Record: Sized {
-    /// Whether the time means the same in every unit, and `time_in` gives it in each. Where it does not, a series whose unit is not
-    /// the schema's is refused.
+    /// Whether the time is independent of the unit, and `time_in` converts it. If not, a series is refused if its unit
+    /// differs from the schema's.
     const ANY_UNIT: bool = false;
 
-    /// The schema; the same for every value of the type.
+    /// The schema, equal for every value of the type.
     fn schema() -> Schema;
 
     /// The time in the schema's unit.
     ///
     /// # Errors
-    /// `Timestamp` when the unit cannot hold it.
+    /// `Timestamp` if the unit cannot represent it.
     fn time(&self) -> Result<i64>;
 
-    /// The time in the unit of a series, which is the schema's unless `ANY_UNIT` says that it need not be. Rounded down to a whole
-    /// step, as any [`Instant`].
+    /// The time in the unit of a series, which is the schema's unit unless `ANY_UNIT` is set. Rounded down to a whole
+    /// step, like any [`Instant`].
     ///
     /// # Errors
-    /// `Timestamp` when the unit cannot hold it.
+    /// `Timestamp` if the unit cannot represent it.
     #[inline]
     fn time_in(&self, unit: Unit) -> Result<i64> {
         let _ = unit;
         self.time()
     }
 
-    /// Puts the columns in order.
+    /// Writes the columns in order.
     ///
     /// # Errors
-    /// `Schema` for a value that its column cannot hold.
+    /// `Schema` if a column cannot represent a value.
     fn write(&self, row: &mut RowWriter<'_>) -> Result<()>;
 
-    /// Takes the columns in order.
+    /// Reads the columns in order.
     ///
     /// # Errors
-    /// `Schema` for a word that is no value of the field; what the file reports.
+    /// `Schema` if a word is not a valid value of the field; errors of the file.
     fn read(row: &mut RowReader<'_>) -> Result<Self>;
 }
 
@@ -123,17 +124,17 @@ impl<P: Point> Record for P {
     }
 }
 
-/// Takes the columns of a record; see [`Record::write`].
+/// Receives the columns of a record; see [`Record::write`].
 pub struct RowWriter<'w> {
     pub(crate) columns: &'w [Column],
-    /// One place a column.
+    /// One element per column.
     pub(crate) words: &'w mut [u64],
     pub(crate) at: usize,
-    /// `None` where no column is of texts.
+    /// `None` if no column has texts.
     pub(crate) texts: Option<TextSink<'w>>,
 }
 
-/// Where a record's texts go.
+/// The destination of a record's texts.
 pub(crate) struct TextSink<'w> {
     pub(crate) texts: &'w mut Texts,
     pub(crate) tree: &'w mut Tree,
@@ -143,10 +144,10 @@ pub(crate) struct TextSink<'w> {
 }
 
 impl RowWriter<'_> {
-    /// Puts the next column.
+    /// Writes the next column.
     ///
     /// # Errors
-    /// `Schema` when the column cannot hold the value, or when there is no further column.
+    /// `Schema` if the column cannot represent the value, or no column is left.
     #[inline]
     pub fn put<F: Field>(&mut self, field: &F) -> Result<()> {
         let at = self.at;
@@ -158,11 +159,11 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    /// The word of a text, which is stored with the record.
+    /// Stores a text with the record and returns its word.
     ///
     /// # Errors
-    /// `Schema` when the column that is put is none of texts, or they are no text of it; `Limit` for one that is too long; a
-    /// full disk.
+    /// `Schema` if the current column is not a column of texts, or the value is not valid for it; `Limit` if it is too
+    /// long; a full disk.
     pub fn text(&mut self, value: &Value) -> Result<u64> {
         let column = &self.columns[self.at];
         if !column.ty.is_text() {
@@ -182,20 +183,20 @@ impl RowWriter<'_> {
         word
     }
 
-    /// The column that is put.
+    /// The current column.
     #[must_use]
     pub fn column(&self) -> &Column {
         &self.columns[self.at]
     }
 }
 
-/// Gives the columns of a record back; see [`Record::read`].
+/// Returns the columns of a record; see [`Record::read`].
 pub struct RowReader<'r> {
     pub(crate) columns: &'r [Column],
-    /// The series' own.
+    /// The series' unit.
     pub(crate) unit: Unit,
     pub(crate) time: i64,
-    /// One word a column.
+    /// One word per column.
     pub(crate) words: &'r [u64],
     pub(crate) at: usize,
     pub(crate) series: &'r Series<'r>,
@@ -214,10 +215,10 @@ impl RowReader<'_> {
         self.unit
     }
 
-    /// Takes the next column.
+    /// Reads the next column.
     ///
     /// # Errors
-    /// `Schema` when the word is no value of the field, or when there is no further column.
+    /// `Schema` if the word is not a valid value of the field, or no column is left.
     #[inline]
     pub fn take<F: Field>(&mut self) -> Result<F> {
         let at = self.at;
@@ -229,15 +230,15 @@ impl RowReader<'_> {
         Ok(field)
     }
 
-    /// The text of a word of the column that is taken.
+    /// The text of a word of the current column.
     ///
     /// # Errors
-    /// What the file reports; a text that is not there.
+    /// Errors of the file; a missing text.
     pub fn text(&self, word: u64) -> Result<Value> {
         self.series.value(self.at, word)
     }
 
-    /// The column that is taken.
+    /// The current column.
     #[must_use]
     pub fn column(&self) -> &Column {
         &self.columns[self.at]
@@ -251,23 +252,23 @@ fn too_many(columns: usize) -> Error {
     }
 }
 
-/// A type that is a column of a record.
+/// A type that can be a column of a record.
 pub trait Field: Sized {
-    /// The column's type; the scale of a decimal is given with the field.
+    /// The column's type; the scale of a decimal is specified at the field.
     const TYPE: ColumnType;
-    /// Whether the column has nulls.
+    /// Whether the column is nullable.
     const NULLABLE: bool = false;
 
-    /// The word of the value, in the column that `row` stands on.
+    /// The word of the value, in the current column of `row`.
     ///
     /// # Errors
-    /// `Schema` when the column cannot hold it.
+    /// `Schema` if the column cannot represent it.
     fn word(&self, row: &mut RowWriter<'_>) -> Result<u64>;
 
-    /// The value of a word of the column that `row` stands on.
+    /// The value of a word, in the current column of `row`.
     ///
     /// # Errors
-    /// `Schema` when it is none.
+    /// `Schema` if the word is invalid.
     fn of_word(word: u64, row: &mut RowReader<'_>) -> Result<Self>;
 }
 
@@ -401,21 +402,21 @@ impl<F: Field> Field for Option<F> {
     }
 }
 
-/// A type that is the time of a record: `i64` in the record's unit, or [`Timestamp`].
+/// A type that can be the time of a record: `i64` in the record's unit, or [`Timestamp`].
 pub trait RecordTime: Sized {
-    /// Whether it is an instant, which steps of any unit can tell, and not a number of steps of one unit.
+    /// Whether it is an instant, convertible to any unit, and not a number of steps of one unit.
     const ANY_UNIT: bool = false;
 
     /// In steps of the unit.
     ///
     /// # Errors
-    /// `Timestamp` when the unit cannot hold it.
+    /// `Timestamp` if the unit cannot represent it.
     fn steps(&self, unit: Unit) -> Result<i64>;
 
     /// From steps of the unit.
     ///
     /// # Errors
-    /// `Timestamp` when the type cannot hold it.
+    /// `Timestamp` if the type cannot represent it.
     fn of_steps(steps: i64, unit: Unit) -> Result<Self>;
 }
 
@@ -434,7 +435,7 @@ impl RecordTime for i64 {
 impl RecordTime for Timestamp {
     const ANY_UNIT: bool = true;
 
-    // Most series count nanoseconds: these need no division.
+    // Most series use nanoseconds, which need no division.
     #[inline]
     fn steps(&self, unit: Unit) -> Result<i64> {
         match unit {
@@ -452,7 +453,7 @@ impl RecordTime for Timestamp {
     }
 }
 
-/// The column of a field; `#[derive(Record)]` calls it.
+/// The column of a field; called by `#[derive(Record)]`.
 #[must_use]
 pub fn column_of<F: Field>(name: &str) -> Column {
     Column {
@@ -462,7 +463,7 @@ pub fn column_of<F: Field>(name: &str) -> Column {
     }
 }
 
-/// The column of a field with a scale; `#[derive(Record)]` calls it. Any type of whole numbers holds the units.
+/// The column of a field with a scale; called by `#[derive(Record)]`. Any integer type holds the units.
 ///
 /// Other types do not compile.
 #[must_use]

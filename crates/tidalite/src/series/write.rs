@@ -1,4 +1,4 @@
-//! A series of a write transaction: insert, overwrite, append, delete. What it reads of its own stands in `own_reads.rs`.
+//! A series of a write transaction: insert, overwrite, append, delete. Its reads are in `own_reads.rs`.
 
 use crate::catalog::entries::{self, SeriesInfo, wrong_columns};
 use crate::catalog::texts::Texts;
@@ -21,17 +21,17 @@ use tidalite_codec::{Rows, RowsRef};
 use tidalite_runs::{Sink, Slot};
 use tidalite_series::Cooling;
 
-/// A series of a write transaction, for changing. Insert anywhere: at the end, before, or at an existing
-/// timestamp (the new row takes the place of the old one, unless the series has another [`MergePolicy`]).
+/// A series of a write transaction, for changes. Insert anywhere: at the end, before, or at an existing timestamp (the
+/// new row replaces the old one, unless the series has another [`MergePolicy`]).
 ///
-/// Single inserts only stage a row and do not ask whether the transaction can still be committed: in one that is broken
-/// ([`Error::TransactionBroken`](crate::Error::TransactionBroken)) they may answer `Ok`. The next hand-over of staged rows, `append_rows`, `delete`, `view`
-/// and the commit tell.
+/// Single inserts only add a row to the write buffer and do not check whether the transaction can still be committed:
+/// in a broken one ([`Error::TransactionBroken`](crate::Error::TransactionBroken)) they may return `Ok`. The next
+/// flush, `append_rows`, `delete`, `view` and the commit report it.
 pub struct SeriesMut<'t> {
     pub(crate) txn: &'t mut WriteTxn,
     index: usize,
     pub(crate) slot: Slot,
-    /// As `OneSeries::point`. It and the slot are all that a point asks for: what else is asked stands in `open`.
+    /// Copy of `OneSeries::point`. A point needs only this and the slot; everything else is looked up in `open`.
     point: bool,
 }
 
@@ -64,22 +64,22 @@ impl<'t> SeriesMut<'t> {
         self.open().texts
     }
 
-    /// Whether times that are taken have to be told from others (`duplicates.rs`).
+    /// Whether occupied times must be detected (`duplicates.rs`).
     #[inline]
     fn is_guarded(&self) -> bool {
         self.open().guard.is_some()
     }
 
-    /// What is known of the times of a guarded series.
+    /// The known times of a series with such a policy.
     pub(crate) fn guard(&mut self) -> &mut Guard {
         self.txn.open[self.index].guard.get_or_insert_default()
     }
 
-    /// Changes what becomes of rows at times that are taken, from the next row on; rows that are there stay as they are, those
-    /// that [`MergePolicy::KeepAll`] kept too, be they equal.
+    /// Changes the merge policy, from the next row on; existing rows stay as they are, even equal ones kept by
+    /// [`MergePolicy::KeepAll`].
     ///
     /// # Errors
-    /// What the file reports.
+    /// Errors of the file.
     pub fn set_merge(&mut self, merge: MergePolicy) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         if info.merge == merge {
@@ -110,7 +110,7 @@ impl<'t> SeriesMut<'t> {
         &self.txn.open[self.index].info
     }
 
-    /// The number of the series in this file.
+    /// The series id in this file.
     #[must_use]
     pub fn id(&self) -> SeriesId {
         self.info().id
@@ -119,7 +119,7 @@ impl<'t> SeriesMut<'t> {
     /// Inserts a default point with flags 0, or overwrites the one at that time.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns; `Timestamp` for a text that is none; a full disk.
+    /// `Schema` if the series has other columns; `Timestamp` for an invalid text; a full disk.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
         self.txn.open[self.index].expect_record(<Sample as Point>::schema, true)?;
         let time = t.in_unit(self.info().schema.unit)?;
@@ -129,7 +129,7 @@ impl<'t> SeriesMut<'t> {
     /// Inserts a row of two columns, flags and value, at a raw time in the series' unit.
     ///
     /// # Errors
-    /// `Schema` when the series has not two columns; a full disk.
+    /// `Schema` if the series does not have two columns; a full disk.
     #[inline]
     pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if self.point
@@ -161,10 +161,10 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Inserts a row: a raw time in the series' unit and one word a column.
+    /// Inserts a row: a raw time in the series' unit and one word per column.
     ///
     /// # Errors
-    /// `Schema` when the words are not as many as the columns; a full disk.
+    /// `Schema` if the number of words differs from the number of columns; a full disk.
     #[inline]
     pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
         if self.columns() != words.len() {
@@ -185,7 +185,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Stages a row that `look` has let pass, as the merge policy has it.
+    /// Buffers a row that `look` has admitted, according to the merge policy.
     fn stage_guarded(&mut self, time: i64, words: &[u64]) -> Result<Taken> {
         match self.info().merge {
             MergePolicy::KeepAll => return self.keep(time, words).map(|()| Taken::Free),
@@ -198,7 +198,7 @@ impl<'t> SeriesMut<'t> {
         Ok(Taken::Free)
     }
 
-    /// Inserts a row whose words `put` makes, with the texts that it has.
+    /// Inserts a row whose words, and their texts, are produced by `put`.
     #[inline]
     fn insert_made(
         &mut self,
@@ -214,7 +214,7 @@ impl<'t> SeriesMut<'t> {
         self.insert_row(time, words)
     }
 
-    /// No text stays of a row that is left out, or refused since its time is full.
+    /// Removes the texts of a row that is ignored, or refused because its time is full.
     #[inline(never)]
     fn insert_made_guarded(
         &mut self,
@@ -248,7 +248,7 @@ impl<'t> SeriesMut<'t> {
         taken.map(|_| ())
     }
 
-    /// Inserts a row: a time and one value a column, for who knows the columns at run time only.
+    /// Inserts a row: a time and one value per column, for columns known only at run time.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -272,7 +272,7 @@ impl<'t> SeriesMut<'t> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when the values do not fit the columns; `Timestamp`; a full disk.
+    /// `Schema` if the values do not fit the columns; `Timestamp`; a full disk.
     pub fn insert_values(&mut self, t: impl Instant, values: &[Value]) -> Result<()> {
         if values.len() != self.columns() {
             return self.wrong_columns(values.len());
@@ -287,13 +287,13 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// The word of a value of a column, for `insert_row` and `append_rows`: a text is stored with it, if it is new.
+    /// The word of a value of a column, for `insert_row` and `append_rows`: a new text is stored.
     ///
     /// # Errors
-    /// `Schema` when the value does not fit the column; `Limit` for a text that is too long; a full disk.
+    /// `Schema` if the value does not fit the column; `Limit` if a text is too long; a full disk.
     ///
     /// # Panics
-    /// When there is no such column.
+    /// If the column does not exist.
     pub fn word(&mut self, column: usize, value: &Value) -> Result<u64> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         let own = &info.schema.columns[column];
@@ -315,7 +315,8 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// Words of texts have to be those of texts: no row may point into nothing. `words` gives those of a column.
+    /// Checks that words in columns of texts are assigned text numbers: no row may have a dangling reference. `words`
+    /// returns a column's words.
     fn expect_texts<'w>(&mut self, words: impl Fn(usize) -> &'w [u64]) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         for (c, column) in info.schema.columns.iter().enumerate() {
@@ -336,11 +337,12 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Inserts a record: a [`Timestamp`](crate::Timestamp) in the unit of the series, at the last whole step at or before it.
+    /// Inserts a record: a [`Timestamp`](crate::Timestamp) is stored at the last whole step of the series' unit at or
+    /// before it.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns than the record, or another unit than a record whose time is a number; a full
-    /// disk.
+    /// `Schema` if the series has other columns than the record, or another unit than a record with a numeric time; a
+    /// full disk.
     #[inline]
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
         self.txn.open[self.index].expect_record(R::schema, R::ANY_UNIT)?;
@@ -363,8 +365,8 @@ impl<'t> SeriesMut<'t> {
         })
     }
 
-    /// Adds columns behind those that the series has. In the rows that are there they are null, or zero in a column without
-    /// nulls; nothing of these is rewritten but what still waits in the front.
+    /// Appends columns to the series. In existing rows they are null, or zero in a column without nulls; existing rows
+    /// are not rewritten, except those still in the front.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -383,11 +385,11 @@ impl<'t> SeriesMut<'t> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` for a name that is there already, or too many columns; `Limit` when a time has more rows than a series of so many
-    /// columns takes; a damaged block in the way; a full disk.
+    /// `Schema` if a name exists already, or there are too many columns; `Limit` if a time has more rows than a series
+    /// of that many columns accepts; a damaged block in the way; a full disk.
     ///
     /// # Cost
-    /// The rows of the series that are not yet in leaves go there.
+    /// Moves the rows of the series that are not yet in leaves there.
     pub fn add_columns(&mut self, columns: &[Column]) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         let mut schema = info.schema.clone();
@@ -403,7 +405,7 @@ impl<'t> SeriesMut<'t> {
             txn.front.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
             let late = Rows::merge_newest(waiting.view(), txn.staging.rows(slot));
             if !late.is_empty() {
-                // The front keeps rows by their layout: there is one for all rows of a series.
+                // The front stores rows by layout: all rows of a series must have one.
                 let (from, to) = EVER;
                 txn.staging.delete(slot, from, to);
                 txn.front.delete(&mut txn.pages, id, &types, EVER)?;
@@ -424,10 +426,10 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Inserts many rows, in any order: times and one slice of words a column, all of the same length.
+    /// Inserts many rows, in any order: times and one slice of words per column, all of equal length.
     ///
     /// # Errors
-    /// `Schema` when columns or lengths do not fit; a full disk.
+    /// `Schema` if columns or lengths do not fit; a full disk.
     pub fn append_rows(&mut self, times: &[i64], columns: &[&[u64]]) -> Result<()> {
         if columns.len() != self.columns() || columns.iter().any(|c| c.len() != times.len()) {
             return self.wrong_columns(columns.len());
@@ -476,8 +478,7 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Removes the rows of an interval of raw times; returns how many there were. Aggregates are right
-    /// at once.
+    /// Removes the rows of an interval of raw times; returns their number. Aggregates are correct immediately.
     ///
     /// # Errors
     /// A damaged block in the way; a full disk.
@@ -507,7 +508,7 @@ impl<'t> SeriesMut<'t> {
         Ok(removed)
     }
 
-    /// Makes leaves cold; whether some are left for another step.
+    /// Makes leaves cold; returns whether some are left for another step.
     pub(crate) fn cool(&mut self, before: i64, step: &mut Cooling) -> Result<bool> {
         let id = self.id();
         let types = self.info().schema.word_types();
@@ -521,7 +522,7 @@ impl<'t> SeriesMut<'t> {
             .changing(|txn| txn.leaves.cool(&mut txn.pages, id, &types, before, step))
     }
 
-    /// Frees the texts that lie before those of the rows that are left.
+    /// Frees the texts before the first one that the remaining rows use.
     fn trim_texts(&mut self) -> Result<()> {
         let info = Arc::clone(&self.txn.open[self.index].info);
         for (c, column) in info.schema.columns.iter().enumerate() {

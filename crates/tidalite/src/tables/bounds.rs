@@ -3,7 +3,7 @@
 use crate::tables::key_range::KeyRange;
 use std::ops::{Bound, RangeBounds};
 
-/// Where a range of keys begins and ends.
+/// The bounds of a range of keys.
 pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 pub(crate) fn owned(range: &impl KeyRange) -> Ends {
@@ -29,13 +29,14 @@ pub(crate) fn prefixed(prefix: &[u8]) -> Ends {
 
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
-/// Where a range of pairs begins and ends.
+/// The bounds of a range of pairs.
 pub(crate) type PairEnds = (Bound<Pair>, Bound<Pair>);
 
-/// The pairs whose keys lie in a range: from the least value of its first key, to before the least value of the first key beyond it.
+/// The pairs whose keys lie in a range: from the least value of its first key to before the least value of the first
+/// key beyond it.
 pub(crate) fn pairs_between(begin: Bound<&[u8]>, end: Bound<&[u8]>) -> PairEnds {
     let least = |key: &[u8]| (key.to_vec(), Vec::new());
-    // The least key above one ends in a zero byte more.
+    // The next key after a key is the key with a zero byte appended.
     let beyond = |key: &[u8]| ([key, &[0]].concat(), Vec::new());
     let begin = match begin {
         Bound::Unbounded => Bound::Unbounded,

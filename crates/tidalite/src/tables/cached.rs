@@ -1,4 +1,4 @@
-//! Gets that are asked again and again.
+//! Repeated gets of one key.
 
 use crate::tables::table::Table;
 use crate::txn::pages::Pages;
@@ -6,23 +6,25 @@ use crate::types::error::Result;
 use tidalite_base::TxnId;
 use tidalite_kv::{Again, Way};
 
-/// What the last call of [`CachedGet::get`] had to do.
+/// How the last call of [`CachedGet::get`] found its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cached {
     /// The table has not changed: nothing was read.
     Hit,
-    /// The table has changed, but not where the key is: branches were read down to the first page that has not changed.
+    /// The table has changed, but not near the key: branches were read down to the first unchanged page.
     Confirmed,
-    /// It was looked for.
+    /// The key was searched.
     #[default]
     Searched,
 }
 
-/// A get that remembers its answer together with the pages on the way to it. In whatever version it is asked, older or newer, it is
-/// answered without a search where the table has not changed in between, and by the branches above what has not changed where something else has.
+/// A get that caches its result together with the pages on the path to it. In any version, older or newer, it is
+/// answered without a search if the table is unchanged, and by reading only the branches above the first unchanged page
+/// if another part of the table has changed.
 ///
-/// What a write transaction has changed itself is looked for each time, and so is what lies in a small nested table, which is a part of a row.
-/// A nested table in pages of its own, and one table after the other, may be asked by the same `CachedGet`; it answers for the one it is given.
+/// Changes of the running write transaction are searched each time, and so are small nested tables, which are part of a
+/// row. One `CachedGet` may be used with a nested table in pages of its own, and with several tables in turn; the
+/// result always belongs to the given table.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -46,18 +48,18 @@ pub enum Cached {
 /// ```
 ///
 /// # Cost
-/// Memory for the key, the value, and 32 bytes a level.
+/// Memory for the key, the value, and 32 bytes per level.
 #[derive(Clone, Debug, Default)]
 pub struct CachedGet {
     key: Vec<u8>,
-    /// How the answer was found.
+    /// The path to the result.
     way: Way,
     answer: Option<Vec<u8>>,
     cached: Cached,
 }
 
 impl CachedGet {
-    /// Nothing is known yet.
+    /// An empty cache for this key.
     #[must_use]
     pub fn new(key: &[u8]) -> Self {
         Self {
@@ -66,13 +68,13 @@ impl CachedGet {
         }
     }
 
-    /// The key that it asks for.
+    /// The key of this get.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// What the last `get` had to do.
+    /// How the last `get` found its result.
     #[must_use]
     pub fn cached(&self) -> Cached {
         self.cached
@@ -81,7 +83,7 @@ impl CachedGet {
     /// The value of the key in this table, as [`Table::get`] gives it.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` where a nested table is. What was known stays known.
+    /// A damaged or unreadable page; `IsTable` if the key holds a nested table. The cached result stays.
     pub fn get(&mut self, table: &Table<'_>) -> Result<Option<&[u8]>> {
         let (pages, tree) = table.parts();
         let Some(tree) = tree else {
@@ -89,7 +91,7 @@ impl CachedGet {
             self.keep(answer, Way::default());
             return Ok(self.answer.as_deref());
         };
-        // Later pages are the transaction's own.
+        // Later pages belong to the transaction itself.
         let before = match pages {
             Pages::Snapshot(snap) => snap.txn(),
             Pages::Writer(txn) => txn.base_txn(),

@@ -1,12 +1,12 @@
-//! Ranges of keys as they are written in a call: `"a".."b"`, `..=key`, `..`, or two bounds.
+//! Ranges of keys as written in a call: `"a".."b"`, `..=key`, `..`, or two bounds.
 //!
-//! `RangeBounds<K>` would leave the type of the keys open where there are none, as in `table.range(..)`.
+//! `RangeBounds<K>` would leave the key type undetermined if there are no bounds, as in `table.range(..)`.
 
 use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
 };
 
-/// A range of keys of a table: every range of the language whose ends are bytes in some form, and a pair of bounds.
+/// A range of keys of a table: any Rust range whose ends are bytes in some form, or a pair of bounds.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -22,10 +22,10 @@ use std::ops::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait KeyRange {
-    /// Where it begins.
+    /// The start bound.
     fn begin(&self) -> Bound<&[u8]>;
 
-    /// Where it ends.
+    /// The end bound.
     fn end(&self) -> Bound<&[u8]>;
 }
 

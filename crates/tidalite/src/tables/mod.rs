@@ -1,13 +1,13 @@
-//! Ordered tables: of bytes or typed, with one value or a sorted set of values a key.
+//! Ordered tables, of bytes or typed, with one value or a sorted set of values per key.
 //!
 //! ```text
 //! open_read, open_write                        tables of a snapshot; tables of a write transaction
-//! table, table_mut, table_edit                 one value a key: reading, changing, a cursor that writes
-//! multi, multi_mut, multi_edit                 the same for a set of values a key
+//! table, table_mut, table_edit                 one value per key: reading, changing, a cursor that writes
+//! multi, multi_mut, multi_edit                 the same for a set of values per key
 //! typed, typed_multi                           keys and values of Rust types
 //! range, key_range, bounds                     ranges of keys, from both ends
-//! retain                                       removing what a caller does not want to keep
-//! stream, cached                               a value as a stream; gets that are repeated
+//! retain                                       removing entries by a predicate
+//! stream, cached                               a value as a stream; repeated gets
 //! ```
 
 pub(crate) mod bounds;

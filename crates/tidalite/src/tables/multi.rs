@@ -1,7 +1,7 @@
 //! Tables of multi-values: each key has a sorted set of values.
 //!
-//! One value lies in its row, a few lie packed together in the leaf, many have pages of their own. Keys and values of
-//! integers are best given in big-endian bytes (see `tidalite_base::order`): they then sort by number.
+//! A single value is stored in the row, a few are packed together in the leaf, many get pages of their own. Integer
+//! keys and values are best stored as big-endian bytes (see `tidalite_base::order`): they then sort by number.
 
 use crate::catalog::table_name::Named;
 use crate::tables::bounds::pairs_between;
@@ -12,16 +12,17 @@ use tidalite_kv::{PairCursor, PutRow, TableShape, Tree};
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// The first value of a key, and how many it has.
+/// The first value of a key, and its number of values.
 type First = (Vec<u8>, u64);
 
-/// A table of multi-values, of a snapshot or of a write transaction as it stands.
+/// A table of multi-values, in a snapshot or in the current state of a write transaction.
 ///
 /// # Cost
-/// The set of a key lies in the key's row, up to a quarter of a page: values of one length there take their bytes and nothing else, others two
-/// bytes more. A larger one is a table of its own: a value takes about 8 bytes beside its own, less what it has in common with its neighbours. A
-/// pair is reached by one descent, and one in the key's set if that has pages of its own; how many values a key has is told without the latter.
-/// Steps, and values that are lent, copy nothing.
+/// A key's set of values is stored in the key's row, up to a quarter of a page: values of one length take only their
+/// bytes, others two bytes more each. A larger set is a table of its own: each value takes about 8 bytes besides its
+/// own, less the prefix shared with its neighbours. Reaching a pair takes one descent, plus one in the key's set if
+/// that has pages of its own; the number of a key's values needs no descent in the set. Steps and borrowed values copy
+/// nothing.
 #[derive(Clone)]
 pub struct MultiTable<'a> {
     pages: Pages<'a>,
@@ -45,7 +46,7 @@ impl<'a> MultiTable<'a> {
         self.count() == 0
     }
 
-    /// How the table lies in pages, those of large sets of values included.
+    /// Page statistics of the table, including large sets of values.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -56,7 +57,7 @@ impl<'a> MultiTable<'a> {
         Ok(self.tree.shape(&self.pages)?)
     }
 
-    /// The first value of a key, and how many it has.
+    /// The first value of a key, and its number of values.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -64,7 +65,7 @@ impl<'a> MultiTable<'a> {
         Ok(self.get_many(&[key])?.pop().flatten())
     }
 
-    /// How many values a key has. Cost: one page per level.
+    /// The number of values of a key. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -72,7 +73,7 @@ impl<'a> MultiTable<'a> {
         Ok(self.tree.values_of(&self.pages, key)?)
     }
 
-    /// Whether a pair is there.
+    /// Whether a pair exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -80,26 +81,26 @@ impl<'a> MultiTable<'a> {
         Ok(self.tree.contains_pair(&self.pages, key, value)?)
     }
 
-    /// Pairs of the table, without reading any.
+    /// Number of pairs, without reading any.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.tree.len()
     }
 
-    /// Distinct keys of the table, without reading any.
+    /// Number of distinct keys, without reading any.
     #[must_use]
     pub fn count_keys(&self) -> u64 {
         self.tree.keys()
     }
 
-    /// The first value of each of many keys, and how many it has, in the order of the keys; `None` where there is none. Sorted keys are
-    /// best; the waits for memory of sixteen keys overlap.
+    /// The first value of each of many keys and its number of values, in the order of the keys; `None` for a missing
+    /// key. Sorted keys are best; the memory waits of sixteen keys overlap.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// As many calls of `get`, without the waits for each other.
+    /// The cost of as many `get` calls, without their consecutive waits.
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<First>>> {
         let mut all = Vec::with_capacity(keys.len());
         self.tree.values_of_many(&self.pages, keys, |_, values| {
@@ -118,8 +119,8 @@ impl<'a> MultiTable<'a> {
         Ok(all)
     }
 
-    /// Gives `take` every value of many keys, with the place of its key among them: key after key in their order, the values of each
-    /// ascending. Keys that are not there are left out.
+    /// Passes every value of many keys to `take`, with the index of its key: key after key in the given order, the
+    /// values of each ascending. Missing keys are skipped.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -134,7 +135,7 @@ impl<'a> MultiTable<'a> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; what lies before it was given.
+    /// A damaged or unreadable page; the values before it were passed.
     pub fn each_value_of<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
@@ -151,8 +152,8 @@ impl<'a> MultiTable<'a> {
             })?)
     }
 
-    /// Calls `f` with every value of a key, ascending; returns how many there are. Lends what lies in pages: nothing is copied or allocated
-    /// for a value.
+    /// Calls `f` with every value of a key, ascending; returns their number. Values are borrowed from pages: nothing is
+    /// copied or allocated per value.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -166,7 +167,7 @@ impl<'a> MultiTable<'a> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; what lies before it was given.
+    /// A damaged or unreadable page; the values before it were passed.
     ///
     /// # Cost
     /// One descent, and the pages of the key's set.
@@ -181,10 +182,10 @@ impl<'a> MultiTable<'a> {
         Ok(values.len())
     }
 
-    /// Calls `f` with every pair, in order: key and value are lent.
+    /// Calls `f` with every pair, in order; key and value are borrowed.
     ///
     /// # Errors
-    /// A damaged or unreadable page; what lies before it was given.
+    /// A damaged or unreadable page; the pairs before it were passed.
     pub fn for_each(&self, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
         Ok(self.lend_pairs(&mut |key, value| {
             f(key, value);
@@ -198,7 +199,7 @@ impl<'a> MultiTable<'a> {
         cursor.each(put)
     }
 
-    /// How many pairs have a key below `key`. Cost: one page per level.
+    /// Number of pairs whose key is below `key`. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -206,8 +207,8 @@ impl<'a> MultiTable<'a> {
         Ok(self.tree.rank(&self.pages, key)?)
     }
 
-    /// How many pairs are below this one, whether it is there or not; [`MultiCursor::select`] leads back. Cost: two descents, and one in the
-    /// key's set.
+    /// Number of pairs below this one, whether or not it exists; [`MultiCursor::select`] is the inverse. Cost: two
+    /// descents, and one in the key's set.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -215,9 +216,9 @@ impl<'a> MultiTable<'a> {
         Ok(self.tree.rank_pair(&self.pages, key, value)?)
     }
 
-    /// Pairs that cut a range of keys into `parts` of equal size (within one pair), for scans side by side: one less than parts,
-    /// fewer where there are not so many pairs. A key with many values is cut, too: a part begins with its pair, see
-    /// [`range_of_pairs`](Self::range_of_pairs).
+    /// Pairs that split a range of keys into `parts` of equal size (within one pair), for parallel scans: one less than
+    /// `parts`, fewer if there are not enough pairs. A key with many values may be split too: a part begins with its
+    /// pair, see [`range_of_pairs`](Self::range_of_pairs).
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -245,19 +246,19 @@ impl<'a> MultiTable<'a> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// One descent a pair, and one in its key's set.
+    /// One descent per pair, and one in its key's set.
     pub fn split(&self, range: impl KeyRange, parts: usize) -> Result<Vec<Pair>> {
         let ranks = self.ranks(&pairs_between(range.begin(), range.end()))?;
         Ok(self.tree.split_pairs(&self.pages, ranks, parts)?)
     }
 
-    /// The number that the table's sequence gives next.
+    /// The next number of the table's sequence.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.tree.sequence()
     }
 
-    /// A cursor over the pairs, both ways.
+    /// A bidirectional cursor over the pairs.
     #[must_use]
     pub fn cursor(&self) -> MultiCursor<'_> {
         MultiCursor {
@@ -266,10 +267,10 @@ impl<'a> MultiTable<'a> {
     }
 }
 
-/// Steps through the pairs of a table of multi-values. Each move tells whether it found what it was asked for. A move
-/// among the values of a key that finds none (`next_dup`, `prev_dup`) leaves the cursor where it was. One to exactly a key, a pair or a
-/// value of a key that is not there leaves it at the pair behind, as `seek_ge` and `seek_gt` do (`seek_value_le`, `seek_value_lt`: at the one
-/// before, as `seek_le` and `seek_lt` do): from there a step leaves out nothing.
+/// Steps through the pairs of a table of multi-values. Each move returns whether it found its target. A failed move
+/// among the values of a key (`next_dup`, `prev_dup`) leaves the cursor where it was. A move to an exact key, pair or
+/// value that does not exist leaves it at the next pair, as `seek_ge` and `seek_gt` do (`seek_value_le`,
+/// `seek_value_lt`: at the previous pair, as `seek_le` and `seek_lt` do): a step from there skips nothing.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -306,63 +307,63 @@ macro_rules! moves {
 }
 
 moves! {
-    /// To the first pair.
+    /// Moves to the first pair.
     first() = first;
-    /// To the last pair.
+    /// Moves to the last pair.
     last() = last;
-    /// To the next pair, of this key or the next.
+    /// Moves to the next pair, of this key or the next.
     next_pair() = next;
-    /// To the pair before, of this key or the one before.
+    /// Moves to the previous pair, of this key or the previous one.
     prev_pair() = previous;
-    /// To the next value of this key.
+    /// Moves to the next value of this key.
     next_dup() = next_dup;
-    /// To the value before of this key.
+    /// Moves to the previous value of this key.
     prev_dup() = previous_dup;
-    /// To the first value of the next key.
+    /// Moves to the first value of the next key.
     next_nodup() = next_nodup;
-    /// To the last value of the key before.
+    /// Moves to the last value of the previous key.
     prev_nodup() = previous_nodup;
-    /// To the first value of this key.
+    /// Moves to the first value of this key.
     first_dup() = first_dup;
-    /// To the last value of this key.
+    /// Moves to the last value of this key.
     last_dup() = last_dup;
-    /// To the first value of exactly this key.
+    /// Moves to the first value of exactly this key.
     seek_key(key) = seek_key;
-    /// To the first value of the first key at or above this one.
+    /// Moves to the first value of the first key at or above this one.
     seek_key_ge(key) = seek_key_ge;
-    /// To the first value of the first key above this one.
+    /// Moves to the first value of the first key above this one.
     seek_key_gt(key) = seek_key_gt;
-    /// To the last value of the last key at or below this one.
+    /// Moves to the last value of the last key at or below this one.
     seek_key_le(key) = seek_key_le;
-    /// To the last value of the last key below this one.
+    /// Moves to the last value of the last key below this one.
     seek_key_lt(key) = seek_key_lt;
-    /// To exactly this pair.
+    /// Moves to exactly this pair.
     seek(key, value) = seek;
-    /// Of exactly this key, to the first value at or above this one.
+    /// Moves to the first value of exactly this key at or above `value`.
     seek_value_ge(key, value) = seek_value_ge;
-    /// Of exactly this key, to the first value above this one.
+    /// Moves to the first value of exactly this key above `value`.
     seek_value_gt(key, value) = seek_value_gt;
-    /// Of exactly this key, to the last value at or below this one.
+    /// Moves to the last value of exactly this key at or below `value`.
     seek_value_le(key, value) = seek_value_le;
-    /// Of exactly this key, to the last value below this one.
+    /// Moves to the last value of exactly this key below `value`.
     seek_value_lt(key, value) = seek_value_lt;
-    /// To the first pair at or above this one.
+    /// Moves to the first pair at or above this one.
     seek_ge(key, value) = seek_ge;
-    /// To the first pair above this one.
+    /// Moves to the first pair above this one.
     seek_gt(key, value) = seek_gt;
-    /// To the last pair at or below this one.
+    /// Moves to the last pair at or below this one.
     seek_le(key, value) = seek_le;
-    /// To the last pair below this one.
+    /// Moves to the last pair below this one.
     seek_lt(key, value) = seek_lt;
 }
 
 impl<'a> MultiCursor<'a> {
-    /// Back to before the first pair, of this table or of another, of the same snapshot or of another.
+    /// Resets the cursor to before the first pair, of this or another table, of this or another snapshot.
     pub fn renew(&mut self, table: &'a MultiTable<'_>) {
         self.inner.renew(&table.tree, &table.pages);
     }
 
-    /// To the pair that has this many pairs before it. Cost: one page per level of the table and of the key's set.
+    /// Moves to the pair with this rank, counted from 0. Cost: one page per level of the table and of the key's set.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -370,7 +371,7 @@ impl<'a> MultiCursor<'a> {
         Ok(self.inner.select(rank)?)
     }
 
-    /// To the first value of the key that has the pair with this many pairs before it.
+    /// Moves to the first value of the key that contains the pair with this rank.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -378,7 +379,7 @@ impl<'a> MultiCursor<'a> {
         Ok(self.inner.select_key(rank)?)
     }
 
-    /// Of exactly this key, to the value that has this many of its values before it.
+    /// Moves to the value of exactly this key that has this rank among its values, counted from 0.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -386,31 +387,31 @@ impl<'a> MultiCursor<'a> {
         Ok(self.inner.select_value(key, rank)?)
     }
 
-    /// The key here.
+    /// The current key.
     ///
     /// # Panics
-    /// When the last move found no pair.
+    /// If the last move found no pair.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
     }
 
-    /// The value here.
+    /// The current value.
     ///
     /// # Panics
-    /// When the last move found no pair.
+    /// If the last move found no pair.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         self.inner.value()
     }
 
-    /// How many values the key here has; 0 at no pair.
+    /// Number of values of the current key; 0 if the cursor is at no pair.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.inner.count()
     }
 
-    /// At most `most` values of this key from here on; the cursor is at the last of them.
+    /// At most `most` values of this key, starting with the current one; the cursor moves to the last of them.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -420,15 +421,15 @@ impl<'a> MultiCursor<'a> {
         Ok(values)
     }
 
-    /// As `get_multiple`, of values that are lent to `f`; returns how many.
+    /// Like `get_multiple`, with values borrowed by `f`; returns their number.
     ///
     /// # Errors
-    /// A damaged or unreadable page; what lies before it was given.
+    /// A damaged or unreadable page; the values before it were passed.
     pub fn for_each_multiple(&mut self, most: usize, f: impl FnMut(&[u8])) -> Result<usize> {
         Ok(self.inner.get_multiple(most, f)?)
     }
 
-    /// The next at most `most` values of this key behind the one here; the cursor is at the last of them.
+    /// At most `most` values of this key after the current one; the cursor moves to the last of them.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -439,7 +440,7 @@ impl<'a> MultiCursor<'a> {
         self.get_multiple(most)
     }
 
-    /// The at most `most` values of this key before the one here, ascending; the cursor is at the first of them.
+    /// At most `most` values of this key before the current one, ascending; the cursor moves to the first of them.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -452,37 +453,37 @@ impl<'a> MultiCursor<'a> {
         Ok(values)
     }
 
-    /// True at a pair.
+    /// True if the cursor is at a pair.
     #[must_use]
     pub fn is_at_pair(&self) -> bool {
         self.inner.is_at_row()
     }
 
-    /// True at the first pair of the table.
+    /// True if the cursor is at the first pair of the table.
     #[must_use]
     pub fn on_first(&self) -> bool {
         self.inner.on_first()
     }
 
-    /// True at the last pair of the table.
+    /// True if the cursor is at the last pair of the table.
     #[must_use]
     pub fn on_last(&self) -> bool {
         self.inner.on_last()
     }
 
-    /// True at the first value of a key.
+    /// True if the cursor is at the first value of a key.
     #[must_use]
     pub fn on_first_dup(&self) -> bool {
         self.inner.on_first_dup()
     }
 
-    /// True at the last value of a key.
+    /// True if the cursor is at the last value of a key.
     #[must_use]
     pub fn on_last_dup(&self) -> bool {
         self.inner.on_last_dup()
     }
 
-    /// True when a step forward ran off the end.
+    /// True if a step forward went past the end.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.inner.eof()

@@ -1,6 +1,6 @@
-//! Cursors that write in tables of multi-values: a place is a pair.
+//! Write cursors in tables of multi-values: a position is a pair.
 //!
-//! The invariant is that of `table_edit.rs`.
+//! The invariant of `table_edit.rs` holds.
 
 use crate::tables::multi::MultiCursor;
 use crate::tables::multi_mut::MultiTableMut;
@@ -9,11 +9,11 @@ use crate::types::error::Result;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// Steps through the pairs of a table of multi-values in a write transaction and changes what it is at. Each move tells whether it found what it
-/// was asked for. The names are those of [`MultiCursor`], and so is what they do, but for this: a move to exactly a key, a pair or a value of a
-/// key that is not there leaves the cursor in the gap where it would be, and a removal where the pair was. A step from there goes to the
-/// neighbour, and leaves nothing out. A move among the values of a key that finds none (`next_dup`, `prev_dup`) leaves the cursor where it
-/// was.
+/// Steps through the pairs of a table of multi-values in a write transaction and changes the current pair. Each move
+/// returns whether it found its target. The moves are named and behave as in [`MultiCursor`], with one exception: a
+/// move to an exact key, pair or value that does not exist leaves the cursor in the gap at its position, and a removal
+/// in the gap left by the pair. A step from a gap goes to the neighbour and skips nothing. A failed move among the
+/// values of a key (`next_dup`, `prev_dup`) leaves the cursor where it was.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -21,7 +21,7 @@ type Pair = (Vec<u8>, Vec<u8>);
 /// let mut tags = tx.multi_table("tags")?;
 /// tags.put_many(b"a", &["1", "2", "3"])?;
 /// tags.put(b"c", b"4")?;
-/// // Of the key `a` only the greatest value stays.
+/// // Only the greatest value of the key `a` stays.
 /// let mut edit = tags.edit();
 /// edit.seek_key(b"a")?;
 /// edit.last_dup()?;
@@ -34,15 +34,16 @@ type Pair = (Vec<u8>, Vec<u8>);
 /// ```
 ///
 /// # Cost
-/// The place is a pair, which the cursor keeps: every move is a descent in the table and one in the key's set of values, where it has pages of its
-/// own; a step among the values of a key as well. Where nothing is changed on the way, [`MultiCursor`] steps without them.
+/// The cursor stores its position as a pair: every move, even among the values of a key, is a descent in the table, and
+/// one in the key's set of values if that has pages of its own. If nothing is changed on the way, [`MultiCursor`] steps
+/// without descents.
 pub struct MultiEdit<'e, 't> {
     table: &'e mut MultiTableMut<'t>,
     at: At<Pair>,
 }
 
 impl<'t> MultiTableMut<'t> {
-    /// A cursor that writes, before the first pair.
+    /// A write cursor, positioned before the first pair.
     pub fn edit(&mut self) -> MultiEdit<'_, 't> {
         MultiEdit {
             table: self,
@@ -97,43 +98,43 @@ macro_rules! pair_seeks {
 }
 
 pair_seeks! {
-    /// To the first pair.
+    /// Moves to the first pair.
     first() = At::After;
-    /// To the last pair.
+    /// Moves to the last pair.
     last() = At::Before;
-    /// To the first value of exactly this key.
+    /// Moves to the first value of exactly this key.
     seek_key(key) = At::Gap(owned(key, &[]));
-    /// To the first value of the first key at or above this one.
+    /// Moves to the first value of the first key at or above this one.
     seek_key_ge(key) = At::After;
-    /// To the first value of the first key above this one.
+    /// Moves to the first value of the first key above this one.
     seek_key_gt(key) = At::After;
-    /// To the last value of the last key at or below this one.
+    /// Moves to the last value of the last key at or below this one.
     seek_key_le(key) = At::Before;
-    /// To the last value of the last key below this one.
+    /// Moves to the last value of the last key below this one.
     seek_key_lt(key) = At::Before;
-    /// To exactly this pair.
+    /// Moves to exactly this pair.
     seek(key, value) = At::Gap(owned(key, value));
-    /// Of exactly this key, to the first value at or above this one.
+    /// Moves to the first value of exactly this key at or above `value`.
     seek_value_ge(key, value) = At::Gap(owned(key, value));
-    /// Of exactly this key, to the first value above this one.
-    // Behind the value, which may be there: the least one above ends in a zero byte more.
+    /// Moves to the first value of exactly this key above `value`.
+    // The gap is after the value, which may exist: the next value has a zero byte appended.
     seek_value_gt(key, value) = At::Gap((key.to_vec(), [value, &[0]].concat()));
-    /// Of exactly this key, to the last value at or below this one.
+    /// Moves to the last value of exactly this key at or below `value`.
     seek_value_le(key, value) = At::Gap(owned(key, value));
-    /// Of exactly this key, to the last value below this one.
+    /// Moves to the last value of exactly this key below `value`.
     seek_value_lt(key, value) = At::Gap(owned(key, value));
-    /// To the first pair at or above this one.
+    /// Moves to the first pair at or above this one.
     seek_ge(key, value) = At::After;
-    /// To the first pair above this one.
+    /// Moves to the first pair above this one.
     seek_gt(key, value) = At::After;
-    /// To the last pair at or below this one.
+    /// Moves to the last pair at or below this one.
     seek_le(key, value) = At::Before;
-    /// To the last pair below this one.
+    /// Moves to the last pair below this one.
     seek_lt(key, value) = At::Before;
 }
 
 impl MultiEdit<'_, '_> {
-    /// The pair to which a cursor moves.
+    /// The pair to which a read cursor would move.
     fn find(&self, go: impl FnOnce(&mut MultiCursor<'_>) -> Result<bool>) -> Result<Option<Pair>> {
         let view = self.table.view()?;
         let mut cursor = view.cursor();
@@ -141,7 +142,7 @@ impl MultiEdit<'_, '_> {
         Ok(found.then(|| owned(cursor.key(), cursor.value())))
     }
 
-    /// Goes to a pair if there is one; else it stays.
+    /// Moves to a pair if there is one; else stays.
     fn go_if_there(
         &mut self,
         go: impl FnOnce(&mut MultiCursor<'_>) -> Result<bool>,
@@ -154,7 +155,7 @@ impl MultiEdit<'_, '_> {
         Ok(there)
     }
 
-    /// To the next pair, of this key or the next.
+    /// Moves to the next pair, of this key or the next.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -167,7 +168,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// To the pair before, of this key or the one before.
+    /// Moves to the previous pair, of this key or the previous one.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -179,7 +180,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// To the next value of this key; false, and no move, when there is none.
+    /// Moves to the next value of this key; returns false without moving if none exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -191,7 +192,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// To the value before of this key; false, and no move, when there is none.
+    /// Moves to the previous value of this key; returns false without moving if none exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -204,7 +205,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// To the first value of the next key.
+    /// Moves to the first value of the next key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -216,7 +217,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// To the last value of the key before.
+    /// Moves to the last value of the previous key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -228,7 +229,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// To the first value of this key; false, and no move, when it has none.
+    /// Moves to the first value of this key; returns false without moving if it has none.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -241,7 +242,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// To the last value of this key; false, and no move, when it has none.
+    /// Moves to the last value of this key; returns false without moving if it has none.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -254,7 +255,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// How many values the key here has; 0 at no pair. Cost: a descent.
+    /// Number of values of the current key; 0 if the cursor is at no pair. Cost: a descent.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -265,13 +266,13 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// True at a pair.
+    /// True if the cursor is at a pair.
     #[must_use]
     pub fn is_at_pair(&self) -> bool {
         matches!(self.at, At::On(_))
     }
 
-    /// True at the first pair of the table. Cost: a move.
+    /// True if the cursor is at the first pair of the table. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -279,7 +280,7 @@ impl MultiEdit<'_, '_> {
         self.is_end(|cursor, (key, value)| cursor.seek_lt(key, value))
     }
 
-    /// True at the last pair of the table. Cost: a move.
+    /// True if the cursor is at the last pair of the table. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -287,7 +288,7 @@ impl MultiEdit<'_, '_> {
         self.is_end(|cursor, (key, value)| cursor.seek_gt(key, value))
     }
 
-    /// True at the first value of a key. Cost: a move.
+    /// True if the cursor is at the first value of a key. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -295,7 +296,7 @@ impl MultiEdit<'_, '_> {
         self.is_end(|cursor, (key, value)| cursor.seek_value_lt(key, value))
     }
 
-    /// True at the last value of a key. Cost: a move.
+    /// True if the cursor is at the last value of a key. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -303,7 +304,7 @@ impl MultiEdit<'_, '_> {
         self.is_end(|cursor, (key, value)| cursor.seek_value_gt(key, value))
     }
 
-    /// Whether there is no pair to which a cursor could go on from the one here.
+    /// Whether a cursor at the current pair cannot make this move.
     fn is_end(&self, go: impl FnOnce(&mut MultiCursor<'_>, &Pair) -> Result<bool>) -> Result<bool> {
         match &self.at {
             At::On(pair) => Ok(!go(&mut self.table.view()?.cursor(), pair)?),
@@ -311,7 +312,7 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// True when a move forward found no more pairs.
+    /// True if a move forward found no more pairs.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.at == At::After
@@ -324,25 +325,25 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// The key here.
+    /// The current key.
     ///
     /// # Panics
-    /// When the cursor is at no pair.
+    /// If the cursor is at no pair.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.pair().0
     }
 
-    /// The value here.
+    /// The current value.
     ///
     /// # Panics
-    /// When the cursor is at no pair.
+    /// If the cursor is at no pair.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         &self.pair().1
     }
 
-    /// Stores a pair and goes to it; returns true when it is new.
+    /// Stores a pair and moves to it; returns true if it is new.
     ///
     /// # Errors
     /// As for [`MultiTableMut::put`].
@@ -352,13 +353,13 @@ impl MultiEdit<'_, '_> {
         Ok(new)
     }
 
-    /// Puts another value in the place of the one here; the cursor is at it then.
+    /// Replaces the current value; the cursor moves to the new one.
     ///
     /// # Errors
     /// As for [`MultiTableMut::put`].
     ///
     /// # Panics
-    /// When the cursor is at no pair.
+    /// If the cursor is at no pair.
     pub fn replace(&mut self, value: &[u8]) -> Result<()> {
         let (key, old) = self.pair().clone();
         self.table.replace(&key, &old, value)?;
@@ -366,7 +367,7 @@ impl MultiEdit<'_, '_> {
         Ok(())
     }
 
-    /// Removes the pair here; the next move goes on from there. False at no pair.
+    /// Removes the current pair; the next move continues from there. False if the cursor is at no pair.
     ///
     /// # Errors
     /// As for [`MultiTableMut::remove`].
@@ -380,7 +381,7 @@ impl MultiEdit<'_, '_> {
         Ok(true)
     }
 
-    /// Removes the pair here and returns it.
+    /// Removes the current pair and returns it.
     fn take(&mut self) -> Result<Option<Pair>> {
         let At::On(pair) = &self.at else {
             return Ok(None);
@@ -390,7 +391,8 @@ impl MultiEdit<'_, '_> {
         Ok(Some(pair))
     }
 
-    /// Removes the key here with all its values; returns how many, 0 at no pair. The next move goes on with the next key.
+    /// Removes the current key with all its values; returns their number, 0 if the cursor is at no pair. The next move
+    /// continues with the next key.
     ///
     /// # Errors
     /// As for [`MultiTableMut::remove_all`].

@@ -1,4 +1,4 @@
-//! A table of multi-values in a write transaction: every way to change it.
+//! Changes to a table of multi-values in a write transaction.
 
 use crate::tables::bounds::{PairEnds, pairs_between};
 use crate::tables::key_range::KeyRange;
@@ -11,8 +11,8 @@ use tidalite_kv::PutRow;
 /// A table of multi-values in a write transaction.
 ///
 /// # Cost
-/// Descents that methods name are those in the table. Where a key has so many values that its set has pages of its own, each goes on with
-/// one in the set; a smaller set is read and written whole.
+/// Descents given for methods are in the table. If a key's set of values has pages of its own, each continues with one
+/// in the set; a smaller set is read and written as a whole.
 pub struct MultiTableMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -23,7 +23,7 @@ impl<'t> MultiTableMut<'t> {
         Self { txn, index }
     }
 
-    /// The table as it stands in this transaction, for reading. Reads nothing.
+    /// The table in its current state, for reading. Reads nothing.
     ///
     /// # Errors
     /// `TransactionBroken`.
@@ -31,15 +31,15 @@ impl<'t> MultiTableMut<'t> {
         self.txn.opened_multi_view(self.index)
     }
 
-    /// Stores a pair; returns true when it is new.
+    /// Stores a pair; returns true if it is new.
     ///
     /// # Errors
     /// A key or value beyond 16 MiB (`Limit`); a full disk; a damaged page.
     ///
     /// # Cost
-    /// One descent, and one in the key's set where that has pages of its own. A set that lies in its row, of up to a quarter of a page, is
-    /// written again with it: values of one key that are known together are best given to [`put_many`](Self::put_many) or
-    /// [`extend`](Self::extend). Pairs that ascend behind the last one need no descent.
+    /// One descent, and one in the key's set if that has pages of its own. A set stored in its row, of up to a quarter
+    /// of a page, is rewritten with it: values of one key that are known together are best passed to
+    /// [`put_many`](Self::put_many) or [`extend`](Self::extend). Ascending pairs after the last one need no descent.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.txn
             .change_table_near_end(self.index, |tree, ending, pages| {
@@ -47,20 +47,21 @@ impl<'t> MultiTableMut<'t> {
             })
     }
 
-    /// Stores many values of one key; returns how many are new.
+    /// Stores many values of one key; returns the number of new ones.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// Two descents, however many values; in a set with pages of its own one for each.
+    /// Two descents for any number of values; in a set with pages of its own, one per value.
     pub fn put_many<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<u64> {
         self.txn.change_table(self.index, |tree, pages| {
             tree.pairs().insert_many(pages, key, values)
         })
     }
 
-    /// Stores many pairs; those that ascend beyond the last one fill pages to the brim and need no descents. Returns how many were new.
+    /// Stores many pairs; pairs that ascend beyond the last one fill pages completely and need no descents. Returns the
+    /// number of new ones.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -73,11 +74,12 @@ impl<'t> MultiTableMut<'t> {
     /// ```
     ///
     /// # Errors
-    /// As for `put`. After a `Limit` the pairs before it are there, and the transaction goes on.
+    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction goes on.
     ///
     /// # Cost
-    /// The values of a key that follow each other are put in together, whatever the order of keys: its set is changed once. Ascending, a copy of each pair.
-    /// Values are held in memory until there is another key or they are more than a set that lies in its row may be.
+    /// Consecutive values of a key are inserted together, in any order of keys: the key's set is changed once. In
+    /// ascending order, a copy of each pair. Values are held in memory until the key changes or they exceed the size of
+    /// a set that is stored in its row.
     pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
     where
         K: AsRef<[u8]>,
@@ -87,7 +89,7 @@ impl<'t> MultiTableMut<'t> {
             .change_table(self.index, |tree, pages| tree.pairs().extend(pages, pairs))
     }
 
-    /// As `extend`, of pairs that `feed` lends to what it is given.
+    /// Like `extend`, with pairs that `feed` passes by reference to its callback.
     pub(crate) fn extend_lent(
         &mut self,
         feed: impl FnOnce(&mut PutRow<'_>) -> tidalite_pager::Result<()>,
@@ -97,13 +99,13 @@ impl<'t> MultiTableMut<'t> {
         })
     }
 
-    /// Stores a pair behind all others.
+    /// Appends a pair after all others.
     ///
     /// # Errors
-    /// `OutOfOrder` when the pair is not above the last one: nothing has changed; else as for `put`.
+    /// `OutOfOrder` if the pair is not above the last one: nothing has changed; else as for `put`.
     ///
     /// # Cost
-    /// A descent for the first ones, none for those that follow.
+    /// A descent for the first pairs, none for the following ones.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let behind = self
             .txn
@@ -113,10 +115,10 @@ impl<'t> MultiTableMut<'t> {
         self.in_order(behind)
     }
 
-    /// Stores a value behind all others of its key.
+    /// Appends a value after all others of its key.
     ///
     /// # Errors
-    /// `OutOfOrder` when the value is not above the key's last one: nothing has changed; else as for `put`.
+    /// `OutOfOrder` if the value is not above the key's last one: nothing has changed; else as for `put`.
     ///
     /// # Cost
     /// As of `put`.
@@ -139,24 +141,24 @@ impl<'t> MultiTableMut<'t> {
         }
     }
 
-    /// Stores a pair if the key has no value yet; returns whether it did.
+    /// Stores a pair if the key has no value yet; returns whether it was stored.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// One descent, and a `put` if it stores.
+    /// One descent, and a `put` if the pair is stored.
     pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         Ok(self.view()?.count_of(key)? == 0 && self.put(key, value)?)
     }
 
-    /// Puts `value` in the place of the one value of a key that is there; returns whether it did.
+    /// Replaces the single value of an existing key by `value`; returns whether the key exists.
     ///
     /// # Errors
-    /// `Ambiguous` when the key has several: say which one with `replace`; else as for `put`. Nothing has changed then.
+    /// `Ambiguous` if the key has several values: name one with `replace`; else as for `put`. Nothing has changed then.
     ///
     /// # Cost
-    /// One descent, and a `replace` if the key is there.
+    /// One descent, and a `replace` if the key exists.
     pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         match self.only(key)? {
             Some(old) => self.replace(key, &old, value),
@@ -164,14 +166,14 @@ impl<'t> MultiTableMut<'t> {
         }
     }
 
-    /// Replaces one value of a key by another; returns whether the pair was there. If it was not, nothing changes. If the new pair is there
-    /// already, the old one is only removed.
+    /// Replaces one value of a key by another; returns whether the pair existed. If it did not, nothing changes. If the
+    /// new pair exists already, the old one is only removed.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// A `remove`, and a `put` if the pair was there.
+    /// A `remove`, and a `put` if the pair existed.
     pub fn replace(&mut self, key: &[u8], old: &[u8], new: &[u8]) -> Result<bool> {
         let most = tidalite_kv::KEY_BYTES_MAX;
         if new.len() > most {
@@ -188,13 +190,13 @@ impl<'t> MultiTableMut<'t> {
         Ok(was)
     }
 
-    /// Removes a pair; returns whether it was there.
+    /// Removes a pair; returns whether it existed.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// Three descents; one for a pair that is not there.
+    /// Three descents; one for a pair that does not exist.
     pub fn remove(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.txn.pages.free_space();
         self.txn.change_table(self.index, |tree, pages| {
@@ -202,13 +204,13 @@ impl<'t> MultiTableMut<'t> {
         })
     }
 
-    /// Removes a key that has one value, and returns it.
+    /// Removes a key that has a single value, and returns the value.
     ///
     /// # Errors
-    /// `Ambiguous` when the key has several: nothing has changed then.
+    /// `Ambiguous` if the key has several values: nothing has changed then.
     ///
     /// # Cost
-    /// One descent, and a `remove` if the key is there.
+    /// One descent, and a `remove` if the key exists.
     pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let old = self.only(key)?;
         if let Some(old) = &old {
@@ -217,13 +219,13 @@ impl<'t> MultiTableMut<'t> {
         Ok(old)
     }
 
-    /// Removes all values of a key; returns how many.
+    /// Removes all values of a key; returns their number.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// Two descents; one for a key that is not there. Of a set with pages of its own the branches are read.
+    /// Two descents; one for a key that does not exist. If the set has pages of its own, its branches are read.
     pub fn remove_all(&mut self, key: &[u8]) -> Result<u64> {
         self.txn.pages.free_space();
         self.txn.change_table(self.index, |tree, pages| {
@@ -231,8 +233,8 @@ impl<'t> MultiTableMut<'t> {
         })
     }
 
-    /// Removes all pairs whose keys lie in a range, by cutting branches off; returns how many. Cost: two descents, and the pages in between are
-    /// freed, each read once.
+    /// Removes all pairs whose keys lie in a range, by cutting off branches; returns their number. Cost: two descents;
+    /// the pages in between are freed, each read once.
     ///
     /// # Errors
     /// A full disk; a damaged page.
@@ -240,8 +242,8 @@ impl<'t> MultiTableMut<'t> {
         self.cut(pairs_between(range.begin(), range.end()))
     }
 
-    /// Removes all pairs in a range of pairs, so that of the first key and of the last one some values may stay; returns how many. Bounds the
-    /// wrong way round hold nothing.
+    /// Removes all pairs in a range of pairs, so that the first and the last key may keep some values; returns their
+    /// number. Inverted bounds are an empty range.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -259,7 +261,7 @@ impl<'t> MultiTableMut<'t> {
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// As of `remove_range`, and as much in the sets of the first key and of the last one.
+    /// As for `remove_range`, and as much in the sets of the first and the last key.
     pub fn remove_range_of_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         range: impl RangeBounds<(K, V)>,
@@ -269,7 +271,7 @@ impl<'t> MultiTableMut<'t> {
 
     fn cut(&mut self, (begin, end): PairEnds) -> Result<u64> {
         self.txn.pages.free_space();
-        // The least pair above one has a value that ends in a zero byte more.
+        // The next pair after a pair has a zero byte appended to its value.
         let above = |(key, mut value): (Vec<u8>, Vec<u8>)| {
             value.push(0);
             (key, value)
@@ -300,7 +302,7 @@ impl<'t> MultiTableMut<'t> {
             .change_table(self.index, |tree, pages| tree.clear(pages))
     }
 
-    /// Whether the page that holds this key, or would, was changed by this transaction already.
+    /// Whether this transaction has already changed the page of this key, or the page where the key would be.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -309,10 +311,10 @@ impl<'t> MultiTableMut<'t> {
         Ok(tree.is_dirty(pages, key)?)
     }
 
-    /// Takes `count` numbers of the table's sequence and returns the first.
+    /// Takes `count` numbers from the table's sequence and returns the first.
     ///
     /// # Errors
-    /// `Limit` when 2^64 numbers are used up.
+    /// `Limit` if all 2^64 numbers are used up.
     pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
         let taken = self
             .txn
@@ -324,7 +326,7 @@ impl<'t> MultiTableMut<'t> {
         })
     }
 
-    /// The value of a key that has one; an error for several.
+    /// The value of a key that has a single one; an error if it has several.
     fn only(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.view()?.get(key)? {
             Some((_, values)) if values > 1 => Err(Error::Ambiguous {

@@ -1,4 +1,4 @@
-//! Tables of a snapshot, or of a write transaction as it stood.
+//! Opening tables of a snapshot, or of a write transaction at one moment.
 
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
@@ -24,14 +24,14 @@ impl<S: ReadSource> Reading<S> {
     /// The table of multi-values with this name.
     ///
     /// # Errors
-    /// `TableKind` for a table that has one value a key; a damaged or unreadable page.
+    /// `TableKind` for a table with one value per key; a damaged or unreadable page.
     pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
         let named = |(named, tree)| MultiTable::new(self.pages.view(), tree, named);
         Ok(found.map(named))
     }
 
-    /// Whether the table with this name has multi-values; `None` without one.
+    /// Whether the table with this name has multi-values; `None` if it does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -52,13 +52,13 @@ impl<S: ReadSource> Reading<S> {
         match self.begun.open.iter().find(|open| open.name == name) {
             Some(open) => Ok(Some((Named::Lent(&open.name), open.tree))),
             None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
-            // One that may be taken away has to read what it tells.
+            // An evictable snapshot has to read pages for its answer.
             None if self.pages.may_end() => self.look_for(name),
             None => self.find_kept(name),
         }
     }
 
-    /// As `find`, by what a snapshot of this commit has found.
+    /// Like `find`, from the cache of this commit's snapshots.
     fn find_kept(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
         let kept = &self.begun.tables;
         if let Some((name, tree)) = kept.get(name) {
@@ -71,7 +71,7 @@ impl<S: ReadSource> Reading<S> {
         Ok(found)
     }
 
-    /// As `find`, in the catalog.
+    /// Like `find`, from the catalog.
     fn look_for(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
         let found = find_table(&self.begun.roots, &self.pages, name)?;
         Ok(found.map(|(_, tree)| (Named::of(name), tree)))

@@ -1,4 +1,4 @@
-//! Which tables there are: opening, listing, renaming, dropping. All of it is part of the transaction.
+//! Opening, listing, renaming and dropping tables, as part of the transaction.
 
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
@@ -11,7 +11,7 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use tidalite_kv::{Ending, Tree};
 
-/// Passes a table of this kind on; another is an error.
+/// Returns a table of this kind; an error for the other kind.
 pub(crate) fn expect_kind<'a>(
     found: Option<(Named<'a>, Tree)>,
     name: &str,
@@ -27,8 +27,7 @@ pub(crate) fn expect_kind<'a>(
 }
 
 impl WriteTxn {
-    /// The place of a table among the open ones. `create`: make it if it is not there, of this kind. Without, any kind
-    /// is opened.
+    /// The index of an open table. `create`: creates a missing table of this kind. Without it, any kind is opened.
     pub(crate) fn open_table(&mut self, name: &str, create: Option<bool>) -> Result<Option<usize>> {
         self.check_usable()?;
         let wrong = |tree: &Tree| create.is_some_and(|multi| multi != tree.is_multi());
@@ -87,7 +86,7 @@ impl WriteTxn {
         Ok(Some(self.tables.len() - 1))
     }
 
-    /// A table as the transaction before left it.
+    /// A table as the previous transaction left it.
     fn take_known(&mut self, name: &str) -> Option<OpenTable> {
         let (catalog, known) = &mut self.known;
         let at = known.iter().position(|table| table.name == name)?;
@@ -118,10 +117,10 @@ impl WriteTxn {
         self.tables[index].name.clone()
     }
 
-    /// Opens a table for changing; creates it when there is none. One table at a time is open so; what is only to be looked at is better asked
-    /// of [`view_table`](Self::view_table), which creates nothing.
+    /// Opens a table for changes; creates it if it does not exist. One table at a time can be open for changes; to only
+    /// read a table, use [`view_table`](Self::view_table), which creates nothing.
     ///
-    /// A table and its index, changed together: whoever reads sees both changes or neither.
+    /// A table and its index, changed together: readers see both changes or neither.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -142,7 +141,7 @@ impl WriteTxn {
     /// for (person, city) in [("ann", "Oslo"), ("ben", "Oslo"), ("eve", "Rome")] {
     ///     move_to(&mut tx, person.as_bytes(), city.as_bytes())?;
     /// }
-    /// // The index is looked into, what it tells copied; then both are changed.
+    /// // The index is read and the result copied; then both are changed.
     /// let mut persons = Vec::new();
     /// if let Some(index) = tx.view_multi_table("persons in")? {
     ///     for pair in index.values(b"Oslo")? {
@@ -152,7 +151,7 @@ impl WriteTxn {
     /// for person in &persons {
     ///     move_to(&mut tx, person, b"Rome")?;
     /// }
-    /// // Any number of tables can be looked at side by side.
+    /// // Any number of tables can be read side by side.
     /// let (cities, index) = (tx.view_table("city of")?, tx.view_multi_table("persons in")?);
     /// let (cities, index) = (cities.ok_or("no table")?, index.ok_or("no table")?);
     /// assert_eq!(cities.get(b"ben")?, Some(b"Rome".to_vec()));
@@ -162,11 +161,12 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table of multi-values; `TransactionBroken`; what the file reports.
+    /// `Name` for an empty or too long name; `TableKind` for a table of multi-values; `TransactionBroken`; errors of
+    /// the file.
     ///
     /// # Cost
-    /// A search among the tables that are open; the first time in a transaction a descent in the catalog of tables, which is left out for the tables
-    /// that the transaction before had open.
+    /// A search among the open tables; on first use in a transaction a descent in the catalog of tables, except for
+    /// tables that the previous transaction had open.
     pub fn table(&mut self, name: &str) -> Result<TableMut<'_>> {
         match self.open_table(name, Some(false))? {
             Some(index) => Ok(TableMut::new(self, index)),
@@ -174,7 +174,7 @@ impl WriteTxn {
         }
     }
 
-    /// Opens a table that is there; `None`, and nothing is created, when it is not.
+    /// Opens an existing table; `None` if it does not exist, and nothing is created.
     ///
     /// # Errors
     /// As for `table`.
@@ -191,10 +191,10 @@ impl WriteTxn {
         Ok(Some(TableMut::new(self, index)))
     }
 
-    /// Opens a table whose keys have sorted sets of values; creates it when there is none.
+    /// Opens a table whose keys have sorted sets of values; creates it if it does not exist.
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table that has one value a key; what the file reports.
+    /// `Name` for an empty or too long name; `TableKind` for a table with one value per key; errors of the file.
     pub fn multi_table(&mut self, name: &str) -> Result<MultiTableMut<'_>> {
         match self.open_table(name, Some(true))? {
             Some(index) => Ok(MultiTableMut::new(self, index)),
@@ -202,7 +202,7 @@ impl WriteTxn {
         }
     }
 
-    /// Opens a table of multi-values that is there; `None`, and nothing is created, when it is not.
+    /// Opens an existing table of multi-values; `None` if it does not exist, and nothing is created.
     ///
     /// # Errors
     /// As for `multi_table`.
@@ -219,9 +219,9 @@ impl WriteTxn {
         Ok(Some(MultiTableMut::new(self, index)))
     }
 
-    /// A table as it stands in this transaction, for reading, own writes included; `None`, and nothing is created, when it is not there. Any number of
-    /// tables can be read side by side, until the transaction changes something: what is to be written then is copied out before. To read
-    /// one while another is changed, see [`reader`](Self::reader).
+    /// A table in its current state, for reading, own writes included; `None` if it does not exist, and nothing is
+    /// created. Any number of tables can be read side by side until the transaction changes something, so data to be
+    /// written is copied out first. To read one table while another is changed, see [`reader`](Self::reader).
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -241,7 +241,7 @@ impl WriteTxn {
     /// `TableKind` for a table of multi-values; `TransactionBroken`; a damaged or unreadable page.
     ///
     /// # Cost
-    /// As of [`table`](Self::table), but a table that the transaction has not opened is looked for each time.
+    /// As for [`table`](Self::table), but a table that the transaction has not opened is looked up each time.
     pub fn view_table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
         Ok(found.map(|(named, tree)| Table::new(self.pages_view(), tree, named)))
@@ -250,13 +250,13 @@ impl WriteTxn {
     /// As [`view_table`](Self::view_table), for a table of multi-values.
     ///
     /// # Errors
-    /// `TableKind` for a table that has one value a key; `TransactionBroken`; a damaged or unreadable page.
+    /// `TableKind` for a table with one value per key; `TransactionBroken`; a damaged or unreadable page.
     pub fn view_multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
         Ok(found.map(|(named, tree)| MultiTable::new(self.pages_view(), tree, named)))
     }
 
-    /// Whether the table with this name has multi-values; `None` without one.
+    /// Whether the table with this name has multi-values; `None` if it does not exist.
     ///
     /// # Errors
     /// `TransactionBroken`; a damaged or unreadable page.
@@ -264,7 +264,7 @@ impl WriteTxn {
         Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
     }
 
-    /// A table's name, and its root as it stands, without opening it.
+    /// A table's name and current root, without opening it.
     fn find(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
         self.check_usable()?;
         let (catalog, known) = &self.known;
@@ -280,7 +280,7 @@ impl WriteTxn {
         }
     }
 
-    /// The names of all tables as they stand in this transaction, in order.
+    /// The names of all tables in this transaction, in order.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -289,7 +289,7 @@ impl WriteTxn {
         names(&self.roots, &self.pages, &self.tables)
     }
 
-    /// Removes a table with all that is in it; returns whether it was there. Cost: as clearing it.
+    /// Removes a table with all its content; returns whether it existed. Cost: as for clearing it.
     ///
     /// # Errors
     /// A damaged page; the transaction can then only be rolled back.
@@ -305,10 +305,10 @@ impl WriteTxn {
         Ok(true)
     }
 
-    /// Gives a table another name; returns whether it was there. Nothing but the catalog is written.
+    /// Renames a table; returns whether it existed. Only the catalog is written.
     ///
     /// # Errors
-    /// `Name` when the new name cannot be, or is that of another table.
+    /// `Name` if the new name is invalid, or taken by another table.
     pub fn rename_table(&mut self, from: &str, to: &str) -> Result<bool> {
         self.check_table_name(to)?;
         let Some(index) = self.open_table(from, None)? else {
@@ -335,7 +335,7 @@ impl WriteTxn {
         Ok(true)
     }
 
-    /// Takes a table out of the catalog and out of the open ones.
+    /// Removes a table from the catalog and from the open tables.
     fn forget_table(&mut self, index: usize) -> Result<()> {
         let table = self.tables.swap_remove(index);
         if !table.created {
@@ -354,7 +354,7 @@ impl WriteTxn {
         Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
     }
 
-    /// The same of a table of multi-values.
+    /// An open table of multi-values for reading.
     pub(crate) fn opened_multi_view(&self, index: usize) -> Result<MultiTable<'_>> {
         self.check_usable()?;
         let OpenTable { name, tree, .. } = &self.tables[index];

@@ -1,7 +1,7 @@
-//! Ranges of tables as iterators from both ends.
+//! Double-ended iterators over ranges of tables.
 //!
-//! How many entries are left is known from ranks (a descent for each bound), so that the two ends need not compare keys to know where
-//! they meet.
+//! The number of remaining entries is computed from ranks (a descent for each bound), so that the two ends need not
+//! compare keys to detect where they meet.
 
 use crate::tables::bounds::{Ends, Pair, PairEnds, owned, owned_pairs, pairs_between, prefixed};
 use crate::tables::key_range::KeyRange;
@@ -12,7 +12,8 @@ use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
 use tidalite_base::Corrupt;
 
-/// One item at least, and as many as are left: it may be an error, after which there are no more. So it is no `ExactSizeIterator`.
+/// At least one item, and as many as are left: one may be an error, which ends the iteration. `ExactSizeIterator` is
+/// therefore not implemented.
 fn size_hint(left: u64) -> (usize, Option<usize>) {
     (usize::from(left > 0), usize::try_from(left).ok())
 }
@@ -21,7 +22,7 @@ fn fewer() -> crate::Error {
     Corrupt::new("table", 0, "fewer entries", "those that its branches count").into()
 }
 
-/// Entries of a range from either end: key and value. After an error there are no more; but for that, `left` is exact.
+/// Entries of a range, key and value, from either end. An error ends the iteration; otherwise `left` is exact.
 pub struct TableRange<'a> {
     front: TableCursor<'a>,
     back: TableCursor<'a>,
@@ -30,8 +31,8 @@ pub struct TableRange<'a> {
 }
 
 impl Table<'_> {
-    /// The entries with keys in a range, from either end (`rev`). Bounds the wrong way round hold nothing. A nested table
-    /// is an error of its entry (`IsTable`), see [`cursor`](Self::cursor) for those.
+    /// The entries with keys in a range, from either end (`rev`). Inverted bounds are an empty range. A nested table
+    /// gives an error in place of its entry (`IsTable`); use [`cursor`](Self::cursor) for nested tables.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -79,7 +80,7 @@ impl Table<'_> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` if the entry is a nested table.
     pub fn first(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
         let mut cursor = self.cursor();
         cursor.first()?.then(|| cursor.entry()).transpose()
@@ -94,7 +95,7 @@ impl Table<'_> {
         cursor.last()?.then(|| cursor.entry()).transpose()
     }
 
-    /// All entries, from either end. Reads nothing before the first entry is asked for.
+    /// All entries, from either end. Reads nothing before the first entry is requested.
     #[must_use]
     pub fn iter(&self) -> TableRange<'_> {
         self.between((Bound::Unbounded, Bound::Unbounded), self.count())
@@ -176,7 +177,7 @@ impl DoubleEndedIterator for TableRange<'_> {
     }
 }
 
-/// Pairs of a range from either end. After an error there are no more.
+/// Pairs of a range from either end. An error ends the iteration.
 pub struct MultiRange<'a> {
     front: MultiCursor<'a>,
     back: MultiCursor<'a>,
@@ -196,14 +197,14 @@ impl MultiTable<'_> {
         self.between(pairs_between(range.begin(), range.end()))
     }
 
-    /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values. Bounds the wrong way
-    /// round hold nothing.
+    /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values.
+    /// Inverted bounds are an empty range.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// As of `range`.
+    /// As for `range`.
     pub fn range_of_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         range: impl RangeBounds<(K, V)>,
@@ -227,7 +228,7 @@ impl MultiTable<'_> {
         self.range(key..=key)
     }
 
-    /// Exactly how many pairs have keys in a range. Cost: two descents, whatever the range holds.
+    /// The exact number of pairs with keys in a range. Cost: two descents, for any range.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -236,10 +237,10 @@ impl MultiTable<'_> {
         Ok(to.saturating_sub(from))
     }
 
-    /// How many pairs lie before a range, and before its end.
+    /// The numbers of pairs before a range, and before its end.
     pub(crate) fn ranks(&self, ends: &PairEnds) -> Result<(u64, u64)> {
         let below = |(key, value): &Pair| {
-            // Nothing of a key is below a value of no bytes.
+            // Every value of a key is at or above the empty value.
             match value.is_empty() {
                 true => self.rank(key),
                 false => self.rank_pair(key, value),

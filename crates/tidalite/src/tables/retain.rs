@@ -1,4 +1,4 @@
-//! Removing the entries of a table that a caller does not want to keep.
+//! Removing entries of a table by a predicate.
 
 use crate::tables::bounds::{Ends, owned};
 use crate::tables::key_range::KeyRange;
@@ -6,25 +6,26 @@ use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 use std::ops::Bound;
 
-/// Stretches of unwanted entries that are remembered before they are removed: their first keys and last ones are in memory.
+/// Maximum number of unwanted runs of entries collected before they are removed: their first and last keys are in
+/// memory.
 const STRETCHES_MAX: usize = 1024;
 
-/// Neighbours that are to go: the keys of the first and of the last.
+/// A run of adjacent entries to remove: the keys of the first and the last.
 struct Stretch {
     first: Vec<u8>,
     last: Option<Vec<u8>>,
 }
 
-/// What a part of the walk found.
+/// The result of a part of the walk.
 struct Unwanted {
     stretches: Vec<Stretch>,
-    /// Where it goes on; `None` at the end of the range.
+    /// The position to continue from; `None` at the end of the range.
     stopped_at: Option<Vec<u8>>,
 }
 
 impl TableMut<'_> {
-    /// Keeps of a range the entries for which `keep`, which is given key and value in the order of the keys, answers true, and removes the others;
-    /// returns how many. A nested table has no value to ask about: it stays.
+    /// Keeps the entries of a range for which `keep`, called with key and value in key order, returns true, and removes
+    /// the others; returns their number. A nested table has no value to pass to `keep`: it stays.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -37,11 +38,11 @@ impl TableMut<'_> {
     /// ```
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove): of the entries that `keep` was asked about some are removed.
+    /// As for [`remove`](Self::remove): of the entries already passed to `keep` some are removed.
     ///
     /// # Cost
-    /// A walk over the range, and for every stretch of unwanted neighbours what [`remove_range`](Self::remove_range) costs, for a lone one
-    /// what `remove` does.
+    /// A walk over the range, and one [`remove_range`](Self::remove_range) for every run of adjacent unwanted entries,
+    /// one `remove` for a single one.
     pub fn retain(
         &mut self,
         range: impl KeyRange,
@@ -64,7 +65,7 @@ impl TableMut<'_> {
         }
     }
 
-    /// Asks about the entries of a range until there are many stretches.
+    /// Calls `keep` for the entries of a range until the maximum number of runs is reached.
     fn unwanted(
         &self,
         (from, to): &Ends,

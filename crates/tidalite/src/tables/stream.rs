@@ -1,4 +1,4 @@
-//! A value of a table as a stream: for values that are not to be in memory whole.
+//! Streaming reads of values that should not be in memory as a whole.
 
 use crate::tables::table::Table;
 use crate::types::error::{Error, Result};
@@ -7,7 +7,7 @@ use tidalite_kv::{Chunks, Piece};
 use tidalite_pager::Error as StoreError;
 
 impl Table<'_> {
-    /// The value of a key as a stream of bytes; `None` without one.
+    /// The value of a key as a stream of bytes; `None` if the key does not exist.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -24,10 +24,10 @@ impl Table<'_> {
     /// ```
     ///
     /// # Errors
-    /// As for [`get`](Self::get); but what lies in pieces is read, and its damage found, with the stream.
+    /// As for [`get`](Self::get); but the pieces of a long value are read, and damage found, while streaming.
     ///
     /// # Cost
-    /// One page per level; then a piece of at most 64 KiB at a time, which is lent where the file is mapped.
+    /// One page per level; then one piece of at most 64 KiB at a time, borrowed if the file is mapped.
     pub fn read_value(&self, key: &[u8]) -> Result<Option<ValueReader<'_>>> {
         let value = self.find(key)?;
         Ok(value.map(|value| ValueReader {
@@ -39,19 +39,21 @@ impl Table<'_> {
     }
 }
 
-/// A value from its first byte to its last: see [`Table::read_value`]. As a [`BufRead`] it lends the pieces that the value lies in, without copying.
+/// Streams a value from its first byte to its last: see [`Table::read_value`]. [`BufRead`] borrows the stored pieces of
+/// the value without copying.
 ///
-/// An error at the file is an [`io::Error`] around a [`tidalite::Error`](crate::Error): of kind `InvalidData` where it is damage. Nothing but errors follows it.
+/// An error of the file is an [`io::Error`] around a [`tidalite::Error`](crate::Error), of kind `InvalidData` for
+/// damage. After it the stream returns only errors.
 pub struct ValueReader<'t> {
     chunks: Chunks<'t>,
     piece: Option<Piece<'t>>,
-    /// Of the piece, so much was taken.
+    /// Number of bytes already consumed from the piece.
     at: usize,
     left: u64,
 }
 
 impl ValueReader<'_> {
-    /// Bytes that are still to come.
+    /// Number of remaining bytes.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left
@@ -65,7 +67,7 @@ impl ValueReader<'_> {
                 Ok(())
             }
             Some(Err(error)) => Err(failed(error)),
-            // After an error there are no more pieces. That is not the end of the value.
+            // An error leaves no more pieces, which is different from the end of the value.
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! Ordered tables as a user sees them: byte keys to byte values, in key order.
+//! Ordered tables for users: byte keys to byte values, in key order.
 
 use crate::catalog::table_name::Named;
 use crate::tables::key_range::KeyRange;
@@ -7,12 +7,12 @@ use crate::types::error::{Error, Result};
 use std::ops::Bound;
 use tidalite_kv::{Cursor, Piece, PutRow, Sub, TableShape, Tree, Value};
 
-/// A table of a snapshot, or of a write transaction as it stands.
+/// A table in a snapshot, or in a write transaction at one moment.
 #[derive(Clone)]
 pub struct Table<'a> {
     pages: Pages<'a>,
     sub: Sub<'a>,
-    /// The name of the table that it is, or is nested in.
+    /// The name of the table, or of the outermost table that it is nested in.
     named: Named<'a>,
 }
 
@@ -29,20 +29,20 @@ impl<'a> Table<'a> {
         self.named.as_str()
     }
 
-    /// Where it lies, and its tree when it has pages of its own.
+    /// The pages of the table, and its tree if it has pages of its own.
     pub(crate) fn parts(&self) -> (Pages<'a>, Option<&Tree>) {
         (self.pages, self.sub.tree())
     }
 
-    /// The table that is nested under a key; `None` without one. Costs one page per level.
+    /// The table nested under a key; `None` if the key does not exist. Costs one page per level.
     ///
     /// # Errors
-    /// `Store` with `Unsupported` where a value is; a damaged or unreadable page.
+    /// `Store` with `Unsupported` if the key holds a value; a damaged or unreadable page.
     pub fn nested(&self, key: &[u8]) -> Result<Option<Self>> {
         self.nested_at(&[key])
     }
 
-    /// The table at the end of a path of keys; `None` when one of them is not there.
+    /// The table at the end of a path of keys; `None` if one of them does not exist.
     ///
     /// # Errors
     /// As for `nested`.
@@ -63,18 +63,19 @@ impl<'a> Table<'a> {
         Ok(Some(Self { pages, sub, named }))
     }
 
-    /// A table without entries in its place.
+    /// An empty table in place of this one.
     pub(crate) fn emptied(self) -> Self {
         Self::new(self.pages, Tree::new(0), self.named)
     }
 
-    /// What went wrong in it.
+    /// Adds the table's name to an error.
     pub(crate) fn error(&self, error: tidalite_pager::Error) -> Error {
         self.named.error(error)
     }
 
-    /// How the table lies in pages: levels, branches, leaves, pages of long values and keys, and of nested tables. A small nested table lies in a
-    /// leaf of the one above it, and has none; its long values and keys are counted with the table above.
+    /// Page statistics of the table: levels, branches, leaves, pages of long values and keys, and of nested tables. A
+    /// small nested table is stored in a leaf of its parent and has no pages; its long values and keys are counted with
+    /// the parent.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -92,19 +93,19 @@ impl<'a> Table<'a> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// Each branch is read; the leaves, too, where some rows may lead to other pages.
+    /// Reads each branch; also the leaves if some rows may lead to other pages.
     pub fn shape(&self) -> Result<TableShape> {
         let tree = self.sub.tree();
         let shape = tree.map(|tree| tree.shape(&self.pages)).transpose()?;
         Ok(shape.unwrap_or_default())
     }
 
-    /// The values of many keys in their order, `None` where there is none. Sorted keys are best; the waits for memory of
+    /// The values of many keys in their order, `None` for a missing key. Sorted keys are best; the memory waits of
     /// sixteen keys overlap.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` where a nested table is, for the whole call: `None` would say that nothing is there. The error
-    /// names the key, so that it can be left out.
+    /// A damaged or unreadable page; `IsTable` if a key holds a nested table, for the whole call, because `None` would
+    /// mean a missing key. The error names the key, so that the caller can leave it out.
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Lent<'_>>>> {
         let mut found = Vec::with_capacity(keys.len());
         let mut failed = None;
@@ -119,7 +120,7 @@ impl<'a> Table<'a> {
         failed.map_or(Ok(found), Err)
     }
 
-    /// Whether a key is there. Cost: as `get`.
+    /// Whether a key exists. Cost: as for `get`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -127,7 +128,7 @@ impl<'a> Table<'a> {
         Ok(self.sub.contains(&self.pages, key)?)
     }
 
-    /// How many keys are below `key`. Cost: one page per level.
+    /// Number of keys below `key`. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -135,7 +136,7 @@ impl<'a> Table<'a> {
         Ok(self.sub.rank(&self.pages, key)?)
     }
 
-    /// Exactly how many keys a range has. Cost: a descent for each of the bounds that it has, whatever it holds.
+    /// The exact number of keys in a range. Cost: a descent for each of its bounds, for any range.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -145,7 +146,7 @@ impl<'a> Table<'a> {
     }
 
     fn ranks(&self, range: &impl KeyRange) -> Result<(u64, u64)> {
-        // The least key above one ends in a zero byte more.
+        // The next key after a key is the key with a zero byte appended.
         let above = |key: &[u8]| self.rank(&[key, &[0]].concat());
         let from = match range.begin() {
             Bound::Unbounded => 0,
@@ -160,8 +161,8 @@ impl<'a> Table<'a> {
         Ok((from, to))
     }
 
-    /// Keys that cut a range into `parts` of equal size (within one entry), for scans side by side: one less than parts,
-    /// fewer where there are not so many entries. Cost: one descent a key.
+    /// Keys that split a range into `parts` of equal size (within one entry), for parallel scans: one less than
+    /// `parts`, fewer if there are not enough entries. Cost: one descent per key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -170,7 +171,7 @@ impl<'a> Table<'a> {
         Ok(self.sub.split_range(&self.pages, ranks, parts)?)
     }
 
-    /// The number that the table's sequence gives next.
+    /// The next number of the table's sequence.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sub.sequence()
@@ -184,13 +185,14 @@ impl<'a> Table<'a> {
     /// The value of a key. Cost: one page per level.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` if the key holds a nested table.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let value = self.find(key)?;
         Ok(value.map(|value| value.to_vec()).transpose()?)
     }
 
-    /// The value of a key without copying it: lent by the snapshot, or by the transaction, while it lies in its leaf. Cost: as `get`.
+    /// The value of a key without a copy: borrowed from the snapshot or the transaction if it is stored in its leaf.
+    /// Cost: as for `get`.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -198,7 +200,7 @@ impl<'a> Table<'a> {
     /// # tx.table("t")?.put(b"a", b"1")?;
     /// # tx.commit()?;
     /// let snap = db.begin_read()?;
-    /// // It outlives the table.
+    /// // The value outlives the table.
     /// let value = snap.table("t")?.ok_or("no table")?.get_ref(b"a")?;
     /// assert_eq!(value.as_deref(), Some(&b"1"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -217,13 +219,13 @@ impl<'a> Table<'a> {
         value.map(Lent::of).transpose()
     }
 
-    /// Entries of the table, without reading any.
+    /// Number of entries, without reading any.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.sub.len()
     }
 
-    /// A cursor over the pairs, both ways.
+    /// A bidirectional cursor over the pairs.
     #[must_use]
     pub fn cursor(&self) -> TableCursor<'_> {
         let (inner, damage) = match self.sub.cursor(&self.pages) {
@@ -241,7 +243,7 @@ impl<'a> Table<'a> {
     /// Calls `f` with every pair in key order.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` if an entry is a nested table.
     pub fn for_each(&self, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
         let mut cursor = self.cursor();
         let mut found = cursor.first()?;
@@ -256,7 +258,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A value, lent from its leaf, or read into memory because it lies in pieces.
+/// A value, borrowed from its leaf, or read into memory if it is stored in pieces.
 #[derive(Clone, Debug)]
 pub struct Lent<'a>(Held<'a>);
 
@@ -300,13 +302,13 @@ fn damaged(found: &str) -> Error {
     tidalite_base::Corrupt::new("nested table", 0, found, expected).into()
 }
 
-/// Steps through a table. Each move tells whether there is an entry at the new place.
+/// Steps through a table. Each move returns whether there is an entry at the new position.
 #[derive(Clone)]
 pub struct TableCursor<'a> {
     inner: Cursor<'a, Pages<'a>>,
     pages: Pages<'a>,
     named: Named<'a>,
-    /// A small nested table that is damaged: the first move says so.
+    /// Damage of a small nested table, reported by the first move.
     damage: Option<String>,
 }
 
@@ -319,7 +321,7 @@ impl<'a> TableCursor<'a> {
         }
     }
 
-    /// To the first entry above `key`.
+    /// Moves to the first entry above `key`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -328,7 +330,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.seek_gt(key)?)
     }
 
-    /// To the last entry below `key`.
+    /// Moves to the last entry below `key`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -337,7 +339,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.seek_lt(key)?)
     }
 
-    /// To exactly this key; without it the cursor stands where `seek_ge` leaves it, and the answer is false.
+    /// Moves to exactly this key; if it does not exist, moves as `seek_ge` does and returns false.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -346,7 +348,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.seek(key)?)
     }
 
-    /// To the entry that has this many before it. Cost: one page per level.
+    /// Moves to the entry with this rank, counted from 0. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -355,8 +357,8 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.select(rank)?)
     }
 
-    /// How many entries come before the one here; `None` at no entry. `select` leads back. Cost: no page is read, counts in those on the
-    /// way are added up.
+    /// The rank of the current entry; `None` if the cursor is at no entry. `select` is the inverse. Cost: reads no
+    /// page, adds up the counts in the pages of the descent path.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -383,41 +385,41 @@ impl<'a> TableCursor<'a> {
         self.inner.is_at_row()
     }
 
-    /// True at the first entry of the table.
+    /// True if the cursor is at the first entry of the table.
     #[must_use]
     pub fn on_first(&self) -> bool {
         self.inner.on_first()
     }
 
-    /// True at the last entry of the table.
+    /// True if the cursor is at the last entry of the table.
     #[must_use]
     pub fn on_last(&self) -> bool {
         self.inner.on_last()
     }
 
-    /// True when a step forward ran off the end, or the table is empty.
+    /// True if a step forward went past the end, or the table is empty.
     #[must_use]
     pub fn eof(&self) -> bool {
         self.inner.eof()
     }
 
-    /// True when the entry here is a nested table, not a value.
+    /// True if the current entry is a nested table, not a value.
     ///
     /// # Panics
-    /// When the last move found no entry.
+    /// If the last move found no entry.
     #[must_use]
     pub fn is_nested(&self) -> bool {
         self.inner.is_nested()
     }
 
-    /// The nested table here; `None` where a value is. Costs nothing where the table lies in its leaf: so a level of a path that may have any name,
-    /// `a/b/+/4`, is a walk over the table `a/b`.
+    /// The current nested table; `None` if the entry is a value. Costs nothing if the table is stored in its leaf: a
+    /// path level with any name, such as `a/b/+/4`, is thus a walk over the table `a/b`.
     ///
     /// # Errors
     /// Damage.
     ///
     /// # Panics
-    /// When the last move found no entry.
+    /// If the last move found no entry.
     pub fn nested(&self) -> Result<Option<Table<'a>>> {
         if !self.is_nested() {
             return Ok(None);
@@ -427,7 +429,7 @@ impl<'a> TableCursor<'a> {
         Ok(Some(Table { pages, sub, named }))
     }
 
-    /// To the first entry.
+    /// Moves to the first entry.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -436,7 +438,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.first()?)
     }
 
-    /// To the last entry.
+    /// Moves to the last entry.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -445,7 +447,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.last()?)
     }
 
-    /// To the first entry at or above `key` (ceiling).
+    /// Moves to the first entry at or above `key` (ceiling).
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -454,7 +456,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.seek_ge(key)?)
     }
 
-    /// To the last entry at or below `key` (floor).
+    /// Moves to the last entry at or below `key` (floor).
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -463,7 +465,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.seek_le(key)?)
     }
 
-    /// To the next entry.
+    /// Moves to the next entry.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -486,7 +488,7 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.next()?)
     }
 
-    /// To the previous entry.
+    /// Moves to the previous entry.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -495,17 +497,18 @@ impl<'a> TableCursor<'a> {
         Ok(self.inner.previous()?)
     }
 
-    /// The key here.
+    /// The current key.
     ///
     /// # Panics
-    /// When the last move found no entry.
+    /// If the last move found no entry.
     #[must_use]
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.inner.key()
     }
 
-    /// Lends the entry here and those behind it, up to the next nested table; false when there is none and no more entries.
+    /// Passes the current entry and those after it, up to the next nested table; returns false if that is the end of
+    /// the table.
     pub(crate) fn lend_rows(&mut self, put: &mut PutRow<'_>) -> tidalite_pager::Result<bool> {
         while !self.inner.is_nested() {
             match self.inner.value_slice() {
@@ -519,7 +522,7 @@ impl<'a> TableCursor<'a> {
         Ok(true)
     }
 
-    /// The key and value here.
+    /// The current key and value.
     pub(crate) fn entry(&self) -> Result<(Vec<u8>, Lent<'a>)> {
         Ok((self.key().to_vec(), Lent::of(self.plain_value()?)?))
     }
@@ -529,28 +532,29 @@ impl<'a> TableCursor<'a> {
         value.map_err(|error| self.named.error(error))
     }
 
-    /// The value here, where it lies in its leaf; `None` for one that lies in pieces (then `value`).
+    /// The current value, if it is stored in its leaf; `None` if it is stored in pieces (then use `value`).
     ///
     /// # Panics
-    /// When the last move found no entry.
+    /// If the last move found no entry.
     #[must_use]
     #[inline]
     pub fn value_ref(&self) -> Option<&[u8]> {
         self.inner.value_slice()
     }
 
-    /// The value here.
+    /// The current value.
     ///
     /// # Errors
-    /// A damaged or unreadable large value; `IsTable` where a nested table is.
+    /// A damaged or unreadable large value; `IsTable` if the entry is a nested table.
     ///
     /// # Panics
-    /// When the last move found no entry.
+    /// If the last move found no entry.
     pub fn value(&self) -> Result<Vec<u8>> {
         Ok(self.plain_value()?.to_vec()?)
     }
 
-    /// Back to before the first entry, of this table or of another, of the same snapshot or of another: the cursor's memory is used again.
+    /// Resets the cursor to before the first entry, of this or another table, of this or another snapshot, reusing its
+    /// memory.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;

@@ -1,28 +1,28 @@
-//! Cursors that write: a place in a table of a write transaction, where entries are changed and removed.
+//! Write cursors: a position in a table of a write transaction, where entries are changed and removed.
 //!
-//! A place is a key (and a value), not a page: it stays good whatever the transaction does in between, and each move is
-//! a descent.
+//! A position is a key (and a value), not a page: it stays valid whatever the transaction does in between, and each
+//! move is a descent.
 //!
-//! Invariant: whoever is at no entry is in a gap, and there is none at or above what the gap names but what lies behind it. So a step from
-//! a gap leaves nothing out, in either direction.
+//! Invariant: a cursor at no entry is in a gap; the entries at or above the gap's key are exactly those after the gap.
+//! A step from a gap therefore skips nothing, in either direction.
 
 use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 
-/// Where a cursor is.
+/// The position of a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum At<P> {
     Before,
     /// At an entry.
     On(P),
-    /// In front of all that is at or above this: where an entry was, or would be.
+    /// Before all entries at or above this one: where an entry was, or would be.
     Gap(P),
     After,
 }
 
-/// Steps through a table of a write transaction and changes what it is at. Every move tells whether there is an entry at
-/// the new place. A move to exactly a key that is not there leaves the cursor in the gap where it would be, and a removal where the entry was:
-/// a step from there goes to the neighbour, and leaves nothing out.
+/// Steps through a table of a write transaction and changes the current entry. Every move returns whether there is an
+/// entry at the new position. A move to an exact key that does not exist leaves the cursor in the gap at its position,
+/// and a removal in the gap left by the entry: a step from there goes to the neighbour and skips nothing.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -44,16 +44,16 @@ pub(crate) enum At<P> {
 /// ```
 ///
 /// # Cost
-/// The place is a key, which the cursor keeps: every move is a descent, and so is `value`, in a nested table with one more for each key of its path.
-/// Where nothing is changed on the way, [`Table::cursor`](crate::Table::cursor) steps without them; what falls to a rule is removed
-/// faster by [`TableMut::retain`].
+/// The cursor stores its position as a key: every move is a descent, and so is `value`; in a nested table add one for
+/// each key of its path. If nothing is changed on the way, [`Table::cursor`](crate::Table::cursor) steps without
+/// descents; to remove entries by a predicate, [`TableMut::retain`] is faster.
 pub struct TableEdit<'e, 't> {
     table: &'e mut TableMut<'t>,
     at: At<Vec<u8>>,
 }
 
 impl<'t> TableMut<'t> {
-    /// A cursor that writes, before the first entry.
+    /// A write cursor, positioned before the first entry.
     pub fn edit(&mut self) -> TableEdit<'_, 't> {
         TableEdit {
             table: self,
@@ -112,19 +112,19 @@ macro_rules! seeks {
 }
 
 seeks! {
-    /// To the first entry.
+    /// Moves to the first entry.
     first() = At::After;
-    /// To the last entry.
+    /// Moves to the last entry.
     last() = At::Before;
-    /// To the entry with exactly this key; without one the cursor is in the gap where it would be.
+    /// Moves to the entry with exactly this key; if none exists, to the gap at its position.
     seek(key) = At::Gap(key.to_vec());
-    /// To the first entry at or above `key` (ceiling).
+    /// Moves to the first entry at or above `key` (ceiling).
     seek_ge(key) = At::After;
-    /// To the first entry above `key`.
+    /// Moves to the first entry above `key`.
     seek_gt(key) = At::After;
-    /// To the last entry at or below `key` (floor).
+    /// Moves to the last entry at or below `key` (floor).
     seek_le(key) = At::Before;
-    /// To the last entry below `key`.
+    /// Moves to the last entry below `key`.
     seek_lt(key) = At::Before;
 }
 
@@ -137,7 +137,7 @@ impl TableEdit<'_, '_> {
         self.is_at_entry()
     }
 
-    /// To the next entry.
+    /// Moves to the next entry.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -154,7 +154,7 @@ impl TableEdit<'_, '_> {
         }
     }
 
-    /// To the entry before.
+    /// Moves to the previous entry.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -172,7 +172,7 @@ impl TableEdit<'_, '_> {
         matches!(self.at, At::On(_))
     }
 
-    /// True at the first entry of the table. Cost: a move.
+    /// True if the cursor is at the first entry of the table. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -183,7 +183,7 @@ impl TableEdit<'_, '_> {
         Ok(!self.table.view()?.cursor().seek_lt(key)?)
     }
 
-    /// True at the last entry of the table. Cost: a move.
+    /// True if the cursor is at the last entry of the table. Cost: a move.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -200,10 +200,10 @@ impl TableEdit<'_, '_> {
         self.at == At::After
     }
 
-    /// The key here.
+    /// The current key.
     ///
     /// # Panics
-    /// When the cursor is at no entry.
+    /// If the cursor is at no entry.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         match &self.at {
@@ -212,18 +212,18 @@ impl TableEdit<'_, '_> {
         }
     }
 
-    /// The value here.
+    /// The current value.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` where a nested table is.
+    /// A damaged or unreadable page; `IsTable` if the entry is a nested table.
     ///
     /// # Panics
-    /// When the cursor is at no entry.
+    /// If the cursor is at no entry.
     pub fn value(&self) -> Result<Vec<u8>> {
         Ok(self.table.get(self.key())?.unwrap_or_default())
     }
 
-    /// Stores a pair and goes to it; returns true when it is new.
+    /// Stores a pair and moves to it; returns true if it is new.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -233,20 +233,20 @@ impl TableEdit<'_, '_> {
         Ok(new)
     }
 
-    /// Replaces the value here and returns the one that was.
+    /// Replaces the current value and returns the old one.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
     ///
     /// # Panics
-    /// When the cursor is at no entry.
+    /// If the cursor is at no entry.
     pub fn replace(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>> {
         let key = self.key().to_vec();
         self.table.replace(&key, value)
     }
 
-    /// Removes the entry here, a nested table with all that is in it, and returns its key; the next move goes on from
-    /// there. `None` at no entry.
+    /// Removes the current entry, a nested table with all its content, and returns its key; the next move continues
+    /// from there. `None` if the cursor is at no entry.
     ///
     /// # Errors
     /// As for [`TableMut::remove`].

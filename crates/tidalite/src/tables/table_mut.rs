@@ -1,4 +1,4 @@
-//! An ordered table in a write transaction: every way to change it.
+//! Changes to an ordered table in a write transaction.
 
 use crate::tables::key_range::KeyRange;
 use crate::tables::table::Table;
@@ -7,12 +7,13 @@ use crate::types::error::{Error, Result};
 use std::ops::Bound;
 use tidalite_kv::{Absent, PutRow, Work};
 
-/// A table of a write transaction, for changing; with a path, the table that is nested there.
+/// A table of a write transaction, for changes; with a path, the table nested at that path.
 ///
 /// # Cost
-/// What a method does in the table stands there; a descent is a page a level, which is copied when the transaction changes something in it for the
-/// first time. In a nested table each call costs one more for each key of the path, which looks for the table, and a change another, which
-/// stores its row anew. A small nested table lies in that row, and is read and written whole.
+/// Each method gives its cost in the table itself. A descent is a page per level; a page is copied when the transaction
+/// first changes it. In a nested table each call adds one descent for each key of the path, which finds the table, and
+/// a change adds another, which rewrites the table's row. A small nested table is stored in that row, and is read and
+/// written as a whole.
 pub struct TableMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -28,8 +29,9 @@ impl<'t> TableMut<'t> {
         }
     }
 
-    /// The table nested under a key. It is made by the first entry that is put into it, with the tables on the way, and by
-    /// [`make`](Self::make) and [`take_sequence`](Self::take_sequence); a call that is refused, or has nothing to store, makes none. Reads nothing.
+    /// The table nested under a key. It is created, with its missing parents, by the first entry put into it, by
+    /// [`make`](Self::make) and by [`take_sequence`](Self::take_sequence); a call that is refused, or stores nothing,
+    /// does not create it. Reads nothing.
     #[must_use]
     pub fn nested(&mut self, key: &[u8]) -> TableMut<'_> {
         let mut path = self.path.clone();
@@ -41,7 +43,7 @@ impl<'t> TableMut<'t> {
         }
     }
 
-    /// The table at the end of a path of keys, from here.
+    /// The table at the end of a path of keys, relative to this one.
     #[must_use]
     pub fn nested_at<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> TableMut<'_> {
         let mut path = self.path.clone();
@@ -53,7 +55,7 @@ impl<'t> TableMut<'t> {
         }
     }
 
-    /// Changes the table; `None` when it is nested, not there and not to be made.
+    /// Changes the table; `None` if it is nested, does not exist and is not to be created.
     fn change<T>(
         &mut self,
         absent: Absent,
@@ -73,7 +75,7 @@ impl<'t> TableMut<'t> {
         })
     }
 
-    /// Stores a pair, whether the key is there or not; returns true when it is new.
+    /// Stores a pair, whether or not the key exists; returns true if it is new.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -81,7 +83,7 @@ impl<'t> TableMut<'t> {
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("t")?;
     /// assert!(table.put(b"a", b"1")? && !table.put(b"a", b"2")?);
-    /// // A nested table is not lost by a put: it is removed by one who means it.
+    /// // A put does not overwrite a nested table: it must be removed explicitly.
     /// table.nested(b"b").put(b"in", b"3")?;
     /// assert!(matches!(table.put(b"b", b"4"), Err(Error::IsTable { .. })));
     /// assert!(table.remove(b"b")? && table.put(b"b", b"4")?);
@@ -89,11 +91,13 @@ impl<'t> TableMut<'t> {
     /// ```
     ///
     /// # Errors
-    /// A key beyond 16 MiB or a value beyond 4 GiB (`Limit`); `IsTable` when the key holds a nested table; `Store` with `Unsupported` where a
-    /// key on the way to a nested table holds a value: nothing has changed then. A full disk; a damaged page.
+    /// A key beyond 16 MiB or a value beyond 4 GiB (`Limit`); `IsTable` if the key holds a nested table; `Store` with
+    /// `Unsupported` if a key on the path of a nested table holds a value: nothing has changed then. A full disk; a
+    /// damaged page.
     ///
     /// # Cost
-    /// One descent; none for keys that ascend behind the last one, put one after the other from the third on (not in a nested table).
+    /// One descent; none for keys that ascend after the last one, from the third consecutive put on (not in a nested
+    /// table).
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         if self.path.is_empty() {
             let was = self
@@ -109,7 +113,7 @@ impl<'t> TableMut<'t> {
         Ok(was == Some(false))
     }
 
-    /// Makes the table, empty, if it is nested and not there yet.
+    /// Creates the table, empty, if it is nested and does not exist yet.
     ///
     /// # Errors
     /// As for `put`.
@@ -118,13 +122,13 @@ impl<'t> TableMut<'t> {
         Ok(())
     }
 
-    /// Stores a pair if the key is not there; returns whether it did. A nested table is there, too.
+    /// Stores a pair if the key does not exist; returns whether it was stored. A nested table counts as existing.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// One descent, two if it stores.
+    /// One descent, two if the pair is stored.
     pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let done = self.change(Absent::MakeToFill, &mut |pages, table| {
             Ok(!table.contains(pages, key)? && !table.insert(pages, key, value)?)
@@ -132,13 +136,13 @@ impl<'t> TableMut<'t> {
         Ok(done == Some(true))
     }
 
-    /// Stores a value under a key that is there; returns whether it did.
+    /// Stores a value under an existing key; returns whether it was stored.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// As of `insert`.
+    /// As for `insert`.
     pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let done = self.change(Absent::Leave, &mut |pages, table| {
             Ok(table.contains(pages, key)? && table.insert(pages, key, value)?)
@@ -146,7 +150,7 @@ impl<'t> TableMut<'t> {
         Ok(done == Some(true))
     }
 
-    /// Stores a pair and returns the value that it replaces.
+    /// Stores a pair and returns the replaced value.
     ///
     /// # Errors
     /// As for `put`.
@@ -168,7 +172,7 @@ impl<'t> TableMut<'t> {
     /// As for `remove`; `IsTable` for a nested table.
     ///
     /// # Cost
-    /// One descent, two if the key is there; its value is read.
+    /// One descent, two if the key exists; its value is read.
     pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.txn.pages.free_space();
         let old = self.change(Absent::Leave, &mut |pages, table| {
@@ -181,13 +185,14 @@ impl<'t> TableMut<'t> {
         Ok(old.flatten())
     }
 
-    /// Makes the value of a key `new` if it is `expected` now; `None` stands for no value. Returns whether it was.
+    /// Sets the value of a key to `new` if it is `expected`; `None` stands for no value. Returns whether it was
+    /// `expected`.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// One descent, two if it was; the value is read.
+    /// One descent, two if the value was `expected`; the value is read.
     pub fn compare_and_set(
         &mut self,
         key: &[u8],
@@ -214,7 +219,7 @@ impl<'t> TableMut<'t> {
         Ok(done.unwrap_or(expected.is_none()))
     }
 
-    /// Removes a key if its value is `expected`; returns whether it did.
+    /// Removes a key if its value is `expected`; returns whether it was removed.
     ///
     /// # Errors
     /// As for `remove`.
@@ -222,11 +227,11 @@ impl<'t> TableMut<'t> {
         self.compare_and_set(key, Some(expected), None)
     }
 
-    /// Stores many pairs; ascending keys above the last one fill pages to the brim and cost one
-    /// descent a page. Returns how many keys were new.
+    /// Stores many pairs; ascending keys above the last one fill pages completely and cost one descent per page.
+    /// Returns the number of new keys.
     ///
     /// # Errors
-    /// As for `put`. After a `Limit` the pairs before it are there, and the transaction goes on.
+    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction goes on.
     pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
     where
         K: AsRef<[u8]>,
@@ -245,7 +250,7 @@ impl<'t> TableMut<'t> {
         Ok(new.unwrap_or(0))
     }
 
-    /// As `extend`, of entries that `feed` lends to what it is given.
+    /// Like `extend`, with entries that `feed` passes by reference to its callback.
     pub(crate) fn extend_lent(
         &mut self,
         feed: impl FnOnce(&mut PutRow<'_>) -> tidalite_pager::Result<()>,
@@ -263,13 +268,13 @@ impl<'t> TableMut<'t> {
         Ok(())
     }
 
-    /// Stores a pair behind all others.
+    /// Appends a pair after all others.
     ///
     /// # Errors
-    /// `OutOfOrder` when the key is not above the last one: nothing has changed; else as for `put`.
+    /// `OutOfOrder` if the key is not above the last one: nothing has changed; else as for `put`.
     ///
     /// # Cost
-    /// Two descents; none from the third of several in a row on (not in a nested table).
+    /// Two descents; none from the third consecutive append on (not in a nested table).
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let done = if self.path.is_empty() {
             self.txn
@@ -289,17 +294,18 @@ impl<'t> TableMut<'t> {
         })
     }
 
-    /// Stores a value of `len` bytes that `fill` writes; they are zeros before. Returns true when the key is new.
+    /// Stores a value of `len` bytes that `fill` writes, initially zeros. Returns true if the key is new.
     ///
-    /// `fill` is given the bytes in the page where the value lies, when it is no longer than a quarter of a page, lies in the leaf beside its key,
-    /// and the table has pages of its own. Else it is given memory, which is then stored: for a long value, and in a small nested table.
-    /// A panic of `fill` breaks the transaction.
+    /// `fill` gets the bytes in the page of the value, if the value is no longer than a quarter of a page, is stored in
+    /// the leaf next to its key, and the table has pages of its own. Otherwise, for a long value and in a small nested
+    /// table, it gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// In the page two descents and a copy of zeros, which is more than `put` costs with bytes that are at hand; else as of `put`.
+    /// In the page, two descents and a copy of zeros, which is more than `put` costs with bytes at hand; else as for
+    /// `put`.
     pub fn reserve(
         &mut self,
         key: &[u8],
@@ -314,13 +320,13 @@ impl<'t> TableMut<'t> {
         Ok(was == Some(false))
     }
 
-    /// Removes a key, and a nested table under it with all that is in it; returns whether it was there.
+    /// Removes a key, and a nested table under it with all its content; returns whether it existed.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// One descent; of a nested table what [`clear`](Self::clear) costs there.
+    /// One descent; for a nested table also the cost of [`clear`](Self::clear) there.
     pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
         self.txn.pages.free_space();
         if self.path.is_empty() {
@@ -332,8 +338,8 @@ impl<'t> TableMut<'t> {
         Ok(was == Some(true))
     }
 
-    /// Removes a range by cutting branches off; returns how many pairs. Cost: two descents, and the pages in between
-    /// are freed, most of them unread.
+    /// Removes a range by cutting off branches; returns the number of pairs removed. Cost: two descents; the pages in
+    /// between are freed, most of them unread.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -349,7 +355,7 @@ impl<'t> TableMut<'t> {
     /// As for `remove`.
     pub fn remove_range(&mut self, range: impl KeyRange) -> Result<u64> {
         self.txn.pages.free_space();
-        // The least key above one ends in a zero byte more.
+        // The next key after a key is the key with a zero byte appended.
         let after = |key: &[u8]| [key, &[0]].concat();
         let from = match range.begin() {
             Bound::Unbounded => Vec::new(),
@@ -374,18 +380,19 @@ impl<'t> TableMut<'t> {
     /// A damaged page.
     ///
     /// # Cost
-    /// Branches are read; the leaves, too, where some rows may lead to other pages.
+    /// Reads branches; also the leaves if some rows may lead to other pages.
     pub fn clear(&mut self) -> Result<()> {
         self.txn.pages.free_space();
         self.change(Absent::Leave, &mut |pages, table| table.clear(pages))?;
         Ok(())
     }
 
-    /// Takes `count` numbers of the table's sequence and returns the first. They are used up when the transaction
-    /// commits. A nested table has a sequence of its own, which ends with the table; it is made if it is not there and numbers are taken.
+    /// Takes `count` numbers from the table's sequence and returns the first. They are used up when the transaction
+    /// commits. A nested table has its own sequence, which ends with the table; taking numbers creates a missing nested
+    /// table.
     ///
     /// # Errors
-    /// `Limit` when 2^64 numbers are used up.
+    /// `Limit` if all 2^64 numbers are used up.
     pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
         let taken = self.change(Absent::MakeToFill, &mut |_, table| {
             Ok(table.take_sequence(count))
@@ -397,20 +404,20 @@ impl<'t> TableMut<'t> {
         })
     }
 
-    /// Whether the page that holds this key, or would, was changed by this transaction already. A small nested table lies in a page of
-    /// the one that it is in.
+    /// Whether this transaction has already changed the page of this key, or the page where the key would be. A small
+    /// nested table is stored in a page of its parent.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Store` with `Unsupported` where a key on the way holds a value.
+    /// A damaged or unreadable page; `Store` with `Unsupported` if a key on the path holds a value.
     pub fn is_dirty(&self, key: &[u8]) -> Result<bool> {
         let (tree, pages) = self.txn.table_tree(self.index)?;
         Ok(tree.is_dirty_at(pages, &self.path, key)?)
     }
 
-    /// The table as it stands in this transaction, for reading; `None` for a nested one that is not there.
+    /// The table in its current state, for reading; `None` for a nested table that does not exist.
     ///
     /// # Errors
-    /// `Store` with `Unsupported` where a key on the way holds a value; `TransactionBroken`; a damaged page.
+    /// `Store` with `Unsupported` if a key on the path holds a value; `TransactionBroken`; a damaged page.
     ///
     /// # Cost
     /// A descent for each key of the path.
@@ -418,13 +425,13 @@ impl<'t> TableMut<'t> {
         self.txn.opened_view(self.index)?.nested_at(&self.path)
     }
 
-    /// The table as it stands in this transaction, for reading. A nested one that is not there is empty (see `try_view`).
+    /// The table in its current state, for reading. A nested table that does not exist is empty (see `try_view`).
     ///
     /// # Errors
     /// As for `try_view`.
     ///
     /// # Cost
-    /// As of `try_view`.
+    /// As for `try_view`.
     pub fn view(&self) -> Result<Table<'_>> {
         let there = self.try_view()?;
         match there {
@@ -436,7 +443,7 @@ impl<'t> TableMut<'t> {
     /// The value of a key, own writes included.
     ///
     /// # Errors
-    /// As for `try_view`; where a nested table is, as for [`Table::get`].
+    /// As for `try_view`; for a nested table, as for [`Table::get`].
     ///
     /// # Cost
     /// A descent, and one for each key of the path.

@@ -1,4 +1,4 @@
-//! Tables of keys and values of Rust types, over tables of bytes.
+//! Tables of keys and values of Rust types, on top of tables of bytes.
 
 use crate::tables::table::{Lent, Table};
 use crate::tables::table_mut::TableMut;
@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use tidalite_base::{Ordered, text_key};
 
-/// A table whose keys are `K`, in their order, and whose values are `V`.
+/// A table with keys of type `K`, in their order, and values of type `V`.
 ///
 /// ```
 /// # let dir = std::env::temp_dir().join(format!("tidalite-typed-{}", std::process::id()));
@@ -36,7 +36,7 @@ pub struct TypedTable<'a, K, V> {
     types: PhantomData<(K, V)>,
 }
 
-/// A key or value of a table as what it is taken for.
+/// Decodes a key or value of a table as the requested type.
 pub(crate) fn decode<T: Ordered>(table: &str, part: &'static str, bytes: &[u8]) -> Result<T> {
     T::from_key(bytes).ok_or_else(|| Error::WrongType {
         table: table.to_owned(),
@@ -52,7 +52,7 @@ fn bytes_of<K: Ordered>(range: &impl RangeBounds<K>) -> (Bound<Vec<u8>>, Bound<V
 }
 
 impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
-    /// Reads a table as one of these types.
+    /// Reads a table with these types.
     #[must_use]
     pub fn of(table: Table<'a>) -> Self {
         Self {
@@ -81,12 +81,12 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
     /// The value of a key.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `V` (`WrongType`).
     pub fn get(&self, key: &K) -> Result<Option<V>> {
         self.get_coded(&key.to_key())
     }
 
-    /// The values of many keys in their order, `None` where there is none. Sorted keys are best; the waits for memory of
+    /// The values of many keys in their order, `None` for a missing key. Sorted keys are best; the memory waits of
     /// sixteen keys overlap.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
             .collect()
     }
 
-    /// Whether a key is there.
+    /// Whether a key exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -107,7 +107,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
         self.table.contains(&key.to_key())
     }
 
-    /// Pairs of the table, without reading any.
+    /// Number of pairs, without reading any.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.table.count()
@@ -119,7 +119,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
         self.table.is_empty()
     }
 
-    /// How many keys are below `key`. Cost: one page per level.
+    /// Number of keys below `key`. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -127,7 +127,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
         self.table.rank(&key.to_key())
     }
 
-    /// Exactly how many keys a range has. Cost: two descents, whatever the range holds.
+    /// The exact number of keys in a range. Cost: two descents, for any range.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -135,19 +135,19 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
         self.table.count_range(bytes_of(&range))
     }
 
-    /// Keys that cut a range into `parts` of equal size: see [`Table::split`].
+    /// Keys that split a range into `parts` of equal size: see [`Table::split`].
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `K` (`WrongType`).
     pub fn split(&self, range: impl RangeBounds<K>, parts: usize) -> Result<Vec<K>> {
         let cuts = self.table.split(bytes_of(&range), parts)?;
         cuts.iter().map(|key| self.key(key)).collect()
     }
 
-    /// The pair with the greatest key that is not above this one. Cost: one page per level.
+    /// The pair with the greatest key at or below this one. Cost: one page per level.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn floor(&self, key: &K) -> Result<Option<(K, V)>> {
         let mut cursor = self.table.cursor();
         let found = cursor.seek_le(&key.to_key())?;
@@ -156,7 +156,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
             .transpose()
     }
 
-    /// The pair with the least key that is not below this one. Cost: one page per level.
+    /// The pair with the least key at or above this one. Cost: one page per level.
     ///
     /// # Errors
     /// As for `floor`.
@@ -171,7 +171,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
     /// The pair with the least key.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn first(&self) -> Result<Option<(K, V)>> {
         let first = self.table.first()?;
         first
@@ -182,16 +182,16 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
     /// The pair with the greatest key.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn last(&self) -> Result<Option<(K, V)>> {
         let last = self.table.last()?;
         last.map(|(key, value)| self.pair(&key, &value)).transpose()
     }
 
-    /// Calls `f` with every pair in the order of the keys.
+    /// Calls `f` with every pair in key order.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn for_each(&self, mut f: impl FnMut(K, V)) -> Result<()> {
         let mut cursor = self.table.cursor();
         while cursor.next()? {
@@ -207,7 +207,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
     /// The pairs with keys in a range, from either end.
     ///
     /// # Errors
-    /// A damaged or unreadable page; of a pair: bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; for single pairs: bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn range(
         &self,
         range: impl RangeBounds<K>,
@@ -219,7 +219,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
         }))
     }
 
-    /// The table of bytes below.
+    /// The underlying table of bytes.
     #[must_use]
     pub fn bytes(&self) -> &Table<'a> {
         &self.table
@@ -227,7 +227,7 @@ impl<'a, K: Ordered, V: Ordered> TypedTable<'a, K, V> {
 }
 
 impl<V: Ordered> TypedTable<'_, String, V> {
-    /// The value of a key that is given as a part of another text: no `String` is made of it.
+    /// The value of a key given as a `&str`, without building a `String`.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -248,7 +248,7 @@ impl<V: Ordered> TypedTable<'_, String, V> {
         self.get_coded(&text_key(key))
     }
 
-    /// Whether a key is there, as for `get_str`.
+    /// Whether a key exists, as for `get_str`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -264,7 +264,7 @@ pub struct TypedTableMut<'t, K, V> {
 }
 
 impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
-    /// Changes a table as one of these types.
+    /// Changes a table with these types.
     #[must_use]
     pub fn of(table: TableMut<'t>) -> Self {
         Self {
@@ -273,7 +273,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         }
     }
 
-    /// Stores a pair; returns true when the key is new.
+    /// Stores a pair; returns true if the key is new.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -281,7 +281,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         self.table.put(&key.to_key(), &value.to_key())
     }
 
-    /// Stores a pair if the key is not there; returns whether it did.
+    /// Stores a pair if the key does not exist; returns whether it was stored.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -289,7 +289,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         self.table.insert(&key.to_key(), &value.to_key())
     }
 
-    /// Stores a value under a key that is there; returns whether it did.
+    /// Stores a value under an existing key; returns whether it was stored.
     ///
     /// # Errors
     /// As for [`TableMut::put`].
@@ -297,16 +297,17 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         self.table.update(&key.to_key(), &value.to_key())
     }
 
-    /// Stores a pair and returns the value that it replaces.
+    /// Stores a pair and returns the replaced value.
     ///
     /// # Errors
-    /// As for [`TableMut::put`]; an old value that is no `V` (`WrongType`): the new one is stored then.
+    /// As for [`TableMut::put`]; an old value that does not decode as `V` (`WrongType`): the new one is stored then.
     pub fn replace(&mut self, key: &K, value: &V) -> Result<Option<V>> {
         let old = self.table.replace(&key.to_key(), &value.to_key())?;
         old.map(|bytes| self.view()?.value(&bytes)).transpose()
     }
 
-    /// Makes the value of a key `new` if it is `expected` now; `None` stands for no value. Returns whether it was.
+    /// Sets the value of a key to `new` if it is `expected`; `None` stands for no value. Returns whether it was
+    /// `expected`.
     ///
     /// # Errors
     /// As for [`TableMut::compare_and_set`].
@@ -321,7 +322,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
             .compare_and_set(&key.to_key(), expected.as_deref(), new.as_deref())
     }
 
-    /// Removes a key if its value is `expected`; returns whether it did.
+    /// Removes a key if its value is `expected`; returns whether it was removed.
     ///
     /// # Errors
     /// As for [`TableMut::remove_if`].
@@ -329,15 +330,15 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         self.table.remove_if(&key.to_key(), &expected.to_key())
     }
 
-    /// Stores a pair behind all others.
+    /// Appends a pair after all others.
     ///
     /// # Errors
-    /// `OutOfOrder` when the key is not above the last one: nothing has changed; else as for [`TableMut::append`].
+    /// `OutOfOrder` if the key is not above the last one: nothing has changed; else as for [`TableMut::append`].
     pub fn append(&mut self, key: &K, value: &V) -> Result<()> {
         self.table.append(&key.to_key(), &value.to_key())
     }
 
-    /// Stores many pairs; ascending keys above the last one fill pages to the brim. Returns how many keys were new.
+    /// Stores many pairs; ascending keys above the last one fill pages completely. Returns the number of new keys.
     ///
     /// # Errors
     /// As for [`TableMut::extend`].
@@ -350,7 +351,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
     /// Removes the pair with the least key and returns it.
     ///
     /// # Errors
-    /// As for [`TableMut::pop_first`]; bytes that are no `K` or `V` (`WrongType`): they are still there then.
+    /// As for [`TableMut::pop_first`]; bytes that do not decode as `K` or `V` (`WrongType`): the pair stays then.
     pub fn pop_first(&mut self) -> Result<Option<(K, V)>> {
         self.pop(|table| table.first())
     }
@@ -390,13 +391,13 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
     /// Removes a key and returns its value.
     ///
     /// # Errors
-    /// As for [`TableMut::remove`]; a value that is no `V` (`WrongType`): it is removed then.
+    /// As for [`TableMut::remove`]; a value that does not decode as `V` (`WrongType`): it is removed then.
     pub fn take(&mut self, key: &K) -> Result<Option<V>> {
         let old = self.table.take(&key.to_key())?;
         old.map(|bytes| self.view()?.value(&bytes)).transpose()
     }
 
-    /// Removes the pairs with keys in a range; returns how many.
+    /// Removes the pairs with keys in a range; returns their number.
     ///
     /// # Errors
     /// As for [`TableMut::remove_range`].
@@ -404,7 +405,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         self.table.remove_range(bytes_of(&range))
     }
 
-    /// The table as it stands in this transaction, for reading.
+    /// The table in its current state, for reading.
     ///
     /// # Errors
     /// As for [`TableMut::view`].
@@ -415,13 +416,13 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
     /// The value of a key, own writes included.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `V` (`WrongType`).
     pub fn get(&self, key: &K) -> Result<Option<V>> {
         let value = self.table.get(&key.to_key())?;
         value.map(|bytes| self.view()?.value(&bytes)).transpose()
     }
 
-    /// Removes a key; returns whether it was there.
+    /// Removes a key; returns whether it existed.
     ///
     /// # Errors
     /// As for [`TableMut::remove`].
@@ -429,7 +430,7 @@ impl<'t, K: Ordered, V: Ordered> TypedTableMut<'t, K, V> {
         self.table.remove(&key.to_key())
     }
 
-    /// The table of bytes below.
+    /// The underlying table of bytes.
     #[must_use]
     pub fn bytes(&mut self) -> &mut TableMut<'t> {
         &mut self.table

@@ -1,4 +1,4 @@
-//! Tables of multi-values whose keys and values have Rust types, over those of bytes.
+//! Tables of multi-values with keys and values of Rust types, on top of tables of bytes.
 
 use crate::tables::bounds::PairEnds;
 use crate::tables::multi::MultiTable;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use tidalite_base::Ordered;
 
-/// A table of multi-values whose keys are `K` and whose values are `V`, both in their order.
+/// A table of multi-values with keys of type `K` and values of type `V`, both in their order.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -59,7 +59,7 @@ fn values_between<K: Ordered, V: Ordered>(key: &K, range: &impl RangeBounds<V>) 
         bound => bound.map(pair),
     };
     let to = match range.end_bound() {
-        // The least key above this one ends in a zero byte more.
+        // The next key after this one is this key with a zero byte appended.
         Bound::Unbounded => Bound::Excluded(([&key[..], &[0]].concat(), Vec::new())),
         bound => bound.map(pair),
     };
@@ -77,7 +77,7 @@ fn typed<'r, K: Ordered, V: Ordered>(
 }
 
 impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
-    /// Reads a table as one of these types.
+    /// Reads a table with these types.
     #[must_use]
     pub fn of(table: MultiTable<'a>) -> Self {
         Self {
@@ -86,10 +86,10 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
         }
     }
 
-    /// The least value of a key, and how many it has.
+    /// The least value of a key, and its number of values.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `V` (`WrongType`).
     pub fn get(&self, key: &K) -> Result<Option<(V, u64)>> {
         let first = self.table.get(&key.to_key())?;
         first
@@ -97,7 +97,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
             .transpose()
     }
 
-    /// Whether a pair is there.
+    /// Whether a pair exists.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -105,7 +105,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
         self.table.contains(&key.to_key(), &value.to_key())
     }
 
-    /// How many values a key has. Cost: one page per level.
+    /// The number of values of a key. Cost: one page per level.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -113,19 +113,19 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
         self.table.count_of(&key.to_key())
     }
 
-    /// Pairs of the table, without reading any.
+    /// Number of pairs, without reading any.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.table.count()
     }
 
-    /// Distinct keys of the table, without reading any.
+    /// Number of distinct keys, without reading any.
     #[must_use]
     pub fn count_keys(&self) -> u64 {
         self.table.count_keys()
     }
 
-    /// Exactly how many pairs have keys in a range. Cost: two descents, whatever the range holds.
+    /// The exact number of pairs with keys in a range. Cost: two descents, for any range.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -136,7 +136,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The least pair.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn first(&self) -> Result<Option<(K, V)>> {
         self.range(..)?.next().transpose()
     }
@@ -144,7 +144,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The greatest pair.
     ///
     /// # Errors
-    /// A damaged or unreadable page; bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn last(&self) -> Result<Option<(K, V)>> {
         self.range(..)?.next_back().transpose()
     }
@@ -152,7 +152,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The values of one key, from either end.
     ///
     /// # Errors
-    /// A damaged or unreadable page; of a value: bytes that are no `V` (`WrongType`).
+    /// A damaged or unreadable page; for single values: bytes that do not decode as `V` (`WrongType`).
     pub fn values(&self, key: &K) -> Result<impl DoubleEndedIterator<Item = Result<V>>> {
         self.values_in(key, ..)
     }
@@ -173,7 +173,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
     /// The pairs with keys in a range, from either end.
     ///
     /// # Errors
-    /// A damaged or unreadable page; of a pair: bytes that are no `K` or `V` (`WrongType`).
+    /// A damaged or unreadable page; for single pairs: bytes that do not decode as `K` or `V` (`WrongType`).
     pub fn range(
         &self,
         range: impl RangeBounds<K>,
@@ -196,7 +196,7 @@ impl<'a, K: Ordered, V: Ordered> TypedMultiTable<'a, K, V> {
         Ok(typed(self.table.name(), pairs))
     }
 
-    /// The table of bytes below.
+    /// The underlying table of bytes.
     #[must_use]
     pub fn bytes(&self) -> &MultiTable<'a> {
         &self.table
@@ -210,7 +210,7 @@ pub struct TypedMultiTableMut<'t, K, V> {
 }
 
 impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
-    /// Changes a table as one of these types.
+    /// Changes a table with these types.
     #[must_use]
     pub fn of(table: MultiTableMut<'t>) -> Self {
         Self {
@@ -219,7 +219,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         }
     }
 
-    /// The table as it stands in this transaction, for reading.
+    /// The table in its current state, for reading.
     ///
     /// # Errors
     /// As for [`MultiTableMut::view`].
@@ -227,7 +227,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         Ok(TypedMultiTable::of(self.table.view()?))
     }
 
-    /// Stores a pair; returns true when it is new.
+    /// Stores a pair; returns true if it is new.
     ///
     /// # Errors
     /// As for [`MultiTableMut::put`].
@@ -235,7 +235,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.put(&key.to_key(), &value.to_key())
     }
 
-    /// Stores many values of one key; returns how many are new.
+    /// Stores many values of one key; returns the number of new ones.
     ///
     /// # Errors
     /// As for [`MultiTableMut::put_many`].
@@ -244,7 +244,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.put_many(&key.to_key(), &values)
     }
 
-    /// Stores a pair behind all others.
+    /// Appends a pair after all others.
     ///
     /// # Errors
     /// As for [`MultiTableMut::append`].
@@ -252,7 +252,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.append(&key.to_key(), &value.to_key())
     }
 
-    /// Stores a value behind all others of its key.
+    /// Appends a value after all others of its key.
     ///
     /// # Errors
     /// As for [`MultiTableMut::append_dup`].
@@ -268,7 +268,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.clear()
     }
 
-    /// Stores a pair if the key has no value yet; returns whether it did.
+    /// Stores a pair if the key has no value yet; returns whether it was stored.
     ///
     /// # Errors
     /// As for [`MultiTableMut::insert`].
@@ -276,7 +276,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.insert(&key.to_key(), &value.to_key())
     }
 
-    /// Puts `value` in the place of the one value of a key that is there; returns whether it did.
+    /// Replaces the single value of an existing key by `value`; returns whether the key exists.
     ///
     /// # Errors
     /// As for [`MultiTableMut::update`].
@@ -284,7 +284,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.update(&key.to_key(), &value.to_key())
     }
 
-    /// Replaces one value of a key by another; returns whether the pair was there.
+    /// Replaces one value of a key by another; returns whether the pair existed.
     ///
     /// # Errors
     /// As for [`MultiTableMut::replace`].
@@ -293,7 +293,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.replace(&key.to_key(), &old, &new)
     }
 
-    /// Removes a pair; returns whether it was there.
+    /// Removes a pair; returns whether it existed.
     ///
     /// # Errors
     /// As for [`MultiTableMut::remove`].
@@ -301,17 +301,17 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.remove(&key.to_key(), &value.to_key())
     }
 
-    /// Removes a key that has one value, and returns it.
+    /// Removes a key that has a single value, and returns the value.
     ///
     /// # Errors
-    /// As for [`MultiTableMut::take`]; a value that is no `V`: it is removed then.
+    /// As for [`MultiTableMut::take`]; a value that does not decode as `V`: it is removed then.
     pub fn take(&mut self, key: &K) -> Result<Option<V>> {
         let old = self.table.take(&key.to_key())?;
         old.map(|bytes| value_of(self.table.view()?.name(), &bytes))
             .transpose()
     }
 
-    /// Removes all values of a key; returns how many.
+    /// Removes all values of a key; returns their number.
     ///
     /// # Errors
     /// As for [`MultiTableMut::remove_all`].
@@ -319,7 +319,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.remove_all(&key.to_key())
     }
 
-    /// Removes the pairs with keys in a range; returns how many.
+    /// Removes the pairs with keys in a range; returns their number.
     ///
     /// # Errors
     /// As for [`MultiTableMut::remove_range`].
@@ -327,7 +327,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.remove_range(keys_between(&range))
     }
 
-    /// Removes the values of one key that lie in a range; returns how many.
+    /// Removes the values of one key that lie in a range; returns their number.
     ///
     /// # Errors
     /// As for [`MultiTableMut::remove_range_of_pairs`].
@@ -336,7 +336,7 @@ impl<'t, K: Ordered, V: Ordered> TypedMultiTableMut<'t, K, V> {
         self.table.remove_range_of_pairs(pairs)
     }
 
-    /// The table of bytes below.
+    /// The underlying table of bytes.
     #[must_use]
     pub fn bytes(&mut self) -> &mut MultiTableMut<'t> {
         &mut self.table

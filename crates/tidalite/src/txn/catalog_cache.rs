@@ -1,9 +1,9 @@
-//! Entries of the catalog that a snapshot has decoded, kept for the snapshots after it: who opens thousands of series finds
-//! each where it was, without two lookups in trees and without decoding names and columns again. The first one takes what the
-//! writer of that version had decoded.
+//! Cache of decoded catalog entries, shared by snapshots of one catalog version: opening thousands of series again
+//! needs neither the two tree lookups nor the decoding of names and columns. A snapshot first takes over entries that
+//! the writer of that version had decoded.
 //!
-//! Invariants: 1. All entries are those of one version of the catalog; a snapshot of another version gets another `Known`.
-//! 2. What is not in the catalog is not in here: each absence is looked up. 3. At most `ENTRIES_MAX` entries by each key.
+//! Invariants: 1. All entries belong to one version of the catalog; a snapshot of another version gets another `Known`.
+//! 2. Absence is not cached: it is looked up each time. 3. At most `ENTRIES_MAX` entries per kind of key.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::{Catalog, Roots};
@@ -13,25 +13,25 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 use tidalite_base::{SeriesId, checksum};
 
-/// More are forgotten, all at once: an entry takes a few hundred bytes.
+/// When full, the cache is emptied: an entry takes a few hundred bytes.
 const ENTRIES_MAX: usize = 1 << 16;
 
 /// The decoded entries of one version of the catalog.
 pub(crate) struct Known {
     catalog: Catalog,
     entries: RwLock<Entries>,
-    /// What the writer of that version may have decoded already.
+    /// The series of that version's writer, which may have decoded entries.
     kept: Arc<Kept>,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// By the names as they were asked for: one name can be written in several ways.
+    /// By the name as requested: one name can be written in several ways.
     by_name: HashMap<Box<str>, Arc<SeriesInfo>>,
     by_guid: HashMap<[u8; 16], Arc<SeriesInfo>, BuildHasherDefault<GuidHasher>>,
 }
 
-/// Of a GUID's bytes; the standard hasher takes three times as long.
+/// Hasher of a GUID's bytes; the standard hasher takes three times as long.
 #[derive(Debug, Default)]
 struct GuidHasher(u64);
 
@@ -40,7 +40,7 @@ impl Hasher for GuidHasher {
         self.0 ^= checksum(bytes);
     }
 
-    /// The length: all have the same.
+    /// Ignores the length, which is equal for all GUIDs.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
@@ -49,7 +49,7 @@ impl Hasher for GuidHasher {
 }
 
 impl Known {
-    /// Nothing of this version of the catalog.
+    /// An empty cache for this version of the catalog.
     pub(crate) fn new(roots: &Roots, kept: Arc<Kept>) -> Self {
         Self {
             catalog: roots.catalog(),
@@ -119,13 +119,13 @@ mod tests {
         let known = first.begun.known.by_name(NAME).unwrap();
         let written = first.begun.known.written(id).unwrap();
         assert!(Arc::ptr_eq(&known, &written), "the writer had it");
-        // Written in another way it is the same series.
+        // Another spelling of the name gives the same series.
         assert_eq!(first.series(r#"a{ x = "1" }"#).unwrap().unwrap().id(), id);
         assert!(first.series("b").unwrap().is_none());
         let by_guid = first.series_of_guid(&guid).unwrap().unwrap().id();
         assert!(first.series_of_guid(&[8; 16]).unwrap().is_none());
 
-        // Rows alone leave the catalog as it is, and what is known of it.
+        // A commit of rows alone does not change the catalog, nor this cache.
         let mut txn = db.begin_write().unwrap();
         txn.series(NAME).unwrap().insert(2, 2.0).unwrap();
         txn.commit().unwrap();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(second.series(NAME).unwrap().unwrap().count().unwrap(), 2);
         assert_eq!(first.series(NAME).unwrap().unwrap().count().unwrap(), 1);
 
-        // A rename and a removal are seen by the snapshots after them only.
+        // Only later snapshots see a rename or a removal.
         let mut txn = db.begin_write().unwrap();
         txn.rename_series(id, "b").unwrap();
         assert!(txn.remove_series_by_id(by_guid).unwrap());

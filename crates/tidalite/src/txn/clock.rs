@@ -1,16 +1,18 @@
-//! The clock of the commit that a write transaction makes.
+//! The commit clock of a write transaction.
 
 use crate::catalog::commit_clock::CommitClock;
 use crate::catalog::roots::Roots;
 use crate::txn::write::WriteTxn;
 
 impl WriteTxn {
-    /// Says that the wall clock is right, however far ahead of the commits' clock: with this commit that follows it. See [`Database::clock`](crate::Database::clock).
+    /// Confirms that the wall clock is right, however far ahead of the commit clock: with this commit, the commit clock
+    /// follows it. See [`Database::clock`](crate::Database::clock).
     pub fn confirm_clock(&mut self) {
         self.clock_confirmed = true;
     }
 
-    /// The roots, with the clock of this commit if it changes any of them: one that changes nothing makes no commit.
+    /// The encoded roots, with the clock of this commit if it changes any of them: a transaction without changes makes
+    /// no commit.
     pub(crate) fn app_with_clock(&mut self) -> Vec<u8> {
         let mut app = self.roots.encode();
         if app != self.pages.app() || self.clock_confirmed {
@@ -21,7 +23,7 @@ impl WriteTxn {
         app
     }
 
-    /// What the commit that is being made stores; tells the logger when the wall clock has come to be ahead.
+    /// The clock to store with this commit; logs an event when the wall clock has moved ahead.
     fn next_clock(&self) -> CommitClock {
         let now = self.pages.clocks();
         let base = self.roots.clock;

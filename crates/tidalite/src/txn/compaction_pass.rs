@@ -1,9 +1,9 @@
-//! Where a compaction goes on in its next step.
+//! Position of a compaction between its steps.
 
 use tidalite_base::SeriesId;
 use tidalite_series::Moving;
 
-/// Where the next step goes on.
+/// Position of the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Tables { name: String, key: Vec<u8> },
@@ -15,17 +15,17 @@ pub(crate) enum At {
     Settle,
 }
 
-/// A pass under way.
+/// A pass in progress.
 pub(crate) struct Pass {
     pub(crate) at: At,
     pub(crate) moving: Moving,
     /// The boundary in the second file.
     pub(crate) second_boundary: u64,
     pub(crate) number: u32,
-    /// Passes before this one, one after the other, that did not bring the end down.
+    /// Consecutive passes before this one that did not lower the file's end.
     pub(crate) fruitless: u32,
-    /// Pages that this one has moved.
+    /// Pages moved by this pass.
     pub(crate) moved: u64,
-    /// Where the files ended when the pass began, in pages.
+    /// Ends of the files when the pass began, in pages.
     pub(crate) ends: [u64; 2],
 }

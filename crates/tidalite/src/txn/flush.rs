@@ -1,18 +1,19 @@
-//! Staged rows of a write transaction go to their places, with the help of other threads where there are some.
+//! Flushes the write buffer of a write transaction, with the help of worker threads if there are any.
 //!
 //! Invariants:
-//! 1. A hand-over that fails, or panics, breaks the transaction: it is half done. A thread that helps can only panic, and so does then this one (`changing`).
-//! 2. Before a series is read, or changed otherwise than by new rows, those that other threads have of it are back (`settle`).
+//! 1. A flush that fails or panics breaks the transaction, because it is half done. A worker thread can fail only by a
+//!    panic, which makes this thread panic too (`changing`).
+//! 2. Before a series is read, or changed other than by new rows, its rows in worker threads are collected (`settle`).
 
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use tidalite_runs::{Blocks, Slot};
 
-/// Why a transaction is broken in which a thread panicked.
+/// Error text for a transaction poisoned by a panicking helper thread.
 pub(crate) const PANICKED: &str = "a thread panicked while rows were handed over";
 
 impl WriteTxn {
-    /// Hands staged rows over where they are ready.
+    /// Flushes the rows of the write buffer that are ready.
     #[cold]
     #[inline(never)]
     pub(crate) fn flush_staging(&mut self) -> Result<()> {
@@ -25,7 +26,7 @@ impl WriteTxn {
         })
     }
 
-    /// Before a series is read, or changed otherwise than by new rows: those that other threads have come back.
+    /// Collects the series' rows from worker threads; called before it is read, or changed other than by new rows.
     pub(crate) fn settle(&mut self, slot: Slot) -> Result<()> {
         if !self.staging.is_away(slot) {
             return Ok(());
@@ -38,8 +39,8 @@ impl WriteTxn {
         })
     }
 
-    /// Opens a series that the transaction before had open, unless it is open. Its slot may be among those whose rows are away, though
-    /// this transaction has none of it.
+    /// Opens a series that the previous transaction had open, unless it is open already. Its slot may have rows in
+    /// worker threads, although this transaction has not opened it.
     pub(crate) fn turn_to(&mut self, index: usize) -> Result<()> {
         if let Some(slot) = self.open.moved_by_turn(index, &self.staging) {
             self.settle(slot)?;
@@ -48,7 +49,7 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Hands everything over that is staged.
+    /// Flushes the whole write buffer.
     pub(crate) fn store_rows(&mut self) -> Result<()> {
         let threads = self.shared.sealing_threads;
         self.changing(|txn| {
@@ -59,7 +60,8 @@ impl WriteTxn {
         })
     }
 
-    /// Hands over what appenders have encoded, when what other threads have is back. Of a panic in the thread that does it nobody else would know.
+    /// Adds the blocks that appenders have encoded, after collecting the rows of worker threads. Marks the transaction
+    /// broken meanwhile: a panic here would otherwise go unnoticed.
     pub(crate) fn add_blocks(&mut self, blocks: Vec<Blocks>) -> Result<()> {
         self.check_usable()?;
         self.broken = Some(PANICKED.to_owned());

@@ -1,31 +1,32 @@
-//! What a write transaction knows of the times of a series whose merge policy asks for them.
+//! Cache of a series' times in a write transaction, for merge policies that must check for existing rows.
 //!
-//! Invariants: 1. No row of the series, as its transaction sees it, is newer than `newest`, once that is known. 2. `times` holds
-//! exactly the times of rows within `from..=to`. 3. Whatever changes a series other than by inserting (deletes, going back to
-//! a savepoint) drops its `Guard` or keeps both true. 4. `Seen` tells of all rows of `of.0`, while `Staging::hand_overs` is `of.1`;
-//! whoever changes rows otherwise than by `keep_distinct` drops it.
+//! Invariants: 1. No row of the series, as its transaction sees it, is newer than `newest`, once that is set. 2.
+//! `times` holds exactly the times of rows within `from..=to`. 3. Any change of a series other than an insert (a
+//! delete, a rollback to a savepoint) drops its `Guard` or keeps both true. 4. `Seen` holds all rows of time `of.0`,
+//! while `Staging::hand_overs` is `of.1`; any change of rows other than by `keep_distinct` drops it.
 
 use std::collections::BTreeSet;
 use tidalite_codec::Rows;
 
-/// Times that are remembered at most; beyond, the stretch is looked up anew.
+/// Maximum number of cached times; beyond it the interval is looked up again.
 const KNOWN_ROWS_MAX: usize = 1 << 16;
 
-/// What is known of the times of a series that may not replace rows.
+/// Known times of a series whose rows must not simply be replaced.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
-    /// `None` while nothing was looked up; `Some(None)`: there is no row.
+    /// `None` before the first lookup; `Some(None)` without rows.
     pub(crate) newest: Option<Option<i64>>,
     pub(crate) from: i64,
     pub(crate) to: i64,
     pub(crate) times: Option<BTreeSet<i64>>,
-    /// Of a series that keeps all: the time of the last row, its rows, and when they were last seen staged.
+    /// With `KeepAll`: the time of the last row, its number of rows, and the flush counter when they were last seen in
+    /// the write buffer.
     pub(crate) last: Option<LastTime>,
-    /// Of a series that keeps what differs: the rows of the last time that was asked about.
+    /// With `KeepDistinct`: the rows of the time that was looked up last.
     pub(crate) seen: Option<Box<Seen>>,
 }
 
-/// A time of which all rows are staged while nothing is handed over.
+/// A time whose rows are all in the write buffer until the next flush.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastTime {
     pub(crate) time: i64,
@@ -34,7 +35,7 @@ pub(crate) struct LastTime {
 }
 
 impl Guard {
-    /// The newest time, once it is known.
+    /// The newest time, if known.
     pub(crate) fn newest(&self) -> Option<Option<i64>> {
         self.newest
     }
@@ -43,13 +44,13 @@ impl Guard {
         self.newest = Some(newest);
     }
 
-    /// Whether the time is behind all rows; `None` when nothing is known.
+    /// Whether the time is after all rows; `None` if unknown.
     pub(crate) fn is_newer(&self, time: i64) -> Option<bool> {
         self.newest
             .map(|newest| newest.is_none_or(|newest| newest < time))
     }
 
-    /// Whether there is a row at the time; `None` when it is not known.
+    /// Whether there is a row at the time; `None` if unknown.
     pub(crate) fn known(&self, time: i64) -> Option<bool> {
         let times = self.times.as_ref()?;
         (self.from <= time && time <= self.to).then(|| times.contains(&time))
@@ -72,15 +73,16 @@ impl Guard {
     }
 }
 
-/// Rows of one time, in the order in which they arrived, and what finds one that is equal.
+/// Rows of one time, in order of arrival, with an index to find an equal row.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// The time, and the count of hand-overs when it was looked up.
+    /// The time, and the flush counter at its lookup.
     pub(crate) of: Option<(i64, u64)>,
-    /// Whether they are staged; else they are stored, or there are none.
+    /// Whether the rows are in the write buffer; else they are stored, or none exist.
     pub(crate) staged: bool,
     pub(crate) rows: Rows,
-    /// The print of each row, with its place. Equal rows have equal prints; rows with equal prints are compared.
+    /// The fingerprint of each row, with its position. Equal rows have equal fingerprints; rows with equal fingerprints
+    /// are compared.
     pub(crate) prints: BTreeSet<(u64, u32)>,
 }
 
@@ -107,11 +109,11 @@ impl Seen {
     }
 }
 
-/// What is to be done with a row.
+/// Treatment of a new row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Stage it.
+    /// Add it to the write buffer.
     Free,
-    /// Leave it out.
+    /// Ignore it.
     LeftOut,
 }

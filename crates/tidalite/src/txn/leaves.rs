@@ -1,10 +1,9 @@
-//! Where finished stretches go: the trees of the series that a transaction touches, and the extents
-//! that their leaves are packed into.
+//! Destination of finished batches: the trees of the series that a transaction touches, and the extents that their
+//! leaves are packed into.
 //!
-//! Invariants: 1. `trees` holds the newest state of every series tree that this transaction changed;
-//! the records table still holds the old one until `finish`. 2. What the packer buffers cannot be read
-//! before `flush`, nor what a tree's open leaf holds before it is closed. 3. Open leaves take no more than
-//! `open_bytes_max` after each link.
+//! Invariants: 1. `trees` holds the newest state of every series tree that this transaction changed; the records table
+//! still holds the old one until `finish`. 2. Rows buffered by the packer cannot be read before `flush`, nor rows of a
+//! tree's open leaf before it is closed. 3. Open leaves take at most `open_bytes_max` after each installed batch.
 
 use crate::catalog::entries::id_key;
 use crate::catalog::roots::Roots;
@@ -19,7 +18,7 @@ use tidalite_pager::{PageRead, PageWrite};
 use tidalite_runs::{SealingSink, Sink};
 use tidalite_series::{Cooling, Moving, Packer, Sealed, SeriesTree};
 
-/// The part of what a transaction may keep in memory that its open leaves, one a series, get beside the staged rows.
+/// Divisor of the transaction's memory budget: the share of its open leaves, one per series, next to the write buffer.
 const OPEN_PART: usize = 4;
 
 struct OpenTree {
@@ -36,7 +35,7 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// Of a transaction that stages up to `staging_bytes`, with leaves of up to `leaf_vectors` vectors.
+    /// For a transaction that buffers up to `staging_bytes`, with leaves of up to `leaf_vectors` vectors.
     pub(crate) fn new(roots: &Roots, staging_bytes: usize, leaf_vectors: usize) -> Self {
         Self {
             records: roots.records,
@@ -46,7 +45,7 @@ impl Leaves {
         }
     }
 
-    /// The tree of a series as it stands in this transaction.
+    /// The tree of a series, as of this transaction.
     pub(crate) fn tree<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -59,12 +58,12 @@ impl Leaves {
         Ok(&open.tree)
     }
 
-    /// The same once it was asked for, without a change.
+    /// Like `tree`, for a tree loaded before; read-only.
     pub(crate) fn known(&self, id: SeriesId) -> Option<&SeriesTree> {
         self.trees.get(&id).map(|open| &open.tree)
     }
 
-    /// Gives a series the columns `added` behind its own: in its rows they are null, or zero.
+    /// Appends the columns `added` to a series: they are null, or zero, in its existing rows.
     pub(crate) fn add_columns<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -79,7 +78,7 @@ impl Leaves {
         Ok(())
     }
 
-    /// Removes the rows from..=to of a series' leaves.
+    /// Removes the rows `from..=to` from a series' leaves.
     pub(crate) fn delete<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -92,7 +91,7 @@ impl Leaves {
         Ok(())
     }
 
-    /// Makes the leaves of a series cold that lie before `before`; whether some are left for another step.
+    /// Rewrites the leaves of a series before `before` in cold form; returns whether some are left for another step.
     pub(crate) fn cool<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -109,7 +108,7 @@ impl Leaves {
         Ok(stop.is_some())
     }
 
-    /// Moves leaves and nodes, from a series and a time on. Where to go on; `None` behind the last series.
+    /// Moves leaves and nodes, from a series and a time on. Returns the next position; `None` after the last series.
     pub(crate) fn relocate<W: PageWrite>(
         &mut self,
         pages: &mut W,
@@ -130,7 +129,7 @@ impl Leaves {
                     return Err(Corrupt::new("record of a series", 0, found, "8 bytes").into());
                 };
                 if id < next.0 {
-                    // In a tree whose keys do not ascend this would go round for ever.
+                    // In a tree whose keys do not ascend this would loop forever.
                     let (found, expected) = (format!("series {id}"), format!("{next:?} or later"));
                     return Err(Corrupt::new("record of a series", 0, found, expected).into());
                 }
@@ -175,7 +174,7 @@ impl Leaves {
         Ok(self.packer.relocate_table(pages, step, from)?)
     }
 
-    /// Keeps the open leaves within their memory.
+    /// Keeps the open leaves within their memory limit.
     fn keep_within<W: PageWrite>(&mut self, pages: &mut W) -> tidalite_pager::Result<()> {
         if self.packer.open_bytes() > self.open_bytes_max {
             self.close_fullest(pages)?;
@@ -183,9 +182,9 @@ impl Leaves {
         Ok(())
     }
 
-    /// Closes the fullest of the open leaves, until a quarter of what they may take is free.
+    /// Closes the fullest open leaves until a quarter of their memory limit is free.
     ///
-    /// Cost: a look at every series of the transaction; a quarter of the memory is to be filled before the next one.
+    /// Cost: visits every series of the transaction; the next call comes only after that quarter is filled again.
     #[cold]
     fn close_fullest<W: PageWrite>(&mut self, pages: &mut W) -> tidalite_pager::Result<()> {
         let mut open: Vec<(usize, SeriesId)> = Vec::new();
@@ -207,7 +206,7 @@ impl Leaves {
         Ok(())
     }
 
-    /// Writes what waits and the records of the changed series; puts the new roots.
+    /// Writes buffered leaves and the records of the changed series; sets the new roots.
     pub(crate) fn finish<W: PageWrite>(&mut self, pages: &mut W, roots: &mut Roots) -> Result<()> {
         let mut changed: Vec<_> = self
             .trees
@@ -226,7 +225,7 @@ impl Leaves {
     }
 }
 
-/// The tree of a series under a snapshot; an empty one when it has no record yet.
+/// The tree of a series in a snapshot; empty if the series has no record yet.
 pub(crate) fn stored_tree<R: PageRead>(
     records: &Tree,
     pages: &R,
@@ -236,7 +235,7 @@ pub(crate) fn stored_tree<R: PageRead>(
     match records.get(pages, &id_key(id))? {
         Some(record) => {
             let tree = SeriesTree::decode(id, &record.bytes()?)?;
-            // A record that was written before columns were added has the first ones.
+            // A record older than the last added columns has only the first ones.
             let Some(added) = types.strip_prefix(tree.types()) else {
                 let (found, expected) = (format!("{:?}", tree.types()), format!("{types:?}"));
                 return Err(Corrupt::new(format!("record of {id}"), 0, found, expected).into());
@@ -250,7 +249,7 @@ pub(crate) fn stored_tree<R: PageRead>(
     }
 }
 
-/// The last row of a series' leaves under a snapshot.
+/// The last row of a series' leaves in a snapshot.
 pub(crate) fn stored_last_row<R: PageRead>(
     records: &Tree,
     pages: &R,
@@ -347,7 +346,7 @@ mod tests {
         (0..SERIES).map(|i| format!("series.{i}")).collect()
     }
 
-    /// Rows of every series in turn, their values at random so that they take bytes.
+    /// Rows of all series, round-robin, with random values that compress badly.
     fn feed(txn: &mut WriteTxn, rng: &mut Rng, times: std::ops::Range<i64>) {
         let names = names();
         for time in times {
@@ -370,7 +369,7 @@ mod tests {
             .unwrap();
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &mut rng, 0..10_000);
-        // Reading, deleting and going back in the midst of it.
+        // Reads, deletes and rolls back in between.
         let mut first = txn.series("series.0").unwrap();
         assert_eq!(first.view().unwrap().count().unwrap(), 10_000);
         assert_eq!(first.delete(50_000..60_000).unwrap(), 1000);
@@ -391,7 +390,7 @@ mod tests {
             let series = snap.series(&name).unwrap().unwrap();
             assert_eq!(series.count().unwrap(), 20_000, "{name}");
         }
-        // Twenty vectors each: they would be nearly as many leaves, if none stayed open.
+        // Twenty vectors each: there would be nearly as many leaves if none stayed open.
         let leaves = report.leaves;
         println!("{leaves} leaves of {SERIES} series");
         assert!(leaves < 10 * SERIES as u64, "{leaves} leaves");

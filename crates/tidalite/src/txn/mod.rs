@@ -1,17 +1,17 @@
-//! Transactions: a snapshot, and the write transaction; what they keep in memory, and from one to the next.
+//! Transactions: a snapshot, and the write transaction; their memory, and the state kept between them.
 //!
 //! Series and tables are opened by the folders above, which extend `ReadTxn` and `WriteTxn`.
 //!
 //! ```text
-//! pages                                        pages as a transaction sees them
-//! read                                         ReadTxn: what the snapshots of one commit share
-//! catalog_cache, series_cache, table_cache     what snapshots have decoded
+//! pages                                        pages visible to a transaction
+//! read                                         ReadTxn: state shared by the snapshots of one commit
+//! catalog_cache, series_cache, table_cache     objects that snapshots have decoded
 //! write                                        WriteTxn: change, commit
-//! open_series, known_times, open_table         what a write transaction has open
-//! leaves                                       the trees of the series that it changes, where the front's rows go
-//! flush, clock                                 staged rows go to their places; the clock of the commit
-//! savepoint, uncommitted                       going back; reading what is not committed
-//! shared, compaction_pass                      what the transactions of a database share
+//! open_series, known_times, open_table         objects that a write transaction has open
+//! leaves                                       the trees of the changed series, destination of the front's rows
+//! flush, clock                                 flush of the write buffer; the clock of the commit
+//! savepoint, uncommitted                       rollback to a savepoint; reads of uncommitted data
+//! shared, compaction_pass                      state shared by the transactions of a database
 //! ```
 
 pub(crate) mod catalog_cache;

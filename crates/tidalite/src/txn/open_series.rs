@@ -1,14 +1,14 @@
-//! The series that a write transaction has open, and those that the one before had: to open a series is to look for it in the
-//! catalog and to decode its entry, which costs more than to insert a row.
+//! The series that a write transaction has open, and those known from the previous one: opening a series takes a
+//! catalog lookup and the decoding of its entry, which costs more than inserting a row.
 //!
 //! Invariants:
-//! 1. `index_of[id] - 1` is the place of series `id` in `series`, 0 where it is not known; the few with a number beyond
-//!    `NEAR_IDS` stand in `far_index_of`.
-//! 2. A series is open when its `turn` is that of the transaction: its slot is one of the transaction's staging then. Of the others
-//!    only what the catalog says is known.
-//! 3. The slot of a series that is not open is still one of the staging if `epoch` is that of the staging.
-//! 4. From one transaction to the next they are kept only where the trees of the catalog have the roots that the first one left: a
-//!    root names its tree's contents by checksums, so nobody else has changed them.
+//! 1. `index_of[id] - 1` is the index of series `id` in `series`, 0 means unknown; the few ids from `NEAR_IDS` on are
+//!    in `far_index_of`.
+//! 2. A series is open if its `turn` is the transaction's; its slot then belongs to the transaction's write buffer. For
+//!    other series only the catalog entry is valid.
+//! 3. The slot of a series that is not open is still valid in the write buffer if `epoch` is the buffer's epoch.
+//! 4. Entries are kept for the next transaction only if the catalog's trees still have the roots that this one left: a
+//!    root identifies its tree's contents by checksums, so no other writer has changed them.
 
 use crate::catalog::entries::{SeriesInfo, expect_columns, expect_unit};
 use crate::catalog::roots::{Catalog, Roots};
@@ -23,37 +23,39 @@ use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
 use tidalite_runs::{Slot, Staging};
 
-/// Series with a number below this are found by an array index. Numbers come from the file: they must not
-/// decide how much memory is taken.
+/// Series with an id below this are found by array index. Ids come from the file and must not determine the memory
+/// used.
 const NEAR_IDS: u64 = 1 << 22;
 
-/// Series that are kept for the next transaction at most; half a KiB each, about.
+/// Maximum number of series kept for the next transaction, about half a KiB each.
 const KEPT_MAX: usize = 1 << 20;
 
-/// A series that is known. In one line of the cache: series in turn bring thousands of them there with every round.
+/// A known series. Aligned to one cache line: writes that alternate between thousands of series load all of them in
+/// every round.
 #[repr(align(64))]
 pub(crate) struct OneSeries {
     id: SeriesId,
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) slot: Slot,
-    /// The staging's when it gave the slot.
+    /// Epoch of the write buffer that assigned the slot.
     epoch: u64,
-    /// As `info` has it, which may not be in the cache.
+    /// Copy of the policy in `info`, which may not be in the cache.
     merge: MergePolicy,
-    /// How many its schema has: looked up with every turn to the series, where `info` may not be in the cache.
+    /// Number of columns; copied here because it is read whenever the series is selected and `info` may not be in the
+    /// cache.
     pub(crate) columns: u32,
-    /// The transaction that has it open.
+    /// The transaction that has opened the series.
     turn: u32,
-    /// Which of `layouts` its columns are.
+    /// Index of the series' column types in `layouts`.
     layout: u32,
-    /// Whether one of the columns is of texts.
+    /// Whether any column holds texts.
     pub(crate) texts: bool,
-    /// Two columns, none of texts, and a row simply takes the place of another: rows may go the easy way.
+    /// Two columns, no texts, and rows are simply replaced: rows may take the fast path.
     pub(crate) point: bool,
-    /// What is known of its times, where its merge policy asks.
+    /// Known times, if the merge policy needs them.
     pub(crate) guard: Option<Box<Guard>>,
-    /// The schema of the record type that was found to have this series' columns, and whether its unit is this series'. Types whose
-    /// schemas are the same may have one function: only what follows from the schema may be told by it.
+    /// The schema of the record type found to have this series' columns, and whether it has this series' unit. Types
+    /// with equal schemas may share one function: only properties of the schema may be derived from it.
     record: Option<fn() -> Schema>,
     record_unit: bool,
 }
@@ -65,18 +67,18 @@ pub(crate) struct OpenSeries {
     index_of: Vec<u32>,
     far_index_of: HashMap<SeriesId, usize>,
     by_name: HashMap<String, usize>,
-    /// The different lists of column types: most series have the same.
+    /// Distinct lists of column types; most series share one.
     layouts: Vec<Vec<ColumnType>>,
     turn: u32,
-    /// How many are open.
+    /// Number of open series.
     open: usize,
-    /// The catalog that they are of, while nobody has them open.
+    /// The catalog version of the entries, while no transaction has them.
     catalog: Option<Catalog>,
-    /// The epoch of the staging of the transaction that had them open last.
+    /// Epoch of the write buffer of the last transaction that had them.
     staged: u64,
 }
 
-/// The series that the last write transaction knew: for the next one, and for who reads what it has left.
+/// The series known to the last write transaction: for the next one, and for readers of its commit.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Option<OpenSeries>>);
 
@@ -85,20 +87,20 @@ impl Kept {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a write transaction, if the catalog is still the one that the one before left.
+    /// For a new write transaction; empty unless the catalog is the one that the previous transaction left.
     pub(crate) fn take(&self, roots: &Roots) -> OpenSeries {
         let kept = self.lock().take();
         kept.and_then(|kept| kept.again(roots)).unwrap_or_default()
     }
 
-    /// After the commit of these roots; the staging has this epoch now.
+    /// Called after the commit of these roots; the write buffer has this epoch now.
     pub(crate) fn give(&self, mut open: OpenSeries, roots: &Roots, staged: u64) {
         open.staged = staged;
         let kept = open.kept(roots);
         *self.lock() = kept;
     }
 
-    /// The entry of a series in this version of the catalog, if it is at hand.
+    /// The entry of a series in this version of the catalog, if available.
     pub(crate) fn info(&self, catalog: &Catalog, id: SeriesId) -> Option<Arc<SeriesInfo>> {
         let kept = self.0.try_lock().ok()?;
         let kept = kept.as_ref()?;
@@ -109,13 +111,13 @@ impl Kept {
     }
 }
 
-/// Nothing is known of a series' times when a transaction begins.
+/// A transaction begins without known times of a series.
 fn guard_of(merge: MergePolicy) -> Option<Box<Guard>> {
     (merge != MergePolicy::Replace).then(Box::default)
 }
 
 impl OneSeries {
-    /// The catalog's entry has changed.
+    /// Updates the series after a change of its catalog entry.
     pub(crate) fn learn(&mut self, info: Arc<SeriesInfo>) {
         self.merge = info.merge;
         self.columns = info.schema.columns.len() as u32;
@@ -124,10 +126,10 @@ impl OneSeries {
         self.info = info;
     }
 
-    /// Checks a record type once: comparing names with every record would cost more than storing it.
+    /// Checks a record type once: comparing names for every record would cost more than storing it.
     ///
     /// # Errors
-    /// `Schema` when the series has other columns, or another unit where that counts.
+    /// `Schema` if the series has other columns, or another unit where that matters.
     #[inline]
     pub(crate) fn expect_record(&mut self, schema: fn() -> Schema, any_unit: bool) -> Result<()> {
         let known = self.record;
@@ -153,32 +155,32 @@ impl OneSeries {
 }
 
 impl OpenSeries {
-    /// Whether none is open.
+    /// Whether no series is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open == 0
     }
 
-    /// Whether this staging is the one that the transaction before had, as it left it: its slots are of these series then.
+    /// Whether this write buffer is the previous transaction's, unchanged: its slots then belong to these series.
     pub(crate) fn is_of(&self, staging: &Staging) -> bool {
         self.staged == staging.epoch()
     }
 
-    /// How many are open.
+    /// Number of open series.
     pub(crate) fn count(&self) -> usize {
         self.open
     }
 
-    /// Forgets all.
+    /// Forgets all series.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// To be kept, after the commit of these roots.
+    /// Prepares the series to be kept, after the commit of these roots.
     fn kept(mut self, roots: &Roots) -> Option<Self> {
         if self.series.len() > KEPT_MAX {
             return None;
         }
-        // One series can be written in many ways.
+        // A series name can be written in many ways.
         if self.by_name.len() > KEPT_MAX {
             self.by_name.clear();
         }
@@ -186,7 +188,7 @@ impl OpenSeries {
         Some(self)
     }
 
-    /// For the next transaction, if it begins with this catalog. None is open.
+    /// Prepares the series for the next transaction, if it begins with this catalog version. None is open.
     fn again(mut self, roots: &Roots) -> Option<Self> {
         if self.catalog != Some(roots.catalog()) {
             return None;
@@ -196,14 +198,14 @@ impl OpenSeries {
         Some(self)
     }
 
-    /// Where an open series stands.
+    /// Index of an open series.
     #[inline]
     pub(crate) fn index(&self, id: SeriesId) -> Option<usize> {
         let index = self.known(id)?;
         (self.series.get(index)?.turn == self.turn).then_some(index)
     }
 
-    /// Where a series stands that is known.
+    /// Index of a known series.
     #[inline]
     pub(crate) fn known(&self, id: SeriesId) -> Option<usize> {
         if id.0 >= NEAR_IDS {
@@ -219,24 +221,24 @@ impl OpenSeries {
         self.far_index_of.get(&id).copied()
     }
 
-    /// The series that was asked for by just this text, known but perhaps not open.
+    /// The series once requested by exactly this text; known, but perhaps not open.
     pub(crate) fn named(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// Notes the text that a series was asked for by.
+    /// Remembers the text by which a series was requested.
     pub(crate) fn name(&mut self, name: &str, index: usize) {
         self.by_name.insert(name.to_owned(), index);
     }
 
-    /// The slot of a known series that `turn_to` does not only open: it moves what is staged of it, which must not be away.
+    /// The slot of a known series whose buffered rows `turn_to` will move; those rows must not be in a worker thread.
     pub(crate) fn moved_by_turn(&self, index: usize, staging: &Staging) -> Option<Slot> {
         let one = &self.series[index];
         let moved = one.turn != self.turn && one.epoch == staging.epoch();
         (moved && one.merge.keeps_several()).then_some(one.slot)
     }
 
-    /// Opens a series that is known, unless it is open.
+    /// Opens a known series, unless it is open.
     pub(crate) fn turn_to(&mut self, index: usize, staging: &mut Staging) {
         let one = &mut self.series[index];
         if one.turn != self.turn {
@@ -253,7 +255,7 @@ impl OpenSeries {
         }
     }
 
-    /// Opens a series that is not known.
+    /// Opens a series that is not known yet.
     pub(crate) fn enter(&mut self, info: Arc<SeriesInfo>, staging: &mut Staging) -> usize {
         let id = info.id;
         let types = info.schema.word_types();
@@ -293,7 +295,7 @@ impl OpenSeries {
         index
     }
 
-    /// A series has other columns, for which it has got this slot.
+    /// Sets new columns of a series, and the slot assigned for them.
     pub(crate) fn widened(&mut self, index: usize, info: Arc<SeriesInfo>, slot: Slot) {
         let layout = self.layout(info.schema.word_types());
         let one = &mut self.series[index];
@@ -309,7 +311,7 @@ impl OpenSeries {
         }) as u32
     }
 
-    /// A series has another name.
+    /// Updates a renamed series.
     pub(crate) fn renamed(&mut self, info: Arc<SeriesInfo>) {
         self.by_name.clear();
         if let Some(index) = self.known(info.id) {

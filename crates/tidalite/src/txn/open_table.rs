@@ -1,4 +1,4 @@
-//! Tables that a write transaction has open, and those that the one before had.
+//! Tables that a write transaction has open, and those kept from the previous one.
 
 use crate::catalog::roots::Roots;
 use crate::types::error::Result;
@@ -6,26 +6,26 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Ending, Tree};
 use tidalite_pager::PageRead;
 
-/// Bytes of a table name at most.
+/// Maximum length of a table name in bytes.
 pub const TABLE_NAME_BYTES_MAX: usize = 255;
 
-/// Tables that a transaction leaves open for the next one.
+/// Maximum number of tables kept for the next transaction.
 const KNOWN_MAX: usize = 16;
 
-/// A table that this transaction opened.
+/// A table opened by this transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenTable {
     pub(crate) name: String,
     pub(crate) id: u64,
     pub(crate) tree: Tree,
-    /// Where its last row is, while rows are put in behind it.
+    /// The append cursor, valid while rows are appended.
     pub(crate) ending: Ending,
     pub(crate) changed: bool,
-    /// It is not in the `tables` tree under this name.
+    /// The table is not in the `tables` tree under this name.
     pub(crate) created: bool,
 }
 
-/// The names in the catalog and those of tables that are open and not in it yet, in order.
+/// The names in the catalog and of open tables not yet in it, in order.
 pub(crate) fn names<R: PageRead>(
     roots: &Roots,
     pages: &R,
@@ -44,7 +44,7 @@ pub(crate) fn names<R: PageRead>(
     Ok(names)
 }
 
-/// Of the tables that a transaction had open, and of those that it knew under this catalog, what the next one knows.
+/// The tables to keep for the next transaction, out of the open ones and the ones kept under this catalog version.
 pub(crate) fn still_known(
     mut open: Vec<OpenTable>,
     (before, known): (Tree, Vec<OpenTable>),

@@ -1,8 +1,8 @@
-//! The pages of the file as a transaction sees them: behind one type, and behind a trait for what only reads.
+//! The pages visible to a transaction: one type for all, and a trait for read-only code.
 
 use tidalite_pager::{Counters, PageRead, PageRef, Ptr, Result, Snapshot, UncommittedRead};
 
-/// Pages of a snapshot, or of a write transaction with its own changes: as it stands, or as it stood.
+/// Pages of a snapshot, or of a write transaction with its own changes: in its current state, or in an earlier one.
 #[derive(Clone, Copy)]
 pub enum Pages<'a> {
     Snapshot(&'a Snapshot),
@@ -115,7 +115,8 @@ impl PageRead for Pages<'_> {
     }
 }
 
-/// What a state is read by. The library has two: those of [`ReadTxn`](crate::ReadTxn) and of [`UncommittedRead`](crate::UncommittedRead).
+/// The source of a readable state. The library has two: the sources of [`ReadTxn`](crate::ReadTxn) and of
+/// [`UncommittedRead`](crate::UncommittedRead).
 pub trait ReadSource: source::Source {}
 
 impl ReadSource for Snapshot {}
@@ -132,7 +133,7 @@ mod source {
         fn txn(&self) -> TxnId;
         fn user_data(&self) -> &[u8];
         fn file_bytes(&self) -> u64;
-        /// It may be taken away while it is held.
+        /// Whether the state may end while it is in use.
         fn may_end(&self) -> bool;
     }
 

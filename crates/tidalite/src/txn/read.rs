@@ -1,10 +1,10 @@
-//! Reading one state of the database: a snapshot, which is everything as it was when it began, whatever is committed meanwhile; or a
-//! write transaction as it stood. Both answer by the code below.
+//! Reading one state of the database: a snapshot, which is isolated from later commits, or a write transaction at one
+//! moment. Both share the code below.
 //!
 //! Invariants
-//! 1. What is decoded in `Begun` never changes. Who shares it reads the same state.
-//! 2. Of a state that may end early (an evictable snapshot, an unfinished transaction) no opened series and no table is kept: each question reads, and
-//!    so learns of the end.
+//! 1. The decoded state in `Begun` never changes. All its users read one state.
+//! 2. For a state that may end early (an evictable snapshot, an unfinished transaction) no opened series and no table
+//!    is cached: each query reads pages, and thereby detects the end.
 
 use crate::catalog::entries::{self, SeriesInfo};
 use crate::catalog::roots::Roots;
@@ -23,8 +23,8 @@ use tidalite_base::TxnId;
 use tidalite_pager::{Counters, Pager, Shown, Snapshot};
 use tidalite_runs::Front;
 
-/// One state of the database, for reading: see [`ReadTxn`] and [`UncommittedRead`](crate::UncommittedRead). A function that takes
-/// either is generic over its source.
+/// One readable state of the database: see [`ReadTxn`] and [`UncommittedRead`](crate::UncommittedRead). A function that
+/// accepts both is generic over the source.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -52,11 +52,11 @@ pub struct Reading<S> {
     pub(crate) begun: Arc<Begun>,
 }
 
-/// A snapshot of the database. Never blocks, never changes; may be shared between threads. A clone is the same
-/// snapshot once more, without looking at the file.
+/// A snapshot of the database. Never blocks, never changes; may be shared between threads. A clone is another handle to
+/// the same snapshot, made without accessing the file.
 pub type ReadTxn = Reading<Snapshot>;
 
-/// What the newest snapshots of an open database begin with, decoded once a commit.
+/// State shared by the newest snapshots of an open database, decoded once per commit.
 #[derive(Default)]
 pub(crate) struct Newest {
     begun: ArcSwapOption<Begun>,
@@ -64,7 +64,7 @@ pub(crate) struct Newest {
 }
 
 impl Newest {
-    /// A snapshot of the commit that the last one showed, if nobody has committed since.
+    /// A snapshot of the commit of the last snapshot, if there was no commit since.
     #[inline]
     pub(crate) fn begin(&self, pager: &Pager) -> Result<Option<ReadTxn>> {
         let begun = self.begun.load();
@@ -82,16 +82,16 @@ impl Newest {
     }
 }
 
-/// What the snapshots of one commit share.
+/// State shared by the snapshots of one commit.
 pub(crate) struct Begun {
-    /// What it was decoded from; `None` for an unfinished transaction.
+    /// The commit it was decoded from; `None` for an unfinished transaction.
     shown: Option<Shown>,
     pub(crate) roots: Roots,
     pub(crate) front: Front,
     pub(crate) known: Arc<Known>,
     pub(crate) opened: Opened,
     pub(crate) tables: FoundTables,
-    /// Tables that are not in the catalog as they are: those that an unfinished transaction has open.
+    /// Tables whose catalog entries are out of date, because an unfinished transaction has them open.
     pub(crate) open: Vec<OpenTable>,
     /// See `Options::scan_threads`.
     pub(crate) scan_threads: usize,
@@ -124,7 +124,7 @@ impl ReadTxn {
         Ok(Self { pages, begun })
     }
 
-    /// As `begin`, without decoding again what the snapshot before has decoded.
+    /// Like `begin`, reusing the decoded state of the previous snapshot.
     pub(crate) fn begin_again(
         pages: Snapshot,
         newest: &Newest,
@@ -150,7 +150,7 @@ impl ReadTxn {
         Ok(own)
     }
 
-    /// When the commit that this shows was done, by the wall clock of who did.
+    /// The time of the commit that this state shows, by the committing process' wall clock.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -172,7 +172,7 @@ impl ReadTxn {
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// A write transaction as it stands, whose rows are all in pages.
+    /// A write transaction in its current state, with all rows in pages.
     pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
         let begun = Begun {
             shown: None,
@@ -188,7 +188,8 @@ impl<S: ReadSource> Reading<S> {
         Ok(Self { pages, begun })
     }
 
-    /// The number of the newest commit that this state shows; of an unfinished transaction the one that it will have.
+    /// The number of the newest commit in this state; for an unfinished transaction the number that its commit will
+    /// have.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.pages.txn()
@@ -200,11 +201,12 @@ impl<S: ReadSource> Reading<S> {
         self.pages.user_data()
     }
 
-    /// The series that a [pattern](SeriesPattern) selects, ordered by id: a glob over the metric and tags with the values that they may have, such as
-    /// `hb.*{turbine=["R80711","R80712"]}`; the empty text selects all. Walks the whole catalog.
+    /// The series that a [pattern](SeriesPattern) selects, ordered by id: a glob over the metric and tags with their
+    /// accepted values, such as `hb.*{turbine=["R80711","R80712"]}`; the empty text selects all. Walks the whole
+    /// catalog.
     ///
     /// # Errors
-    /// `Name` for a text that is no pattern; a damaged or unreadable page.
+    /// `Name` for an invalid pattern; a damaged or unreadable page.
     pub fn list(&self, pattern: &str) -> Result<Vec<Arc<SeriesInfo>>> {
         entries::list(
             &self.begun.roots,
@@ -213,13 +215,13 @@ impl<S: ReadSource> Reading<S> {
         )
     }
 
-    /// Bytes of the file as of this state.
+    /// Size of the file in this state, in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.pages.file_bytes()
     }
 
-    /// What was read by this so far: pages, blocks, nodes, vectors.
+    /// Counters of reads through this state so far: pages, blocks, nodes, vectors.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         self.pages.counters()

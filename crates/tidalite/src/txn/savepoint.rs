@@ -1,8 +1,8 @@
-//! Savepoints, nested transactions, and committing on the way.
+//! Savepoints, nested transactions, and checkpoints.
 //!
-//! A savepoint stores everything in pages first, as a commit would, but without writing a record: rows of series that
-//! wait in memory go to the front, roots of tables to the catalog's value in memory. What going back must restore is
-//! then the pages (the pager's part) and the roots.
+//! A savepoint first stores everything in pages, as a commit would, but without a meta record: the write buffer is
+//! flushed to the front, and roots of tables go to the catalog's in-memory state. A rollback then has to restore only
+//! the pages (by the pager) and the roots.
 
 use crate::catalog::roots::Roots;
 use crate::catalog::texts::Texts;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tidalite_pager::Durability;
 use tidalite_runs::{Beside, Front};
 
-/// A state of a write transaction to which it can go back. Dropping it costs nothing.
+/// A state of a write transaction that it can roll back to. Dropping it costs nothing.
 #[derive(Debug)]
 pub struct Savepoint {
     pages: tidalite_pager::Savepoint,
@@ -23,8 +23,8 @@ pub struct Savepoint {
 }
 
 impl WriteTxn {
-    /// Marks the state as it is now. Rows of series that wait in memory are stored first, so many savepoints in a large
-    /// import cost as many small commits do, without their syncs; tables cost nothing.
+    /// Marks the current state. Flushes the write buffer first, so many savepoints in a large import cost as much as
+    /// small commits without their syncs; tables cost nothing.
     ///
     /// # Errors
     /// A full disk; a damaged page: the transaction can then only be rolled back.
@@ -48,12 +48,12 @@ impl WriteTxn {
         })
     }
 
-    /// Undoes everything since a savepoint, in tables and series alike, an error that broke the transaction included.
-    /// Savepoints made later end; this one stays.
+    /// Undoes everything since a savepoint, in tables and series, including an error that broke the transaction. Later
+    /// savepoints end; this one stays.
     ///
     /// # Errors
-    /// `Store` with `NoSavepoint` when it belongs to another transaction or was itself undone: nothing is changed then. What the file reports: the
-    /// transaction is broken then, and going back may be tried again.
+    /// `Store` with `NoSavepoint` if the savepoint belongs to another transaction or was itself undone: nothing is
+    /// changed then. An error of the file breaks the transaction; the rollback may be tried again.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.pages.rollback_to(&savepoint.pages)?;
         self.roots = savepoint.roots.clone();
@@ -63,7 +63,7 @@ impl WriteTxn {
         again
     }
 
-    /// Stores what waits in memory, and puts the roots of front and leaves; the series are to be opened anew.
+    /// Flushes the write buffer and sets the roots of front and leaves; series must be opened again.
     pub(crate) fn store_staged(&mut self) -> Result<()> {
         self.store_rows()?;
         let Self {
@@ -80,7 +80,7 @@ impl WriteTxn {
         leaves.finish(pages, roots)
     }
 
-    /// Series are opened anew, from the roots.
+    /// Reloads the state from the roots; series must be opened again.
     pub(crate) fn begin_again(&mut self) -> Result<()> {
         self.front = Front::load(&self.pages, &self.roots.front)?;
         self.leaves = Leaves::new(
@@ -95,11 +95,12 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Runs `work` as a nested transaction: what it did stays if it returns `Ok`, else it is undone, and the outer transaction
-    /// goes on as it was. So it is when `work` panics and the caller catches that. They nest to any depth.
+    /// Runs `work` as a nested transaction: its changes stay if it returns `Ok`; else they are undone, and the outer
+    /// transaction continues as before. A panic of `work` that the caller catches undoes them too. Nesting may have any
+    /// depth.
     ///
     /// # Errors
-    /// What `work` returns; what making the savepoint or going back to it meets.
+    /// The error of `work`; an error from making the savepoint or rolling back to it.
     pub fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let savepoint = self.savepoint()?;
         let mut undo = Undo {
@@ -116,12 +117,14 @@ impl WriteTxn {
         done
     }
 
-    /// Commits and goes on with a new transaction. Whoever else waits to write, in this process or in another, waits on; readers see the
-    /// commit. So a long piece of work becomes durable bit by bit, and nobody comes between.
+    /// Commits and continues with a new transaction, keeping the writer lock: other writers, in this process or
+    /// another, keep waiting; readers see the commit. A long piece of work thus becomes durable step by step without
+    /// other writers' commits in between.
     ///
-    /// Lazy commits become durable on the way where `Options` ask for it (`sync_bytes`, `sync_after`, `background_flush`); without these, by a durable
-    /// commit now and then, or after the last transaction; or when another thread waits for one of them, or for an earlier commit, by its ticket or with
-    /// [`Database::sync`](crate::Database::sync): it flushes beside this one.
+    /// Lazy commits become durable meanwhile if `Options` say so (`sync_bytes`, `sync_after`, `background_flush`);
+    /// otherwise by an occasional durable commit, after the last transaction, or when another thread waits for one of
+    /// them or for an earlier commit, by its ticket or with [`Database::sync`](crate::Database::sync), which flushes
+    /// concurrently.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -139,8 +142,9 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// As for `commit_with`: the work since the commit before is lost, or shows after reopening. As for `begin_write` when the commit is there and
-    /// the next transaction cannot begin; `Database::begin_read` tells which. The turn goes on in either case.
+    /// As for `commit_with`: the work since the previous commit is lost, or shows after reopening. As for `begin_write`
+    /// if the commit succeeded and the next transaction cannot begin; `Database::begin_read` tells which. The writer
+    /// lock is released in either case.
     pub fn checkpoint(self, durability: Durability) -> Result<(Commit, Self)> {
         let shared = Arc::clone(&self.shared);
         let (info, pages) =
@@ -149,7 +153,7 @@ impl WriteTxn {
     }
 }
 
-/// Goes back to a savepoint while a panic unwinds.
+/// Rolls back to a savepoint while a panic unwinds.
 struct Undo<'t> {
     txn: &'t mut WriteTxn,
     to: Option<Savepoint>,

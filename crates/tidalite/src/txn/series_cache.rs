@@ -1,8 +1,9 @@
-//! Series that snapshots of one commit have opened, kept for those who ask next: to open a series is to look for its record, to
-//! decode that, and to collect its rows of the front. It takes many times as long as to ask it for its newest row, or for the sum of all.
+//! Cache of series opened by snapshots of one commit: opening a series looks up and decodes its record and collects its
+//! rows from the front, which takes many times as long as reading its newest row or the sum of all rows.
 //!
-//! Invariants: 1. All are of one commit: nothing that a snapshot sees changes, so nothing in here does.
-//! 2. They take no more than `BYTES_MAX`, by `OpenedSeries::bytes`. When another one would, all are forgotten; who has one in use keeps it.
+//! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
+//! 2. Entries take at most `BYTES_MAX`, counted by `OpenedSeries::bytes`. An entry that would exceed it empties the
+//!    cache; users of an entry keep it alive.
 
 use crate::catalog::entries::SeriesInfo;
 use std::collections::HashMap;
@@ -11,19 +12,19 @@ use tidalite_base::SeriesId;
 use tidalite_codec::Rows;
 use tidalite_series::SeriesTree;
 
-/// A series of ten columns takes up to 15 KiB, one of two up to 3 KiB, and its waiting rows.
+/// A series of ten columns takes up to 15 KiB, one of two up to 3 KiB, plus its rows in the front.
 const BYTES_MAX: usize = 16 << 20;
 
-/// What a series is read by: its entry of the catalog, its record, and what is newer.
+/// State needed to read a series: its catalog entry, its record, and newer rows.
 pub(crate) struct OpenedSeries {
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) tree: SeriesTree,
-    /// Its rows in the front, or in a transaction; sorted.
+    /// Its rows in the front, or in a transaction's write buffer; sorted.
     pub(crate) late: Rows,
 }
 
 impl OpenedSeries {
-    /// What it takes in memory, about.
+    /// Approximate memory of the entry.
     fn bytes(&self) -> usize {
         let words = self.late.len() * (1 + self.late.columns.len());
         size_of::<Self>() + self.tree.memory_bytes() + words * 8
@@ -46,7 +47,7 @@ impl Opened {
         kept.by_id.get(&id).cloned()
     }
 
-    /// Keeps a series that was opened just now, if there is room for it at all.
+    /// Adds a series just opened, unless it alone exceeds the limit.
     pub(crate) fn note(&self, series: &Arc<OpenedSeries>) {
         let bytes = series.bytes();
         if bytes > BYTES_MAX {
@@ -56,7 +57,7 @@ impl Opened {
         if kept.bytes + bytes > BYTES_MAX {
             *kept = Kept::default();
         }
-        // Two threads may have opened it at a time.
+        // Two threads may have opened the series concurrently.
         if kept
             .by_id
             .insert(series.info.id, Arc::clone(series))
@@ -100,7 +101,7 @@ mod tests {
             &first.series("a").unwrap().unwrap().state
         ));
 
-        // Rows of another commit are not in it, a rename is not either.
+        // The cache of one commit contains neither later rows nor a later rename.
         let mut txn = db.begin_write().unwrap();
         txn.series("a").unwrap().insert(2, 2.0).unwrap();
         txn.rename_series(id, "b").unwrap();
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(state_of(&second, id).info.label(), "b");
         assert_eq!(state_of(&first, id).info.label(), "a");
 
-        // One that can be taken away reads what it tells.
+        // An evictable snapshot reads pages for every query.
         let evictable = db.begin_read_evictable().unwrap();
         assert!(!Arc::ptr_eq(
             &state_of(&evictable, id),
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        // Rows that wait in the front, 16 bytes each, so many that not all series fit.
+        // Rows in the front, 16 bytes each; enough that not all series fit.
         const ROWS: i64 = 400;
         let options = Options::new();
         let db = options

@@ -1,4 +1,4 @@
-//! What the transactions of an open database share: memory that is kept from one to the next, and what the last commit left.
+//! State shared by the transactions of an open database: reusable memory, and the result of the last commit.
 
 use crate::catalog::roots::Roots;
 use crate::txn::compaction_pass::Pass;
@@ -10,41 +10,42 @@ use std::sync::{Mutex, PoisonError};
 use tidalite_pager::Clocks;
 use tidalite_runs::Staging;
 
-/// Appenders' memory that is kept.
+/// Maximum number of appender buffers kept for reuse.
 const APPENDING_KEPT_MAX: usize = 64;
 
-/// What a write transaction has committed.
+/// The result of a committed write transaction.
 struct Left {
     bytes: Vec<u8>,
-    /// The bytes taken apart.
+    /// The decoded `bytes`.
     roots: Box<Roots>,
-    /// Of the tables that it had open.
+    /// The tables that it had open.
     tables: Vec<OpenTable>,
 }
 
-/// What the transactions of an open database share.
+/// State shared by the transactions of an open database.
 pub(crate) struct Shared {
-    /// The memory of the last write transaction's staging: fresh memory costs more than all the rest.
+    /// The last transaction's write buffer, reused: fresh memory costs more than everything else.
     staging: Mutex<Option<Box<Staging>>>,
     staging_bytes: usize,
     pub(crate) leaf_vectors: usize,
     pub(crate) sealing_threads: usize,
     pub(crate) scan_threads: usize,
-    /// The memory of appenders, as above.
+    /// Buffers of appenders, reused likewise.
     appending: Mutex<Vec<Staging>>,
-    /// What the last write transaction left.
+    /// The result of the last write transaction.
     left: Mutex<Option<Left>>,
-    /// Where compaction goes on.
+    /// The position of compaction.
     pub(crate) pass: Mutex<Option<Pass>>,
-    /// The newest commit when a compaction of this handle came to its end; 0: none has.
+    /// The newest commit when a compaction through this handle finished; 0 if none has.
     pub(crate) compacted: AtomicU64,
     pub(crate) newest: Newest,
-    /// What the clocks showed when the file was opened.
+    /// The clocks when the file was opened.
     pub(crate) opened: Clocks,
 }
 
 impl Shared {
-    /// Of a database that was opened at `opened`; transactions stage up to `staging_bytes`, in leaves of up to `leaf_vectors` vectors.
+    /// For a database opened at `opened`; transactions buffer up to `staging_bytes`, in leaves of up to `leaf_vectors`
+    /// vectors.
     pub(crate) fn new(
         (staging_bytes, leaf_vectors): (usize, usize),
         (sealing_threads, scan_threads): (usize, usize),
@@ -74,7 +75,7 @@ impl Shared {
         kept.unwrap_or_else(|| Box::new(Staging::new(self.staging_bytes)))
     }
 
-    /// The roots that these bytes stand for, and tables as they are there, of those that are known.
+    /// The decoded roots, with the tables kept if the last transaction left exactly these roots.
     pub(crate) fn take_roots(&self, bytes: &[u8]) -> Result<(Box<Roots>, Vec<OpenTable>)> {
         let left = self
             .left
@@ -100,13 +101,13 @@ impl Shared {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
     }
 
-    /// For an appender.
+    /// A buffer for an appender.
     pub(crate) fn take_appending(&self, bytes: usize) -> Staging {
         let mut kept = self
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // Another number of appenders asks for another size.
+        // With another number of appenders the size differs.
         kept.retain(|staging| staging.budget_bytes() == bytes);
         kept.pop().unwrap_or_else(|| Staging::new(bytes))
     }
@@ -122,9 +123,9 @@ impl Shared {
         }
     }
 
-    /// `used`: of so many series the transaction had slots. Answers its epoch.
+    /// `used`: number of slots that the transaction used. Returns the buffer's epoch.
     pub(crate) fn give_staging(&self, mut staging: Box<Staging>, used: usize) -> u64 {
-        // What each use of staging costs grows with its slots.
+        // The cost of each use of the buffer grows with its slots.
         if used >= staging.slots() / 2 {
             staging.forget_rows();
         } else if used > 0 || !staging.is_empty() {

@@ -1,13 +1,14 @@
-//! Tables that snapshots of one commit have looked for, kept for those who ask next: to find a table by its name is a get in the tree of
-//! tables and a root to decode, which takes longer than to begin a snapshot.
+//! Cache of tables found by snapshots of one commit: finding a table by name needs a lookup in the tree of tables and
+//! the decoding of a root, which takes longer than beginning a snapshot.
 //!
-//! Invariants: 1. All are of one commit: nothing that a snapshot sees changes, so nothing in here does.
-//! 2. Places are filled from the first one on and stay as they are. Two threads that look for a table at a time may fill two with it.
+//! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
+//! 2. Slots are filled in order and never change. Two threads that look for one table concurrently may fill two slots
+//!    with it.
 
 use std::sync::OnceLock;
 use tidalite_kv::Tree;
 
-/// Tables that are kept. Those of a database with more are looked for each time.
+/// Maximum number of cached tables. Further tables are looked up each time.
 const KEPT: usize = 16;
 
 struct Found {
@@ -20,7 +21,7 @@ struct Found {
 pub(crate) struct FoundTables([OnceLock<Found>; KEPT]);
 
 impl FoundTables {
-    /// The name of a table, as it is kept, and its root.
+    /// The cached name and root of a table.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<(&str, Tree)> {
         let mut kept = self.0.iter().map_while(OnceLock::get);
@@ -28,13 +29,13 @@ impl FoundTables {
         Some((&found.name, found.tree))
     }
 
-    /// Keeps what was found just now, if there is room for it.
+    /// Caches a table just found, if there is room.
     pub(crate) fn note(&self, name: &str, tree: Tree) {
         let Some(free) = self.0.iter().find(|place| place.get().is_none()) else {
             return;
         };
         let name = name.into();
-        // Another thread may have had it filled meanwhile: then the next who asks keeps it.
+        // Another thread may have filled the slot meanwhile: a later lookup caches this table.
         let _ = free.set(Found { name, tree });
     }
 }
@@ -51,7 +52,7 @@ mod tests {
             .open_storage(Arc::new(MemoryStorage::new()))
             .unwrap();
         let name = |n: usize| format!("table {n}");
-        // More than are kept.
+        // More tables than the cache holds.
         let count = KEPT + 4;
         let mut held = Vec::new();
         for round in 1..=3u8 {
@@ -62,7 +63,7 @@ mod tests {
             txn.commit().unwrap();
             held.push((round, db.begin_read().unwrap()));
             for (round, snap) in &held {
-                // Clones share what was found.
+                // Clones share the cache.
                 for snap in [snap, &snap.clone()] {
                     for n in (0..count).chain(0..count) {
                         let table = snap.table(&name(n)).unwrap().unwrap();
@@ -89,7 +90,7 @@ mod tests {
             read.load(std::sync::atomic::Ordering::Relaxed)
         };
         assert_eq!((pages_read(), pages_read()), (1, 0));
-        // One that may be taken away has to read, and so learns of its end.
+        // An evictable snapshot has to read pages, and thereby detects its end.
         let snap = db.begin_read_evictable().unwrap();
         snap.table("a").unwrap().unwrap();
         let read = &snap.counters().pages_read;

@@ -1,18 +1,18 @@
-//! Reading what a write transaction has done so far, in other threads, while it goes on.
+//! Reading the uncommitted state of a write transaction in other threads, while it goes on.
 
 use crate::catalog::roots::Roots;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 
-/// A write transaction as it was when this was made: for any number of threads, while the transaction goes on in its own. It
-/// does not follow the transaction, and ends with it: reading what was uncommitted then gives `Store(Ended)`. It is read as a
-/// [`ReadTxn`](crate::ReadTxn) is.
+/// The state of a write transaction at one moment, for any number of threads, while the transaction goes on in its own.
+/// It does not follow the transaction's changes, and ends with it: reading uncommitted data then gives `Store(Ended)`.
+/// It has the methods of [`ReadTxn`](crate::ReadTxn).
 pub type UncommittedRead = Reading<tidalite_pager::UncommittedRead>;
 
 impl WriteTxn {
-    /// A reader of the transaction as it is now, what is not committed included. Rows of series that wait in memory are stored first, as
-    /// for a savepoint; pages are shared, not copied, until the transaction changes them.
+    /// A reader of the transaction's current state, including uncommitted changes. The write buffer is flushed first,
+    /// as for a savepoint; pages are shared, not copied, until the transaction changes them.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tidalite-uncommitted-{}.tdl", std::process::id()));
@@ -41,7 +41,7 @@ impl WriteTxn {
     /// # Errors
     /// As for `savepoint`.
     pub fn reader(&mut self) -> Result<UncommittedRead> {
-        // It stores what waits in memory; what it would go back to is not needed.
+        // Flushes the write buffer; the savepoint itself is not needed.
         drop(self.savepoint()?);
         self.changing(|txn| {
             let roots = Roots::clone(&txn.roots);
@@ -51,7 +51,7 @@ impl WriteTxn {
 }
 
 impl UncommittedRead {
-    /// True when the transaction has ended, or went back behind this reader.
+    /// True if the transaction has ended, or rolled back to a state before this reader.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.pages.has_ended()

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Nothing of this transaction can be seen by others before `commit` returns; drop = roll back.
-//! 2. After an operation failed half-way the transaction is *broken*: reads and the commit are refused,
-//!    only rolling back is left. An error that comes before anything was changed does not break it.
-//! 3. Which series are open stands in `open` (`open_series.rs`); those of the transaction before are known there, and open when
-//!    they are turned to.
+//! 1. Changes of this transaction are invisible to others before `commit` returns; drop = roll back.
+//! 2. After an operation failed half-way the transaction is *broken*: reads and the commit are refused; it can only be
+//!    rolled back. An error that comes before any change does not break it.
+//! 3. `open` (`open_series.rs`) tells which series are open; it also knows the previous transaction's series, which are
+//!    opened when selected.
 
 use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::catalog::table_name::Named;
@@ -30,14 +30,14 @@ use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
 use tidalite_runs::{Beside, Front, Staging};
 use tidalite_series::Sealed;
 
-/// What a commit did.
+/// Result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its number.
+    /// The commit's number.
     pub txn: TxnId,
-    /// Pages and blocks written, meta blocks not counted.
+    /// Pages and blocks written, without meta blocks.
     pub pages_written: u64,
-    /// Bytes written, meta blocks included.
+    /// Bytes written, including meta blocks.
     pub bytes_written: u64,
 }
 
@@ -51,8 +51,8 @@ impl Commit {
     }
 }
 
-/// A transaction in the middle of a change: a panic breaks it, be it the caller's own (of an iterator, of what fills a value). What was
-/// changed so far may have no root that leads to it.
+/// Guards a transaction in the middle of a change: a panic, even in the caller's code (an iterator, a closure that
+/// fills a value), breaks the transaction, since its partial changes may not be reachable from any root.
 struct Changing<'t> {
     txn: &'t mut WriteTxn,
     returned: bool,
@@ -78,20 +78,20 @@ impl Drop for Changing<'_> {
 pub struct WriteTxn {
     pub(crate) shared: Arc<Shared>,
     pub(crate) pages: tidalite_pager::WriteTxn,
-    /// These are large, and the transaction is moved a few times.
+    /// Boxed because they are large and the transaction is moved a few times.
     pub(crate) roots: Box<Roots>,
     pub(crate) front: Front,
     pub(crate) staging: Box<Staging>,
-    /// Threads that have rows of it.
+    /// Worker threads that hold rows of this transaction.
     pub(crate) beside: Beside<Sealed>,
     pub(crate) leaves: Leaves,
     pub(crate) texts: Texts,
     pub(crate) open: OpenSeries,
     pub(crate) tables: Vec<OpenTable>,
-    /// Tables that it has not opened, as the transaction before left them: they hold while the catalog of tables is this one.
+    /// Tables not opened yet, as the previous transaction left them; valid while the catalog of tables has this root.
     pub(crate) known: (Tree, Vec<OpenTable>),
     pub(crate) broken: Option<String>,
-    /// The wall clock is right (`clock.rs`).
+    /// The user has confirmed the wall clock (`txn/clock.rs`).
     pub(crate) clock_confirmed: bool,
     /// Appenders that still have rows.
     pub(crate) appending: usize,
@@ -105,7 +105,7 @@ impl WriteTxn {
         let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
         let open = shared.newest.kept.take(&roots);
         if !open.is_of(&staging) {
-            // Its slots are of series that may have other columns by now.
+            // Its slots belong to series that may have other columns by now.
             staging.reset();
         }
         Ok(Self {
@@ -126,15 +126,16 @@ impl WriteTxn {
         })
     }
 
-    /// The number that this transaction will have.
+    /// The number of this transaction's commit.
     #[must_use]
     pub fn txn(&self) -> TxnId {
         self.pages.txn()
     }
 
-    /// This transaction frees space: on a full disk it may use what is kept for such ([`Options::reserve_bytes`](crate::Options::reserve_bytes)).
-    /// Every delete, removal and clearing says so by itself. A transaction that has used it has to free at least as many pages as it takes, but
-    /// for an eighth of what is kept, which may be lost so in all: else its commit is refused with `DiskFull`.
+    /// Declares that this transaction frees space: on a full disk it may use the reserve
+    /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). Every delete, removal and clear does so by itself.
+    /// A transaction that used the reserve must free at least as many pages as it takes, less an eighth of the reserve,
+    /// which in total may be consumed this way; else its commit is refused with `DiskFull`.
     pub fn free_space(&mut self) {
         self.pages.free_space();
     }
@@ -142,8 +143,8 @@ impl WriteTxn {
     /// Commits durably: when this returns, everything is stored and visible.
     ///
     /// # Errors
-    /// `DiskFull` and others before the meta block: the transaction is rolled back. A failed sync:
-    /// `Poisoned` from then on; whether the transaction is there shows after reopening.
+    /// `DiskFull` and others before the meta block: the transaction is rolled back. A failed sync: `Poisoned` from then
+    /// on; reopening shows whether the transaction was committed.
     pub fn commit(self) -> Result<Commit> {
         self.commit_with(Durability::Durable)
     }
@@ -162,7 +163,7 @@ impl WriteTxn {
     }
 
     /// Commits without waiting for the medium: the next writer can begin. The ticket tells when the commit is durable,
-    /// or waits for that; many threads' commits then share one sync. Readers see a durable commit when it is durable.
+    /// or waits for it; many threads' commits then share one sync. Readers see a durable commit once it is durable.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tidalite-ticket-{}.tdl", std::process::id()));
@@ -186,14 +187,15 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// As for `commit`, those of the flush excepted: the ticket tells these.
+    /// As for `commit`, except errors of the flush, which the ticket reports.
     pub fn commit_ticket(self, durability: Durability) -> Result<Ticket> {
         self.commit_by(durability, |pages, app| {
             pages.commit_ticket(app, durability)
         })
     }
 
-    /// Brings everything into pages, seals them, and commits them by `commit`, which is given what the record is to say of them.
+    /// Stores everything in pages, seals them, and commits through `commit`, which gets the contents of the meta
+    /// record.
     pub(crate) fn commit_by<T>(
         mut self,
         durability: Durability,
@@ -218,7 +220,7 @@ impl WriteTxn {
         Ok(done)
     }
 
-    /// All rows and texts are in pages then, and the roots lead to them.
+    /// Stores all rows and texts in pages, and sets the roots.
     pub(crate) fn bring_into_pages(&mut self) -> Result<()> {
         self.store_rows()?;
         self.roots.front =
@@ -236,29 +238,29 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// What the front did in this transaction: for the searches that must reach all of it.
+    /// Statistics of the front in this transaction, for searches that must reach all of its paths.
     #[cfg(feature = "seeded-bugs")]
     #[must_use]
     pub fn front_work(&self) -> tidalite_runs::Work {
         self.front.work()
     }
 
-    /// The user data that the commit will carry: what was set here, else that of the commit before.
+    /// The user data of the commit: set by this transaction, else inherited from the previous commit.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         self.pages.user_data()
     }
 
-    /// Sets the user data: up to [`USER_BYTES_MAX`](crate::USER_BYTES_MAX) bytes in the commit itself that readers get with
-    /// their snapshot, such as the position in a log that has been applied. It stays until it is set anew.
+    /// Sets the user data: up to [`USER_BYTES_MAX`](crate::USER_BYTES_MAX) bytes in the commit itself that readers get
+    /// with their snapshot, such as the last applied position of a log. They stay until set again.
     ///
     /// # Errors
-    /// `Store` (a limit) for more bytes.
+    /// `Store` (a limit) if there are more bytes.
     pub fn set_user_data(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.pages.set_user_data(bytes)?)
     }
 
-    /// Runs a change that, when it fails, leaves the transaction broken.
+    /// Runs a change whose failure breaks the transaction.
     pub(crate) fn changing<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_usable()?;
         let mut changing = Changing::begin(self);
@@ -288,7 +290,7 @@ impl WriteTxn {
         self.change_table_near_end(index, |tree, _, pages| change(tree, pages))
     }
 
-    /// As `change_table`, where the change keeps to what `Ending` says, or makes it forget.
+    /// Like `change_table`, for a change that keeps the `Ending` valid or resets it.
     pub(crate) fn change_table_near_end<T>(
         &mut self,
         index: usize,
@@ -314,8 +316,8 @@ impl WriteTxn {
                 table.changed = true;
                 Ok(result)
             }
-            // A bound was checked before anything was touched; of many pairs, those before it are stored. So it is when
-            // a value is where a nested table was looked for, or the other way round.
+            // These errors are detected before anything is changed; of many pairs, those before the failing one are
+            // stored. A value in place of a nested table, or the reverse, is detected likewise.
             Err(
                 error @ (tidalite_pager::Error::Limit { .. }
                 | tidalite_pager::Error::Unsupported { .. }
@@ -345,7 +347,7 @@ impl WriteTxn {
         tidalite_kv::key_bytes_max(self.pages.page_size())
     }
 
-    /// Notes the root of every table that changed.
+    /// Records the root of every changed table.
     pub(crate) fn keep_table_roots(&mut self) -> Result<()> {
         let Self {
             tables,

@@ -1,4 +1,4 @@
-//! Columns: their types, and how a value is one 64-bit word.
+//! Columns: their types, and how a value is encoded as one 64-bit word.
 //!
 //! ```text
 //! type        word                                        null, where the column has nulls
@@ -10,8 +10,8 @@
 //! String, Bytes, Guid   the number of a text (texts.rs)   u64::MAX
 //! ```
 //!
-//! So one pattern of a column with nulls cannot be stored in it as a value: it is refused. Columns without nulls hold every
-//! pattern.
+//! A nullable column reserves one bit pattern for null; storing that pattern as a value is refused. Columns without
+//! nulls accept every pattern.
 
 use crate::types::decimal::{DECIMAL_SCALE_MAX, decimal_to_f64, power_of_ten};
 use crate::types::error::{Error, Result};
@@ -72,7 +72,7 @@ impl ColumnType {
         }
     }
 
-    /// Its name, as `tidalite series --schema` prints it and `import --columns` takes it: `f64`, `decimal(2)`.
+    /// The type's name, as `tidalite series --schema` prints it and `import --columns` takes it: `f64`, `decimal(2)`.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -88,7 +88,7 @@ impl ColumnType {
         }
     }
 
-    /// The type of a name, as [`ColumnType::name`] gives it.
+    /// The type with this name, the inverse of [`ColumnType::name`].
     ///
     /// ```
     /// use tidalite::ColumnType;
@@ -117,13 +117,13 @@ impl ColumnType {
         plain.into_iter().find(|ty| ty.name() == name)
     }
 
-    /// Whether words are numbers of texts.
+    /// Whether words of this type are numbers of stored texts.
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self, Self::String | Self::Bytes | Self::Guid)
     }
 
-    /// The type of its words, without nulls.
+    /// The type of the column's words, without nulls.
     fn words(self) -> WordType {
         match self {
             Self::F64 => WordType::F64,
@@ -133,7 +133,7 @@ impl ColumnType {
         }
     }
 
-    /// What a word is worth as a float; `None` for a type that is no number. The word is not null.
+    /// A word as a float; `None` for a type that is not numeric. The word must not be null.
     pub(crate) fn number(self, word: u64) -> Option<f64> {
         Some(match self {
             Self::F64 | Self::F32 => f64::from_bits(word),
@@ -144,7 +144,7 @@ impl ColumnType {
         })
     }
 
-    /// What a sum or a distance of words is worth.
+    /// Scales a sum or a difference of words to the column's value.
     pub(crate) fn scaled(self, sum: f64) -> f64 {
         match self {
             Self::Decimal(scale) => sum / power_of_ten(scale),
@@ -175,7 +175,7 @@ impl Column {
         }
     }
 
-    /// A column in which a row may have none.
+    /// A nullable column.
     #[must_use]
     pub fn nullable(name: impl Into<String>, ty: ColumnType) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl Column {
         }
     }
 
-    /// The type of its words.
+    /// The type of the column's words.
     pub(crate) fn words(&self) -> WordType {
         let words = self.ty.words();
         if self.nullable {
@@ -194,20 +194,20 @@ impl Column {
         }
     }
 
-    /// The word that says that a row has no value; `None` for a column without nulls.
+    /// The word that stands for null; `None` for a column without nulls.
     #[must_use]
     pub fn null(&self) -> Option<u64> {
         self.words().null()
     }
 
-    /// Whether a word says that there is no value.
+    /// Whether a word stands for null.
     #[must_use]
     #[inline]
     pub fn is_null(&self, word: u64) -> bool {
         self.null() == Some(word)
     }
 
-    /// What a word is worth as a float, the nearest one for integers and decimals: 1 for true, NaN as it is. `None` for null and in a
+    /// A word as a float, the nearest one for integers and decimals; true is 1, NaN stays NaN. `None` for null and in a
     /// column of texts.
     #[must_use]
     pub fn f64(&self, word: u64) -> Option<f64> {
@@ -223,7 +223,7 @@ impl Column {
         }
     }
 
-    /// A word that is to be stored as a value, not as null.
+    /// Checks that a word can be stored as a value, not as null.
     pub(crate) fn as_value(&self, word: u64) -> Result<u64> {
         if self.is_null(word) {
             return Err(self.problem("this value stands for null in a column with nulls"));
@@ -238,7 +238,7 @@ mod tests {
     use std::cmp::Ordering;
     use tidalite_testkit::rng::Rng;
 
-    /// Where units / 10^scale lies beside `mantissa` times 2^`exponent`, in whole numbers.
+    /// Compares units / 10^scale with `mantissa` times 2^`exponent`, in integer arithmetic.
     fn compare(units: u64, scale: u8, mantissa: u64, exponent: i32) -> Ordering {
         let power = 10u128.pow(u32::from(scale));
         let (mut left, mut right) = (u128::from(units), u128::from(mantissa) * power);
@@ -249,7 +249,8 @@ mod tests {
         left.cmp(&right)
     }
 
-    /// Whether `float` is the one nearest to units / 10^scale, the even one of two: neither middle between it and a neighbour is passed.
+    /// Whether `float` is the nearest to units / 10^scale, ties to even: the quotient passes neither midpoint to a
+    /// neighbour.
     fn is_nearest(units: i64, scale: u8, float: f64) -> bool {
         let magnitude = units.unsigned_abs();
         if magnitude == 0 {
@@ -259,7 +260,7 @@ mod tests {
         let exponent = (bits >> 52) as i32 - 1075;
         let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
         let is_even = mantissa.is_multiple_of(2);
-        // Middles have a bit more; below a power of two the floats lie twice as close.
+        // Midpoints need one more bit; just below a power of two the floats are twice as dense.
         let above = compare(magnitude, scale, 2 * mantissa + 1, exponent - 1);
         let below = match mantissa == 1 << 52 {
             true => compare(magnitude, scale, 4 * mantissa - 1, exponent - 2),

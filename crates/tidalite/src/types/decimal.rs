@@ -1,11 +1,11 @@
-//! Numbers with a fixed count of digits behind the point.
+//! Decimal numbers with a fixed number of fractional digits.
 
 use std::fmt;
 
-/// Digits behind the point that a decimal has at most: 10^18 is the greatest power that an `i64` holds.
+/// Maximum number of fractional digits of a decimal: 10^18 is the greatest power of ten that an `i64` holds.
 pub const DECIMAL_SCALE_MAX: u8 = 18;
 
-/// A number with a fixed count of digits behind the point, exact: `units` times 10^-`scale`.
+/// An exact number with a fixed number of fractional digits: `units` times 10^-`scale`.
 ///
 /// ```
 /// use tidalite::Decimal;
@@ -16,15 +16,15 @@ pub const DECIMAL_SCALE_MAX: u8 = 18;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
-    /// How many units of the last digit.
+    /// The number, in units of the last digit.
     pub units: i64,
-    /// Digits behind the point.
+    /// Number of fractional digits.
     pub scale: u8,
 }
 
 impl Decimal {
-    /// Reads a number such as `-12.50`; `None` when it is none, is out of range, or has more digits behind the point than
-    /// `scale`, zeros at the end not counted.
+    /// Reads a number such as `-12.50`; `None` if the text is not a number, is out of range, or has more fractional
+    /// digits than `scale`, not counting trailing zeros.
     #[must_use]
     pub fn parse(text: &str, scale: u8) -> Option<Self> {
         let (sign, digits) = match text.as_bytes().first()? {
@@ -42,7 +42,7 @@ impl Decimal {
         let zeros = std::iter::repeat_n(b'0', usize::from(scale) - fraction.len());
         let mut units = 0i64;
         for digit in whole.bytes().chain(fraction.bytes()).chain(zeros) {
-            // Downwards, as i64::MIN has no counterpart.
+            // Accumulates downwards, because `i64::MIN` has no positive counterpart.
             units = units.checked_mul(10)?;
             units = units.checked_sub(i64::from(digit - b'0'))?;
         }
@@ -60,7 +60,7 @@ impl Decimal {
         decimal_to_f64(self.units, self.scale)
     }
 
-    /// The same number with another scale; `None` where that would drop a digit that is not 0, or overflow.
+    /// Converts to another scale; `None` if that would drop a non-zero digit or overflow.
     #[must_use]
     pub fn with_scale(self, scale: u8) -> Option<Self> {
         let mut units = self.units;
@@ -88,7 +88,7 @@ impl fmt::Display for Decimal {
 /// The float nearest to `units` times 10^-`scale`.
 #[inline]
 pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
-    /// Whole numbers up to here are floats, so one division rounds once.
+    /// Integers up to here are exact floats, so one division rounds once.
     const EXACT_MAX: u64 = 1 << f64::MANTISSA_DIGITS;
     if units.unsigned_abs() <= EXACT_MAX && scale <= DECIMAL_SCALE_MAX {
         return units as f64 / power_of_ten(scale);
@@ -96,20 +96,20 @@ pub(crate) fn decimal_to_f64(units: i64, scale: u8) -> f64 {
     large_decimal_to_f64(units, scale)
 }
 
-/// Of units beyond 2^53, which would be rounded themselves before the quotient is; also of more digits than a column has.
+/// For units beyond 2^53, which would be rounded before the division, and for more digits than a column can have.
 #[cold]
 #[inline(never)]
 fn large_decimal_to_f64(units: i64, scale: u8) -> f64 {
     const TWO_64: f64 = 18_446_744_073_709_551_616.0;
     if scale > DECIMAL_SCALE_MAX {
-        // No column has it.
+        // No column has this scale.
         let text = Decimal { units, scale }.to_string();
         return text.parse().unwrap_or(f64::NAN);
     }
     let power = 10u128.pow(u32::from(scale));
     let dividend = u128::from(units.unsigned_abs()) << 64;
-    // At least 2^(53 + 64) / 10^18, so 57 bits: more than a float has. The last bit tells whether there is a rest, so that the
-    // conversion to a float, which rounds to the nearest, takes no rest for a tie.
+    // At least 2^(53 + 64) / 10^18, hence 57 bits: more than a float has. The last bit records a remainder, so that the
+    // conversion, which rounds to nearest, does not mistake the number for a tie.
     let quotient = (dividend / power) | u128::from(dividend % power != 0);
     let magnitude = quotient as f64 / TWO_64;
     if units < 0 { -magnitude } else { magnitude }

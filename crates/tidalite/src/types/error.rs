@@ -1,4 +1,4 @@
-//! What can go wrong, as a user of the library sees it.
+//! Errors, as a user of the library sees them.
 
 use crate::types::text_form::key_text;
 use std::fmt;
@@ -6,59 +6,60 @@ use std::fmt;
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong. `Display` says what, where, found and expected, and the next step.
+/// Every error of the library. `Display` gives the problem, its place, found and expected values, and the next step.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum Error {
-    /// At the file: not a database, damaged, full disk, open elsewhere, read-only, ...
+    /// The storage file: not a database, damaged, full disk, open elsewhere, read-only, ...
     Store(tidalite_pager::Error),
-    /// A series or table name that cannot be.
+    /// An invalid series or table name.
     Name {
         /// The name as given.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A schema that cannot be, or that differs from the one the series has.
+    /// An invalid schema, or one that differs from the series' own.
     Schema {
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// There is no series with this id or name.
+    /// No series has this id or name.
     NoSuchSeries {
-        /// What was asked for.
+        /// The id or name that was requested.
         wanted: String,
     },
-    /// A row at a time that has one, in a series that refuses such ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
+    /// A row at an occupied time, in a series that refuses such rows ([`MergePolicy::Error`](crate::MergePolicy)).
+    /// Nothing was changed.
     TimeTaken {
         /// The series.
         series: String,
         /// The time, in the series' unit.
         time: i64,
     },
-    /// There is no pin of this name.
+    /// No pin has this name.
     NoSuchPin {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// A text that is no timestamp.
+    /// A text that is not a timestamp.
     Timestamp {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// An earlier call in this transaction failed half-way, so it can only be rolled back.
+    /// An earlier call of this transaction failed half-way; it can only be rolled back.
     TransactionBroken {
-        /// What failed then.
+        /// The error of that call.
         first: String,
     },
-    /// A key or pair that is not above the last one, where only such can be appended.
+    /// An appended key or pair that is not above the last one.
     OutOfOrder {
         /// The table.
         table: String,
     },
-    /// A change of one value of a key that has several, without saying which.
+    /// A change of one value of a key that has several, without naming the value.
     Ambiguous {
         /// The table.
         table: String,
@@ -69,55 +70,58 @@ pub enum Error {
     TableKind {
         /// The table.
         table: String,
-        /// True when it has multi-values.
+        /// True if the table has multi-values.
         multi: bool,
     },
-    /// A row of a table holds a nested table where a value was asked for, or was to be put. Nothing was changed, but that of many pairs those before it
-    /// are stored. [`TableMut::remove`](crate::TableMut::remove) takes a nested table out with all that is in it.
+    /// A row of a table holds a nested table where a value was requested, or was to be put. Nothing was changed, except
+    /// that of many pairs those before this one are stored. [`TableMut::remove`](crate::TableMut::remove) removes a
+    /// nested table with all its content.
     IsTable {
-        /// The table, or the one that it is nested in, at whatever depth.
+        /// The table, or the outermost table that it is nested in, at any depth.
         table: String,
         /// The key of the row.
         key: Vec<u8>,
     },
-    /// A key or value of a table that is not of the type as which it is read. The file is sound: something else was stored.
+    /// A key or value of a table does not have the requested type. The file is sound: something else was stored.
     WrongType {
-        /// The table, or the one that it is nested in, at whatever depth.
+        /// The table, or the outermost table that it is nested in, at any depth.
         table: String,
         /// Key or value.
         part: &'static str,
-        /// The type as which it is read.
+        /// The requested type.
         expected: &'static str,
-        /// The bytes that are there, shortened.
+        /// The bytes found, shortened.
         found: String,
     },
-    /// Weights whose sum no float can hold ([`SpaceSaving`](crate::SpaceSaving)). Nothing was changed.
+    /// Weights whose sum exceeds the range of a float ([`SpaceSaving`](crate::SpaceSaving)). Nothing was changed.
     WeightSum {
         /// The sum so far.
         total: f64,
-        /// What was to be added.
+        /// The weight to be added.
         weight: f64,
     },
-    /// A cap for the whole file below what is left when all rows are gone but the newest of each series. No row was removed for it.
+    /// A cap for the whole file is below the size that remains when each series keeps only its newest row. No row was
+    /// removed for it.
     CapTooSmall {
         /// The cap.
         cap_bytes: u64,
-        /// The smallest that could be reached now, about.
+        /// The smallest size that can be reached now, approximately.
         least_bytes: u64,
     },
-    /// A bound of docs/limits.md.
+    /// A limit of docs/limits.md was exceeded.
     Limit {
-        /// Which bound.
+        /// Which limit.
         what: &'static str,
-        /// What was asked for.
+        /// The requested amount.
         found: u64,
-        /// The bound.
+        /// The limit.
         limit: u64,
     },
 }
 
 impl Error {
-    /// As `Display`, without the next step after damage: one line of a list whose reader is taking it.
+    /// Like `Display`, without the next step after damage: one line of a list, for a reader already handling the
+    /// damage.
     pub(crate) fn finding(&self) -> String {
         match self {
             Self::Store(error) => error.to_string(),
@@ -206,7 +210,7 @@ impl fmt::Display for Error {
                 f,
                 "a cap of {cap_bytes} bytes cannot be kept to: without any row but the newest of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
             ),
-            // Below the least that can be: `what` says how much that is.
+            // Below the minimum: `what` gives the minimum.
             Self::Limit { what, found, limit } if found < limit => {
                 write!(f, "{what}: {found} is too little, at most {limit} can be")
             }
@@ -232,7 +236,7 @@ impl std::error::Error for Error {
 impl From<tidalite_pager::Error> for Error {
     fn from(error: tidalite_pager::Error) -> Self {
         match error {
-            // A bound is a bound, whichever layer holds it.
+            // The same error for a limit, whichever layer enforces it.
             tidalite_pager::Error::Limit { what, found, limit } => {
                 Self::Limit { what, found, limit }
             }

@@ -4,12 +4,12 @@ use crate::types::error::{Error, Result};
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
 
-/// Windows of equal width on the clock: window k begins at `origin + k width`.
+/// Windows of equal width, aligned to the clock: window k begins at `origin + k width`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Nanoseconds of a window.
+    /// Width of a window in nanoseconds.
     pub width: i64,
-    /// Where one window begins.
+    /// The start of one window.
     pub origin: Timestamp,
 }
 
@@ -23,25 +23,25 @@ impl Grid {
         }
     }
 
-    /// Windows of so many seconds.
+    /// Windows of this many seconds.
     #[must_use]
     pub fn seconds(n: i64) -> Self {
         Self::nanos(n.saturating_mul(1_000_000_000))
     }
 
-    /// Windows of so many minutes.
+    /// Windows of this many minutes.
     #[must_use]
     pub fn minutes(n: i64) -> Self {
         Self::seconds(n.saturating_mul(60))
     }
 
-    /// Windows of so many hours.
+    /// Windows of this many hours.
     #[must_use]
     pub fn hours(n: i64) -> Self {
         Self::minutes(n.saturating_mul(60))
     }
 
-    /// Windows of so many days of 24 hours.
+    /// Windows of this many days of 24 hours.
     #[must_use]
     pub fn days(n: i64) -> Self {
         Self::hours(n.saturating_mul(24))
@@ -68,7 +68,7 @@ impl Grid {
         (i128::from(nanos) - i128::from(self.origin.0)).div_euclid(self.width.into())
     }
 
-    /// Where window `index` begins; at the edge of what can be told when it begins before.
+    /// The start of window `index`, clamped to the range of `Timestamp`.
     pub(crate) fn start(&self, index: i128) -> Timestamp {
         let start = i128::from(self.origin.0) + index * i128::from(self.width);
         Timestamp(start.clamp(i64::MIN.into(), i64::MAX.into()) as i64)

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
-/// Every time there is.
+/// The interval of all times.
 pub(crate) const EVER: (i64, i64) = (i64::MIN, i64::MAX);
 
 /// First and last time of an interval, both included; `(0, -1)` for an empty one.

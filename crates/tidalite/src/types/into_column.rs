@@ -3,7 +3,7 @@
 use crate::types::error::{Error, Result};
 use crate::types::schema::Schema;
 
-/// What names a column: its number, the first of a schema being 0, or its name.
+/// A column given by its number (the first of a schema is 0) or by its name.
 ///
 /// ```
 /// use tidalite::{IntoColumn, Schema};
@@ -17,7 +17,7 @@ pub trait IntoColumn {
     /// The number of the column in the schema.
     ///
     /// # Errors
-    /// `Schema` when there is no such column.
+    /// `Schema` if the column does not exist.
     fn column_of(self, schema: &Schema) -> Result<usize>;
 }
 

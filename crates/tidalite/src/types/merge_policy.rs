@@ -1,31 +1,33 @@
-//! What a series does with a row whose time is taken.
+//! Merge policies: the treatment of a row whose time is already taken.
 
 use tidalite_base::limits::COLUMNS_MAX;
 
-/// What a series does with a row at a time that it has a row at. Stored with the series.
+/// Treatment of a row at a time that already has one. Stored with the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MergePolicy {
-    /// The new row takes the place of the old one. Inserting then never has to look.
+    /// The new row replaces the old one. An insert then never has to look the time up.
     #[default]
     Replace,
-    /// The old row stays, the new one is left out without a word.
+    /// The old row stays; the new one is ignored silently.
     KeepFirst,
-    /// The call is refused with [`Error::TimeTaken`](crate::Error::TimeTaken) and changes nothing; the transaction goes on.
+    /// The call is refused with [`Error::TimeTaken`](crate::Error::TimeTaken) and changes nothing; the transaction goes
+    /// on.
     Error,
-    /// Both stay, in the order in which they arrived, across transactions too. All rows of a time are counted, aggregated,
-    /// scanned and deleted; what names one row by its time ([`Series::at`](crate::Series::at), a search, a join) takes the last
-    /// to arrive. A time has room for 1024 rows, for fewer in a series of more than five columns ([`time_rows_max`]);
-    /// one more is refused as beyond a limit. Changed to another policy, a series keeps the rows that it has: a row that replaces takes
-    /// the place of all at its time.
+    /// Both stay, in order of arrival, across transactions too. All rows of a time are counted, aggregated, scanned and
+    /// deleted; a call that names one row by its time ([`Series::at`](crate::Series::at), a search, a join) returns the
+    /// last to arrive. A time has room for 1024 rows, fewer in a series of more than five columns ([`time_rows_max`]);
+    /// one more exceeds a limit. After a change to another policy a series keeps its rows; a row that replaces then
+    /// replaces all rows at its time.
     KeepAll,
-    /// As [`KeepAll`](Self::KeepAll), but a row that is equal to one of those at its time is left out without a word: the rows
-    /// of a time are a set, in the order in which each first arrived. So what is loaded twice is there once, and what differs is lost to
-    /// nobody. [`Replace`](Self::Replace) and [`KeepFirst`](Self::KeepFirst) keep one row of a time, whatever others say.
+    /// Like [`KeepAll`](Self::KeepAll), but a row equal to an existing row of its time is ignored silently: the rows of
+    /// a time are a set, ordered by first arrival. Data loaded twice is stored once, and rows that differ are all kept.
+    /// [`Replace`](Self::Replace) and [`KeepFirst`](Self::KeepFirst) keep only one row of each time.
     ///
-    /// Rows are equal when all their columns are: numbers by their bits (a NaN is equal to the same NaN, 0.0 is not -0.0), null to
-    /// null, texts by what they say. Of A, B, A the second A is left out, wherever the first one lies by then, and B stays the last
-    /// to arrive. A row that is left out needs no room. Rows that were there before the series had this policy stay, equal ones too.
+    /// Rows are equal if all their columns are: numbers by their bits (a NaN equals the same NaN, 0.0 differs from
+    /// -0.0), null equals null, texts by content. Of A, B, A the second A is ignored, wherever the first one is stored
+    /// by then, and B remains the last to arrive. An ignored row needs no room. Rows stored before the series had this
+    /// policy stay, equal ones too.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -46,7 +48,7 @@ pub enum MergePolicy {
     KeepDistinct,
 }
 
-/// Rows of one time that a series of so many columns takes at most under [`MergePolicy::KeepAll`] and
+/// Maximum number of rows of one time, for a series of so many columns under [`MergePolicy::KeepAll`] and
 /// [`MergePolicy::KeepDistinct`].
 #[must_use]
 pub fn time_rows_max(columns: usize) -> usize {
@@ -54,7 +56,7 @@ pub fn time_rows_max(columns: usize) -> usize {
 }
 
 impl MergePolicy {
-    /// All of them.
+    /// All policies.
     pub const ALL: [Self; 5] = [
         Self::Replace,
         Self::KeepFirst,
@@ -63,7 +65,7 @@ impl MergePolicy {
         Self::KeepDistinct,
     ];
 
-    /// As the program writes it: `replace`, `keep-first`, `error`, `keep-all`, `keep-distinct`.
+    /// The policy's name in the program: `replace`, `keep-first`, `error`, `keep-all`, `keep-distinct`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

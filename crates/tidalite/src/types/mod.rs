@@ -1,12 +1,12 @@
-//! Values that users hold and all other folders share.
+//! Value types that users hold and all other folders share.
 //!
 //! ```text
-//! error                                    what can go wrong
-//! schema, column, value, decimal           what the rows of a series look like, and what they hold
+//! error                                    errors
+//! schema, column, value, decimal           columns of a series, and the values of its rows
 //! name                                     names of series, and patterns that select them
 //! time, interval, grid                     points in time, intervals of raw times, windows of equal width
 //! row, point                               a row, and a struct of fixed columns as a row
-//! merge_policy                             what becomes of a row whose time is taken
+//! merge_policy                             treatment of a row whose time is taken
 //! into_column, text_form                   columns by number or name; keys and GUIDs as text
 //! ```
 

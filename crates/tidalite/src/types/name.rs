@@ -9,9 +9,9 @@
 //! quoted  = '"' *( any character but '"' and '\' | '\"' | '\\' | '\n' | '\t' | '\r' ) '"'
 //! ```
 //!
-//! White space around `{`, `}`, `,` and `=` is ignored when read and never written. The canonical
-//! form sorts tags by key, quotes every value and quotes a word only where it has to; two names are
-//! the same series when their canonical forms are the same bytes.
+//! White space around `{`, `}`, `,` and `=` is ignored when read and never written. The canonical form sorts tags by
+//! key, quotes every value and quotes a word only where necessary; two names denote one series if their canonical forms
+//! are the same bytes.
 //!
 //! A pattern has a glob for the metric, lists of values, and any number of sets of tags:
 //!
@@ -24,7 +24,7 @@
 use crate::types::error::{Error, Result};
 use std::fmt;
 
-/// Bytes of a canonical name at most.
+/// Maximum length of a canonical name in bytes.
 pub const SERIES_NAME_BYTES_MAX: usize = 1024;
 
 /// A parsed series name in canonical order.
@@ -38,8 +38,8 @@ impl SeriesName {
     /// Builds a name from its parts.
     ///
     /// # Errors
-    /// `Error::Name` when the metric or a tag key is empty, a tag is given twice, or the canonical
-    /// form is longer than [`SERIES_NAME_BYTES_MAX`].
+    /// `Error::Name` if the metric or a tag key is empty, a tag is given twice, or the canonical form is longer than
+    /// [`SERIES_NAME_BYTES_MAX`].
     pub fn new(
         metric: impl Into<String>,
         tags: impl IntoIterator<Item = (String, String)>,
@@ -78,7 +78,7 @@ impl SeriesName {
     /// Parses a name.
     ///
     /// # Errors
-    /// `Error::Name` that says what stands where.
+    /// `Error::Name` with the position and the problem.
     ///
     /// ```
     /// let name = tidalite::SeriesName::parse(r#"wind.speed{turbine="R80711", farm="hb"}"#)?;
@@ -132,21 +132,21 @@ impl fmt::Display for SeriesName {
     }
 }
 
-/// Selects series: a glob over the metric (`*` any characters, `?` one) and tags, each with the value or the values that it may have. Of several
-/// sets of tags one has to match. What is quoted stands for itself, so a name as it is printed selects the series with this metric and these
-/// tags; a quoted part and a glob may follow each other: `"wind speed "*`.
+/// Selects series by a glob over the metric (`*` any characters, `?` one) and by tags, each with one or several
+/// accepted values. Of several sets of tags one must match. Quoted text is literal, so a printed name selects the
+/// series with this metric and these tags. A quoted part and a glob may follow each other: `"wind speed "*`.
 #[derive(Clone, Debug)]
 pub struct SeriesPattern {
-    /// `None`: whatever the metric is.
+    /// `None`: any metric.
     metric: Option<Vec<Wanted>>,
-    /// Empty: whatever the tags are.
+    /// Empty: any tags.
     sets: Vec<Vec<Choice>>,
 }
 
-/// What is wanted at a place of a metric.
+/// One element of a metric's pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// Just this character.
+    /// Exactly this character.
     Char(char),
     /// `?`: any character.
     One,
@@ -155,7 +155,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Of a character outside of quotes.
+    /// The element for a character outside quotes.
     fn of_glob(c: char) -> Self {
         match c {
             '?' => Self::One,
@@ -165,7 +165,7 @@ impl Wanted {
     }
 }
 
-/// A tag and the values that it may have.
+/// A tag and its accepted values.
 type Choice = (String, Vec<String>);
 
 impl SeriesPattern {
@@ -184,7 +184,7 @@ impl SeriesPattern {
     /// ```
     ///
     /// # Errors
-    /// `Error::Name` that says what stands where.
+    /// `Error::Name` with the position and the problem.
     pub fn parse(text: &str) -> Result<Self> {
         let mut parser = Parser::new(text);
         let metric = match parser.peek() {
@@ -199,7 +199,7 @@ impl SeriesPattern {
         Ok(Self { metric, sets })
     }
 
-    /// True when the metric matches, and every tag of one of the sets is there with one of its values.
+    /// True if the metric matches, and the name has every tag of one of the sets, with an accepted value.
     #[must_use]
     pub fn matches(&self, name: &SeriesName) -> bool {
         let has = |(key, values): &Choice| {
@@ -213,8 +213,8 @@ impl SeriesPattern {
     }
 }
 
-/// Wildcard match in O(pattern x text) without recursion: on a mismatch go back to the last `*`
-/// and let it take one character more.
+/// Wildcard match in O(pattern x text) without recursion: on a mismatch it backtracks to the last `*` and extends its
+/// match by one character.
 fn glob_matches(glob: &[Wanted], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut g, mut t) = (0, 0);
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
         Ok(rest[..len].to_owned())
     }
 
-    /// Globs and quoted texts, one directly after the other.
+    /// Globs and quoted texts, directly adjacent.
     fn glob(&mut self) -> Result<Vec<Wanted>> {
         let mut glob = Vec::new();
         loop {
@@ -371,7 +371,7 @@ impl<'a> Parser<'a> {
         self.listed(Self::quoted)
     }
 
-    /// Keys with what `value` reads behind each, in braces; nothing where there are none.
+    /// A braced list of keys, each followed by an item that `value` reads; empty if there are no braces.
     fn listed<T>(&mut self, value: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<(String, T)>> {
         let mut tags = Vec::new();
         if !self.take('{') || self.take('}') {
@@ -468,7 +468,7 @@ mod tests {
             let error = SeriesPattern::parse(text).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
         }
-        // Names have one value a tag, and one set of tags.
+        // Names have one value per tag, and one set of tags.
         assert!(SeriesName::parse("a{b=[\"c\"]}").is_err());
         assert!(SeriesName::parse("a{b=\"c\"}{d=\"e\"}").is_err());
     }
@@ -507,7 +507,7 @@ mod tests {
         }
     }
 
-    /// A name as it is printed selects itself, and no other metric.
+    /// A printed name selects itself, and no other metric.
     #[test]
     fn a_printed_name_selects_itself_alone() {
         let metrics = [
@@ -529,7 +529,7 @@ mod tests {
             let other = SeriesName::new(metric, [("k".to_owned(), "x".to_owned())]).unwrap();
             assert!(!pattern.matches(&other), "values of tags are no globs");
         }
-        // Only the part outside of the quotes is a glob.
+        // Only the part outside the quotes is a glob.
         let begins = SeriesPattern::parse(r#""a*"*"#).unwrap();
         assert!(begins.matches(&name("a*b")) && !begins.matches(&name("aXb")));
     }

@@ -1,9 +1,9 @@
-//! Custom record types: a plain struct that knows its schema and its words.
+//! Custom record types: a plain struct with its own schema and its own encoding in words.
 
 use crate::types::schema::Schema;
 
-/// A record that a series can hold, written by hand in words: a column is one 64-bit word, the bits of an f64, an i64 or a u64
-/// (see [`Column::null`](crate::Column::null) for rows without a value).
+/// A record of a series, encoded by hand: each column is one 64-bit word, the bits of an f64, an i64 or a u64 (see
+/// [`Column::null`](crate::Column::null) for rows without a value).
 ///
 /// ```
 /// use tidalite::{ColumnType, Point, Schema, Unit};
@@ -25,20 +25,20 @@ use crate::types::schema::Schema;
 /// }
 /// ```
 pub trait Point: Sized {
-    /// The schema; the same for every value of the type.
+    /// The schema, equal for every value of the type.
     fn schema() -> Schema;
     /// The timestamp in the schema's unit.
     fn time(&self) -> i64;
-    /// Writes the columns; `words` has one place per column of the schema.
+    /// Writes the columns; `words` has one element per column of the schema.
     fn write_words(&self, words: &mut [u64]);
     /// Builds a record from its timestamp and columns.
     fn from_words(time: i64, words: &[u64]) -> Self;
 }
 
-/// The default point: a time, flags and a value. As a [`Record`](crate::Record) it is one of series that count nanoseconds.
+/// The default point: time, flags and value. As a [`Record`](crate::Record) it fits series with nanosecond timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// In the unit of its series: nanoseconds since 1970-01-01 UTC, where that was made with the default schema.
+    /// Time in the unit of the series: nanoseconds since 1970-01-01 UTC for the default schema.
     pub time: i64,
     /// Free for the user: quality, source, status.
     pub flags: i64,

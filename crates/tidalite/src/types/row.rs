@@ -1,29 +1,29 @@
 //! A row of a series.
 
-/// A row, copied out.
+/// An owned copy of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its timestamp, in the series' unit.
+    /// The timestamp, in the series' unit.
     pub time: i64,
-    /// One word a column.
+    /// One word per column.
     pub words: Vec<u64>,
 }
 
 impl Row {
-    /// A column as a float: the bits of its word as they are, whatever the column is of. A row does not know its columns;
-    /// [`Series::get`](crate::Series::get) does, and tells when one is of another type.
+    /// A column as a float: the bits of its word unchanged, whatever the column's type. A row does not contain its
+    /// schema; [`Series::get`](crate::Series::get) uses it, and reports a column of another type.
     ///
     /// # Panics
-    /// When there is no such column.
+    /// If the column does not exist.
     #[must_use]
     pub fn f64(&self, column: usize) -> f64 {
         f64::from_bits(self.words[column])
     }
 
-    /// A column as a signed integer: the bits of its word as they are, as with `f64`.
+    /// A column as a signed integer: the bits of its word unchanged, as in `f64`.
     ///
     /// # Panics
-    /// When there is no such column.
+    /// If the column does not exist.
     #[must_use]
     pub fn i64(&self, column: usize) -> i64 {
         self.words[column] as i64

@@ -1,4 +1,4 @@
-//! What the rows of a series look like: a timestamp in a unit, and columns.
+//! The schema of a series: a timestamp in a unit, and columns.
 //!
 //! ```text
 //! 0        1         2              4
@@ -13,7 +13,7 @@ use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, get_u16, put_u16};
 use tidalite_codec::ColumnType as WordType;
 
-/// Bytes of a column name at most.
+/// Maximum length of a column name in bytes.
 pub const COLUMN_NAME_BYTES_MAX: usize = 255;
 
 const SCHEMA_VERSION: u8 = 2;
@@ -23,10 +23,10 @@ const FLAGS_AT: usize = TYPE_AT + 1;
 const SCALE_AT: usize = FLAGS_AT + 1;
 const NAME_LEN_AT: usize = SCALE_AT + 2;
 const COLUMN_HEAD_BYTES: usize = NAME_LEN_AT + 2;
-/// Flag of a column: rows may have no value in it.
+/// Flag of a nullable column.
 const NULLABLE: u8 = 1;
 
-/// What one step of a series' timestamps is.
+/// The unit of a series' timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Unit {
@@ -68,7 +68,7 @@ impl Unit {
         }
     }
 
-    /// Steps between this unit's zero and 1970-01-01.
+    /// Steps from this unit's zero to 1970-01-01.
     #[must_use]
     pub fn steps_to_1970(self) -> i64 {
         match self {
@@ -84,7 +84,7 @@ impl Unit {
 pub struct Schema {
     /// Unit of the timestamps.
     pub unit: Unit,
-    /// The columns, the timestamp not counted.
+    /// The columns, without the timestamp.
     pub columns: Vec<Column>,
 }
 
@@ -105,7 +105,7 @@ impl Schema {
         Self { unit, columns }
     }
 
-    /// The schema with one more column behind the others.
+    /// The schema with one more column at the end.
     ///
     /// ```
     /// use tidalite::{Column, ColumnType, Schema, Unit};
@@ -134,8 +134,7 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// The column that a query means when it names none: `value` where there is one, else the first
-    /// column of floats, else the first.
+    /// The default column of a query: `value` if there is one, else the first column of floats, else the first.
     #[must_use]
     pub fn main_column(&self) -> usize {
         self.column("value")
@@ -207,7 +206,7 @@ impl Schema {
         }
     }
 
-    /// Reads a schema and returns it with the bytes it took.
+    /// Decodes a schema; returns it with the number of bytes read.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, usize)> {
         let (unit, count) = decode_head(bytes)?;
         let (mut at, mut columns) = (HEAD_BYTES, Vec::with_capacity(count));
@@ -223,8 +222,8 @@ impl Schema {
         Ok((schema, at))
     }
 
-    /// The types of the words of an encoded schema, as `word_types` tells them of the decoded one, for who wants no more, with the
-    /// bytes it took.
+    /// The word types of an encoded schema, equal to `word_types` of the decoded one but without decoding the rest;
+    /// also the number of bytes read.
     pub(crate) fn decode_word_types(bytes: &[u8]) -> Result<(Vec<WordType>, usize)> {
         let (_, count) = decode_head(bytes)?;
         let mut at = HEAD_BYTES;
@@ -249,7 +248,7 @@ fn decode_head(bytes: &[u8]) -> Result<(Unit, usize)> {
     Ok((unit, count))
 }
 
-/// Name of the column at `at`, which moves behind it, and the column, still without a name: that takes memory.
+/// The name of the column at `at`, and the column without its name, because that would allocate. Advances `at`.
 fn decode_column<'b>(bytes: &'b [u8], at: &mut usize) -> Result<(&'b str, Column)> {
     let column = bytes.get(*at..*at + COLUMN_HEAD_BYTES).and_then(|head| {
         let name_at = *at + COLUMN_HEAD_BYTES;
@@ -282,7 +281,7 @@ impl fmt::Display for Unit {
 }
 
 impl fmt::Display for Schema {
-    /// `volume:u64 price:decimal(2)?, time in micros`; behind a `?` rows may have no value.
+    /// `volume:u64 price:decimal(2)?, time in micros`; a `?` marks a nullable column.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, time in {}", Described(&self.columns), self.unit)
     }

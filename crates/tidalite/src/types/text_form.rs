@@ -1,6 +1,6 @@
 //! Keys and GUIDs as text.
 
-/// A key as people read it: quoted where it is text, else in hexadecimal; long ones are cut.
+/// A key for display: quoted if it is text, else in hexadecimal; long keys are truncated.
 #[must_use]
 pub fn key_text(key: &[u8]) -> String {
     const SHOWN: usize = 64;
@@ -13,8 +13,8 @@ pub fn key_text(key: &[u8]) -> String {
     format!("0x{hex}{cut}")
 }
 
-/// A GUID's bytes as .NET and Windows lay them out in memory (`Guid.ToByteArray`: the first three fields
-/// little-endian), in the order in which they are written as text, and the other way round.
+/// Converts a GUID between the memory layout of .NET and Windows (`Guid.ToByteArray`: the first three fields
+/// little-endian) and the byte order of its text form, in either direction.
 ///
 /// ```
 /// let text_order = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";

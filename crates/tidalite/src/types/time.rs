@@ -1,5 +1,4 @@
-//! Points in time: nanoseconds since 1970, read from and written as text, and given to series in
-//! their own units.
+//! Points in time: nanoseconds since 1970, parsed from and formatted as text, converted to the unit of a series.
 
 use crate::types::error::{Error, Result};
 use crate::types::schema::Unit;
@@ -12,7 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Reads a date, or a date with a time of day, in one of these forms of ISO 8601; white space around the text is ignored.
+    /// Parses a date, or a date with a time of day, in one of these forms of ISO 8601; white space around the text is
+    /// ignored.
     ///
     /// ```text
     /// date     2014-06-01   20140601   +002014-06-01
@@ -22,11 +22,11 @@ impl Timestamp {
     ///
     /// A date alone means its first instant in UTC. A fraction has one to nine digits. A second 60 is read as 59.
     ///
-    /// The library has no time zone database, so it refuses a zone in brackets, as Java's `ZonedDateTime` and JavaScript's Temporal write
-    /// it, and all other annotations of RFC 9557. Write the offset from UTC instead.
+    /// The library has no time zone database, so it refuses a zone in brackets, as Java's `ZonedDateTime` and
+    /// JavaScript's Temporal write it, and all other annotations of RFC 9557. Write the offset from UTC instead.
     ///
     /// # Errors
-    /// `Error::Timestamp` when the text has none of these forms, or the time is out of range.
+    /// `Error::Timestamp` if the text has none of these forms, or the time is out of range.
     ///
     /// ```
     /// use tidalite::Timestamp;
@@ -42,7 +42,7 @@ impl Timestamp {
             problem,
         };
         let trimmed = text.trim();
-        // jiff reads annotations of a time without an offset, and ignores them: the instant would be another one.
+        // jiff accepts and ignores annotations of a time without an offset: the result would be another instant.
         if trimmed.contains('[') {
             return Err(fail(
                 "a time zone or another annotation in brackets is not read: write the offset from UTC instead, as in \
@@ -74,13 +74,13 @@ impl Timestamp {
         Self(i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX))
     }
 
-    /// So many nanoseconds after 1970-01-01 UTC.
+    /// This many nanoseconds after 1970-01-01 UTC.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// So many microseconds after 1970-01-01 UTC.
+    /// This many microseconds after 1970-01-01 UTC.
     ///
     /// # Errors
     /// `Error::Timestamp` for a time before 1677 or after 2262.
@@ -88,7 +88,7 @@ impl Timestamp {
         Self::from_steps(micros, Unit::Micros)
     }
 
-    /// So many milliseconds after 1970-01-01 UTC.
+    /// This many milliseconds after 1970-01-01 UTC.
     ///
     /// # Errors
     /// As for `from_micros`.
@@ -96,7 +96,7 @@ impl Timestamp {
         Self::from_steps(millis, Unit::Millis)
     }
 
-    /// So many seconds after 1970-01-01 UTC.
+    /// This many seconds after 1970-01-01 UTC.
     ///
     /// ```
     /// use tidalite::Timestamp;
@@ -111,7 +111,7 @@ impl Timestamp {
         Self::from_steps(secs, Unit::Seconds)
     }
 
-    /// A raw time of a unit.
+    /// Converts a raw time of a unit.
     pub(crate) fn from_steps(steps: i64, unit: Unit) -> Result<Self> {
         unit.timestamp(steps).ok_or_else(|| Error::Timestamp {
             text: steps.to_string(),
@@ -119,7 +119,7 @@ impl Timestamp {
         })
     }
 
-    /// The time so much later; `None` after the year 2262.
+    /// Adds a duration; `None` after the year 2262.
     ///
     /// ```
     /// use std::time::Duration;
@@ -135,7 +135,7 @@ impl Timestamp {
         self.moved(1, duration)
     }
 
-    /// The time so much earlier; `None` before the year 1677.
+    /// Subtracts a duration; `None` before the year 1677.
     #[must_use]
     pub fn checked_sub(self, duration: Duration) -> Option<Self> {
         self.moved(-1, duration)
@@ -147,7 +147,7 @@ impl Timestamp {
         i64::try_from(nanos).ok().map(Self)
     }
 
-    /// How much later it is than `earlier`; `None` when it is before that.
+    /// The duration since `earlier`; `None` if this time is before it.
     #[must_use]
     pub fn duration_since(self, earlier: Self) -> Option<Duration> {
         (earlier <= self).then(|| Duration::from_nanos(self.0.abs_diff(earlier.0)))
@@ -182,7 +182,7 @@ impl From<Timestamp> for SystemTime {
     /// ```
     fn from(t: Timestamp) -> Self {
         let distance = Duration::from_nanos(t.0.unsigned_abs());
-        // The clocks of all systems reach further than 292 years from 1970.
+        // All systems' clocks cover more than 292 years around 1970.
         match t.0 < 0 {
             true => UNIX_EPOCH - distance,
             false => UNIX_EPOCH + distance,
@@ -199,12 +199,12 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Something that a series can take as a time: a raw number in the series' own unit, or a
-/// [`Timestamp`], which is converted. A row is stored at the last whole step of the unit at or before it; what is asked about a time
-/// between two steps is answered for just that time.
+/// A time argument of a series: a raw number in the series' own unit, or a [`Timestamp`], which is converted. A row is
+/// stored at the last whole step of the unit at or before the time; a query about a time between two steps is answered
+/// for exactly that time.
 ///
-/// A bare number is not looked at: in a series of milliseconds it counts these, whatever it was meant to be. A [`Timestamp`] means the
-/// same in every series.
+/// A bare number is not checked: in a series of milliseconds it counts milliseconds, whatever was intended. A
+/// [`Timestamp`] has one meaning in every series.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -221,13 +221,14 @@ impl fmt::Display for Timestamp {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Instant {
-    /// The time in steps of `unit`, rounded down to a whole one.
+    /// The time in steps of `unit`, rounded down.
     ///
     /// # Errors
-    /// `Error::Timestamp` when the unit cannot hold it.
+    /// `Error::Timestamp` if the unit cannot represent it.
     fn in_unit(self, unit: Unit) -> Result<i64>;
 
-    /// The last step of `unit` at or before the time, and the first one at or after it; twice the same for a whole step.
+    /// The last step of `unit` at or before the time, and the first one at or after it; both are equal for a whole
+    /// step.
     ///
     /// # Errors
     /// As for `in_unit`.
@@ -270,7 +271,7 @@ impl Instant for &str {
 }
 
 impl Unit {
-    /// A raw time of this unit as a [`Timestamp`], where that can hold it.
+    /// A raw time of this unit as a [`Timestamp`], if in range.
     #[must_use]
     pub fn timestamp(self, raw: i64) -> Option<Timestamp> {
         let steps = i128::from(raw) - i128::from(self.steps_to_1970());
@@ -279,7 +280,7 @@ impl Unit {
             .map(Timestamp)
     }
 
-    /// A raw time of this unit as text: RFC 3339 where the calendar has it, else the bare number.
+    /// A raw time of this unit as text: RFC 3339 if the calendar covers it, else the bare number.
     #[must_use]
     pub fn text(self, raw: i64) -> String {
         let steps = i128::from(raw) - i128::from(self.steps_to_1970());
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Every form that the documentation lists, and texts near to them that have none of these forms.
+    /// Every documented form, and similar texts that are invalid.
     #[test]
     fn the_listed_forms_are_read_and_no_others() {
         const MIDNIGHT: i64 = 1_401_580_800_000_000_000;

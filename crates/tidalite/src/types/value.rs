@@ -1,4 +1,4 @@
-//! Values as they are, for those who learn the columns of a series at run time.
+//! Dynamically typed values, for callers that learn the columns of a series at run time.
 
 use crate::types::column::{Column, ColumnType};
 use crate::types::decimal::{DECIMAL_SCALE_MAX, Decimal};
@@ -6,14 +6,14 @@ use crate::types::error::Result;
 use std::fmt;
 use tidalite_codec::ColumnType as WordType;
 
-/// Bytes of a string or of bytes at most.
+/// Maximum length of a string or of bytes.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// There is none.
+    /// No value.
     Null,
     /// Of a column of `F64` or `F32`.
     F64(f64),
@@ -122,10 +122,10 @@ impl fmt::Display for Value {
 }
 
 impl Column {
-    /// The bytes of a value of a column of texts; `None` for null.
+    /// The bytes of a value for a column of texts; `None` for null.
     ///
     /// # Errors
-    /// `Schema` when the value does not fit the column; `Limit` for one that is too long.
+    /// `Schema` if the value does not fit the column; `Limit` if it is too long.
     pub(crate) fn text<'v>(&self, value: &'v Value) -> Result<Option<&'v [u8]>> {
         let text: &[u8] = match (self.ty, value) {
             (_, Value::Null) if self.nullable => return Ok(None),
@@ -170,12 +170,12 @@ impl Column {
         })
     }
 
-    /// The word of a value. Numbers go where they fit exactly: an integer into a column of floats or decimals, 1 and 0
-    /// into one of bools.
+    /// Encodes a value as a word. A number is accepted if it fits exactly: an integer in a column of floats or
+    /// decimals, 1 and 0 in a column of bools.
     ///
     /// # Errors
-    /// `Schema` when the value does not fit the column, is null in a column without nulls, or is the one that stands for
-    /// null; and in a column of texts, whose words a series gives out: [`SeriesMut::word`](crate::SeriesMut::word).
+    /// `Schema` if the value does not fit the column, is null in a column without nulls, or is the pattern reserved for
+    /// null; and in a column of texts, whose words the series assigns: [`SeriesMut::word`](crate::SeriesMut::word).
     pub fn word(&self, value: &Value) -> Result<u64> {
         if *value == Value::Null {
             return self
@@ -219,8 +219,8 @@ impl Column {
         self.as_value(word)
     }
 
-    /// The value of a word. In a column of texts it is the number that the series has for it; `Series::values` and
-    /// `Series::value` read the text.
+    /// Decodes a word. In a column of texts it is the series' number of the text; `Series::values` and `Series::value`
+    /// read the text.
     #[must_use]
     pub fn value(&self, word: u64) -> Value {
         if self.is_null(word) {
@@ -241,13 +241,13 @@ impl Column {
     }
 }
 
-/// The bits of `float` if it is the integer.
+/// The bits of `float` if it equals the integer.
 fn exact(float: f64, int: i128) -> Option<u64> {
     (float as i128 == int).then(|| float.to_bits())
 }
 
-/// Units of a decimal column for the bound of a range: the greatest whole number at or below `x` x 10^`scale`, and whether
-/// it is just that. By the digits with which `x` is written: 0.29 with two digits is 29 units, whatever 0.29 x 100 rounds to.
+/// Units of a decimal column for the bound of a range: the greatest integer at or below `x` x 10^`scale`, and whether
+/// it is exact. Uses the decimal digits of `x`: 0.29 with two digits is 29 units, whatever 0.29 x 100 rounds to.
 pub(crate) fn units_at_or_below(x: f64, scale: u8) -> (i128, bool) {
     debug_assert!(scale <= DECIMAL_SCALE_MAX);
     if !x.is_finite() {
@@ -360,7 +360,7 @@ mod tests {
         assert!(fits(ColumnType::Decimal(2), price(1500, 3)));
         assert!(!fits(ColumnType::Decimal(2), price(1501, 3)));
         assert!(fits(ColumnType::Decimal(2), 3.into()));
-        // The one pattern that stands for null is a value only where there are no nulls.
+        // The pattern reserved for null is a value only in columns without nulls.
         for (ty, value) in [
             (I64, Value::I64(i64::MIN)),
             (U64, Value::U64(u64::MAX)),

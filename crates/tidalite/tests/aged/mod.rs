@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tidalite::{Budget, Database, Retention, Timestamp};
 
-/// Lets a policy cut the series that a pattern selects: rows older than `now - keep` go. Returns how many went.
+/// Lets a policy cut the series that a pattern selects: removes rows older than `now - keep`. Returns their number.
 pub(crate) fn cut(db: &Database, pattern: &str, now: i64, keep: i64) -> u64 {
     let policy = Retention {
         pattern: pattern.to_owned(),

@@ -1,4 +1,4 @@
-//! Several threads append to one transaction, and others help it to encode: the rows are those of one thread alone.
+//! Several threads append to one transaction, and others help to encode: the rows equal the rows of one thread.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use tidalite_testkit::rng::Rng;
 type Model = BTreeMap<u64, BTreeMap<i64, Vec<u64>>>;
 
 const THREADS: usize = 3;
-/// Each thread has as many of its own; one more is everybody's, and one has texts.
+/// Number of series owned by each thread; one more is shared by all, and one has texts.
 const OWN: usize = 20;
 
 fn schema(n: usize) -> Schema {
@@ -38,10 +38,10 @@ fn words(n: usize, rng: &mut Rng) -> Vec<u64> {
     }
 }
 
-/// What a thread has to do: its rows in their order.
+/// The work of a thread: its rows in their order.
 type Job = Vec<(SeriesId, i64, Vec<u64>)>;
 
-/// Where the `own`-th series of a thread stands: among those of the others, or beside them.
+/// The index of the `own`-th series of a thread: interleaved with other threads' series, or apart from them.
 fn place(apart: bool, thread: usize, own: usize) -> usize {
     match apart {
         true => thread * OWN + own,
@@ -55,7 +55,7 @@ fn jobs(ids: &[SeriesId], shared: Option<SeriesId>, from: i64, rng: &mut Rng) ->
             let mut job = Job::new();
             let mut times = [from; OWN];
             for _ in 0..rng.below(60) {
-                // Rows in turn, or many of one series; some late, some twice.
+                // Rows of alternating series, or many of one series; some late, some repeated.
                 let (first, count, rounds) = match rng.below(3) {
                     0 => (0, OWN, rng.below(400)),
                     1 => (rng.index(OWN), 1, rng.below(5000)),
@@ -140,7 +140,7 @@ fn the_rows_of_several_threads_are_those_of_one() {
                 }
                 shared = txn.series("shared").unwrap().id();
             }
-            // What the transaction has staged itself is older; so is what it had read.
+            // Rows that the transaction itself buffered or read are older.
             for (n, id) in ids.iter().enumerate() {
                 for time in 0..rng.below(40) as i64 {
                     let words = words(n, &mut rng);
@@ -154,7 +154,7 @@ fn the_rows_of_several_threads_are_those_of_one() {
             if rng.one_in(2) {
                 txn.series("own3").unwrap().view().unwrap();
             }
-            // Where the threads' series lie apart they encode all rows themselves.
+            // If the threads' series are apart, they encode all rows themselves.
             let everybodys = (seed % 2 == 0).then_some(shared);
             let jobs = jobs(&ids, everybodys, round * 4000, &mut rng);
             for job in &jobs {
@@ -192,7 +192,7 @@ fn the_rows_of_several_threads_are_those_of_one() {
     }
 }
 
-/// As one thread, with the help of others and without: the same rows. The file takes as many bytes.
+/// One thread, with and without helpers, gives the same rows. The file takes as many bytes.
 #[test]
 fn a_transaction_that_is_helped_stores_the_same() {
     let mut pages = Vec::new();
@@ -263,7 +263,7 @@ fn texts_and_values_go_through_an_appender_too() {
     assert_eq!(snap.series("both").unwrap().unwrap().count().unwrap(), 2);
 }
 
-/// A thread that fails: the others stop with an error, nobody waits, and the commit is refused.
+/// If a thread fails, the others stop with an error, none waits, and the commit is refused.
 #[test]
 fn who_fails_fails_the_transaction() {
     let storage = Arc::new(MemoryStorage::new());
@@ -331,7 +331,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert!(thread.is_err());
     let error = txn.commit().unwrap_err();
     assert!(error.to_string().contains("panicked"), "{error}");
-    // And in the thread that has the transaction.
+    // And in the thread that owns the transaction.
     let mut txn = db.begin_write().unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         let mut appenders = txn.appenders(2).unwrap();
@@ -372,8 +372,8 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert_eq!(sum, 6000.0);
 }
 
-/// What the front has after three threads appended rows of these counts, each to series beside those of the others or among them.
-/// Before that a row was in the tail.
+/// The front's counters after three threads appended rows in these numbers, each to series apart from or between those
+/// of the others. Before that the tail held one row.
 fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     let db = in_memory(&Options::new().staging_bytes(3 << 20));
     let mut txn = db.begin_write().unwrap();
@@ -384,7 +384,7 @@ fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     txn.commit().unwrap();
     let mut txn = db.begin_write().unwrap();
     std::thread::scope(|scope| {
-        // All are there until each has opened its series.
+        // All threads wait until each has opened its series.
         let opened = Arc::new(Barrier::new(THREADS));
         for (thread, mut appender) in txn.appenders(THREADS).unwrap().into_iter().enumerate() {
             let (opened, ids) = (Arc::clone(&opened), &ids);
@@ -414,10 +414,10 @@ fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
 
 #[test]
 fn threads_whose_series_lie_apart_encode_what_is_worth_a_run() {
-    // The tail becomes a run before that of the blocks; a run of staged rows takes it in.
+    // The tail becomes a run before the run of the blocks; a run of buffered rows absorbs it.
     assert_eq!(front_of(true, &[450; OWN]), (2, 27_001));
     assert_eq!(front_of(false, &[450; OWN]), (1, 27_001));
-    // What is left beside leaves fits into the tail, however many rows went to these.
+    // The rows left over by leaves fit into the tail, whatever their number.
     let mut counts = [1000; 30];
     counts[17] = 10;
     assert_eq!(front_of(true, &counts), (0, 31));

@@ -1,4 +1,4 @@
-//! Backups, full and incremental, and what is restored of them; copies as streams.
+//! Backups, full and incremental, and their restore; copies as streams.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
 use std::io::Write;
@@ -43,7 +43,7 @@ fn restored(folder: &Folder, chain: &[Vec<u8>]) -> Result<Content, Error> {
     assert_clean(&db);
     assert!(db.pins().unwrap().is_empty());
     let content = content(&db);
-    // It is a database like any other.
+    // The restored file is a normal database.
     change(&db, &mut Rng::new(1), 9);
     assert_clean(&db);
     Ok(content)
@@ -94,7 +94,7 @@ fn a_chain_of_increments_restores_every_version() {
             );
         }
         assert_clean(&db);
-        // What is in the wrong order, or missing, is refused, and nothing is left.
+        // Parts in the wrong order, or missing, are refused, and no file is left.
         for wrong in [&[1, 0][..], &[1], &[0, 2], &[0, 1, 1], &[0, 0], &[]] {
             let parts: Vec<Vec<u8>> = wrong.iter().map(|&i| chain[i].clone()).collect();
             let error = restored(&folder, &parts).unwrap_err();
@@ -108,7 +108,7 @@ fn a_chain_of_increments_restores_every_version() {
             assert!(!told.contains('['), "{told}");
             assert!(!folder.file("restored.tdl").exists());
         }
-        // So is what is damaged or cut off, wherever.
+        // Damaged or truncated parts are refused, too.
         for _ in 0..60 {
             let mut parts = chain[..2].to_vec();
             let part = rng.index(2);
@@ -218,7 +218,7 @@ impl Write for Committing<'_> {
     }
 }
 
-/// An image at a bounded rate takes its time, in which others commit; it is the file as it was when it began.
+/// An image at a bounded rate takes time, while others commit; it equals the file at its beginning.
 #[test]
 fn an_image_is_held_back_while_others_commit() {
     const RATE: u64 = 2 << 20;
@@ -244,10 +244,10 @@ fn an_image_is_held_back_while_others_commit() {
     assert_clean(&copy);
 }
 
-/// A stream that looks, while it is written to, for the file that the copy is made in.
+/// A stream that, while written to, looks for the temporary file of the copy.
 struct Looking<'a> {
     folder: &'a Path,
-    /// Where a file without a name was seen, and its mode.
+    /// Path and mode of files without a name.
     seen: Vec<(PathBuf, u32)>,
     bytes: Vec<u8>,
 }
@@ -265,7 +265,7 @@ impl Write for Looking<'_> {
         }
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let entry = entry?.path();
-            // One that another test has just closed is not there.
+            // A file that another test has just closed does not exist.
             let Ok(to) = std::fs::read_link(&entry) else {
                 continue;
             };
@@ -284,7 +284,8 @@ impl Write for Looking<'_> {
     }
 }
 
-/// Nobody can guess, read or replace what a copy as a stream is made in, and nothing stays of it when the process is killed.
+/// The temporary file of a streamed copy cannot be guessed, read or replaced, and nothing remains of it if the process
+/// is killed.
 #[test]
 fn a_copy_as_a_stream_is_made_in_a_file_without_a_name() {
     let folder = Folder::new("copy-unnamed");
@@ -319,7 +320,7 @@ fn a_copy_as_a_stream_is_made_in_a_file_without_a_name() {
     );
 }
 
-/// Where the parts of a backup begin, its end mark among them, and how many bytes each has behind its head.
+/// The offsets of the parts of a backup, including the end mark, and their lengths without the head.
 fn parts_of(backup: &[u8]) -> Vec<(usize, usize)> {
     const HEAD: usize = 16 + 4 + 4 + 16 + 8 * 4 + 4096 + 8;
     let word = |at: usize| u64::from_le_bytes(backup[at..at + 8].try_into().unwrap());
@@ -369,7 +370,7 @@ fn damage_of_a_backup_is_named_with_its_place_in_it() {
         match part {
             None if place < 16 => assert_eq!(told.at, 0),
             None => assert_eq!(told.at, sum_of_head as u64, "byte {place}: {told}"),
-            // What follows from a damaged head of a part is met there, or in the bytes that it leads to.
+            // Errors caused by a damaged head are found there, or in the bytes that it describes.
             Some((begin, len)) => {
                 let own = *begin as u64..=(*begin + 24 + *len) as u64;
                 assert!(own.contains(&told.at), "byte {place}: {told}");
@@ -380,7 +381,7 @@ fn damage_of_a_backup_is_named_with_its_place_in_it() {
         }
         assert_eq!(told.what, "backup");
         assert!(!told.found.is_empty() && !told.expected.is_empty());
-        // A cut is named with the place where the bytes end; what the next one of a chain has, with that one.
+        // A truncation is reported at the end of the bytes; or, if the next part of the chain follows, in that part.
         let told = damage(&[&full[..place]]);
         assert_eq!((told.at, &told.found[..]), (place as u64, "its end"));
         let place = place % more.len();

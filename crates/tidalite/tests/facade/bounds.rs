@@ -1,4 +1,4 @@
-//! Counted, not timed: what a small commit writes, what an interval aggregate reads, how many runs there are.
+//! Counts, not times: bytes written by a small commit, pages read by an interval aggregate, number of runs.
 
 use crate::common::{assert_clean, in_memory, rows_of};
 use std::sync::atomic::Ordering;
@@ -88,7 +88,7 @@ fn pages_and_levels(db: &Database, table: &str) -> (u64, u64) {
     (pages, read() - before)
 }
 
-/// Which leaves changed stands in nodes.
+/// Nodes tell which leaves changed.
 #[test]
 fn coarse_changes_are_told_without_reading_leaves() {
     let db = in_memory(&Options::new());
@@ -128,14 +128,14 @@ fn what_becomes_of_pages_is_counted() {
         tx.table("t").unwrap().put(&key(i), &[7; 40]).unwrap();
     }
     tx.commit().unwrap();
-    // Each page but the first came from a split, or was put above the two halves of a root.
+    // Each page but the first came from a split, or was added above the two halves of a root.
     let (pages, levels) = pages_and_levels(&db, "t");
     let filled = db.metrics();
     assert_eq!(filled.pages_split, pages - levels);
     assert_eq!((filled.pages_merged, filled.pages_copied), (0, 0));
     assert!(filled.pages_read_back > 0 && filled.pages_spilled > filled.pages_read_back);
 
-    // A path is copied; once more, when a savepoint holds it. What is rolled back is not counted.
+    // A path is copied; once more if a savepoint retains it. Rolled-back changes are not counted.
     let change = |tx: &mut tidalite::WriteTxn, with: u8| {
         tx.table("t").unwrap().put(&key(5), &[with; 40]).unwrap();
     };
@@ -155,7 +155,7 @@ fn what_becomes_of_pages_is_counted() {
         assert!(tx.table("t").unwrap().remove(&key(i)).unwrap());
     }
     tx.commit().unwrap();
-    // All but the few pages that a merge left as the only child, or a removal left empty.
+    // All but the few pages that a merge left as only children, or a removal left empty.
     let (left, lower) = pages_and_levels(&db, "t");
     let merged = db.metrics().pages_merged;
     let gone = pages - left - (levels - lower);
@@ -180,7 +180,7 @@ fn small_commits_into_small_pages_stay_cheap() {
     small_commits(&Options::new().log_bytes(0), 512, 20_000, 7);
 }
 
-/// With the log a row costs its page, which the medium gets later, and a block that stands there twice, one sync.
+/// With the log a row costs its page, which the medium gets later, and a block written twice, with one sync.
 #[test]
 fn a_row_in_the_log_costs_a_block_twice_and_one_sync() {
     let db = in_memory(&Options::new());
@@ -453,7 +453,7 @@ fn answers(series: &Series<'_>) -> String {
 
 #[test]
 fn waiting_rows_and_sealed_ones_answer_alike() {
-    // Values with exact sums, so that the order of summing does not show.
+    // Values with exact sums, so that the order of summing has no effect.
     let rows: Vec<(i64, f64)> = (0..4_000)
         .map(|i| (i * 9, f64::from((i % 1_000) as i32) / 4.0))
         .collect();

@@ -1,4 +1,4 @@
-//! What several scenarios use: folders, databases in memory, contents to compare.
+//! Shared by several scenarios: folders, databases in memory, contents to compare.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite::{Database, MemoryStorage, Options, ReadTxn, Result, Series, Table};
 
-/// A directory of its own, gone with its owner. From the first one on every database of this process is under the monitor.
+/// A temporary directory, removed when dropped. After the first one every database of this process is monitored.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -31,7 +31,7 @@ impl Drop for Folder {
     }
 }
 
-/// A database in memory, every write of which is judged by the rules of the write protocol.
+/// A database in memory, with every write checked against the rules of the write protocol.
 pub(crate) fn in_memory(options: &Options) -> Database {
     tidalite_testkit::watch();
     options
@@ -67,7 +67,7 @@ pub(crate) fn rows_of(series: &Series<'_>) -> Result<Rows> {
     Ok(rows)
 }
 
-/// Everything that a snapshot shows.
+/// All contents of a snapshot.
 pub(crate) fn content_of(snap: &ReadTxn) -> Result<Content> {
     let mut content = Content::default();
     for name in snap.tables()? {
@@ -81,7 +81,7 @@ pub(crate) fn content_of(snap: &ReadTxn) -> Result<Content> {
     Ok(content)
 }
 
-/// Checks the whole file and fails with what is wrong.
+/// Checks the whole file and fails with the problems found.
 pub(crate) fn assert_clean(db: &Database) {
     let report = db.check().unwrap();
     assert!(report.is_clean(), "{:#?}", report.problems);

@@ -21,7 +21,7 @@ fn rows(tx: &mut WriteTxn, name: &str, from: i64, count: i64, rng: &mut Rng) {
     series.append_rows(&times, &[&flags, &values]).unwrap();
 }
 
-/// Every structure, in many commits, so that the pieces of each lie all over the file.
+/// Every structure, in many commits, so that the pieces of each are spread over the file.
 fn fill(db: &Database, rng: &mut Rng) {
     for commit in 0..30i64 {
         let mut tx = db.begin_write().unwrap();
@@ -100,7 +100,7 @@ fn compact(db: &Database, budget: u64) -> (u64, u64) {
         steps += 1;
         moved += done.moved_bytes;
         assert!(steps < 2_000, "{done:?}");
-        // A large value counts whole.
+        // A large value counts in full.
         assert!(
             done.moved_bytes <= budget + (64 << 10) + (1 << 16),
             "{done:?}"
@@ -189,7 +189,8 @@ fn compaction_beside_writers_and_readers() {
     assert_clean(&db);
 }
 
-/// Free space in one piece is not scattered, every second value of a table that was removed leaves holes, and compaction closes them.
+/// Contiguous free space counts as not scattered; removing every second value of a table leaves holes, and compaction
+/// closes them.
 #[test]
 fn fragmentation_tells_how_scattered_free_space_is() {
     const VALUES: u64 = 200;
@@ -203,7 +204,7 @@ fn fragmentation_tells_how_scattered_free_space_is() {
             table.remove(&key.to_be_bytes()).unwrap();
         }
         txn.commit().unwrap();
-        // What is dead becomes free with the commits after.
+        // Dead pages become free with the following commits.
         for n in 0..4u64 {
             let mut txn = db.begin_write().unwrap();
             txn.table("small")

@@ -1,4 +1,4 @@
-//! Backup while writing goes on.
+//! Copies while writers continue.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
 use std::collections::BTreeSet;
@@ -158,7 +158,8 @@ fn a_copy_overwrites_nothing() {
     assert_clean(&copy);
 }
 
-/// A table that is read ahead of the copier by a thread: leaves by the thousand, large values and nested tables between them.
+/// A table that a thread reads ahead of the copier: thousands of leaves, with large values and nested tables between
+/// them.
 fn large_table(db: &Database) {
     let mut rng = Rng::new(0x0504);
     let mut tx = db.begin_write().unwrap();
@@ -195,7 +196,7 @@ fn a_table_that_is_read_ahead_is_copied_whole() {
     }
 }
 
-/// Walks over the table of both forward, and over that of the first one backward.
+/// Walks over the table of both forward, and over the first one's backward.
 fn assert_same(db: &Database, copy: &Database) {
     let (snap, there) = (db.begin_read().unwrap(), copy.begin_read().unwrap());
     let (table, copied) = (snap.table("large").unwrap(), there.table("large").unwrap());

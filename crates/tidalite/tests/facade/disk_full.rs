@@ -1,5 +1,5 @@
-//! A disk that is full, has errors or writes short, at every single call of transactions over tables and
-//! series; and a small real file system that fills up. Always: a typed error, reads stay right, nothing half.
+//! A disk that is full, has errors or writes short, at every single call of transactions over tables and series; and a
+//! small real file system that fills up. The result is always a typed error, correct reads, and no partial change.
 
 use crate::common::{Content, Folder, Rows, assert_clean, content_of};
 use std::io::ErrorKind;
@@ -70,7 +70,7 @@ fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
     Ok(())
 }
 
-/// A little, which the log takes.
+/// A few changes, which go to the log.
 fn few(tx: &mut WriteTxn, step: i64) -> Result<()> {
     append(tx, "few", 20 * step, 20)?;
     let mut table = tx.table("small")?;
@@ -101,7 +101,7 @@ fn now(db: &Database) -> Content {
 struct Plan {
     /// A disk with one commit.
     image: Vec<u8>,
-    /// Its content, then that after each step.
+    /// Its content, and the content after each step.
     contents: Vec<Content>,
 }
 
@@ -139,7 +139,7 @@ fn plan() -> Plan {
     Plan { image, contents }
 }
 
-/// Lets call number `at_call` fail and judges what is left; false when the fault was never met.
+/// Makes call number `at_call` fail and checks the result; false if the fault was never hit.
 fn strike(plan: &Plan, fault: Fault) -> bool {
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
     let db = open(&disk).unwrap();
@@ -179,7 +179,7 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
         disk.set_fault(None);
     }
     let poisoned = match failed {
-        // It went around the fault: grew by less than it wanted to.
+        // It avoided the fault: the file grew by less than intended.
         None => false,
         Some(error) => {
             let Error::Store(store) = &error else {
@@ -210,7 +210,7 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
         drop(db);
         let db = open(&disk).unwrap();
         let found = now(&db);
-        // As after a crash: the last durable state, or the one that was being committed.
+        // As after a crash: the last durable state, or the one being committed.
         let durable = STEPS[..done].iter().rposition(is_durable);
         let durable = durable.map_or(0, |step| step + 1);
         let begun = STEPS.get(done).is_some_and(is_durable);
@@ -263,7 +263,7 @@ fn at_every_call(kind: FaultKind) {
     }
 }
 
-/// A fault that leaves some calls alone comes with the next one that it concerns: `strike` counts on.
+/// A fault that does not apply to some calls hits the next call that it applies to: `strike` continues counting.
 fn at_every_call_it_concerns(kind: FaultKind) {
     let plan = plan();
     let disk = Arc::new(SimDisk::from_image(plan.image.clone()));
@@ -442,7 +442,7 @@ fn a_small_file_system_fills_up() {
     let no_file = matches!(&copied, Error::Store(StoreError::Open { source, .. })
         if source.kind() == ErrorKind::StorageFull);
     assert!(no_file || full(&copied), "{copied:?}");
-    // No byte is free, but deleting goes on, and with what it frees, writing.
+    // No byte is free, but deletes go on, and with the space they free, writes.
     let delete = |from: i64, to: i64| -> Result<u64> {
         let mut tx = db.begin_write()?;
         let gone = tx.series("bulk")?.delete(from * 10..to * 10)?;
@@ -459,7 +459,7 @@ fn a_small_file_system_fills_up() {
     assert_eq!(delete(rows, stored * rows).unwrap(), most);
     assert_eq!(clear("small").unwrap(), small as u64);
     assert_clean(&db);
-    // What is freed is used from the second commit after it on.
+    // Freed pages are used from the second following commit on.
     delete(10, 12).unwrap();
     fill(&db, 0).unwrap();
     fill(&db, stored).unwrap();
@@ -673,7 +673,7 @@ fn no_room_for_the_lock_file() {
     }
 }
 
-/// A service that has come to its bound goes on when it is given more, without being started again; and the bound holds when it is taken back.
+/// A service that has reached its limit continues with a higher one, without a restart; and a lowered limit holds.
 #[test]
 fn the_bound_of_the_file_is_raised_while_it_is_open() {
     const MIB: u64 = 1 << 20;

@@ -1,5 +1,5 @@
-//! Each way in which a file cannot be opened and a call cannot be made is a typed error that says what, where
-//! and what to do next; and nothing is harmed by it.
+//! Each reason for which a file cannot be opened or a call fails is a typed error with the problem, the place and the
+//! next step; and it does no harm.
 
 use crate::common::{Folder, assert_clean, content_of, in_memory};
 use std::fs;
@@ -16,10 +16,10 @@ use tidalite_testkit::image::{
     COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks as patched,
 };
 
-/// What a child process is to do; set by the tests that start this program again.
+/// The role of a child process; set by the tests that start this program again.
 const ROLE: &str = "TIDALITE_TEST_ROLE";
 const FILE: &str = "TIDALITE_TEST_FILE";
-/// Somebody without rights.
+/// A user without rights.
 const NOBODY: u32 = 65_534;
 const BLOCK: usize = 4096;
 
@@ -30,7 +30,7 @@ fn store(error: Option<Error>) -> StoreError {
     }
 }
 
-/// The error's text, which has to hold all of these.
+/// The error's text, which must contain all of these.
 fn says(error: &impl std::fmt::Display, parts: &[&str]) {
     let text = error.to_string();
     for part in parts {
@@ -111,7 +111,7 @@ fn a_truncated_file_is_refused_or_whole() {
             fs::write(&path, &whole[..len]).unwrap();
             match options.open(&path) {
                 Ok(db) => {
-                    // What the file had grown ahead by was cut off; nothing else may be.
+                    // Only the space that the file had grown ahead was truncated.
                     assert_eq!(content_of(&db.begin_read().unwrap()).unwrap(), expected);
                     assert_clean(&db);
                 }
@@ -248,7 +248,7 @@ fn modes_and_places_that_do_not_fit() {
     assert_clean(&Database::open(&path).unwrap());
 }
 
-/// Not a test of its own: what the child processes of the tests below do.
+/// Not a test of its own: the work of the child processes of the tests below.
 #[test]
 fn role_of_a_child_process() {
     let (Ok(role), Ok(path)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -283,7 +283,7 @@ fn child_of(program: &Path, role: &str, path: &Path) -> Command {
     command
 }
 
-/// Starts a child and returns what it tells.
+/// Starts a child and returns its output.
 fn start(command: &mut Command) -> std::io::Result<(Child, String)> {
     let mut child = command.spawn()?;
     let out = child.stdout.take().unwrap();
@@ -364,7 +364,7 @@ fn without_permission() {
     let folder = Folder::new("permission");
     let path = folder.file("plant.tdl");
     sample(&path);
-    // Root may do everything; so a copy of this program is run by somebody who may not.
+    // Root may do everything; so another user runs a copy of this program.
     let program = folder.file("program");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mode =
@@ -526,7 +526,7 @@ fn schemas_and_columns_that_do_not_fit() {
         schema_problem(tx.series_of_guid([1; 16], schema).err(), &["schema", part]);
     }
     schema_problem(tx.series_with("two", &one).err(), &["two", "value"]);
-    // What differs is told, not the names alone.
+    // The differences are reported, not the names alone.
     let other = Schema::new(Unit::Millis, [("x", ColumnType::I64)]);
     let told = ["one has x:f64, time in seconds", "x:i64, time in millis"];
     schema_problem(tx.series_with("one", &other).err(), &told);

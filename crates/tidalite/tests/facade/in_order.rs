@@ -1,5 +1,5 @@
-//! Appenders one after the other in one thread: what came later counts, though those that ended left blocks that are handed
-//! over later.
+//! Appenders one after the other in one thread: later rows win, although ended appenders left blocks that are flushed
+//! later.
 
 use crate::common::in_memory;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use tidalite::{
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// Series beside the one that matters; with 400 rows each they are worth blocks.
+/// Other series; with 400 rows each they are enough for blocks.
 const BESIDE: usize = 20;
-/// Of two appenders each has half.
+/// Two appenders get half of it each.
 const STAGING_BYTES: usize = 1 << 20;
 
 /// Series `s0` to `s20`.
@@ -91,8 +91,8 @@ fn a_later_appender_counts_where_an_earlier_one_left_blocks() {
     }
 }
 
-/// Random series, rows and ends of appenders. A series passes to another appender when those that have opened it before are gone:
-/// then the rows are those of a transaction that gets them in the same order, under each merge policy.
+/// Random series, rows and ends of appenders. A series passes to another appender once the appenders that had opened it
+/// are gone: the rows then equal the rows of a transaction that gets them in the same order, under each merge policy.
 #[test]
 fn one_after_the_other_they_are_one_thread() {
     const SERIES: usize = 60;
@@ -107,7 +107,7 @@ fn one_after_the_other_they_are_one_thread() {
             let db = options.clone().open_storage(storage).unwrap();
             let mut txn = db.begin_write().unwrap();
             for n in 0..SERIES {
-                // Every fifth has a policy that looks at what is there.
+                // Every fifth has a policy that checks existing rows.
                 let merge = match n % 5 {
                     4 => MergePolicy::ALL[n / 5 % 5],
                     _ => MergePolicy::Replace,
@@ -179,7 +179,7 @@ fn one_after_the_other_they_are_one_thread() {
     }
 }
 
-/// Rows with texts go through the transaction, whose other threads have them while blocks are handed over.
+/// Rows with texts go through the transaction, whose worker threads hold them while blocks are flushed.
 #[test]
 fn what_is_away_comes_back_before_blocks_are_handed_over() {
     let options = Options::new().staging_bytes(64 << 20).sealing_threads(1);
@@ -187,7 +187,7 @@ fn what_is_away_comes_back_before_blocks_are_handed_over() {
     let ids = open_all(&db);
     let schema = Schema::new(Unit::Nanos, [("state", ColumnType::String)]);
     let mut txn = db.begin_write().unwrap();
-    // Of other numbers than the texts, which must not meet the blocks before they are away.
+    // With other ids than the texts: they must not meet the blocks before those are flushed.
     let more: Vec<_> = (0..150)
         .map(|n| txn.series(&format!("more{n}")).unwrap().id())
         .collect();
@@ -198,7 +198,7 @@ fn what_is_away_comes_back_before_blocks_are_handed_over() {
     let (mut b, mut a) = (appenders.pop().unwrap(), appenders.pop().unwrap());
     drop(appenders);
     fill(&mut a, &ids, 2000, 1.0);
-    // Of those the leaves take all: these make it worth blocks.
+    // Leaves take all rows of those: these make blocks worthwhile.
     fill(&mut a, &more, 400, 1.0);
     a.finish().unwrap();
     for time in 0..1300_i64 {
@@ -222,7 +222,8 @@ fn what_is_away_comes_back_before_blocks_are_handed_over() {
     }
 }
 
-/// Rows that are all linked need no class, so they are stored though the file has all the layouts it may have.
+/// Rows that all go to leaves need no layout class, so they are stored even if the file has all the layouts it may
+/// have.
 #[test]
 fn a_layout_too_many_is_none_where_all_rows_are_linked() {
     let db = in_memory(&Options::new().staging_bytes(STAGING_BYTES));
@@ -256,7 +257,8 @@ fn a_layout_too_many_is_none_where_all_rows_are_linked() {
     assert!(db.stat().unwrap().runs > 0, "there were blocks");
 }
 
-/// The blocks of all come when the last one ends, and the disk is full: that one tells, and nothing is committed.
+/// All blocks are flushed when the last appender ends, and the disk is full: that one reports it, and nothing is
+/// committed.
 #[test]
 fn a_full_disk_at_the_last_end_is_told() {
     tidalite_testkit::watch();

@@ -1,4 +1,4 @@
-//! Checks: beside writers, watched, stopped; and each damage named by what it takes along.
+//! Checks: concurrent with writers, watched, stopped; and each damage reported with the data affected.
 
 use crate::common::{Folder, assert_clean, in_memory};
 use std::ops::ControlFlow;
@@ -75,10 +75,11 @@ fn check_of(image: &[u8]) -> CheckReport {
     db.check().unwrap()
 }
 
-/// Tables of the database's own of which a page names series.
+/// Internal tables in which a page names series.
 const NAMING: [&str; 3] = ["catalog of series", "names of series", "GUIDs of series"];
 
-/// Damage in any page is named; and whatever table entry or row cannot be read lies within a finding's keys or times.
+/// Damage in any page is reported; and every table entry or row that cannot be read lies within a finding's keys or
+/// times.
 #[test]
 fn damage_is_named_by_table_and_keys_or_series_and_times() {
     let sound = image();
@@ -108,7 +109,7 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
                 _ => false,
             })
         };
-        // A series cannot be opened where its newest rows are damaged: then any time of it will do.
+        // A series cannot be opened if its newest rows are damaged: any time of it is then acceptable.
         let in_series = |name: &str, time: Option<i64>| {
             let within = |from: i64, to: i64| time.is_none_or(|time| from <= time && time <= to);
             report.findings.iter().any(|finding| match &finding.place {
@@ -224,7 +225,7 @@ fn a_finding_reads_well() {
     }
 }
 
-/// A check that takes its time, while commits go on: they do not wait for it, and it finds nothing wrong.
+/// A slow check while commits go on: they do not wait for it, and it finds no problem.
 #[test]
 fn a_check_runs_beside_writers() {
     let folder = Folder::new("online-check");
@@ -262,7 +263,7 @@ fn a_check_runs_beside_writers() {
     assert_clean(&db);
 }
 
-/// Pages that wait become free with the next transaction that begins: those before and behind that are told alike.
+/// Pending pages become free when the next transaction begins: before and after that the figures are equal.
 fn figures(stat: &Stat) -> String {
     let mut stat = stat.clone();
     stat.pages_free += std::mem::take(&mut stat.pages_pending);
@@ -270,8 +271,8 @@ fn figures(stat: &Stat) -> String {
     format!("{stat:?}")
 }
 
-/// A thread that has a write transaction itself may look at everything meanwhile, and so may another process. What they see is the newest commit that
-/// all processes see.
+/// A thread with an open write transaction may query everything meanwhile, and so may another process. They see the
+/// newest commit visible to all processes.
 #[test]
 fn who_looks_waits_for_no_writer() {
     tidalite_testkit::watch();
@@ -296,7 +297,7 @@ fn who_looks_waits_for_no_writer() {
             let committed = db.stat().unwrap();
             assert!(committed.txn > seen_by_all.txn);
             let expected = match durability {
-                // Nobody else sees it.
+                // No other process sees it.
                 Durability::None => seen_by_all.txn,
                 _ => committed.txn,
             };
@@ -387,7 +388,7 @@ fn a_check_can_be_stopped_and_slowed() {
         .check_with(Watch::new().on_progress(|_| ControlFlow::Break(())))
         .unwrap();
     assert!(report.cancelled && !report.is_clean());
-    // Nothing is held back: the next ones work.
+    // Nothing is retained: the next ones work.
     let began = Instant::now();
     assert_clean(&db);
     let free = began.elapsed();
@@ -449,7 +450,7 @@ fn all_ways_of_verifying_agree_over_map_and_pread() {
     }
 }
 
-/// A page that was verified once is believed, unless every touch is verified.
+/// A verified page is trusted, unless every touch is verified.
 #[test]
 fn verify_always_looks_at_every_touch() {
     let folder = Folder::new("verify-always");
@@ -493,8 +494,8 @@ fn write_over(path: &std::path::Path, bytes: &[u8]) {
     file.write_all_at(bytes, 0).unwrap();
 }
 
-/// What is wrong with a file opened read-only is reported, not healed. A damaged superblock is a problem; one damaged block of a pair of
-/// commit records looks as after a crash, so it is a note.
+/// Problems of a file opened read-only are reported, not healed. A damaged superblock is a problem; one damaged block
+/// of a pair of commit records looks like a crash, so it is a note.
 #[test]
 fn a_read_only_check_changes_nothing() {
     let folder = Folder::new("read-only-check");
@@ -516,7 +517,7 @@ fn a_read_only_check_changes_nothing() {
     assert_clean(&Database::open(&path).unwrap());
 }
 
-/// The page walk and the weights cover just what is in use, and a page says what it is.
+/// The page walk and the weights cover exactly the used pages, and each page reports its kind.
 #[test]
 fn pages_are_walked_and_weighed() {
     let db = in_memory(&Options::new());
@@ -546,7 +547,7 @@ fn pages_are_walked_and_weighed() {
     assert!(db.page(1 << 60).unwrap().is_none() && db.page(1 << 30).unwrap().is_none());
 }
 
-/// The logger hears what happens to the file.
+/// The logger gets the events of the file.
 #[test]
 fn the_logger_hears_of_opening_growing_and_healing() {
     let folder = Folder::new("logger");

@@ -77,7 +77,7 @@ fn large_values_lie_in_the_second_file() {
         for i in 0..15 {
             table.remove(&[i]).unwrap();
         }
-        // Not of this transaction any more.
+        // No longer part of this transaction.
         let savepoint = tx.savepoint().unwrap();
         tx.table("pictures")
             .unwrap()
@@ -99,7 +99,7 @@ fn large_values_lie_in_the_second_file() {
     db.unpin("before").unwrap();
     assert_clean(&db);
 
-    // What is gone is used again.
+    // Freed space is reused.
     let before = db.stat().unwrap().large_bytes;
     for _ in 0..6 {
         let mut tx = db.begin_write().unwrap();
@@ -115,7 +115,7 @@ fn large_values_lie_in_the_second_file() {
     verify(&db, 15, 40);
     assert_clean(&db);
 
-    // Both come together in one file; an image is of one file.
+    // A copy combines both in one file; an image contains one file.
     let copy = folder.file("copy.tdl");
     db.copy_to(&copy).unwrap();
     let refused = db.copy_image(&mut Vec::new(), Watch::new()).err().unwrap();
@@ -144,7 +144,7 @@ fn a_second_file_that_is_gone_or_another_is_named() {
     let gone = Database::open(&path).err().unwrap();
     assert!(gone.to_string().contains("plant.values"), "{gone}");
     problem(&gone);
-    // Where it is now: said once.
+    // The new path must be given once.
     let db = Options::new()
         .large_values(&moved, 100_000)
         .open(&path)
@@ -171,7 +171,7 @@ fn a_second_file_that_is_gone_or_another_is_named() {
     assert!(problem(&wrong).contains("another database"), "{wrong}");
     let wrong = with(&path, &other);
     assert!(problem(&wrong).contains("another file"), "{wrong}");
-    // An older image of it has the right name and lacks what was written since.
+    // An older image of it has the right name and lacks later writes.
     let old = std::fs::read(&moved).unwrap();
     fill(&Database::open(&path).unwrap(), 6, 12);
     std::fs::write(&moved, &old[..old.len() / 2]).unwrap();
@@ -233,7 +233,7 @@ fn backups_carry_the_second_file() {
     let info = db
         .backup_incremental("monday", None, &mut more, Watch::new())
         .unwrap();
-    // Three large values and a small one are new; nothing that was there before goes in again.
+    // Three large values and a small one are new; older data is not included again.
     assert!(info.bytes < 900_000, "{info:?}");
 
     let restored = folder.file("restored.tdl");
@@ -274,7 +274,7 @@ fn backups_carry_the_second_file() {
         error.expect_err("a damaged backup");
         assert!(!first.exists() && !second.exists());
     }
-    // What is in the way stays as it is.
+    // A file in the way stays unchanged.
     let (first, second) = (folder.file("none.tdl"), folder.file("in the way"));
     std::fs::write(&second, b"mine").unwrap();
     restore_in_two([&full[..]], &first, &second, Watch::new()).expect_err("there is something");

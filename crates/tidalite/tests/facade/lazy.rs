@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidalite::{Database, Durability, MemoryStorage, Options};
 use tidalite_testkit::rng::Rng;
 
-/// What a medium writes whole.
+/// The unit that a medium writes atomically.
 const SECTOR: usize = 512;
 const DURABLE: u64 = 20;
 const LAZY: u64 = 180;
@@ -28,7 +28,7 @@ fn write(db: &Database, number: u64, durability: Durability) {
     tx.commit_with(durability).unwrap();
 }
 
-/// Whichever sectors of lazy commits the system had brought to the medium when the power went: the newest durable commit is there, whole.
+/// Whichever sectors of lazy commits had reached the medium at the power cut: the newest durable commit is complete.
 #[test]
 fn what_lazy_commits_wrote_through_a_map_spoils_no_durable_one() {
     for log_bytes in [0, 1 << 20] {

@@ -1,4 +1,4 @@
-//! Series that are created, renamed and removed, against a map; old versions keep what they had.
+//! Series that are created, renamed and removed, compared with a map; old versions are unchanged.
 
 use crate::common::{Folder, in_memory, rows_of};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ fn compare(snap: &ReadTxn, model: &Model) {
     }
 }
 
-/// The ranges lead from the rows of one version to those of the other.
+/// The ranges transform the rows of one version into the rows of the other.
 fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
     let none = BTreeMap::new();
     for id in 0..60 {
@@ -71,7 +71,8 @@ fn compare_ranges(snap: &ReadTxn, base: &ReadTxn, new: &Model, old: &Model) {
     }
 }
 
-/// One may look at the records before opening, and open the durable commit before the newest one. Going back to it for good is done by a copy of that.
+/// The records can be inspected before opening, and the durable commit before the newest one can be opened. A copy of
+/// it makes the rollback permanent.
 #[test]
 fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
     let folder = Folder::new("older");
@@ -125,7 +126,7 @@ fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
     assert_eq!((user, back), (vec![2], vec![vec![2; 500]; 200]));
 }
 
-/// It is the same for whoever opens the file, and another one in a copy of the content.
+/// It is equal for every process that opens the file, and different in a copy of the content.
 #[test]
 fn a_file_keeps_its_identity() {
     let folder = Folder::new("identity");
@@ -378,7 +379,8 @@ fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
     assert!(db.check().unwrap().is_clean());
 }
 
-/// What one transaction knows of the series is used by the next one; nothing else may have changed the catalog meanwhile.
+/// The next transaction reuses the series known to the previous one; no other writer may have changed the catalog
+/// meanwhile.
 #[test]
 fn known_series_are_those_of_the_catalog_whoever_changes_it() {
     tidalite_testkit::watch();
@@ -412,7 +414,7 @@ fn known_series_are_those_of_the_catalog_whoever_changes_it() {
     assert_ne!(insert(&ours, "a", 4), first);
     assert_eq!(insert(&ours, "b", 5), first);
     assert_eq!((count(&ours, "a"), count(&ours, "b")), (Some(1), Some(4)));
-    // A transaction that is rolled back has known what never was.
+    // A rolled-back transaction knows series that never existed.
     let mut txn = ours.begin_write().unwrap();
     let gone = txn.series("c").unwrap().id();
     txn.rename_series(first, "d").unwrap();
@@ -427,7 +429,7 @@ fn known_series_are_those_of_the_catalog_whoever_changes_it() {
         .insert_row(7, &[7])
         .unwrap();
     txn.commit().unwrap();
-    // Columns that another one added.
+    // Columns added by another handle.
     let mut txn = ours.begin_write().unwrap();
     txn.series_by_id(level)
         .unwrap()
@@ -443,7 +445,7 @@ fn known_series_are_those_of_the_catalog_whoever_changes_it() {
     assert!(series.insert_row(9, &[9]).is_err());
     series.insert_row(9, &[9, 0.5f64.to_bits()]).unwrap();
     assert_eq!(series.view().unwrap().count().unwrap(), 3);
-    // Removed and made anew within a transaction.
+    // Removed and created again within a transaction.
     assert!(txn.remove_series("b").unwrap());
     assert_ne!(txn.series("b").unwrap().id(), first);
     assert!(txn.series_by_id(first).is_err());

@@ -1,4 +1,4 @@
-//! Every bound of docs/limits.md that this library shows, at it and one beyond. (Values of 4 GiB and 2^48
+//! Every limit of docs/limits.md that this library exposes, at the limit and one beyond. (Values of 4 GiB and 2^48
 //! series are too much for a test; there only one beyond is tried.)
 
 use crate::common::{Folder, Pairs, assert_clean, content_of, in_memory, pairs_of};
@@ -14,7 +14,7 @@ fn sized(page_size: usize) -> Database {
     in_memory(&Options::new().page_size(page_size))
 }
 
-/// Which bound an error names, what was asked for and the bound.
+/// The limit named by an error, the requested amount and the limit's value.
 fn limit(error: Error) -> (&'static str, u64, u64) {
     let text = error.to_string();
     match error {
@@ -152,7 +152,7 @@ fn keys_up_to_16_mib() {
     assert_eq!(table.get(&key).unwrap(), Some(b"longest".to_vec()));
 }
 
-/// The pairs in front of one that cannot be are there; the transaction goes on.
+/// The pairs before an invalid one are stored; the transaction goes on.
 #[test]
 fn bulk_pairs_end_at_the_first_that_cannot_be() {
     let db = sized(4096);
@@ -179,7 +179,7 @@ fn values_of_every_size_around_every_border() {
         let db = sized(page_size);
         let mut tx = db.begin_write().unwrap();
         let mut table = tx.table("t").unwrap();
-        // What is stored in the page ends at half of what it offers; the entry's own bytes count.
+        // Values stored in the page end at half of its capacity; the entry's own bytes count.
         let inline = (page_size - 48) / 2;
         let chunk = CHECKSUM_SPAN_MAX - 48;
         let mut sizes: Vec<usize> = (inline - 40..=inline + 4).collect();
@@ -200,7 +200,7 @@ fn values_of_every_size_around_every_border() {
                 .put(&(size as u32).to_be_bytes(), &value(size))
                 .unwrap();
         }
-        // Overwriting takes the extent of the old value away.
+        // Overwriting frees the extent of the old value.
         for pair in sizes.chunks(2) {
             table
                 .put(&(pair[0] as u32).to_be_bytes(), &value(pair[0] ^ 1))
@@ -236,7 +236,7 @@ fn values_of_every_size_around_every_border() {
     assert_clean(&db);
 }
 
-/// A name of so many bytes with a tag, in its canonical form.
+/// A name of this length with a tag, in its canonical form.
 fn series_name(bytes: usize, number: usize) -> String {
     let head = format!("m{number}{{k=\"");
     format!("{head}{}\"}}", "v".repeat(bytes - head.len() - 2))

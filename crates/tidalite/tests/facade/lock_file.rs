@@ -1,4 +1,4 @@
-//! The lock file beside a data file of another instant: what it says of lazy commits is a hint, never evidence.
+//! The lock file next to a data file of another time: its record of lazy commits is a hint, never evidence.
 
 use crate::common::{Folder, assert_clean};
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use tidalite::{
 };
 use tidalite_pager::{HEADER_BYTES, Header, Kind};
 
-/// What a medium writes whole.
+/// The unit that a medium writes atomically.
 const SECTOR: usize = 512;
 
-/// The number of the commit that is the newest.
+/// The number of the newest commit.
 fn number_of(db: &Database) -> u64 {
     let snap = db.begin_read().unwrap();
     let user = snap.user_data();
@@ -34,8 +34,8 @@ fn commit(db: &Database, number: u64, durability: Durability) {
     tx.commit_with(durability).unwrap();
 }
 
-/// A commit that changes every structure: plain, nested and multi-value tables, long keys, large values, leaves, the front, texts,
-/// annotations.
+/// A commit that changes every structure: plain, nested and multi-value tables, long keys, large values, leaves, the
+/// front, texts, annotations.
 fn commit_to_all(db: &Database, number: u64, durability: Durability) {
     let texts = Schema::new(Unit::Seconds, [("state", ColumnType::String)]);
     let mut tx = db.begin_write().unwrap();
@@ -95,7 +95,8 @@ fn image(storage: &MemoryStorage) -> Vec<u8> {
     bytes
 }
 
-/// Of three lazy commits over every structure each sector is lost in turn, in either file, and the lock file is there: what is found is a commit, whole.
+/// Of three lazy commits over every structure each sector is lost in turn, in either file, with the lock file present:
+/// opening finds a complete commit.
 #[test]
 fn any_lost_sector_of_lazy_commits_is_noticed_before_they_are_believed() {
     const DURABLE: u64 = 3;
@@ -161,8 +162,8 @@ fn kind_at(image: &[u8], at: usize) -> Option<Kind> {
     (header.address == at as u64).then_some(header.kind)
 }
 
-/// What a lazy commit reaches only as part of something larger: the tail page, the zeros behind the record of the front, those behind the
-/// leaves of a packed extent. One byte of each is damaged in turn, and nothing else.
+/// Damages one byte at a time of parts that no pointer of a lazy commit names alone: the tail page, the padding after the
+/// delta's record, and the padding after the leaves of a packed extent.
 #[test]
 fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     const PAGE: usize = 1024;
@@ -178,7 +179,7 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     commit_to_all(&db, 1, Durability::Durable);
     db.sync().unwrap();
     let before = image(&storage);
-    // Whole vectors go to leaves, many rows of many series to a run, and then a few to the tail.
+    // Whole vectors go to leaves, many rows of many series to a run, then a few rows to the tail page.
     commit_to_all(&db, 2, Durability::Lazy);
     commit(&db, 3, Durability::Lazy);
     let (after, area) = (image(&storage), memory.image());
@@ -207,7 +208,7 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
         let newest = number_of(&db);
         assert_eq!(newest < 3, dropped, "{name}, byte {at}: commit {newest}");
         let report = db.check().unwrap();
-        // What is not dropped is no part of the commit.
+        // Bytes whose damage does not drop the commit are not part of it.
         assert!(report.is_clean(), "{name}: {:?}", report.problems);
         *found.entry(name).or_insert(0) += u32::from(dropped);
     }
@@ -218,7 +219,7 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     );
 }
 
-/// As a process that is killed leaves it: the data file and the lock file.
+/// The files of a killed process: the data file and the lock file.
 fn copy_beside(path: &Path, copy: &Path, name: &str) {
     fs::copy(path.with_file_name(name), copy.with_file_name(name)).unwrap();
 }
@@ -237,7 +238,8 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
         let mut work = |commits: u64| {
             for _ in 0..commits {
                 number += 1;
-                // Some rounds with durable commits alone, which go to the log; some with lazy ones alone; some with both.
+                // Some rounds with durable commits alone, which go to the log; some with lazy ones alone; some with
+                // both.
                 let lazy = match round % 3 {
                     0 => false,
                     1 => true,
@@ -268,7 +270,7 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
         let found = number_of(&copied);
         assert!(found >= promised, "round {round}: {found}, not {promised}");
         dropped += u64::from(copied.recovery().dropped_unrecorded.is_some());
-        // It goes on from there, and is durable then.
+        // It continues from there, and is durable then.
         commit(&copied, 1000, Durability::Lazy);
         copied.close().unwrap();
         fs::remove_file(copy.with_file_name(lock)).unwrap();
@@ -279,7 +281,7 @@ fn a_copy_of_a_folder_in_use_holds_the_durable_commits_of_its_data_file() {
     println!("{dropped} times the lock file named a commit that was not copied");
 }
 
-/// A backup is put in place of a file that had lazy commits, into the same inode, and nobody has closed it.
+/// A backup replaces a file with lazy commits, in the same inode, while no handle was closed.
 #[test]
 fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
     for (verify, read_only) in [
@@ -310,10 +312,10 @@ fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
         let dropped = db.recovery().dropped_unrecorded;
         let newest = db.begin_read().unwrap().txn();
         let told = |event: &Event| matches!(event, Event::DroppedUnrecorded { txn, used, .. } if Some(*txn) == dropped && *used == newest);
-        // Unless the lock file knows better already that it is not this file's.
+        // Unless the lock file already knows that it does not belong to this file.
         assert!(dropped.is_none() || heard.lock().unwrap().iter().any(told));
         if !read_only {
-            // Nothing of what was dropped comes back.
+            // Dropped commits do not reappear.
             let mut tx = db.begin_write().unwrap();
             tx.table("config").unwrap().put(b"given", b"up").unwrap();
             drop(tx);
@@ -334,7 +336,7 @@ fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
     }
 }
 
-/// What lazy commits wrote is read again by whoever opens the file after a kill, and nothing else.
+/// The next process to open the file after a kill reads exactly the lazy commits.
 #[test]
 fn believing_lazy_commits_costs_what_they_wrote() {
     let folder = Folder::new("believing-lazy-commits");
@@ -366,7 +368,7 @@ fn believing_lazy_commits_costs_what_they_wrote() {
         (newest, None)
     );
     assert!((4096..200_000).contains(&recovery.verified_bytes));
-    // Once they are durable nobody's word is needed.
+    // Once they are durable the lock file is not needed.
     db.close().unwrap();
     let db = Database::open(&path).unwrap();
     assert_eq!(db.recovery().verified_bytes, 0);

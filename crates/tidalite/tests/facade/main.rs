@@ -1,4 +1,4 @@
-//! The library as its users see it, one scenario a file.
+//! The library as its users see it, one scenario per file.
 //!
 //! ```text
 //! errors     files that cannot be opened, calls that cannot be: each a typed error with the next step
@@ -6,15 +6,15 @@
 //! lock_file  the lock file beside a data file of another instant
 //! limits     every bound of docs/limits.md, at it and one beyond
 //! model      random operations against plain maps, own reads and reopening included
-//! bounds     what a commit writes and a query reads, counted
+//! bounds     bytes written by a commit and read by a query
 //! appenders  several threads in one write transaction
 //! in_order   appenders one after the other
 //! sealing    threads that seal what one thread feeds
 //! threads    writers and readers in several threads
-//! integrity  what a check finds and names, beside writers and readers
-//! pins       old versions that stay, what changed since, what was newest when
-//! salvage    what is intact of a destroyed file
-//! readers    snapshots that are renewed, parked, taken away, listed
+//! integrity  findings of a check, beside writers and readers
+//! pins       old versions that stay, changes since, newest version at a time
+//! salvage    intact data of a destroyed file
+//! readers    snapshots that are renewed, parked, evicted, listed
 //! backup     backups and restoring
 //! copy       backup while writing goes on
 //! upkeep_faults  compaction, maintenance, backup, restore, salvage over disks that fail at every call

@@ -1,5 +1,5 @@
-//! Random transactions against plain maps: series of several schemas and clocks, tables, own reads inside the
-//! transaction, rolling back, reopening a real file.
+//! Random transactions compared with plain maps: series of several schemas and clocks, tables, own reads inside the
+//! transaction, rollback, reopening a real file.
 
 use crate::aged;
 use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, in_memory, pairs_of};
@@ -12,10 +12,10 @@ use tidalite::{
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// Rows of a series at most: beyond, stretches are deleted.
+/// Maximum number of rows of a series: beyond it, intervals are deleted.
 const ROWS_MAX: usize = 25_000;
 
-/// How the times of a series are.
+/// Distribution of the times of a series.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     /// Small numbers, close together: many overwrites.
@@ -84,7 +84,7 @@ fn schemas() -> [(Schema, Clock); 6] {
     ]
 }
 
-/// A float of many kinds; `style` makes stretches that encode differently.
+/// A float of many kinds; `style` makes runs that encode differently.
 fn a_float(rng: &mut Rng, style: u64, i: i64) -> u64 {
     let odd = match rng.below(60) {
         0 => f64::from_bits(0x7ff8_0000_0000_0000 | rng.below(1 << 51)),
@@ -163,7 +163,7 @@ impl World {
                 }
             }
             kind => {
-                // A stretch behind the last row, or anywhere: new, late, or over what is there.
+                // A run after the last row, or anywhere: new, late, or over existing rows.
                 let count = *rng.pick(&[5, 70, 300, 1024, 1025, 2500]);
                 let step = clock.step(rng);
                 let last = rows.last_key_value().map(|(&time, _)| time);
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// A policy removes what is old of one series, on its own clock; false when nothing was done.
+    /// A policy removes old rows of one series, on its own clock; false if nothing was done.
     fn cut(&mut self, db: &Database, content: &mut Content) -> bool {
         let rng = &mut self.rng;
         let which = rng.index(self.series.len());
@@ -286,7 +286,7 @@ impl World {
         let rng = &mut self.rng;
         for (name, rows) in &content.series {
             if rng.one_in(2) {
-                // Without the series being opened, if nobody has done so.
+                // Without opening the series, if it is not open already.
                 let info = &snap.list(name).unwrap()[0];
                 let latest = snap.latest(info.id).unwrap();
                 let newest = rows.last_key_value();
@@ -373,7 +373,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
         .verify(verify)
         .map(!seed.is_multiple_of(4));
     let mut db = options.open(&path).unwrap();
-    // What the newest commit shows, and what the newest durable one does.
+    // The contents of the newest commit, and of the newest durable one.
     let (mut newest, mut durable) = (Content::default(), Content::default());
     for number in 0..transactions {
         let mut content = newest.clone();
@@ -398,7 +398,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
             }
         }
         if world.rng.one_in(12) {
-            // What was committed before becomes durable with it.
+            // Earlier commits become durable with it.
             if world.cut(&db, &mut newest) {
                 durable.clone_from(&newest);
             }
@@ -425,7 +425,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
     );
 }
 
-/// Thousands of transactions of a few rows: runs, tiers and merges at work, between them deletes and reopening.
+/// Thousands of transactions of a few rows: exercises runs, tiers and merges, with deletes and reopening in between.
 fn run_small(seed: u64, page_size: usize, transactions: usize) {
     tidalite_testkit::watch();
     println!("seed {seed}, pages of {page_size}, {transactions} small transactions");
@@ -558,7 +558,7 @@ fn run_large(seed: u64, changes: usize) {
     assert!(highest >= 1);
 }
 
-/// Seeds of a test, or those of `TIDALITE_MODEL_SEEDS=from..to`.
+/// Seeds of a test, or the seeds in `TIDALITE_MODEL_SEEDS=from..to`.
 fn seeds(own: std::ops::Range<u64>) -> std::ops::Range<u64> {
     let Ok(given) = std::env::var("TIDALITE_MODEL_SEEDS") else {
         return own;

@@ -1,4 +1,4 @@
-//! Brute force: what a series must answer, worked out from a plain map.
+//! Brute force: the expected results of a series, computed from a plain map.
 
 use crate::common::Rows;
 use std::ops::Bound;
@@ -137,7 +137,7 @@ pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, 
     assert_eq!(found.mean().is_some(), !floats.is_empty(), "mean");
     assert_eq!(found.stddev().is_some(), !floats.is_empty(), "stddev");
     if squares.is_infinite() && magnitude.is_finite() {
-        // The same of values at a scale at which squares fit.
+        // The same for values scaled down so that squares fit.
         let down = 2f64.powi(-600);
         let (mut spread, mut squares) = (Exact::default(), 0.0);
         for x in floats.iter().map(|x| x * down) {
@@ -167,7 +167,7 @@ pub(crate) fn assert_aggregate(found: &Aggregate, ty: ColumnType, rows: &[(i64, 
     }
 }
 
-/// A time worth asking for: one that is there, one beside it, an end of the world, anything.
+/// A time worth testing: an existing one, a neighbour, an end of the range, any.
 pub(crate) fn a_time(rng: &mut Rng, rows: &Rows) -> i64 {
     let inside = |rng: &mut Rng| {
         let (Some((&first, _)), Some((&last, _))) = (rows.first_key_value(), rows.last_key_value())
@@ -195,7 +195,7 @@ fn interval(rows: &Rows, from: i64, to: i64) -> Vec<(i64, &[u64])> {
     range.map(|(&time, words)| (time, &words[..])).collect()
 }
 
-/// Asks everything there is to ask about an interval, and walks a cursor.
+/// Runs every query of an interval, and walks a cursor.
 pub(crate) fn compare(rng: &mut Rng, series: &Series<'_>, rows: &Rows) {
     assert_eq!(series.count().unwrap(), rows.len() as u64, "count");
     let ends = rows.first_key_value().zip(rows.last_key_value());
@@ -321,7 +321,7 @@ fn windows(
     assert!(found.next().is_none(), "a window without rows");
 }
 
-/// A few figures are those of the whole aggregates, bit by bit.
+/// Selected figures equal the whole aggregates, bit by bit.
 pub(crate) fn figures(
     rng: &mut Rng,
     range: &Range<'_>,
@@ -354,7 +354,7 @@ pub(crate) fn figures(
 }
 
 fn walk(rng: &mut Rng, cursor: &mut Cursor<'_>, rows: &Rows) {
-    // -1: in front of the first row; as many as there are: behind the last.
+    // -1: before the first row; the number of rows: after the last.
     let times: Vec<i64> = rows.keys().copied().collect();
     let count = times.len() as i64;
     let mut at = -1i64;

@@ -1,4 +1,4 @@
-//! Old versions that stay readable, and what changed since.
+//! Old versions that stay readable, and the changes since.
 
 use crate::common::{Content, Folder, assert_clean, content_of, in_memory};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ fn change(db: &Database, rng: &mut Rng, step: i64) {
     tx.commit().unwrap();
 }
 
-/// The base's content with everything that the diff names taken over from the new version.
+/// The base's content with every change of the diff applied from the new version.
 fn patched(base: &Content, new: &ReadTxn, at: &ReadTxn) -> Content {
     let mut content = base.clone();
     let fresh = content_of(new).unwrap();
@@ -143,7 +143,7 @@ fn pinned_versions_stay_and_diffs_lead_from_one_to_the_next() {
         assert_clean(&db);
         let report = db.check().unwrap();
         assert_eq!(report.pins, pinned.len() as u64);
-        // Without pins, everything that only they held comes back.
+        // Without pins, all pages retained by them are returned.
         for name in &names {
             assert!(db.unpin(name).unwrap());
         }

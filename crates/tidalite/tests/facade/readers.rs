@@ -1,4 +1,4 @@
-//! Snapshots that are cloned, renewed, parked, taken away and listed, over tables and series.
+//! Snapshots that are cloned, renewed, parked, evicted and listed, over tables and series.
 
 use crate::common::{Content, Folder, assert_clean, in_memory};
 use std::sync::Arc;
@@ -125,7 +125,7 @@ fn what_an_evictable_snapshot_shows_is_true_until_it_is_gone() {
     assert_clean(&db);
 }
 
-/// What `amend` gives builds on what the snapshot shows, or on nothing.
+/// `amend` builds on the state of the snapshot, or returns nothing.
 #[test]
 fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     let folder = Folder::new("amend");
@@ -150,7 +150,7 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     let snap = a.begin_read().unwrap();
     assert!(a.amend(&snap).unwrap().is_some());
 
-    // One that waits for its sync is not seen yet, and newer all the same; so is one of this process alone.
+    // A commit waiting for its sync is not visible yet, but newer all the same; so is one of this process alone.
     let mut tx = a.begin_write().unwrap();
     tx.table("state").unwrap().put(b"late", b"1").unwrap();
     let ticket = tx.commit_ticket(Durability::Durable).unwrap();
@@ -167,7 +167,7 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     let snap = a.begin_read().unwrap();
     assert!(a.amend(&snap).unwrap().is_some());
 
-    // Of another file.
+    // A snapshot of another file.
     let other = Database::open(folder.file("other.tdl")).unwrap();
     let mut tx = other.begin_write().unwrap();
     tx.table("other").unwrap().put(b"a", b"1").unwrap();
@@ -178,7 +178,7 @@ fn a_snapshot_is_amended_only_while_it_is_the_newest() {
     assert!(other.amend(&snap).unwrap().is_none());
 }
 
-/// Among threads that all commit, each reads what it has committed itself, and the turn is free afterwards.
+/// Among threads that all commit, each reads its own commit, and the writer lock is free afterwards.
 #[test]
 fn a_commit_goes_on_as_a_reader_of_itself() {
     let folder = Folder::new("commit-and-read");

@@ -1,4 +1,4 @@
-//! Whatever is destroyed: every row in a leaf that is intact arrives in the new file.
+//! Whatever is destroyed: every row in an intact leaf arrives in the new file.
 
 use crate::common::{Content, assert_clean, content_of, in_memory};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn saved(bytes: Vec<u8>) -> (Content, SalvageReport) {
     (content, report)
 }
 
-/// Whether a loss that was reported takes this along.
+/// Whether a reported loss covers this.
 fn told(report: &SalvageReport, what: What<'_>) -> bool {
     report.lost.iter().any(|lost| match (&lost.place, what) {
         (Place::Table { name, from, to }, What::Entry(table, key)) => {
@@ -97,7 +97,7 @@ fn told(report: &SalvageReport, what: What<'_>) -> bool {
             name == series && span.is_some_and(|(from, to)| from <= time && time <= to)
         }
         (Place::Front { .. }, What::Row(..)) => true,
-        // Without its record or its root, nobody knows which rows there were.
+        // Without its record or its root, its rows are unknown.
         (Place::Catalog { .. }, _) => true,
         _ => false,
     })
@@ -109,7 +109,7 @@ enum What<'a> {
     Row(&'a str, i64),
 }
 
-/// Entries and rows of `expected` that did not arrive as they were, with whether that was told.
+/// Entries and rows of `expected` that did not arrive unchanged: those reported, and those not.
 fn missing(expected: &Content, found: &Content, report: &SalvageReport) -> (usize, usize) {
     let (mut silent, mut reported) = (0, 0);
     let mut count = |what: What<'_>| {
@@ -145,7 +145,7 @@ fn an_intact_file_arrives_whole() {
     assert!(report.headers > 100 && report.rows() > 60_000, "{report:?}");
 }
 
-/// Superblocks, meta records, both: everything is found by headers.
+/// Superblocks, meta records, both destroyed: everything is found by headers.
 #[test]
 fn without_its_head_everything_arrives_by_headers() {
     let image = image();
@@ -171,7 +171,7 @@ fn without_its_head_everything_arrives_by_headers() {
     assert!(found == image.content && report.is_complete());
 }
 
-/// Each page that holds no rows, destroyed by itself: nothing is lost. Each other one: what is lost was told.
+/// Each page without rows, destroyed by itself: nothing is lost. Each other page: the loss is reported.
 #[test]
 fn every_page_destroyed_by_itself() {
     let image = image();
@@ -186,7 +186,7 @@ fn every_page_destroyed_by_itself() {
         let is_header = image.bytes[at + 16..at + 24] == (at as u64).to_le_bytes();
         let holds_no_rows =
             is_header && (kind == BRANCH || NODES.contains(&kind) || FREE_SPACE.contains(&kind));
-        // Of those that hold rows some will do.
+        // Of the pages with rows a sample is enough.
         if !holds_no_rows && !rng.one_in(12) {
             continue;
         }
@@ -247,7 +247,7 @@ fn one_page_in_a_hundred() {
     }
 }
 
-/// A file made to deceive: no panic, no end of memory, and an answer.
+/// A hostile file: no panic, bounded memory, and a result.
 #[test]
 fn hostile_files_are_survived() {
     let image = image();

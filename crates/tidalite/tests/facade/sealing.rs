@@ -1,5 +1,5 @@
-//! Series in turn are sealed beside the thread that feeds them (`Options::sealing_threads`): whatever is done meanwhile, the
-//! rows are those of one thread alone.
+//! Alternating series are encoded in parallel with the thread that feeds them (`Options::sealing_threads`): whatever
+//! happens meanwhile, the rows equal the rows of one thread.
 
 use crate::common::in_memory;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use tidalite::{
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
-/// So many series have whole vectors when a hand-over is due.
+/// The number of series with whole vectors when a flush is due.
 const SERIES: usize = 256;
 const ROUNDS: i64 = 1024;
-/// A series that keeps the rows of a time; its rows are the last ones of the model.
+/// A series that keeps all rows of a time; its rows are the last ones of the model.
 const KEPT: &str = "kept";
 
 type Model = Vec<BTreeMap<i64, f64>>;
@@ -66,7 +66,7 @@ fn compare(db: &Database, model: &Model, what: &str) {
     assert!(report.is_clean(), "{what}: {report:?}");
 }
 
-/// What a test does right after rows have gone to the other threads, when these have most of their work before them.
+/// Interference right after rows went to the other threads, when these have most of their work to do.
 fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rng, now: i64) {
     let i = rng.index(SERIES);
     let id = ids[i];
@@ -85,7 +85,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             assert_eq!(gone, (before - model[i].len()) as u64);
         }
         2 => {
-            // Rows that are being sealed are written over, and one comes among them.
+            // Rows being encoded are overwritten, and one is inserted between them.
             for time in [(now - 500) * 10, (now - 500) * 10 + 3, 5] {
                 let mut own = txn.series_by_id(id).unwrap();
                 own.insert_point(time, 0, 0.25).unwrap();
@@ -99,7 +99,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             txn.rollback_to(&savepoint).unwrap();
         }
         4 => {
-            // More than a hand-over is undone, the last one while it is under way.
+            // More than one flush is undone, the last one while in progress.
             let savepoint = txn.savepoint().unwrap();
             let mut lost = model.clone();
             feed(txn, ids, now..now + 2 * ROUNDS + 10, &mut lost);
@@ -126,7 +126,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             table.put(b"k", &now.to_le_bytes()).unwrap();
         }
         8 => {
-            // The transaction before had it open, this one perhaps not yet.
+            // The previous transaction had it open, this one perhaps not yet.
             let mut kept = txn.series(KEPT).unwrap();
             kept.insert(now, 2.0).unwrap();
             model[SERIES].insert(now, 2.0);
@@ -143,7 +143,7 @@ fn whatever_is_done_while_rows_are_sealed_the_rows_are_those_of_one_thread() {
     for seed in 0..12 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        // The whole of a hand-over and the next one, a part of the next one, less than a hand-over.
+        // A whole flush and the next one, a part of the next one, less than a flush.
         let budget = [64 << 20, 9 << 20, 3 << 20][seed as usize % 3];
         let db = open(1 + seed as usize % 3, budget);
         let mut model = vec![BTreeMap::new(); SERIES + 1];
@@ -185,7 +185,7 @@ fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
         let ids = series(&mut txn);
         txn.series_merging(KEPT, &Schema::point(), policy).unwrap();
         txn.commit().unwrap();
-        // The slots of these series stay, and with the log of the others goes that of one which is not open.
+        // The slots of these series stay, and the buffers of the others are dropped with the one that is not open.
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &ids, 0..ROUNDS + 5, &mut model);
         txn.series(KEPT).unwrap().insert(1, 2.0).unwrap();

@@ -145,7 +145,7 @@ fn a_second_writer_waits_its_turn() {
             while waiting.load(Ordering::SeqCst) <= number {
                 thread::yield_now();
             }
-            // Between counting and queueing lies nothing but the call.
+            // Between counting and queueing there is only the call.
             thread::sleep(Duration::from_millis(30));
         }
         assert!(

@@ -1,5 +1,5 @@
-//! Compaction, maintenance, backup, restore and salvage over disks that fail, at every single call, once and for ever: nothing is lost,
-//! the error is a typed one, the database goes on or is poisoned, and of a target there is all or nothing.
+//! Compaction, maintenance, backup, restore and salvage over disks that fail, at every single call, once and for ever:
+//! nothing is lost, the error is typed, the database goes on or is poisoned, and a target is complete or absent.
 
 use crate::common::{Content, Folder, assert_clean, content_of};
 use crate::disk_full::Mounted;
@@ -163,7 +163,7 @@ impl Job {
                 db.maintain(&budget)?;
             }
             Self::Backup => {
-                // What is lazy becomes durable first.
+                // Lazy commits become durable first.
                 let mut tx = db.begin_write()?;
                 tx.set_user_data(b"lazy")?;
                 tx.commit_with(Durability::Lazy)?;
@@ -175,7 +175,7 @@ impl Job {
     }
 }
 
-/// One fault; false when it was not met.
+/// One fault; false if it was not hit.
 fn strike(
     job: Job,
     images: &[Vec<u8>; 2],
@@ -205,7 +205,7 @@ fn strike(
         };
         assert!(typed, "{job:?}, {fault:?}: {error:?}");
     }
-    // Readers are served whatever has happened.
+    // Readers work whatever has happened.
     let shown = content(&db);
     assert!(allowed.contains(&shown), "{job:?}, {fault:?}");
     let poisoned = match db.begin_write() {
@@ -253,7 +253,7 @@ fn at_every_call(job: Job) {
         let calls = disks[side].disk.calls() - before[side];
         let reads = disks[side].reads.load(Ordering::SeqCst) - reads[side];
         let kinds = KINDS.into_iter().map(|kind| (Some(kind), calls, 1));
-        // Reads are many and alike.
+        // Reads are many and similar.
         for (kind, calls, step) in kinds.chain([(None, reads, 1 + reads / 60)]) {
             for at in (0..calls).step_by(step as usize) {
                 for forever in [false, true] {
@@ -282,7 +282,7 @@ fn backups_from_failing_disks() {
     at_every_call(Job::Backup);
 }
 
-/// A stream that takes or gives so many calls, then fails; a short write comes before that.
+/// A stream that accepts or returns this many calls, then fails, after a short write.
 struct Broken<S> {
     stream: S,
     left: u64,

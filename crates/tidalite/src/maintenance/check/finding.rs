@@ -1,4 +1,4 @@
-//! What a check finds, and where: in the user's terms, not only as an address.
+//! Findings of a check: a problem and its place, in the user's terms rather than only as an address.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::types::schema::Unit;
@@ -6,66 +6,67 @@ use crate::types::text_form::key_text;
 use std::fmt;
 use tidalite_base::SeriesId;
 
-/// Something wrong, and what it takes along.
+/// A problem, and the data affected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What is hit.
+    /// The affected data.
     pub place: Place,
     /// The pinned version it belongs to; `None` for the newest.
     pub version: Option<String>,
-    /// Byte address in the file, where there is one.
+    /// Byte address in the file, if there is one.
     pub address: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 
-/// Which data something wrong takes along.
+/// The data affected by a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// No data as such: the head of the file, the free space, how pages are used.
+    /// No user data: the head of the file, the free space, the use of pages.
     File,
     /// One of the database's own tables: names, schemas, records.
     Catalog {
-        /// Which one.
+        /// The name of the table.
         name: String,
-        /// The first key that may be hit.
+        /// The first key that may be affected.
         from: Vec<u8>,
-        /// The first key behind those; `None`: up to the last.
+        /// The first key after the affected ones; `None`: up to the last key.
         to: Option<Vec<u8>>,
     },
     /// Entries of a table.
     Table {
-        /// Its name.
+        /// The table's name.
         name: String,
-        /// The first key that may be hit.
+        /// The first key that may be affected.
         from: Vec<u8>,
-        /// The first key behind those; `None`: up to the last.
+        /// The first key after the affected ones; `None`: up to the last key.
         to: Option<Vec<u8>>,
     },
     /// Rows of a series.
     Series {
-        /// Its number.
+        /// The series' id.
         id: SeriesId,
-        /// Its name or GUID.
+        /// The series' name or GUID.
         name: String,
-        /// The column, where it is a single one.
+        /// The column, if only one is affected.
         column: Option<String>,
-        /// First and last time of the rows, in the series' unit; `None`: no row, but what is known of them.
+        /// First and last time of the rows, in the series' unit; `None` if only metadata is affected.
         span: Option<(i64, i64)>,
         /// The unit.
         unit: Unit,
     },
     /// Rows of several series that are not in leaves yet.
     Front {
-        /// The first row that may be hit, in the order of the front: its series and time; `None`: any.
+        /// The first row that may be affected, in the order of the front: its series and time; `None`: any row.
         from: Option<(SeriesId, i64)>,
-        /// The last one.
+        /// The last row that may be affected.
         to: Option<(SeriesId, i64)>,
-        /// The series of which rows may be hit, in that order; none where `from` is `None`.
+        /// The series whose rows may be affected, in that order; empty if `from` is `None`.
         series: Vec<HitSeries>,
-        /// How many more there are than are named; `None`: that cannot be told, as the catalog of series is damaged, or any may be hit.
+        /// The number of affected series not listed; `None` if unknown, because the catalog of series is damaged or any
+        /// series may be affected.
         more_series: Option<u64>,
     },
 }
@@ -199,15 +200,15 @@ fn keys(f: &mut fmt::Formatter<'_>, from: &[u8], to: Option<&[u8]>) -> fmt::Resu
     }
 }
 
-/// A series of which rows may be hit.
+/// A series whose rows may be affected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HitSeries {
-    /// Its number.
+    /// The series' id.
     pub id: SeriesId,
-    /// Its name or GUID.
+    /// The series' name or GUID.
     pub name: String,
-    /// The first and the last time of what may be hit, in the series' unit.
+    /// The first and the last time that may be affected, in the series' unit.
     pub span: (i64, i64),
     /// The unit.
     pub unit: Unit,

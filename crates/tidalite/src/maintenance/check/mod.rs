@@ -1,5 +1,5 @@
-//! Checking a whole database: every page reached once, every structure sound, the rooms in agreement. It reads a
-//! snapshot, beside readers and writers, and names what each damage takes along.
+//! Check of a whole database: every page is reached once, every structure is sound, the space accounts agree. It reads
+//! a snapshot, concurrently with readers and writers, and names the data affected by each damage.
 
 mod finding;
 mod of_series;
@@ -21,19 +21,20 @@ use tidalite_pager::{Check, Error as StoreError, PageRead};
 use walk::Walk;
 
 impl Database {
-    /// Checks everything that the newest commit reaches: every page and block is read and verified, order,
-    /// counts and statistics are recomputed, and every page has to be reached exactly once or be free. Readers and
-    /// writers go on beside it, and it waits for no write transaction: while one is under way, what is checked is the newest commit that all processes see
-    /// (commits of `Durability::None` are left out then). It waits for commits that wait for their sync.
+    /// Checks everything that the newest commit reaches: every page and block is read and verified, order, counts and
+    /// statistics are recomputed, and every page must be either reached exactly once or free. Readers and writers
+    /// continue meanwhile, and the check does not wait for a write transaction: while one is open, it checks the newest
+    /// commit visible to all processes (without commits of `Durability::None`). It waits for commits that wait for
+    /// their sync.
     ///
     /// # Errors
-    /// What cannot be read at all; damage is in the report.
+    /// Data that cannot be read at all; damage is in the report.
     pub fn check(&self) -> Result<CheckReport> {
         self.check_with(Watch::new())
     }
 
-    /// As [`check`](Self::check), with somebody who watches: told of progress, able to stop it (the report is then
-    /// marked as cancelled), and with a bound on the bytes read a second.
+    /// Like [`check`](Self::check), with a watch: it gets progress, may stop the check (the report is then marked as
+    /// cancelled), and limits the bytes read per second.
     ///
     /// # Errors
     /// As for `check`.
@@ -81,7 +82,7 @@ impl Database {
         Ok(report)
     }
 
-    /// Every pinned version as well: it must be readable, and nothing of it free.
+    /// Checks every pinned version as well: it must be readable, and none of its pages may be free.
     fn check_pins(
         &self,
         check: &mut Check,
@@ -99,7 +100,7 @@ impl Database {
         for pin in pins {
             let begun = self.pager.begin_read_at(&pin.name);
             let snapshot = match begun {
-                // One that is there no more was unpinned meanwhile.
+                // A pin that no longer exists was removed meanwhile.
                 Ok(found) => found.filter(|found| found.txn() == pin.txn),
                 Err(StoreError::Corrupt(corrupt)) => {
                     let mut finding = Finding::new(Place::File, corrupt);
@@ -134,7 +135,7 @@ impl Database {
     }
 }
 
-/// Which pages are what in the newest version: by what, first page and pages.
+/// The use of pages in the newest version: structure, first page and number of pages.
 pub(crate) fn walk_of(db: &Database) -> Result<BTreeMap<String, Vec<(u64, u64)>>> {
     let mut check = db.pager.begin_check()?;
     check.keep_ranges();

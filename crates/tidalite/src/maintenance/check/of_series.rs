@@ -1,5 +1,5 @@
-//! What belongs to series by the keys of other tables: texts of rows, annotations. A table is read around pages of it that are damaged, and each
-//! damage is told of the series whose keys it takes along.
+//! Data that belongs to series by the keys of other tables: texts of rows, annotations. Damaged pages of such a table
+//! are skipped, and each damage is reported with the series whose keys are affected.
 
 use super::finding::{Finding, Place};
 use super::walk::Walk;
@@ -15,8 +15,8 @@ use tidalite_kv::Damage;
 type Series = BTreeMap<SeriesId, Arc<SeriesInfo>>;
 
 impl Walk<'_, '_> {
-    /// Reads a table from a key on, again and again behind each page that was found damaged in it; false where not all was read.
-    /// `read` puts forward the key that it has come to.
+    /// Reads a table from a key on, restarting after each of its damaged pages; returns false if the table was not read
+    /// completely. `read` advances the key.
     pub(super) fn around(
         &mut self,
         what: &str,
@@ -26,7 +26,7 @@ impl Walk<'_, '_> {
         let mut at = Vec::new();
         loop {
             match read(self, &mut at) {
-                // It was told with its keys.
+                // Already reported with its keys.
                 Err(Error::Store(tidalite_pager::Error::Corrupt(_))) if !broken.is_empty() => {}
                 read => return Ok(self.note(what, read)?.is_some() && broken.is_empty()),
             }
@@ -38,7 +38,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The texts of rows: that each can be read and found, and belongs to a column of texts.
+    /// Checks the texts of rows: each can be read and found, and belongs to a column of texts.
     pub(super) fn texts(&mut self, series: &Series, broken: &[Damage]) -> Result<()> {
         self.tell_of_series("its texts", series, broken, Some(EVER));
         let is_text = |(id, column): (SeriesId, usize)| {
@@ -63,7 +63,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// The annotations of series.
+    /// Checks the annotations of series.
     pub(super) fn annotations(&mut self, series: &Series, broken: &[Damage]) -> Result<()> {
         self.tell_of_series("its annotations", series, broken, None);
         let is_whole = self.catalog_is_whole;
@@ -82,7 +82,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Damage of a table whose keys begin with the number of a series.
+    /// Reports damage of a table whose keys begin with a series id.
     fn tell_of_series(
         &mut self,
         what: &str,
@@ -101,7 +101,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The first and the last series that have keys within the damage.
+/// The first and the last series with keys in the damaged range.
 fn ids_of(damage: &Damage) -> (SeriesId, SeriesId) {
     let id = |key: &[u8]| {
         let mut bytes = [0; 8];
@@ -109,7 +109,7 @@ fn ids_of(damage: &Damage) -> (SeriesId, SeriesId) {
         bytes[..len].copy_from_slice(&key[..len]);
         u64::from_be_bytes(bytes)
     };
-    // The end is behind: where nothing follows the number, the series before is the last one.
+    // The end is exclusive: if no bytes follow the id, the previous series is the last one.
     let last = damage.to.as_ref().map_or(u64::MAX, |to| {
         let id = id(to);
         if to.len() > 8 {

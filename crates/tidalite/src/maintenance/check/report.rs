@@ -1,31 +1,33 @@
-//! What a check of a whole database reports.
+//! The report of a check of a whole database.
 
 use crate::maintenance::check::finding::Finding;
 use tidalite_pager::LostCommits;
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// What is wrong and what it takes along; empty for a sound file.
+    /// Problems and the data they affect; empty for a sound file.
     pub findings: Vec<Finding>,
-    /// The same, one sentence each.
+    /// The findings as text, one sentence each.
     pub problems: Vec<String>,
-    /// How many of the problems are damaged copies of blocks in the head, which the next handle that opens the file for writing rewrites.
+    /// Number of problems that are damaged copies of head blocks; the next handle that opens the file for writing
+    /// rewrites these.
     pub problems_healable: u64,
-    /// The durable commits that are missing, when opening found that some are; one of the problems says so, unless the loss was accepted.
+    /// The durable commits found missing on opening; one of the problems reports them, unless the loss was accepted.
     pub lost_commits: Option<LostCommits>,
-    /// What is no damage but may be of interest: traces of a crash, which the next handle that opens the file for writing removes.
+    /// Observations that are not damage: traces of a crash, which the next handle that opens the file for writing
+    /// removes.
     pub notes: Vec<String>,
-    /// True when who watched has stopped it: what is not found here may still be there.
+    /// True if the watch stopped the check: there may be further problems.
     pub cancelled: bool,
     /// Pages of the file.
     pub pages_total: u64,
-    /// Pages that are neither free nor waiting, the head of the file included.
+    /// Pages that are neither free nor pending, including the head of the file.
     pub pages_used: u64,
     /// Pages that can be allocated.
     pub pages_free: u64,
-    /// Pages that are dead but still seen by a snapshot or needed by the newest durable states.
+    /// Dead pages still visible to a snapshot or needed by the newest durable states.
     pub pages_pending: u64,
     /// Tables of the user.
     pub tables: u64,
@@ -37,7 +39,7 @@ pub struct CheckReport {
     pub leaf_rows: u64,
     /// Runs of the front.
     pub runs: u64,
-    /// Merges of runs that are under way.
+    /// Compactions of runs in progress.
     pub merges: u64,
     /// Rows in the front.
     pub front_rows: u64,
@@ -46,7 +48,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// True when nothing is wrong.
+    /// True if there are no problems.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty() && !self.cancelled

@@ -1,4 +1,5 @@
-//! Whose rows damage of the front takes along: the front knows series by number and layout, users by name.
+//! Names the series whose rows are affected by damage of the front: the front identifies series by id and layout, users
+//! by name.
 
 use super::finding::{HitSeries, Place};
 use crate::catalog::entries::SeriesInfo;
@@ -6,22 +7,22 @@ use std::borrow::Borrow;
 use tidalite_base::SeriesId;
 use tidalite_runs::{Front, Hit};
 
-/// Series that a finding names: a block holds rows of as many at most.
+/// Maximum number of series named by a finding, which is the number that a block can hold.
 const SERIES_NAMED: usize = 1024;
-/// Series that all findings of a report name together.
+/// Maximum number of series named by all findings of a report together.
 const NAMED_IN_ALL: usize = 1 << 16;
 
 /// The series whose rows may be in the front.
 pub(crate) struct Waiting<'i> {
-    /// In the order of the front: by the class of their layout, then by number.
+    /// In the order of the front: by the class of their layout, then by id.
     series: Vec<((u32, SeriesId), &'i SeriesInfo)>,
-    /// That is all there are.
+    /// The list is complete.
     is_whole: bool,
     may_name: usize,
 }
 
 impl<'i> Waiting<'i> {
-    /// `known` are the series of the catalog that can be read; all of them, where `is_whole`.
+    /// `known` are the readable series of the catalog; all of them if `is_whole`.
     pub(crate) fn new<I: Borrow<SeriesInfo> + 'i>(
         front: &Front,
         known: impl Iterator<Item = &'i I>,
@@ -41,7 +42,7 @@ impl<'i> Waiting<'i> {
         }
     }
 
-    /// What is hit, by the names of the series. A stretch of one series is told as one of that series.
+    /// The affected data, with the names of the series. Damage within one series is reported for that series.
     pub(crate) fn place(&mut self, hit: Hit) -> Place {
         let rows = match hit {
             Hit::All => return Place::whole_front(),

@@ -1,4 +1,4 @@
-//! The walk over one version: what it reaches is claimed, what is wrong becomes a finding.
+//! The walk over one version: reached pages are claimed, problems become findings.
 
 use super::finding::{Finding, Place};
 use super::report::CheckReport;
@@ -17,10 +17,10 @@ use tidalite_kv::{Claim, Damage, Tree};
 use tidalite_pager::{Check, PageRead};
 use tidalite_runs::{Front, Held};
 
-/// Findings that are kept; the rest are counted.
+/// Maximum number of findings kept; further ones are counted.
 const FINDINGS_MAX: usize = 1000;
 
-/// Whose keys a damaged table's are.
+/// The owner of a damaged table's keys.
 #[derive(Clone, Copy)]
 enum Whose {
     Catalog,
@@ -34,7 +34,7 @@ pub(super) struct Walk<'a, 'w> {
     version: Option<&'a str>,
     findings: Vec<Finding>,
     more: u64,
-    /// Every series is known: no page of the catalog is damaged.
+    /// All series are known: no page of the catalog is damaged.
     pub(super) catalog_is_whole: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
-    /// Walks everything. What was found until then is in the report also when it ends early.
+    /// Walks everything. The report contains the findings so far even if the walk ends early.
     pub(super) fn all(mut self, report: &mut CheckReport) -> Result<()> {
         let walked = self.structures(report);
         if self.more > 0 {
@@ -113,12 +113,12 @@ impl<'a, 'w> Walk<'a, 'w> {
         self.front(&series, report)
     }
 
-    /// Notes damage; passes on what is not damage.
+    /// Records damage as a finding; returns other errors.
     pub(super) fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
         self.note_of(Place::File, what, result)
     }
 
-    /// As `note`, of damage that takes more along than the head of the file or the free space.
+    /// Like `note`, for damage that affects more than the head of the file or the free space.
     fn note_of<T>(&mut self, place: Place, what: &str, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -135,7 +135,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         }
     }
 
-    /// Checks a tree, and tells what is damaged; returns that.
+    /// Checks a tree, reports its damage and returns it.
     fn tree(&mut self, what: &str, tree: &Tree, whose: Whose) -> Result<Vec<Damage>> {
         let full = match whose {
             Whose::Catalog => what.to_owned(),
@@ -204,7 +204,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(entries)
     }
 
-    /// The catalog's entries that can be read, around damage that was told.
+    /// The readable entries of the catalog; the damage around them is already reported.
     fn listed(&mut self, broken: &[Damage]) -> Result<Vec<Arc<SeriesInfo>>> {
         let mut listed = Vec::new();
         let whole = self.around("catalog of series", broken, &mut |walk, at| {
@@ -216,7 +216,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(listed)
     }
 
-    /// The series of the catalog, and that names and GUIDs are exactly theirs.
+    /// Checks the series of the catalog, and that names and GUIDs match them exactly.
     fn catalog(&mut self, broken: &[Damage]) -> Result<BTreeMap<SeriesId, Arc<SeriesInfo>>> {
         let listed = self.listed(broken)?;
         let (mut named, mut with_guid) = (0, 0);
@@ -245,7 +245,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(listed.into_iter().map(|info| (info.id, info)).collect())
     }
 
-    /// Every series tree and the extents.
+    /// Checks every series tree and the extents.
     fn series(
         &mut self,
         series: &BTreeMap<SeriesId, Arc<SeriesInfo>>,
@@ -306,7 +306,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(self.note("series records", found)?.unwrap_or(false))
     }
 
-    /// The front: its own rules, that its rows belong to series of the catalog.
+    /// Checks the front: its own invariants, and that its rows belong to series of the catalog.
     fn front(
         &mut self,
         series: &BTreeMap<SeriesId, Arc<SeriesInfo>>,

@@ -1,4 +1,4 @@
-//! What a comparison of two versions tells.
+//! Changes reported by a comparison of two versions.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::retention::Retention;
@@ -8,79 +8,80 @@ use crate::types::error::Result;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change<'a> {
-    /// A table that the older version does not have. Its entries follow as `Inserted`.
+    /// A table missing in the older version. Its entries follow as `Inserted`.
     TableCreated(&'a str),
-    /// A table that only the older version has. Its entries are not told one by one.
+    /// A table that exists only in the older version. Its entries are not reported individually.
     TableDropped(&'a str),
-    /// An entry that the older version does not have. A nested table is one; its own entries follow.
+    /// An entry missing in the older version. A nested table counts as one; its own entries follow.
     Inserted {
-        /// Which table.
+        /// The table.
         table: &'a str,
-        /// The keys under which it is nested; empty but for entries of nested tables and of multi-values.
+        /// The keys under which the entry is nested; empty except for entries of nested tables and of multi-values.
         path: &'a [Vec<u8>],
-        /// Its key. Of a table of multi-values its value: its key is then in `path`.
+        /// The entry's key. In a table of multi-values it is the value; the key is then in `path`.
         key: &'a [u8],
     },
     /// An entry whose value differs, or that is a value in one version and a nested table in the other.
     Changed {
-        /// Which table.
+        /// The table.
         table: &'a str,
-        /// The keys under which it is nested; empty but for entries of nested tables and of multi-values.
+        /// The keys under which the entry is nested; empty except for entries of nested tables and of multi-values.
         path: &'a [Vec<u8>],
-        /// Its key. Of a table of multi-values its value: its key is then in `path`.
+        /// The entry's key. In a table of multi-values it is the value; the key is then in `path`.
         key: &'a [u8],
     },
-    /// An entry that only the older version has. Of a nested table its own entries are not told one by one.
+    /// An entry that exists only in the older version. The entries of a nested table are not reported individually.
     Removed {
-        /// Which table.
+        /// The table.
         table: &'a str,
-        /// The keys under which it is nested; empty but for entries of nested tables and of multi-values.
+        /// The keys under which the entry is nested; empty except for entries of nested tables and of multi-values.
         path: &'a [Vec<u8>],
-        /// Its key. Of a table of multi-values its value: its key is then in `path`.
+        /// The entry's key. In a table of multi-values it is the value; the key is then in `path`.
         key: &'a [u8],
     },
-    /// A series that the older version does not have. Its rows follow.
+    /// A series missing in the older version. Its rows follow.
     SeriesCreated(&'a SeriesInfo),
-    /// A series that has another name than in the older version.
+    /// A series with another name than in the older version.
     SeriesRenamed {
-        /// As it was.
+        /// The older entry.
         before: &'a SeriesInfo,
-        /// As it is.
+        /// The newer entry.
         after: &'a SeriesInfo,
     },
     /// A series with another merge policy than in the older version, or with more columns.
     SeriesChanged {
-        /// As it was.
+        /// The older entry.
         before: &'a SeriesInfo,
-        /// As it is.
+        /// The newer entry.
         after: &'a SeriesInfo,
     },
-    /// A series that only the older version has. Neither its rows nor its annotations are told.
+    /// A series that exists only in the older version. Neither its rows nor its annotations are reported.
     SeriesRemoved(&'a SeriesInfo),
     /// An annotation that was set, changed or removed.
     Annotation {
-        /// Which series.
+        /// The series.
         series: &'a SeriesInfo,
-        /// Its key.
+        /// The annotation's key.
         key: &'a str,
-        /// Its text in the older version; `None` where it was not there.
+        /// Its text in the older version; `None` if it did not exist.
         before: Option<&'a str>,
-        /// Its text; `None` where it is gone.
+        /// Its text; `None` if it was removed.
         after: Option<&'a str>,
     },
     /// A retention policy that was set, changed or removed.
     Retention {
-        /// Its name.
+        /// The policy's name.
         name: &'a str,
-        /// As it was, if it was there.
+        /// The older policy, if it existed.
         before: Option<&'a Retention>,
-        /// As it is, if it is there.
+        /// The newer policy, if it exists.
         after: Option<&'a Retention>,
     },
-    /// Rows that differ: of those of both versions from the first to the last time, both included, none is alike. Rows are alike when every
-    /// column says the same in both: numbers bit by bit, texts byte by byte, and a column that the older version lacks as its rows read now.
+    /// Rows that differ: from the first to the last time, both included, no row is equal in both versions. Rows are
+    /// equal if all their columns are: numbers bit by bit, texts byte by byte, with columns missing in the older
+    /// version filled in as they read now.
     Rows {
-        /// Which series.
+        /// The series.
         series: &'a SeriesInfo,
         /// First time.
         from: i64,

@@ -1,4 +1,4 @@
-//! What changed between two versions. What both have is recognised by its pointer and not read.
+//! Differences between two versions. Parts shared by both are recognised by their pointers and not read.
 //!
 //! ```text
 //! tables    pairs of tables, nested ones and sets of values
@@ -25,15 +25,15 @@ use tidalite_base::SeriesId;
 use tidalite_kv::{Sub, Tree};
 
 impl ReadTxn {
-    /// Tells what changed from `base`, an older version of the same file (a pin, or a snapshot that is still held), to
-    /// this one: tables first, then retention policies, then series, each with its annotations before its rows; keys and times
-    /// ascend. Memory stays bounded however much changed.
+    /// Reports the changes from `base`, an older version of the same file (a pin, or a snapshot still held), to this
+    /// one: tables first, then retention policies, then series, each with its annotations before its rows; keys and
+    /// times ascend. Memory is bounded for any amount of changes.
     ///
     /// # Errors
-    /// Damage in what changed; what `f` returns.
+    /// Damage in changed parts; errors returned by `f`.
     ///
     /// # Cost
-    /// Pages that only one of the two versions has. The names of all tables are walked.
+    /// Reads pages that only one of the two versions has. Walks the names of all tables.
     pub fn diff(&self, base: &Self, f: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<()> {
         self.diff_tables(base, f)?;
         self.diff_retentions(base, f)?;
@@ -102,9 +102,9 @@ impl ReadTxn {
     }
 
     fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
-        // Series that are new or gone, where the trees of a series may differ, and where its rows in the front may.
+        // Series that were created or removed, series whose trees may differ, and series whose rows in the front may.
         let mut ids = BTreeSet::new();
-        // The keys of all three trees begin with the series' number.
+        // The keys of all three trees begin with the series id.
         let trees = |txn: &Self| {
             [
                 txn.begun.roots.series,
@@ -175,22 +175,23 @@ impl ReadTxn {
         Ok(())
     }
 
-    /// The times, first and last of each range included, at which the rows of a series differ from those of `base`,
-    /// an older version of the same file: of the rows of both versions within a range none is alike. Ascending;
-    /// nothing for a series that neither has.
+    /// The ranges of times, both ends included, in which the rows of a series differ from `base`, an older version of
+    /// the same file: within a range no row is equal in both versions. Ascending; empty for a series that neither
+    /// version has.
     ///
     /// # Errors
-    /// Damage in what changed.
+    /// Damage in changed parts.
     ///
     /// # Cost
-    /// Leaves and waiting rows that only one of the versions has.
+    /// Reads leaves and rows in the front that only one of the versions has.
     pub fn changed_ranges(&self, base: &Self, id: SeriesId) -> Result<Vec<(i64, i64)>> {
         self.ranges_that_differ(base, id, None)
     }
 
-    /// As `changed_ranges`, but coarser, for less: the ranges hold every time at which rows differ, and others. Leaves that span no more than
-    /// `resolution` steps of the series are told without being compared, also where they were written anew with the same rows, and ranges with no
-    /// more than that between them are one. What BTrDB calls the changed ranges of a resolution (Andersen and Culler, FAST 2016).
+    /// Like `changed_ranges`, but coarser and cheaper: the ranges contain every time at which rows differ, and possibly
+    /// others. Leaves that span at most `resolution` steps of the series are reported without a comparison, even if
+    /// they were rewritten with equal rows, and ranges at most that far apart are joined. BTrDB calls these the changed
+    /// ranges of a resolution (Andersen and Culler, FAST 2016).
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -216,10 +217,11 @@ impl ReadTxn {
     /// ```
     ///
     /// # Errors
-    /// Damage in what changed.
+    /// Damage in changed parts.
     ///
     /// # Cost
-    /// Nodes and waiting rows that only one of the versions has; of leaves those alone that span more than `resolution`, each or together with what overlaps them.
+    /// Reads nodes and rows in the front that only one of the versions has, and only those leaves that span more than
+    /// `resolution`, alone or together with leaves that overlap them.
     pub fn changed_ranges_within(
         &self,
         base: &Self,
@@ -236,7 +238,7 @@ impl ReadTxn {
         resolution: Option<u64>,
     ) -> Result<Vec<(i64, i64)>> {
         let (series, older) = (self.series_by_id(id)?, base.series_by_id(id)?);
-        // From nothing to a series and from a series to nothing the same rows differ.
+        // The difference between nothing and a series is symmetric.
         let (series, older) = match (series, older) {
             (Some(series), older) => (series, older),
             (None, Some(older)) => (older, None),
@@ -265,7 +267,7 @@ impl ReadTxn {
     }
 }
 
-/// Calls `f` with what only one of two lists has, or both with different values; they are in the order of their keys.
+/// Calls `f` with items that only one of two lists has, or that differ in value; both lists are in key order.
 fn each_difference<T: PartialEq>(
     before: &[(String, T)],
     after: &[(String, T)],

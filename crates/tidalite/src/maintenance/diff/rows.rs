@@ -1,5 +1,5 @@
-//! The rows of a series that differ: in what a column says, not in the number that stands for a text, which may be another one when the
-//! same text is written again.
+//! The rows of a series that differ, compared by column values, not by the numbers of texts, because an equal text may
+//! get another number when it is written again.
 
 use super::change::{Change, Tell};
 use crate::series::range::Range;
@@ -7,7 +7,8 @@ use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 
-/// Tells the rows that differ. `ranges`: where the front may differ. With a resolution, ranges that span no more are told as they are.
+/// Reports the rows that differ. `ranges`: times at which the front may differ. With a resolution, ranges up to that
+/// span are reported without a comparison.
 pub(super) fn diff_series(
     series: &Series<'_>,
     older: Option<&Series<'_>>,
@@ -16,7 +17,7 @@ pub(super) fn diff_series(
     f: &mut Tell<'_>,
 ) -> Result<()> {
     let Some(older) = older else {
-        // All rows are new, and nothing needs to be read to know so.
+        // All rows are new; no page needs to be read.
         return match series.span() {
             Some((from, to)) => f(Change::Rows {
                 series: series.info(),
@@ -42,7 +43,7 @@ pub(super) fn diff_series(
     Ok(())
 }
 
-/// Ranges of a series that are kept apart; beyond that they are joined to one.
+/// Maximum number of separate ranges of a series; more are joined to one.
 const RANGES_MAX: usize = 1024;
 
 pub(super) fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
@@ -57,7 +58,7 @@ pub(super) fn merge_range(ranges: &mut Vec<(i64, i64)>, new: (i64, i64)) {
     }
 }
 
-/// Sorted ranges without overlap, and with more than so many steps between them.
+/// Joins sorted ranges that overlap or are at most `steps` apart.
 pub(super) fn joined(sorted: Vec<(i64, i64)>, steps: u64) -> Vec<(i64, i64)> {
     let mut found: Vec<(i64, i64)> = Vec::new();
     for (from, to) in sorted {
@@ -71,7 +72,7 @@ pub(super) fn joined(sorted: Vec<(i64, i64)>, steps: u64) -> Vec<(i64, i64)> {
     found
 }
 
-/// One version's rows, a vector at a time.
+/// One version's rows, one vector at a time.
 struct Side<'s> {
     series: &'s Series<'s>,
     scan: Option<tidalite_series::Scan<'s, Pages<'s>>>,
@@ -91,7 +92,7 @@ impl<'s> Side<'s> {
         }
     }
 
-    /// `fills`: a word a column, for those that a version does not have yet.
+    /// `fills`: a word per column, for columns that a version does not have yet.
     fn time(&mut self, fills: &[u64]) -> Result<Option<i64>> {
         if self.at == self.times.len()
             && let Some(scan) = &mut self.scan
@@ -119,7 +120,7 @@ impl<'s> Side<'s> {
         Ok(self.times.get(self.at).copied())
     }
 
-    /// Whether the next row of both says the same; `self` has all columns.
+    /// Whether the next rows of both are equal; `self` has all columns.
     fn is_alike(&self, other: &Self) -> Result<bool> {
         for (c, (own, its)) in self.words.iter().zip(&other.words).enumerate() {
             let (own, its) = (own[self.at], its[other.at]);

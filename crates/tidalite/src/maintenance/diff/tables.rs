@@ -1,4 +1,4 @@
-//! The pairs of a table that differ, those of nested tables among them.
+//! The pairs of a table that differ, including nested tables.
 
 use super::change::{Change, Tell};
 use crate::catalog::table_roots::expect_first_time;
@@ -9,16 +9,16 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, Sub, Tree, Value};
 use tidalite_pager::Snapshot;
 
-/// Two versions of a table while they are compared.
+/// Two versions of a table during the comparison.
 pub(super) struct Sides<'a, 'f> {
     pub(super) new: &'a Snapshot,
     pub(super) old: &'a Snapshot,
     pub(super) table: &'a str,
-    /// Keys of the nested tables on the way.
+    /// Keys of the enclosing nested tables.
     pub(super) path: Vec<Vec<u8>>,
-    /// Sets of values are told value by value, and not as tables.
+    /// Sets of values are reported value by value, and not as tables.
     pub(super) multi: bool,
-    /// Roots of nested tables of the new version: a hostile file may lead to one in many ways.
+    /// Roots of nested tables of the new version: in a hostile file many paths may lead to one.
     pub(super) met: HashSet<u64>,
     pub(super) f: &'a mut Tell<'f>,
 }
@@ -78,7 +78,7 @@ impl Sides<'_, '_> {
         Ok(())
     }
 
-    /// One key in both versions, or in one.
+    /// Compares one key, present in both versions or in one.
     fn entry(&mut self, new: Option<&At<'_>>, old: Option<&At<'_>>) -> Result<()> {
         if self.multi && self.path.is_empty() {
             return self.sets(new, old);
@@ -129,7 +129,7 @@ impl Sides<'_, '_> {
         done
     }
 
-    /// The values of a key in both versions, or in one.
+    /// Compares the values of a key, present in both versions or in one.
     fn sets(&mut self, new: Option<&At<'_>>, old: Option<&At<'_>>) -> Result<()> {
         let Some(key) = new.or(old).map(|at| at.key().to_vec()) else {
             return Ok(());
@@ -138,7 +138,7 @@ impl Sides<'_, '_> {
         if let (Set::Table(new), Set::Table(old)) = (&new, &old) {
             return self.below(&key, new, old);
         }
-        // One of the two is a single value, which stands in the row itself.
+        // One of the two is a single value, stored in the row itself.
         let (pages, base) = (self.new, self.old);
         self.path.push(key);
         let done = new.each(pages, &mut |key| {
@@ -162,7 +162,7 @@ impl Sides<'_, '_> {
     }
 }
 
-/// A place in one version.
+/// A position in one version.
 type At<'p> = Cursor<'p, Snapshot>;
 
 /// The values of a key.
@@ -211,7 +211,7 @@ fn alike(a: &Value<'_>, b: &Value<'_>) -> Result<bool> {
     if let (Some(a), Some(b)) = (a.as_slice(), b.as_slice()) {
         return Ok(a == b);
     }
-    // Values of one length in extents are cut alike; an inline one is a single piece.
+    // Values of equal length in extents are split alike; an inline one is a single piece.
     let (mut a, mut b) = (a.chunks(), b.chunks());
     let (mut left, mut right): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
     loop {

@@ -1,4 +1,4 @@
-//! What is too old: the horizons of the policies, and the series that have rows before them.
+//! Removal by age: the horizons of the policies, and the series that have rows before them.
 
 use super::cuts::{Cuts, add_cut, clock_of, raw_time};
 use super::run::Run;
@@ -15,18 +15,18 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_series::SeriesTree;
 
-/// A series that a policy selects, and where its rows are.
+/// A series that a policy selects, and the location of its rows.
 pub(super) struct Candidate {
     pub(super) info: Arc<SeriesInfo>,
     pub(super) tree: SeriesTree,
-    /// The first and the last row.
+    /// The time of the first row.
     pub(super) begin: i64,
     pub(super) end: i64,
-    /// Rows in the front, with the first and the last of them.
+    /// Number of rows in the front, with their first and last times.
     pub(super) waiting: Option<(u64, i64, i64)>,
 }
 
-/// Rows that wait in the front, by series.
+/// Number of rows in the front, by series.
 pub(super) type Waiting = BTreeMap<SeriesId, u64>;
 
 impl ReadTxn {
@@ -36,12 +36,12 @@ impl ReadTxn {
         Ok(stored_tree(records, &self.pages, info.id, &types)?)
     }
 
-    /// The rows that wait in the front: the oldest ones of a series that never filled a leaf are there.
+    /// Counts the rows in the front: the oldest ones of a series that never filled a leaf are there.
     pub(super) fn waiting(&self) -> Result<Waiting> {
         Ok(self.begun.front.series_row_counts(&self.pages)?)
     }
 
-    /// A series with its rows; `None` when it has none.
+    /// A series with its rows; `None` if it has none.
     pub(super) fn candidate(
         &self,
         info: Arc<SeriesInfo>,
@@ -70,7 +70,7 @@ impl ReadTxn {
         }))
     }
 
-    /// Where the policies cut by age at this time.
+    /// The cuts by age, at this time.
     pub(super) fn cuts_by_age(&self, now: Timestamp) -> Result<Cuts> {
         let mut cuts = Cuts::new();
         let policies = self.retentions()?;
@@ -112,7 +112,8 @@ impl ReadTxn {
         Ok(())
     }
 
-    /// The series of the pattern that have leaves, not cold yet, all of whose rows are before `nanos`; and that time as they count.
+    /// The series of the pattern with leaves that are not cold yet and whose rows are all before `nanos`; and that time
+    /// in the series' unit.
     pub(crate) fn warm_series(&self, pattern: &str, nanos: i128) -> Result<Vec<(SeriesId, i64)>> {
         let mut warm = Vec::new();
         for info in self.list(pattern)? {
@@ -126,7 +127,7 @@ impl ReadTxn {
     }
 }
 
-/// The series with leaves that are to become cold at this time, and the raw times before which.
+/// The series with leaves that are to become cold at this time, and the raw times of the limits.
 pub(super) fn due_to_cool(snap: &ReadTxn, now: Timestamp) -> Result<Vec<(SeriesId, i64)>> {
     let mut due = Cuts::new();
     for (_, policy) in snap.retentions()? {
@@ -141,7 +142,8 @@ pub(super) fn due_to_cool(snap: &ReadTxn, now: Timestamp) -> Result<Vec<(SeriesI
 }
 
 impl Run<'_> {
-    /// Removes what is too old. Notes it when there would be more by a wall clock that is ahead. False when the call has to end.
+    /// Removes rows that are too old. Records whether a wall clock that is ahead would remove more. Returns false if
+    /// the call has to end.
     pub(super) fn by_age(&mut self, now: Timestamp, ahead: Option<ClockReading>) -> Result<bool> {
         let snap = self.database.begin_read()?;
         let cuts = snap.cuts_by_age(now)?;
@@ -155,7 +157,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether a series has rows that the wall clock makes too old, beyond these cuts.
+/// Whether a series has rows that are too old by the wall clock, beyond these cuts.
 pub(super) fn waits(snap: &ReadTxn, cuts: &Cuts, wall: Timestamp) -> Result<bool> {
     for (id, raw) in snap.cuts_by_age(wall)? {
         let Some(series) = snap.series_by_id(id)? else {

@@ -1,7 +1,7 @@
-//! Maintenance in a thread of the database, for those who ask for it.
+//! Maintenance in a thread of the database, if requested.
 //!
-//! Invariant: While the wall clock is ahead it removes by the commits' clock, and tells the logger once that more waits for the clock to
-//! be confirmed.
+//! Invariant: while the wall clock is ahead, the thread removes by the commit clock, and logs once that more waits for
+//! the clock to be confirmed.
 
 use crate::database::background::Round;
 use crate::database::handle::Database;
@@ -10,9 +10,10 @@ use crate::maintenance::policies::Budget;
 use std::time::Duration;
 
 impl Options {
-    /// Keeps to the retention policies in a thread of its own that calls [`Database::maintain`] so often, a second of
-    /// work at most each time (not at all). It waits in line for the write transaction, and gets it however busy the writers are. What they commit between two rounds, and
-    /// while one is under way, comes on top of a cap. The thread ends with the last clone of the database.
+    /// Applies the retention policies in a thread of its own that calls [`Database::maintain`] at this interval, for at
+    /// most a second of work each time (default: no thread). It queues for the write transaction and gets it however
+    /// busy the writers are. Data that writers commit between two rounds, and during one, may exceed a cap. The thread
+    /// ends with the last clone of the database.
     pub fn maintain_every(mut self, every: Duration) -> Self {
         let work = maintenance;
         self.background = Some(Schedule { every, work });
@@ -22,11 +23,11 @@ impl Options {
 
 /// The rounds of the thread.
 fn maintenance(database: Database) -> Round {
-    // Something waits until the clock is confirmed, and the logger has heard of it.
+    // Work waits for a confirmed clock, and the logger was informed.
     let mut waits = false;
     Box::new(move |goes_on| {
-        // It waits in line, so that writers who begin again at once do not keep it out. Whoever ends the thread may hold
-        // the write transaction: then it leaves the line.
+        // It queues, so that writers who start again at once do not starve it. The caller that ends the thread may hold
+        // the write transaction: then the thread leaves the queue.
         let done =
             database.maintain_with(&Budget::default(), || database.begin_write_while(goes_on));
         let ahead = done.as_ref().ok().and_then(|done| done.clock_ahead);

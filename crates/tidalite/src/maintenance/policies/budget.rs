@@ -1,24 +1,25 @@
-//! How much one call of maintenance may do.
+//! The budget of one call of maintenance.
 
 use crate::types::time::Timestamp;
 use std::time::{Duration, Instant};
 
-/// How much one call of [`Database::maintain`](crate::Database::maintain) may do.
+/// The budget of one call of [`Database::maintain`](crate::Database::maintain).
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// No commit is begun after this time, but for the first that removes rows and the first that makes leaves cold: so each call gets on,
-    /// however long it takes to look at a million series. Without any time nothing is done, and [`Maintained::more`](crate::Maintained::more) says what there is.
+    /// No commit is begun after this time, except the first that removes rows and the first that makes leaves cold:
+    /// each call thus makes progress, however long it takes to examine a million series. With a time of zero nothing is
+    /// done, and [`Maintained::more`](crate::Maintained::more) tells whether there is work.
     pub time: Duration,
-    /// Series that are cut in one commit.
+    /// Number of series cut in one commit.
     pub series: usize,
-    /// What counts as now, whatever the clocks show. `None`: what [`Database::clock`](crate::Database::clock) says.
+    /// The current time, overriding the clocks. `None`: the time of [`Database::clock`](crate::Database::clock).
     pub now: Option<Timestamp>,
-    /// The wall clock is right, however far ahead of the commits' clock: see [`Database::clock`](crate::Database::clock).
+    /// Confirms the wall clock, however far ahead of the commit clock: see [`Database::clock`](crate::Database::clock).
     pub confirm_clock: bool,
 }
 
 impl Default for Budget {
-    /// A second, a thousand series a commit, the wall clock as far as the commits' clock bears it out.
+    /// One second, a thousand series per commit, the wall clock as far as the commit clock supports it.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(1),
@@ -38,15 +39,15 @@ impl Budget {
     }
 }
 
-/// Says when the time of a budget is over.
+/// Measures the time of a budget.
 pub(crate) struct BudgetClock {
     deadline: Option<Instant>,
-    /// The first step is still to be taken, whatever the time.
+    /// The first step is still due, whatever the time.
     first: bool,
 }
 
 impl BudgetClock {
-    /// Whether there is no time for the next step.
+    /// Whether no time is left for the next step.
     pub(crate) fn is_over(&mut self) -> bool {
         !std::mem::take(&mut self.first)
             && self

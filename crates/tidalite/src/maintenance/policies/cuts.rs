@@ -1,19 +1,19 @@
-//! Cuts of series: times before which rows go.
+//! Cuts of series: times before which rows are removed.
 
 use crate::types::schema::Unit;
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
 
-/// Raw times before which rows go.
+/// Raw times before which rows are removed.
 pub(super) type Cuts = BTreeMap<SeriesId, i64>;
 
-/// Adds a cut; of two of one series the later one counts.
+/// Adds a cut; of two cuts of one series the later one counts.
 pub(super) fn add_cut(cuts: &mut Cuts, id: SeriesId, raw: i64) {
     let cut = cuts.entry(id).or_insert(raw);
     *cut = raw.max(*cut);
 }
 
-/// A raw time as nanoseconds since 1970, in 128 bits: every unit's times fit.
+/// A raw time as nanoseconds since 1970, in 128 bits: the times of every unit fit.
 pub(super) fn clock_of(unit: Unit, raw: i64) -> i128 {
     (i128::from(raw) - i128::from(unit.steps_to_1970())) * i128::from(unit.nanos())
 }

@@ -1,15 +1,16 @@
-//! Keeping to the retention policies: removing what is too old or too much, and giving old leaves the cold form.
+//! Applying the retention policies: removing data by age or size, and giving old leaves the cold form.
 //!
 //! ```text
-//! age      rows before a horizon                     counted from the clock (clock.rs) or from the newest row
+//! age      rows before a horizon                     counted from the commit clock or from the newest row
 //! size     the oldest leaves, until a cap holds      measured again after each commit
-//! repack   leaves out of extents that are partly dead: their room is free only when the whole extent is
-//! preview  what age and size would remove
+//! repack   leaves out of extents that are partly dead: its space is free only if the whole extent is
+//! preview  the rows that age and size would remove
 //! ```
 //!
-//! Invariants: 1. A series loses its oldest rows only, and each cut of a series is part of one commit: a snapshot sees all of it or nothing.
-//! 2. What is cut is decided from the series' records and nodes, without reading leaves; whole leaves behind the cut are unlinked unread, so a
-//!    damaged old leaf is no obstacle. 3. A cap removes nothing while no more than the cap is in use, and never the newest row of a series.
+//! Invariants: 1. A series loses only its oldest rows, and each cut of a series is part of one commit: a snapshot sees
+//! all of it or nothing. 2. Cuts are decided from the series' records and nodes, without reading leaves; whole leaves
+//! before the cut are unlinked unread, so a damaged old leaf does not stop it. 3. A cap removes nothing while the bytes
+//! in use do not exceed it, and never the newest row of a series.
 
 mod age;
 mod background;
@@ -36,15 +37,17 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 impl Database {
-    /// Keeps to the policies: removes what is too old or too much, oldest first, in commits of bounded size; then gives old leaves the
-    /// cold form. Reads the record of each series that a policy selects, and the nodes of those that lose rows for a cap or are to become cold. Space comes back when no snapshot sees it any more.
+    /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
+    /// then gives old leaves the cold form. Reads the record of each series that a policy selects, and the nodes of
+    /// series that lose rows for a cap or get cold leaves. Space is returned once no snapshot sees it any more.
     ///
-    /// While the wall clock is ahead ([`Database::clock`]) the commits' clock says how old rows are; [`Budget::confirm_clock`] confirms the wall clock.
+    /// While the wall clock is ahead ([`Database::clock`]), the age of rows follows the commit clock;
+    /// [`Budget::confirm_clock`] confirms the wall clock.
     ///
     /// # Errors
-    /// What reading and committing report; `CapTooSmall` for a cap for the whole file that cannot be kept to: no row is removed for any cap then, and
-    /// nothing made cold; `Unsupported` where leaves are to become cold and the build has not the feature `cold`.
-    /// Commits done before stay.
+    /// Errors of reading and committing; `CapTooSmall` if a cap for the whole file cannot be met: no row is removed for
+    /// any cap then, and no leaf is made cold; `Unsupported` if leaves are to become cold and the build lacks the
+    /// feature `cold`. Earlier commits stay.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -74,9 +77,9 @@ impl Database {
             self.shorten_to(cap_bytes)?;
             let mut state = self.cap_state(cap_bytes, used_before)?;
             if state.used_bytes > cap_bytes && cap.used_bytes <= cap_bytes {
-                // What is moved down may take a page or two more than before.
+                // Moving pages down may take a page or two more than before.
                 match self.maintain_with(budget, || self.begin_write().map(Some)) {
-                    // By a page or two, then.
+                    // The cap is then missed by a page or two.
                     Err(Error::CapTooSmall { .. }) => {}
                     again => {
                         let again = again?;
@@ -92,7 +95,7 @@ impl Database {
         Ok(done)
     }
 
-    /// As `maintain`, with transactions from `begin`; ends when that gives none.
+    /// Like `maintain`, with transactions from `begin`; ends if `begin` returns none.
     pub(crate) fn maintain_with(
         &self,
         budget: &Budget,
@@ -116,7 +119,7 @@ impl Database {
         }
         let mut rest = budget.time.saturating_sub(start.elapsed());
         if !budget.time.is_zero() {
-            // For one step there always is.
+            // There is always time for one step.
             rest = rest.max(Duration::from_nanos(1));
         }
         let snap = self.begin_read()?;
@@ -136,7 +139,7 @@ impl Database {
         Ok(done)
     }
 
-    /// What counts as now, and the reading of the clocks where the wall clock is ahead.
+    /// The effective current time, and the reading of the clocks if the wall clock is ahead.
     fn now_for(&self, budget: &Budget) -> Result<(Timestamp, Option<ClockReading>)> {
         if let Some(now) = budget.now {
             return Ok((now, None));

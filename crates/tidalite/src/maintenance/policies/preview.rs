@@ -1,4 +1,4 @@
-//! What maintenance would remove, without removing it.
+//! Preview of maintenance, without changes.
 
 use super::age::waits;
 use super::budget::Budget;
@@ -11,45 +11,47 @@ use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 use std::sync::Arc;
 
-/// Rows of one series that would go.
+/// Rows of one series that would be removed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Removal {
-    /// Which series.
+    /// The series.
     pub series: Arc<SeriesInfo>,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
-    /// The time of the first of them, raw, in the series' unit.
+    /// Raw time of the first row, in the series' unit.
     pub from: i64,
-    /// The time of the last of them.
+    /// Raw time of the last row.
     pub to: i64,
-    /// Bytes of the leaves that go, and the share of one that is cut. Rows that wait in the front do not count.
+    /// Bytes of the leaves that would be removed, with the share of a leaf that is cut. Rows in the front do not count.
     pub bytes: u64,
 }
 
-/// What [`Database::maintain`] would remove.
+/// The rows that [`Database::maintain`] would remove.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Preview {
     /// By series.
     pub removals: Vec<Removal>,
-    /// Rows in all.
+    /// Total number of rows.
     pub rows: u64,
-    /// Their bytes.
+    /// Total bytes.
     pub bytes: u64,
-    /// The wall clock is ahead, and by it there would be more: see [`Database::clock`].
+    /// The wall clock is ahead, and by it more would be removed: see [`Database::clock`].
     pub clock_ahead: Option<ClockReading>,
 }
 
 impl Database {
-    /// Says what [`maintain`](Self::maintain) with this budget would remove, and changes nothing. What policies by age remove is exact; for a
-    /// cap it may in the end be a leaf of a series more or less, as how much a removal frees is known only when it is done.
+    /// Reports the rows that [`maintain`](Self::maintain) with this budget would remove, without changes. The result is
+    /// exact for policies by age; for a cap it may differ by a leaf of a series, because the bytes freed by a removal
+    /// are known only afterwards.
     ///
     /// # Errors
-    /// `CapTooSmall` as for `maintain`, unless somebody writes or the handle may only read; as for [`begin_read`](Self::begin_read); damage in a series that would lose rows.
+    /// `CapTooSmall` as for `maintain`, except while another writer is active or with a read-only handle; as for
+    /// [`begin_read`](Self::begin_read); damage in a series that would lose rows.
     ///
     /// # Cost
-    /// The records of the series that policies select, and the nodes of those that would lose rows.
+    /// Reads the records of the series that policies select, and the nodes of series that would lose rows.
     pub fn preview_maintenance(&self, budget: &Budget) -> Result<Preview> {
         let (now, ahead) = self.now_for(budget)?;
         let snap = self.begin_read()?;
@@ -72,7 +74,7 @@ impl Database {
         Ok(preview)
     }
 
-    /// Adds what caps cut beyond that.
+    /// Adds the further cuts of caps.
     fn cut_by_caps(&self, snap: &ReadTxn, cuts: &mut Cuts) -> Result<()> {
         let mut file_cap = u64::MAX;
         for (_, policy) in snap.retentions()? {
@@ -98,7 +100,7 @@ impl Database {
     }
 }
 
-/// Adds the oldest units of the pattern's series, where what is cut already is less than `excess` bytes.
+/// Adds the oldest units of the pattern's series, if the existing cuts are less than `excess` bytes.
 fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Result<()> {
     let mut gone = 0u64;
     for info in snap.list(pattern)? {
@@ -110,7 +112,7 @@ fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Res
     if excess == 0 {
         return Ok(());
     }
-    // Units that are cut already come first, and count as nothing.
+    // Units that are cut already come first, and count as zero.
     let units = snap
         .units(pattern, excess.saturating_add(gone))?
         .into_iter();
@@ -123,7 +125,7 @@ fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Res
 }
 
 impl ReadTxn {
-    /// Bytes of the leaves of a series before a raw time, with its share of the one that this is in.
+    /// Bytes of the leaves of a series before a raw time, with the share of the leaf that contains it.
     fn leaf_bytes_before(&self, info: &SeriesInfo, cut: i64) -> Result<u64> {
         let mut bytes = 0u64;
         self.tree_of(info)?
@@ -143,7 +145,7 @@ impl ReadTxn {
         Ok(bytes)
     }
 
-    /// What goes of a series before a raw time; `None` without any row.
+    /// The rows of a series before a raw time; `None` if none exist.
     fn removal(&self, id: tidalite_base::SeriesId, cut: i64) -> Result<Option<Removal>> {
         let Some(series) = self.series_by_id(id)? else {
             return Ok(None);

@@ -1,7 +1,8 @@
-//! Making room that is dead inside extents free: the leaves that live there move to new extents.
+//! Freeing dead space inside extents: live leaves move to new extents.
 //!
-//! Leaves of many series lie in one extent, and it is free only when all of them are dead. A cap for the whole file that removes the oldest
-//! leaves of each series would free nothing where each extent holds one series after the other, as after an import.
+//! An extent holds leaves of many series, and is free only once all of them are dead. If each extent holds one series
+//! after the other, as after an import, a cap for the whole file that removes the oldest leaves of each series would
+//! free nothing.
 
 use super::run::Run;
 use crate::txn::read::ReadTxn;
@@ -11,11 +12,11 @@ use tidalite_kv::Relocation;
 use tidalite_pager::{Error as StoreError, PageRead};
 use tidalite_series::Moving;
 
-/// Bytes that one commit moves: what it writes needs room of its own until the commit after it.
+/// Bytes moved per commit: the copies need additional space until the next commit.
 pub(super) const STEP_BYTES: u64 = 1 << 20;
 
 impl ReadTxn {
-    /// Bytes that moving leaves could free: of extents that are dead by a page and more.
+    /// Bytes that moving leaves could free: extents with more than a page of dead space.
     pub(super) fn dead_room(&self) -> Result<u64> {
         let page_size = self.pages.page_size() as u64;
         Ok(Moving::most_dead(&self.pages, &self.begun.roots.extents, page_size, u64::MAX)?.1)
@@ -23,8 +24,9 @@ impl ReadTxn {
 }
 
 impl Run<'_> {
-    /// Moves leaves out of the extents that have the most dead bytes for what they keep, until about `wanted` bytes are free. False when the call
-    /// has to end. On a full disk nothing is moved: then removing goes on until whole extents are dead.
+    /// Moves leaves out of the extents with the highest ratio of dead to live bytes, until about `wanted` bytes are
+    /// free. Returns false if the call has to end. On a full disk nothing is moved: removals then continue until whole
+    /// extents are dead.
     pub(super) fn repack(&mut self, wanted: u64) -> Result<bool> {
         let snap = self.database.begin_read()?;
         let page_size = snap.pages.page_size() as u64;

@@ -1,25 +1,25 @@
-//! What maintenance reports.
+//! The report of maintenance.
 
 use crate::catalog::commit_clock::ClockReading;
 use crate::maintenance::cold::Cooled;
 use tidalite_base::TxnId;
 
-/// Something that keeps pages of an old version.
+/// A pin or reader that retains pages of an old version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Holder {
     /// A pin.
     Pin {
-        /// Its name.
+        /// The pin's name.
         name: String,
-        /// The version that it keeps.
+        /// The version that it retains.
         txn: TxnId,
     },
-    /// A snapshot that somebody reads.
+    /// A snapshot in use.
     Reader {
-        /// Its process.
+        /// The reader's process.
         process: u32,
-        /// The version that it sees.
+        /// The version that it reads.
         txn: TxnId,
     },
 }
@@ -28,36 +28,36 @@ pub enum Holder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapState {
-    /// The cap: the least of them, where there are several.
+    /// The cap: the smallest one if there are several.
     pub cap_bytes: u64,
-    /// Bytes in use before, as the cap counts them.
+    /// Bytes in use before, as counted for the cap.
     pub used_before: u64,
-    /// Bytes in use now. More than the cap only where nothing is left that could be removed, or where the time was up. (A cap that was out of
-    /// reach from the start is refused.)
+    /// Bytes in use now. They exceed the cap only if nothing removable is left or the time was up. (A cap that was out
+    /// of reach from the start is refused.)
     pub used_bytes: u64,
-    /// Bytes of the file now.
+    /// Current size of the file in bytes.
     pub file_bytes: u64,
     /// Bytes of pages that only old versions need.
     pub held_bytes: u64,
-    /// The pins and readers of these versions, where the file is longer than the cap.
+    /// The pins and readers of these versions, if the file is longer than the cap.
     pub holders: Vec<Holder>,
 }
 
-/// What maintenance did.
+/// The result of maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maintained {
-    /// Series that were cut.
+    /// Number of series that were cut.
     pub series: u64,
-    /// Rows that were removed.
+    /// Number of rows removed.
     pub rows: u64,
     /// Commits.
     pub commits: u64,
-    /// What became cold; its commits are counted there.
+    /// Data made cold; its commits are counted there.
     pub cold: Cooled,
-    /// True when the budget ended before the work did.
+    /// True if the budget ended before the work did.
     pub more: bool,
-    /// How the file stands to a cap for the whole file, where more was in use than the cap or the file is longer.
+    /// The file's state under a cap for the whole file, if more was in use than the cap or the file is longer.
     pub cap: Option<CapState>,
-    /// The wall clock is ahead, and by it there would be more to remove or to make cold: that waits until the clock is confirmed.
+    /// The wall clock is ahead, and by it more would be removed or made cold: that waits until the clock is confirmed.
     pub clock_ahead: Option<ClockReading>,
 }

@@ -1,4 +1,4 @@
-//! One call of maintenance under way.
+//! One call of maintenance in progress.
 
 use crate::database::handle::Database;
 use crate::maintenance::policies::budget::{Budget, BudgetClock};
@@ -13,7 +13,7 @@ use tidalite_base::SeriesId;
 pub(super) struct Run<'a> {
     pub(super) database: &'a Database,
     pub(super) budget: &'a Budget,
-    /// Where its transactions come from; when that gives none, the call ends.
+    /// The source of transactions; the call ends if it returns none.
     pub(super) begin: &'a dyn Fn() -> Result<Option<WriteTxn>>,
     pub(super) clock: BudgetClock,
     pub(super) done: Maintained,
@@ -22,14 +22,14 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Makes the commits' clock follow the wall clock, where that was confirmed.
+    /// Makes the commit clock follow the wall clock, if that was confirmed.
     pub(super) fn confirm_clock(&mut self) -> Result<()> {
         let ahead = || Ok::<_, Error>(self.database.clock()?.is_ahead);
         if !self.budget.confirm_clock || self.budget.time.is_zero() || !ahead()? {
             return Ok(());
         }
         if let Some(mut txn) = (self.begin)()? {
-            // On a full disk, too.
+            // This must work on a full disk, too.
             txn.free_space();
             txn.confirm_clock();
             txn.commit()?;
@@ -37,7 +37,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The next transaction; `None` when the time is up, or there is none to be had.
+    /// The next transaction; `None` if the time is up, or none is available.
     pub(super) fn begin(&mut self) -> Result<Option<WriteTxn>> {
         let txn = if self.clock.is_over() {
             None
@@ -48,7 +48,8 @@ impl Run<'_> {
         Ok(txn)
     }
 
-    /// Removes the rows before these raw times, a bounded number of series a commit; false when the call has to end.
+    /// Removes the rows before these raw times, a bounded number of series per commit; returns false if the call has to
+    /// end.
     pub(super) fn remove(&mut self, cuts: Cuts) -> Result<bool> {
         let cuts: Vec<(SeriesId, i64)> = cuts.into_iter().collect();
         for cuts in cuts.chunks(self.budget.series.max(1)) {

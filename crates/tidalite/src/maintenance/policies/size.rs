@@ -1,7 +1,8 @@
-//! What is too much: the oldest rows of the series under a cap, in units of a leaf or less, until no more is in use than the cap.
+//! Removal by size: the oldest rows of the series under a cap, in units of a leaf or less, until the bytes in use do
+//! not exceed the cap.
 //!
-//! How many bytes a removal frees is known only when it is done: leaves share extents, nodes and pages of tables go with them. So no more is removed
-//! than what is surely too much, and then it is measured again.
+//! The bytes freed by a removal are known only afterwards: leaves share extents, and nodes and table pages are freed
+//! with them. Each step therefore removes at most the rows that are certainly in excess, and then measures again.
 
 use super::age::Candidate;
 use super::cuts::{Cuts, add_cut, clock_of};
@@ -16,36 +17,36 @@ use tidalite_pager::PageRead as _;
 use tidalite_pager::Stat;
 use tidalite_series::Moving;
 
-/// The newest leaf of a series, and its rows in the front, are removed in so many parts.
+/// Number of parts into which the newest leaf of a series, and its rows in the front, are divided for removal.
 const PARTS: i64 = 16;
-/// What a row in the front is taken to cost.
+/// Assumed size of a row in the front.
 const WAITING_ROW_BYTES: u64 = 8;
-/// Of a cap for the whole file, the log counts for this part at most: it is emptied and made again by small commits, and under a small cap all
-/// rows would go for it.
+/// Maximum fraction of a cap for the whole file that the log may count for: the log is emptied and rebuilt by small
+/// commits, and under a small cap all rows would be removed for it.
 const LOG_PART: u64 = 4;
-/// At most this part of all rows goes before it is measured again what that has freed.
+/// At most this fraction of all rows is removed before the freed bytes are measured again.
 const SHARE_PART: u64 = 2;
-/// By so many times less than before a byte of rows frees at least.
+/// Maximum factor by which the bytes freed per byte of rows may fall between two measurements.
 const GAIN_FALL: f64 = 4.0;
-/// Where so many times the excess can be removed, a cap is possible without a closer look.
+/// If this multiple of the excess can be removed, a cap is possible without a closer look.
 const SURE_TIMES: u64 = 4;
-/// Commits after which what was freed is cut off the file's end, where that can be.
+/// Commits after which freed pages are truncated at the file's end, if possible.
 const SETTLING: u32 = 3;
-/// The file is compacted when it is this part longer than it has to be. Where rows come and go under a cap a tenth or so of it is free in pieces,
-/// which the next rows fill; compacting such a file again and again makes it longer.
+/// The file is compacted when it is longer than necessary by this fraction. Under a cap, with rows added and removed,
+/// about a tenth of it is free in fragments that the next rows fill; repeated compaction makes such a file longer.
 const WORTH_PART: u64 = 4;
 
-/// Something that can be removed of a series when everything before it is.
+/// A removable part of a series, once everything before it is removed.
 pub(super) struct Unit {
-    /// When it ends, in nanoseconds since 1970.
+    /// The end of the unit, in nanoseconds since 1970.
     end: i128,
     pub(super) id: SeriesId,
-    /// The rows before this raw time are then gone.
+    /// Removing the unit removes all rows before this raw time.
     pub(super) cut: i64,
     bytes: u64,
 }
 
-/// Bytes in use, as a cap for the whole file counts them.
+/// Bytes in use, as counted for a cap for the whole file.
 pub(super) fn used_bytes(stat: &Stat, cap: u64) -> u64 {
     let page_size = stat.page_size as u64;
     let idle = stat.pages_free.saturating_add(stat.pages_pending);
@@ -53,7 +54,7 @@ pub(super) fn used_bytes(stat: &Stat, cap: u64) -> u64 {
     used - used.min((stat.log_pages * page_size).saturating_sub(cap / LOG_PART))
 }
 
-/// The oldest units that together have `excess` bytes, or all that there are.
+/// The oldest units that together have `excess` bytes, or all units.
 pub(super) fn oldest(mut units: Vec<Unit>, excess: u64) -> Vec<Unit> {
     units.sort_unstable_by_key(|unit| (unit.end, unit.id, unit.cut));
     let mut bytes = 0u64;
@@ -74,7 +75,7 @@ pub(super) fn cuts_of(units: &[Unit]) -> Cuts {
 }
 
 impl Candidate {
-    /// Bytes of its rows: leaves, texts and front.
+    /// Bytes of the series' rows: leaves, texts and front.
     fn bytes(&self, texts: u64) -> u64 {
         let waiting = self.waiting.map_or(0, |(rows, ..)| rows);
         let waiting = waiting.saturating_mul(WAITING_ROW_BYTES);
@@ -82,7 +83,7 @@ impl Candidate {
         leaves.saturating_add(texts).saturating_add(waiting)
     }
 
-    /// Cuts a span into parts, the newest row of the series left out.
+    /// Divides a span into parts, without the newest row of the series.
     fn parts(&self, (begin, end): (i64, i64), bytes: u64, units: &mut Vec<Unit>) {
         let (begin, length) = (i128::from(begin), i128::from(end) - i128::from(begin));
         // The newest row of the series is the last one of the span that has it.
@@ -93,7 +94,7 @@ impl Candidate {
         offsets.retain(|&offset| offset > 0);
         let each = bytes / (offsets.len() as u64).max(1);
         for offset in offsets {
-            // At most one behind the span, which has a row after it.
+            // At most one step after the span, which a row follows.
             units.push(self.unit((begin + offset) as i64, each));
         }
     }
@@ -128,7 +129,7 @@ impl ReadTxn {
         Ok(bytes)
     }
 
-    /// Bytes of leaves that could be removed, about, and of room that is dead.
+    /// Approximate bytes of removable leaves and of dead space.
     fn removable_bytes(&self) -> Result<u64> {
         let mut bytes = self.dead_room()?;
         for info in self.list("")? {
@@ -140,7 +141,7 @@ impl ReadTxn {
         Ok(bytes)
     }
 
-    /// The newest row of each series.
+    /// The time of the newest row of each series.
     fn newest_rows(&self) -> Result<Cuts> {
         let waiting = self.waiting()?;
         let mut cuts = Cuts::new();
@@ -153,7 +154,7 @@ impl ReadTxn {
         Ok(cuts)
     }
 
-    /// What can be removed of the pattern's series, of each series no more than `excess` bytes and the unit that goes beyond.
+    /// Removable units of the pattern's series, for each series at most `excess` bytes and the unit that exceeds them.
     pub(super) fn units(&self, pattern: &str, excess: u64) -> Result<Vec<Unit>> {
         let waiting = self.waiting()?;
         let mut units = Vec::new();
@@ -170,7 +171,7 @@ impl ReadTxn {
         let rows = own.tree.count().max(1);
         let mut seen = 0u64;
         own.tree.for_each_leaf_while(&self.pages, |leaf| {
-            // Texts are taken to be as long in one leaf as in the others.
+            // Texts are assumed to be equally long in all leaves.
             let texts = u128::from(texts) * u128::from(leaf.count) / u128::from(rows);
             let bytes = leaf.bytes.saturating_add(texts as u64);
             if leaf.end < own.end {
@@ -189,7 +190,7 @@ impl ReadTxn {
 }
 
 impl Run<'_> {
-    /// Removes what is too much. False when the call has to end.
+    /// Removes rows beyond the caps. Returns false if the call has to end.
     pub(super) fn by_size(&mut self) -> Result<bool> {
         let policies = self.database.begin_read()?.retentions()?;
         let caps = policies
@@ -213,7 +214,7 @@ impl Run<'_> {
         }
     }
 
-    /// Until the rows of some series take no more than a cap.
+    /// Removes rows of some series until they take at most the cap.
     fn cap_series(&mut self, pattern: &str, cap: u64) -> Result<bool> {
         loop {
             let snap = self.database.begin_read()?;
@@ -228,7 +229,7 @@ impl Run<'_> {
         }
     }
 
-    /// Until no more of the file is in use than a cap.
+    /// Removes rows until the bytes in use of the file do not exceed the cap.
     fn cap_file(&mut self, cap: u64) -> Result<bool> {
         let before = used_bytes(&self.database.pager.stat()?, cap);
         let done = self.remove_until(cap);
@@ -240,9 +241,9 @@ impl Run<'_> {
     }
 
     fn remove_until(&mut self, cap: u64) -> Result<bool> {
-        // Moving leaves brings nothing more, as things are.
+        // Moving leaves gains nothing more at present.
         let mut packed = false;
-        // Bytes that a byte of rows frees, as measured: pages beside the leaves go with them.
+        // Measured bytes freed per byte of rows: pages other than leaves are freed with them.
         let mut measured = None;
         loop {
             let stat = self.database.pager.stat()?;
@@ -275,7 +276,7 @@ impl Run<'_> {
                 let now = used_bytes(&self.database.pager.stat()?, cap);
                 let dead = self.database.begin_read()?.dead_room()?;
                 let freed = live.saturating_sub(now.saturating_sub(dead));
-                // What one removal frees comes in whole pages.
+                // A removal frees whole pages.
                 let now = freed as f64 / bytes.max(1) as f64;
                 measured = Some(now.max(gain / GAIN_FALL));
             } else if self.done.more || room == 0 {
@@ -283,13 +284,13 @@ impl Run<'_> {
             } else if !self.repack(room)? {
                 return Ok(false);
             } else {
-                // Nothing is left to be removed, and all that was in pieces is packed.
+                // Nothing removable is left, and all fragments are packed.
                 return Ok(true);
             }
         }
     }
 
-    /// Removes rows; false when there was nothing to remove, or the call has to end.
+    /// Removes rows; returns false if there was nothing to remove, or the call has to end.
     fn remove_some(&mut self, cuts: Cuts) -> Result<bool> {
         let before = self.done.rows;
         Ok(self.remove(cuts)? && self.done.rows > before)
@@ -297,7 +298,7 @@ impl Run<'_> {
 }
 
 impl WriteTxn {
-    /// Bytes that would be in use instead of `used` were all rows before these times gone. They are removed, and nothing is committed.
+    /// The bytes in use, instead of `used`, if all rows before these times were removed. Removes them without a commit.
     fn used_without(mut self, cuts: Cuts, used: u64) -> Result<u64> {
         self.free_space();
         for (id, cut) in cuts {
@@ -313,8 +314,8 @@ impl WriteTxn {
 }
 
 impl Database {
-    /// Refuses a cap that cannot be kept to: were all rows gone but the newest of each series, more would be in use. Where `begin` gives no
-    /// transaction nothing is refused.
+    /// Refuses a cap that cannot be met: even with only the newest row of each series, more would be in use. If `begin`
+    /// returns no transaction, nothing is refused.
     pub(super) fn expect_possible(
         &self,
         cap: u64,
@@ -339,7 +340,7 @@ impl Database {
         Ok(())
     }
 
-    /// How the file stands to a cap.
+    /// The file's state under a cap.
     pub(super) fn cap_state(&self, cap: u64, used_before: u64) -> Result<CapState> {
         let stat = self.pager.stat()?;
         let mut state = CapState {
@@ -366,7 +367,8 @@ impl Database {
         Ok(state)
     }
 
-    /// Brings the file's length towards the cap: commits until what was freed is cut off its end; and where free space lies inside, compaction.
+    /// Shortens the file towards the cap: commits until freed pages are truncated at its end, and compacts if free
+    /// space is inside.
     pub(super) fn shorten_to(&self, cap: u64) -> Result<()> {
         for _ in 0..SETTLING {
             if self.pager.stat()?.file_bytes <= cap {
@@ -379,7 +381,7 @@ impl Database {
         let stat = self.pager.stat()?;
         let reserved = self.begin_write()?.pages.pages_reserved();
         let used = stat.pages_total.saturating_sub(stat.pages_free);
-        // As short as compaction can make it: what is in use or held, and the reserve.
+        // The minimum that compaction can reach: pages in use or retained, and the reserve.
         let least = used.saturating_add(reserved) * stat.page_size as u64;
         if stat.file_bytes <= cap || stat.file_bytes < least + least / WORTH_PART {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Everything in the file that says of itself what it is, verified.
+//! Collects all pages and blocks of the file that are identified by their headers and verified.
 
 use crate::maintenance::watch::Running;
 use crate::types::error::Result;
@@ -8,11 +8,10 @@ use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, RawFile};
 use tidalite_runs::LoneBlock;
 use tidalite_series::LoneLeaf;
 
-/// Bytes that may be verified in vain, as a multiple of the file's: a file made to deceive can have a header every
-/// few bytes.
+/// Limit of bytes verified in vain, as a multiple of the file's size: a hostile file may have a header every few bytes.
 const EFFORT: u64 = 64;
 
-/// What was found by headers.
+/// Pages and blocks found by headers.
 #[derive(Default)]
 pub(super) struct Collected {
     /// Leaves of tables by owner.
@@ -40,7 +39,7 @@ impl Collected {
             running.moved(at - told)?;
             told = at;
             let page = candidate.header.address / page_size;
-            // With a record that names the free pages, what lies in them is old.
+            // If a record names the free pages, their contents are old.
             let dead = free
                 .as_ref()
                 .is_some_and(|free| free.get(page as usize).copied().unwrap_or(false));
@@ -62,7 +61,7 @@ impl Collected {
         Ok(found)
     }
 
-    /// Takes what a header announces, if it is true. Returns its bytes, 0 for what is of no use here.
+    /// Collects the object that a header announces, if it is valid. Returns its size, 0 if it is of no use here.
     fn take(&mut self, raw: &RawFile, found: &Candidate) -> tidalite_pager::Result<usize> {
         let header = &found.header;
         let page_size = raw.page_size();
@@ -92,7 +91,7 @@ impl Collected {
                 Ok(block.ptr.len as usize)
             }
             Kind::FrontRecord if whole => {
-                // Its length stands nowhere but in the pointer to it; zeros follow it.
+                // Its length is stored only in the pointer to it; zeros follow it.
                 let ptr = record_ptr(raw, found)?;
                 self.records.push(ptr);
                 Ok(ptr.len as usize)
@@ -102,12 +101,12 @@ impl Collected {
     }
 }
 
-/// The pointer to a front's record whose length is not known: every length up to the last byte that is set is tried.
+/// The pointer to a front's record of unknown length: every length up to the last non-zero byte is tried.
 fn record_ptr(raw: &RawFile, found: &Candidate) -> tidalite_pager::Result<Ptr> {
     const TRIED: usize = 256;
     let most = (raw.len() - found.header.address).min(64 << 10) as usize;
     let bytes = raw.bytes(found.header.address, most)?.to_vec();
-    // The record ends in its last set byte or a few zeros later; behind it the next page may be anything.
+    // The record ends at its last non-zero byte or a few zeros later; the next page may contain anything.
     let pages = most / raw.page_size();
     for count in 1..=pages.max(1) {
         let part = &bytes[..(count * raw.page_size()).min(most)];

@@ -1,4 +1,4 @@
-//! Rows that were not yet in leaves: from the front's record, or block by block.
+//! Rows not yet in leaves: from the front's record, or block by block.
 
 use super::rescue::Rescue;
 use crate::maintenance::check::{Finding, Place, Waiting};
@@ -7,7 +7,7 @@ use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_runs::Front;
 
-/// Where rows of the front lie, and when they were written.
+/// The location of rows of the front, and the commit that wrote them.
 enum Piece {
     Block(tidalite_runs::LoneBlock),
     Tail(tidalite_pager::Ptr),
@@ -70,8 +70,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Blocks and tails, the oldest first, so that the newest row of a time stays. What a newer leaf speaks for is
-    /// left out: it was linked, or replaced.
+    /// Blocks and tails, the oldest first, so that the newest row of a time stays. Rows covered by a newer leaf are
+    /// skipped: they were installed there, or replaced.
     fn front_by_headers(&mut self) -> Result<()> {
         let mut pieces: Vec<(u64, Piece)> = Vec::new();
         for block in std::mem::take(&mut self.found.blocks) {
@@ -128,21 +128,21 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// The layouts of the newest record that can be read; for what is beyond, those that blocks show.
+    /// The layouts of the newest readable record; for others, the layouts found in blocks.
     fn layouts(&self) -> Vec<Box<[ColumnType]>> {
         let mut records = self.found.records.clone();
         records.sort_by_key(|record| std::cmp::Reverse(record.birth));
         let read = |record| tidalite_runs::layouts_of(self.raw, record).ok();
         let mut layouts = records.iter().find_map(read).unwrap_or_default();
         if layouts.is_empty() {
-            // Without a record or a run there is one layout, as a rule that of the default point.
+            // Without a record or a run there is one layout, usually the default point's.
             let columns = self.columns.values().copied().max().unwrap_or(2);
             layouts.push(vec![ColumnType::U64; columns].into());
         }
         layouts
     }
 
-    /// A series that only the front knows gets a name of its own.
+    /// Gives a generated name to a series known only from the front.
     fn known(&mut self, id: SeriesId, columns: usize) -> Result<()> {
         if self.ids.contains_key(&id) {
             return Ok(());
@@ -156,5 +156,5 @@ impl Rescue<'_, '_> {
     }
 }
 
-/// Pieces that wait before they are written.
+/// Number of pieces buffered before they are written.
 const BATCH: usize = 256;

@@ -1,13 +1,13 @@
-//! Saving what is intact of a damaged file into a new one.
+//! Recovers the intact data of a damaged file into a new one.
 //!
-//! With a meta record that can be read, every structure is walked from its root and damage costs what lies below it;
-//! what lies below is then looked for by headers: pages and blocks say what they are, whose, where they belong, when
-//! they were written, and carry a checksum of their own. Without any record, headers are all there is.
+//! With a readable meta record, every structure is walked from its root, and damage hides the data below it; that data
+//! is then searched by headers: pages and blocks carry their kind, owner, place, birth and a checksum of their own.
+//! Without any record, headers are the only source.
 //!
-//! Found by headers, a page may be an older version of one that is damaged or was freed. So in a table the newest leaf
-//! speaks for the keys between its first and its last, in a series the newest leaf for its times; an older one adds
-//! what lies outside. Rows that were deleted may come back where nothing newer speaks for their place; the report says
-//! how many rows came from headers.
+//! A page found by its header may be an older version of one that is damaged or was freed. Therefore the newest leaf of
+//! a table is authoritative for the keys between its first and its last, and the newest leaf of a series for its times;
+//! an older leaf adds only data outside. Deleted rows may reappear where no newer leaf covers their place; the report
+//! gives the number of rows from headers.
 
 mod collect;
 mod front;
@@ -32,11 +32,11 @@ use std::path::Path;
 use std::sync::Arc;
 use tidalite_pager::{PageRead, RawFile, Storage};
 
-/// Saves what is intact of a damaged file into a new one, which must not exist. The damaged file is only read; nobody
-/// else should have it open. The new file appears with one commit.
+/// Recovers the intact data of a damaged file into a new one, which must not exist. The damaged file is only read; no
+/// other process should have it open. The new file appears with one commit.
 ///
 /// # Errors
-/// When nothing in the file can be recognised, when the new one exists or cannot be written; `Cancelled`.
+/// If nothing in the file can be recognised, or the new one exists or cannot be written; `Cancelled`.
 pub fn salvage(
     damaged: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -45,11 +45,11 @@ pub fn salvage(
     save_new(&RawFile::open(damaged)?, to.as_ref(), watch)
 }
 
-/// As [`salvage`], of a database whose large values lie in a second file: where that is now, for the damaged file may no longer say
-/// it. The new file holds them itself.
+/// Like [`salvage`], for a database with large values in a second file, whose current path is given because the damaged
+/// file may no longer contain it. The new file stores these values itself.
 ///
 /// # Errors
-/// As for `salvage`; when the second file cannot be read at all.
+/// As for `salvage`; if the second file cannot be read at all.
 pub fn salvage_in_two(
     damaged: impl AsRef<Path>,
     second: impl AsRef<Path>,
@@ -62,7 +62,7 @@ pub fn salvage_in_two(
 fn save_new(raw: &RawFile, to: &Path, watch: Watch<'_>) -> Result<SalvageReport> {
     let db = Options::new()
         .mode(OpenMode::Create)
-        // It may go to a network file system, where nothing else is opened.
+        // The new file may be on a network file system, where only exclusive access is possible.
         .exclusive(true)
         .page_size(raw.page_size())
         .open(to)?;
@@ -74,7 +74,7 @@ fn save_new(raw: &RawFile, to: &Path, watch: Watch<'_>) -> Result<SalvageReport>
     saved
 }
 
-/// As [`salvage`], from a storage of one's own into an open, empty database.
+/// Like [`salvage`], from a custom storage into an open, empty database.
 ///
 /// # Errors
 /// As for `salvage`.
@@ -112,7 +112,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
         match Roots::decode(&state.app) {
             Ok(roots) => {
                 rescue.report.txn = Some(state.txn);
-                // A wall clock that is ahead of the damaged file's commits is not believed in the new file either.
+                // A wall clock that is ahead of the damaged file's commits is not trusted in the new file either.
                 rescue.tx.roots.clock = roots.clock;
                 rescue.roots = Some(roots);
             }
@@ -135,7 +135,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
 }
 
 impl Rescue<'_, '_> {
-    /// Policies that can still be read. Without roots there is nothing that leads to them.
+    /// Policies that can still be read. Without roots they cannot be found.
     fn retentions(&mut self) -> Result<()> {
         let Some(roots) = &self.roots else {
             return Ok(());

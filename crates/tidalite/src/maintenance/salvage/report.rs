@@ -1,51 +1,51 @@
-//! What a salvage reports.
+//! The report of a salvage.
 
 use crate::maintenance::check::Finding;
 
-/// Descriptions of loss that are kept; the rest are counted.
+/// Maximum number of losses described; further ones are counted.
 const LOST_MAX: usize = 1000;
 
-/// What was saved and what was lost.
+/// Data saved and data lost.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// The commit whose record was found; `None`: everything was saved by headers.
+    /// The commit whose record was found; `None` if everything was saved by headers.
     pub txn: Option<tidalite_base::TxnId>,
-    /// Tables, each with its rows.
+    /// Tables, each with its number of rows.
     pub tables: Vec<Saved>,
-    /// Series, each with its rows.
+    /// Series, each with their number of rows.
     pub series: Vec<Saved>,
     /// Retention policies.
     pub retentions: u64,
-    /// What could not be read, and what it takes along.
+    /// Unreadable parts, and the data affected.
     pub lost: Vec<Finding>,
     /// Losses beyond those in `lost`.
     pub more_lost: u64,
-    /// Pages and blocks found by their headers, whatever they were.
+    /// Pages and blocks found by their headers, of all kinds.
     pub headers: u64,
 }
 
-/// What was saved of a table or a series.
+/// The data saved of a table or a series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Saved {
-    /// Its name; made up where that was lost.
+    /// The name; generated if it was lost.
     pub name: String,
-    /// Rows written, of both kinds below.
+    /// Rows written, including `rows_by_headers`.
     pub rows: u64,
-    /// Rows among them that were found by headers alone: some may be of an older version.
+    /// Rows found by headers alone: some may be of an older version.
     pub rows_by_headers: u64,
 }
 
 impl SalvageReport {
-    /// Rows and table entries in all.
+    /// Total of rows and table entries.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let all = self.tables.iter().chain(&self.series);
         all.map(|saved| saved.rows).sum()
     }
 
-    /// True when nothing was found to be missing.
+    /// True if no loss was found.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.lost.is_empty() && self.txn.is_some()
@@ -55,7 +55,7 @@ impl SalvageReport {
         self.lose_with(|| finding);
     }
 
-    /// As `lose`, of what takes time to tell.
+    /// Like `lose`, with a description that is expensive to build.
     pub(super) fn lose_with(&mut self, tell: impl FnOnce() -> Finding) {
         if self.lost.len() < LOST_MAX {
             self.lost.push(tell());

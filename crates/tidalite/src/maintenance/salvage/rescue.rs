@@ -1,4 +1,4 @@
-//! A rescue under way: the damaged file, the new one, and what is known of either.
+//! A salvage in progress: the damaged file, the new one, and the mapping between them.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::roots::Roots;
@@ -13,25 +13,25 @@ use std::collections::HashMap;
 use tidalite_base::SeriesId;
 use tidalite_pager::RawFile;
 
-/// A rescue under way.
+/// A salvage in progress.
 pub(super) struct Rescue<'r, 'a> {
     pub(super) raw: &'r RawFile,
-    /// The roots of the newest record, where there is one.
+    /// The roots of the newest record, if there is one.
     pub(super) roots: Option<Roots>,
     pub(super) tx: WriteTxn,
     pub(super) found: Collected,
-    /// The damaged file's numbers of series and the new one's, with the place in the report.
+    /// Series ids of the damaged file, with the new ids and the index in the report.
     pub(super) ids: HashMap<SeriesId, (SeriesId, usize)>,
-    /// What the damaged file says of its series, by its numbers.
+    /// Catalog entries of the damaged file, by its ids.
     pub(super) infos: HashMap<SeriesId, SeriesInfo>,
-    /// Of all its series.
+    /// `infos` covers all its series.
     pub(super) infos_are_whole: bool,
-    /// Columns of each series, by the damaged file's number.
+    /// Number of columns of each series, by the damaged file's id.
     pub(super) columns: HashMap<SeriesId, usize>,
     pub(super) text_cache: TextCache,
-    /// The new file's numbers of series, with the policy that each is to have in the end.
+    /// Series ids of the new file, with the final policy of each.
     pub(super) merges: Vec<(SeriesId, MergePolicy)>,
-    /// Times for which a leaf spoke, and its birth; kept where headers are all there is.
+    /// Times covered by a leaf, and its birth; kept if headers are the only source.
     pub(super) spans: HashMap<SeriesId, Vec<(i64, i64, u64)>>,
     pub(super) report: SalvageReport,
     pub(super) running: Running<'a>,

@@ -19,10 +19,10 @@ use tidalite_codec::{ColumnType as WordType, RowsRef};
 use tidalite_pager::Ptr;
 use tidalite_series::{Link, LoneLeaf, SeriesTree, Walk};
 
-/// Names that are tried before a series is given up.
+/// Number of names tried before a series is given up.
 const NAMES_TRIED: usize = 100;
 
-/// What a walk around damage reaches.
+/// The leaves that a walk around damage reaches.
 #[derive(Default)]
 struct Reached {
     leaves: Vec<Link>,
@@ -43,12 +43,12 @@ impl Walk for Reached {
     }
 }
 
-/// Times for which a newer leaf has spoken: disjoint, both ends included.
+/// Times covered by newer leaves: disjoint, both ends included.
 #[derive(Default)]
 struct Covered(BTreeMap<i64, i64>);
 
 impl Covered {
-    /// The rows of `rows` that nothing newer speaks for, as ranges of their places.
+    /// The rows of `rows` not covered by a newer leaf, as ranges of indices.
     fn rest(&self, rows: RowsRef<'_>) -> Vec<std::ops::Range<usize>> {
         let times = rows.times();
         let mut rest = Vec::new();
@@ -89,7 +89,7 @@ impl Covered {
 }
 
 impl Rescue<'_, '_> {
-    /// Every series, under its name or one made from its number.
+    /// Saves every series, under its name or one generated from its id.
     pub(super) fn series(&mut self) -> Result<()> {
         let infos = self.read_infos()?;
         let records = self.records()?;
@@ -126,7 +126,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Merge policies, when all rows are there (of two at one time salvage has its own choice), and annotations.
+    /// Saves merge policies, once all rows are written (salvage itself chooses between two rows of one time), and
+    /// annotations.
     pub(super) fn notes(&mut self) -> Result<()> {
         for (new, merge) in std::mem::take(&mut self.merges) {
             self.tx.series_by_id(new)?.set_merge(merge)?;
@@ -152,7 +153,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// The texts of all rows, before the rows that have their numbers. Those of a column that is none of texts are nobody's.
+    /// Saves the texts of all rows, before the rows that refer to them. Texts of a column that is not of a text type
+    /// are dropped.
     fn texts(&mut self, made: &[(SeriesId, Schema)]) -> Result<()> {
         let tree = self.roots.as_ref().map(|roots| roots.texts);
         let (tx, ids) = (&mut self.tx, &self.ids);
@@ -176,7 +178,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// The words of a column of texts, without those whose text is lost.
+    /// The words of a column of texts; null where the text is lost.
     fn text_words(&mut self, column: texts::Column, null: u64, words: &[u64]) -> Result<Vec<u64>> {
         let (pages, tree) = (&self.tx.pages, &self.tx.roots.texts);
         let mut lost = 0;
@@ -246,7 +248,7 @@ impl Rescue<'_, '_> {
         Ok(records)
     }
 
-    /// A schema for a series whose own is lost: types from its record or its leaves, made-up names.
+    /// A schema for a series that lost its own: types from its record or its leaves, generated names.
     fn schema_of(&self, id: SeriesId, record: Option<&(SeriesTree, bool)>) -> Schema {
         let types: Vec<WordType> = match record {
             Some((tree, _)) => tree.types().to_vec(),
@@ -264,14 +266,14 @@ impl Rescue<'_, '_> {
         }
     }
 
-    /// Those of the leaf with the most columns: the others were written before some of them were added.
+    /// The types of the leaf with the most columns: the others were written before some were added.
     fn types_of(&self, id: SeriesId) -> Vec<WordType> {
         let leaves = self.found.series_leaves.get(&id).into_iter().flatten();
         let types = leaves.filter_map(|leaf| tidalite_series::leaf_types(self.raw, leaf).ok());
         types.max_by_key(Vec::len).unwrap_or_default()
     }
 
-    /// Creates the series in the new file; a name that is taken already gets the number behind it.
+    /// Creates the series in the new file; if its name is taken, the id is appended.
     pub(super) fn create(
         &mut self,
         id: SeriesId,
@@ -384,7 +386,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Saves what of a lone leaf lies where rows are lost and nothing newer speaks; returns its damaged spans.
+    /// Saves the rows of a lone leaf where rows are lost and no newer leaf covers them; returns its damaged spans.
     fn lone_leaf(
         &mut self,
         id: SeriesId,
@@ -404,7 +406,7 @@ impl Rescue<'_, '_> {
                 self.put(id, rest.between(from, to), true)?;
             }
         }
-        // A leaf speaks for its whole span, but not for its own damaged vectors.
+        // A leaf covers its whole span, except its own damaged vectors.
         if gone.is_empty()
             && let (Some(&begin), Some(&end)) = (view.times().first(), view.times().last())
         {
@@ -426,14 +428,14 @@ impl Rescue<'_, '_> {
         let mut told: Vec<Vec<u64>> = Vec::new();
         for (c, column) in own {
             told.push(if column.ty.is_text() {
-                // What is lost becomes null, or empty.
+                // Lost texts become null, or empty.
                 self.text_words((new, c), column.words().fill(), rows.column(c))?
             } else {
                 Vec::new()
             });
         }
         let mut series = self.tx.series_by_id(new)?;
-        // Columns that were added after the rows were written.
+        // Columns added after the rows were written.
         let types = series.info().schema.word_types();
         let added = types.iter().skip(rows.column_count());
         let added: Vec<Vec<u64>> = added.map(|ty| vec![ty.fill(); rows.len()]).collect();
@@ -444,7 +446,7 @@ impl Rescue<'_, '_> {
         let mut words: Vec<&[u64]> = words.collect();
         words.extend(added.iter().map(Vec::as_slice));
         if series.info().merge == MergePolicy::KeepAll || !rows.is_sorted_unique() {
-            // What is put later takes the place of what was put before, here too.
+            // Later rows replace earlier ones here, too.
             series.set_merge(MergePolicy::KeepAll)?;
             series.replace_times(RowsRef::new(rows.times(), &words))?;
         } else {
@@ -496,7 +498,7 @@ fn column_of(name: String, ty: WordType) -> Column {
     }
 }
 
-/// A schema for rows of which nothing but the number of columns is known.
+/// A schema for rows of which only the number of columns is known.
 pub(super) fn made_up_schema(columns: usize) -> Schema {
     if columns == Schema::point().columns.len() {
         return Schema::point();

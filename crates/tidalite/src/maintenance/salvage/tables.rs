@@ -14,12 +14,12 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, PageAt, Sub, Tree, Walk};
 use tidalite_pager::{Ptr, RawFile};
 
-/// Directories of runs have owners from here on.
+/// Directories of runs have owner ids from here on.
 const DIRECTORY_OWNERS: u64 = 1 << 47;
 
 type Key = Vec<u8>;
 
-/// A stretch of keys without a bound or up to one.
+/// A range of keys, open or bounded at its end.
 #[derive(Clone, Debug)]
 pub(super) struct Lost {
     from: Key,
@@ -33,7 +33,7 @@ impl Lost {
     }
 }
 
-/// What a walk around damage reaches.
+/// The leaves that a walk around damage reaches.
 #[derive(Default)]
 struct Reached {
     leaves: Vec<Ptr>,
@@ -44,7 +44,7 @@ impl Walk for Reached {
     fn enter(&mut self, page: &PageAt<'_>) -> tidalite_pager::Result<bool> {
         if page.level == 0 {
             self.leaves.push(page.ptr);
-            // Whether it can be read shows now, while its keys are known.
+            // Its readability is tested now, while its keys are known.
             self.lost.push(Lost {
                 from: page.from.to_vec(),
                 to: page.to.map(<[u8]>::to_vec),
@@ -64,7 +64,7 @@ impl Walk for Reached {
     }
 }
 
-/// The keys for which a newer leaf has spoken: disjoint, first key and last key.
+/// The keys covered by newer leaves: disjoint, first key and last key.
 #[derive(Default)]
 struct Covered(BTreeMap<Key, Key>);
 
@@ -97,35 +97,35 @@ impl Covered {
     }
 }
 
-/// What a row holds.
+/// The content of a row.
 #[derive(Clone, Copy, Debug)]
 enum Held<'a> {
     Value(&'a [u8]),
-    /// One value among those of its key.
+    /// One value of a key's set.
     Pair(&'a [u8]),
     /// A nested table, whose rows follow with a longer path.
     Table,
 }
 
-/// The rows as they come: the keys of the tables that they are nested in, their own key, what they hold.
+/// Callback for rows: the keys of the enclosing nested tables, the row's own key, its content.
 type LeafRows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>) -> Result<()> + 'f;
 
-/// As `LeafRows`, and whether a header alone vouches for the row.
+/// Like `LeafRows`, with a flag for rows found by a header alone.
 type Rows<'f> = dyn FnMut(&[Key], &[u8], Held<'_>, bool) -> Result<()> + 'f;
 
-/// The rows of a table of the catalog: key, value, whether a header alone vouches for the row.
+/// Callback for rows of a catalog table: key, value, and a flag for rows found by a header alone.
 type Values<'f> = dyn FnMut(&[u8], &[u8], bool) -> Result<()> + 'f;
 
-/// The table at hand while leaves are read.
+/// The current table while leaves are read.
 struct At<'r> {
     raw: &'r RawFile,
     path: Vec<Key>,
-    /// Leaves of nested tables that were reached, and roots: a hostile file may name one twice.
+    /// Leaves and roots of nested tables that were visited: a hostile file may name one twice.
     nested: BTreeSet<u64>,
     told: Vec<Lost>,
 }
 
-/// Shows the rows of a table that can be read, and returns what is lost.
+/// Passes the readable rows of a table to `f`, and returns the losses.
 fn rows_of(
     raw: &RawFile,
     found: &Collected,
@@ -158,7 +158,7 @@ fn rows_of(
     lone.sort_by_key(|leaf| std::cmp::Reverse(leaf.birth));
     let mut covered = Covered::default();
     for leaf in lone {
-        // What a leaf of a nested table holds belongs nowhere, unless a leaf further out leads to it.
+        // The rows of a nested table's leaf have no place unless an outer leaf leads to it.
         if Tree::of_leaf(raw, &leaf).is_ok_and(|leaf| leaf.is_inner()) {
             continue;
         }
@@ -180,7 +180,7 @@ fn rows_of(
     Ok(told)
 }
 
-/// As [`rows_of`], of a table of the catalog.
+/// Like [`rows_of`], for a table of the catalog.
 pub(super) fn values_of(
     raw: &RawFile,
     found: &Collected,
@@ -201,7 +201,7 @@ pub(super) fn values_of(
 }
 
 impl At<'_> {
-    /// Shows the rows of a table around damage; returns the keys of what could not be read.
+    /// Passes the rows of a table around damage to `f`; returns the keys of unreadable parts.
     fn around(
         &mut self,
         tree: &Tree,
@@ -230,7 +230,7 @@ impl At<'_> {
         Ok(lost)
     }
 
-    /// Shows the rows of one leaf; returns its first and last key. What it leads to and is damaged is told as lost.
+    /// Passes the rows of one leaf to `f`; returns its first and last key. Damage that it leads to is recorded as lost.
     fn leaf(&mut self, leaf: &Ptr, f: &mut LeafRows<'_>) -> Result<(Key, Key)> {
         let tree = Tree::of_leaf(self.raw, leaf)?;
         let mut cursor = tree.cursor(self.raw);
@@ -284,7 +284,7 @@ impl At<'_> {
         }
     }
 
-    /// The rows of a nested table. Recursion is as deep as tables are nested.
+    /// Passes the rows of a nested table to `f`. Recursion is as deep as tables are nested.
     fn nested(&mut self, below: &Sub<'_>, key: &[u8], f: &mut LeafRows<'_>) -> Result<()> {
         if self.path.len() >= DEPTH_MAX {
             self.lose(
@@ -320,7 +320,7 @@ impl At<'_> {
         Ok(())
     }
 
-    /// Notes a loss under a key of the table at hand: of a nested one by the key of the outermost.
+    /// Records a loss under a key of the current table; in a nested one under the key of the outermost.
     fn lose(&mut self, key: &[u8], corrupt: Corrupt) {
         let from = self.path.first().map_or(key, Vec::as_slice).to_vec();
         self.told.push(Lost {
@@ -332,7 +332,7 @@ impl At<'_> {
 }
 
 impl Rescue<'_, '_> {
-    /// Every table, under its name or one made from its number.
+    /// Saves every table, under its name or one generated from its id.
     pub(super) fn tables(&mut self) -> Result<()> {
         let mut named: BTreeMap<u64, Named> = BTreeMap::new();
         let roots = self.roots.clone();
@@ -378,7 +378,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Whether a table has multi-values, from its leaves.
+    /// Whether a table has multi-values, judged from its leaves.
     fn looks_multi(&self, id: u64) -> bool {
         let leaves = self.found.table_leaves.get(&id).into_iter().flatten();
         let mut leaves = leaves.filter_map(|leaf| Tree::of_leaf(self.raw, leaf).ok());
@@ -442,7 +442,7 @@ impl Rescue<'_, '_> {
     }
 }
 
-/// What is known of a table before its rows.
+/// A table's properties known before its rows.
 struct Named {
     name: String,
     tree: Option<Tree>,
@@ -459,14 +459,15 @@ impl Named {
     }
 }
 
-/// Where the rows of a table go.
+/// The destination of a table's rows.
 enum To<'t> {
     Plain(TableMut<'t>),
     Multi(MultiTableMut<'t>),
 }
 
 impl To<'_> {
-    /// Stores a row; false for one that does not belong in such a table, and for a value under the key of a nested table that was saved.
+    /// Stores a row; false if it does not belong in such a table, or is a value under the key of a nested table already
+    /// saved.
     fn put(&mut self, path: &[Key], key: &[u8], held: Held<'_>) -> Result<bool> {
         match (self, held) {
             (Self::Plain(table), Held::Value(value)) => {

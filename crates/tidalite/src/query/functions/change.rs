@@ -1,4 +1,4 @@
-//! From one row to the next: differences, derivatives, rates of counters.
+//! Functions of consecutive rows: differences, derivatives, rates of counters.
 
 use super::dot::Dot;
 use crate::types::error::Result;
@@ -56,7 +56,7 @@ adapters! {
     };
 }
 
-/// A change between two rows, as one of `per` steps of time; `None` between rows of one time.
+/// A change between two rows, per `per` steps of time; `None` between rows of one time.
 fn slope(change: f64, before: Dot, dot: Dot, per: i64) -> Option<f64> {
     let steps = i128::from(dot.time) - i128::from(before.time);
     (steps != 0).then(|| change * (per as f64 / steps as f64))

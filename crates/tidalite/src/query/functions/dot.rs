@@ -1,15 +1,15 @@
-//! A value at a time, and sums of them.
+//! A value with its time, and sums of values.
 
-/// A value at a time. In the series' unit; of several series together, in nanoseconds since 1970.
+/// A value with its time, in the series' unit; for several series together, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dot {
-    /// When.
+    /// The time.
     pub time: i64,
-    /// How much.
+    /// The value.
     pub value: f64,
 }
 
-/// A sum that keeps what additions round away (Neumaier).
+/// A compensated sum, which keeps the rounding errors of additions (Neumaier).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
     sum: f64,
@@ -19,7 +19,7 @@ pub(super) struct Sum {
 impl Sum {
     pub(super) fn add(&mut self, value: f64) {
         let sum = self.sum + value;
-        // Of infinities nothing is lost, and their difference is NaN.
+        // Infinities lose nothing to rounding, and their difference would be NaN.
         if sum.is_finite() {
             self.lost += if self.sum.abs() >= value.abs() {
                 (self.sum - sum) + value

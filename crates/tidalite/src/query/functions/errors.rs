@@ -1,8 +1,8 @@
-//! How far values are from what a mean would have foretold.
+//! Prediction errors: deviations of values from a preceding mean.
 //!
 //! ```text
 //! rows ──> Mean::step ──> (row, mean)  ──> the mean                     Iterator of each kind of mean
-//!                                      └─> row less the mean before it  Errors
+//!                                      └─> row minus the mean before it  Errors
 //! ```
 
 use super::dot::Dot;
@@ -11,7 +11,7 @@ use super::mean::Mean;
 use super::moving::{MovingMean, MovingMeanOver};
 use crate::types::error::Result;
 
-/// Values less the mean of those before them; `errors` of a mean, such as [`MovingMean::errors`].
+/// Values minus the mean of the values before them; `errors` of a mean, such as [`MovingMean::errors`].
 #[derive(Clone, Debug)]
 pub struct Errors<M> {
     mean: M,
@@ -47,8 +47,8 @@ macro_rules! means {
         }
 
         impl<I> $name<I> {
-            /// In place of the mean, the error of taking it for the next value: each value less the mean that was told at the row
-            /// before. Nothing for the first row.
+            /// Replaces the mean by its error as a prediction of the next value: each value minus the mean at the
+            /// previous row. Nothing for the first row.
             pub fn errors(self) -> Errors<Self> {
                 Errors { mean: self, before: None }
             }

@@ -1,16 +1,17 @@
-//! Means of all values so far in which older ones weigh less and less.
+//! Exponentially weighted means of all values so far.
 //!
-//! Each value has a weight that falls with its age: by a factor from row to row, or to 1/e in each time constant. The mean is the sum of
-//! the weighted values, divided by the sum of the weights, so the first value counts for no more than any other would. (The recursion
-//! `mean += a * (value - mean)`, which begins at the first value, tends to the same.)
+//! The weight of a value falls with its age: by a factor per row, or to 1/e in each time constant. The mean is the sum
+//! of the weighted values, divided by the sum of the weights, so the first value has no extra weight. (The recursion
+//! `mean += a * (value - mean)`, which begins at the first value, converges to the same.)
 //!
-//! Invariant: `weight` is the sum of the weights of the finite values so far, of which the newest has weight 1; `mean` is their mean.
+//! Invariant: `weight` is the sum of the weights of the finite values so far, the newest having weight 1; `mean` is
+//! their mean.
 
 use super::dot::Dot;
 use super::mean::Mean;
 use crate::types::error::Result;
 
-/// Values with weights, summed up.
+/// A weighted sum of values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weighted {
     mean: f64,
@@ -18,13 +19,13 @@ struct Weighted {
 }
 
 impl Weighted {
-    /// Takes a value in with weight 1, when the weights so far have fallen by `factor`.
+    /// Adds a value with weight 1, after the earlier weights have fallen by `factor`.
     fn push(&mut self, factor: f64, value: f64) {
         let before = self.weight * factor;
         self.weight = before + 1.0;
-        // What does not change stays as it is, to the bit.
+        // A constant value keeps the mean exact, to the bit.
         if self.mean != value {
-            // Each of the two is smaller than the larger value: nothing overflows.
+            // Each term is smaller than the larger value: no overflow.
             self.mean = self.mean * (before / self.weight) + value / self.weight;
         }
     }

@@ -1,25 +1,27 @@
-//! Which items come often, or weigh most, in bounded memory: the Space-Saving algorithm.
+//! The most frequent or heaviest items, in bounded memory: the Space-Saving algorithm.
 //!
-//! A. Metwally, D. Agrawal, A. El Abbadi: *Efficient Computation of Frequent and Top-k Elements in Data Streams*, ICDT 2005. Merging as in
-//! M. Cafaro, M. Pulimeno, P. Tempesta: *A parallel space saving algorithm for frequent items and the Hurwitz zeta distribution*,
-//! Information Sciences 329 (2016).
+//! A. Metwally, D. Agrawal, A. El Abbadi: *Efficient Computation of Frequent and Top-k Elements in Data Streams*, ICDT
+//! 2005. Merging as in M. Cafaro, M. Pulimeno, P. Tempesta: *A parallel space saving algorithm for frequent items and
+//! the Hurwitz zeta distribution*, Information Sciences 329 (2016).
 //!
 //! ```text
-//! item ──> has a counter? ──yes──> it grows by the weight
-//!              └─no──> room? ──yes──> a counter of its own
-//!                        └─no──> the smallest counter becomes its: what that had counted is the error
+//! item ──> has a counter? ──yes──> add the weight
+//!              └─no──> room? ──yes──> a new counter
+//!                        └─no──> it takes over the smallest counter, whose weight becomes the error
 //! ```
 //!
 //! Invariants
-//! 1. `heap` has each counter once, by its number, the smallest at the root; `Counter::at` is where. `places` has the number of each item's.
-//! 2. Of an item with a counter, `weight - error <= true weight <= weight`. One without weighs no more than the smallest counter, or nothing
-//!    while there is room.
-//! 3. All counters together are at most `total` (exactly, before anything was merged in): so the smallest is at most `total / capacity`, and so
-//!    is every error.
+//! 1. `heap` contains each counter once, by number, the smallest at the root; `Counter::at` is its position. `places`
+//!    maps each item to its counter's number.
+//! 2. An item with a counter satisfies `weight - error <= true weight <= weight`. An item without one weighs at most
+//!    the smallest counter, or nothing while there is room.
+//! 3. The sum of all counters is at most `total` (exactly `total` before the first merge): the smallest, and every
+//!    error, is therefore at most `total / capacity`.
 //!
-//! Why 3 survives a merge of `a` and `b`, whose smallest counters are `m` and `n` (0 where there is room): an item of both has the sum of its
-//! counters, one of `a` alone its own and `n`, one of `b` alone its own and `m`. Each is at least `m + n`. What the items of one alone got in addition
-//! is no more than what is cut off with as many of the smallest, so those that stay add up to no more than both totals.
+//! Invariant 3 survives a merge of `a` and `b` with smallest counters `m` and `n` (0 while there is room): an item of
+//! both gets the sum of its counters, an item of `a` alone its own plus `n`, an item of `b` alone its own plus `m`.
+//! Each is at least `m + n`. The amounts added to items of one side alone do not exceed the counters dropped as the
+//! smallest, so the remaining ones sum to at most both totals.
 
 use crate::series::range::Range;
 use crate::types::column::{Column, ColumnType};
@@ -29,30 +31,30 @@ use crate::types::value::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// An item that comes often, or weighs much.
+/// A frequent or heavy item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frequent<T> {
-    /// What it is.
+    /// The item.
     pub item: T,
-    /// How much it weighs at most: of things that are counted, how often it came.
+    /// Upper bound of its weight: for counted items, of their number of occurrences.
     pub weight: f64,
-    /// By how much `weight` may be too large.
+    /// Maximum excess of `weight`.
     pub error: f64,
 }
 
 impl<T> Frequent<T> {
-    /// How much it weighs at least.
+    /// Lower bound of its weight.
     #[must_use]
     pub fn at_least(&self) -> f64 {
         self.weight - self.error
     }
 }
 
-/// Items that come often, of a stream of any length, in the memory of `capacity` counters (the Space-Saving algorithm).
+/// Frequent items of a stream of any length, in the memory of `capacity` counters (the Space-Saving algorithm).
 ///
-/// Whatever the stream and its order, of a total weight `W`: no weight that is told is too small, none is too large by more than
-/// `W / capacity`, and every item heavier than that is there. While there are no more items than counters, all is exact. Weights are floats:
-/// counts up to 2^53 add up exactly, other weights as floats do.
+/// For any stream and order, of total weight `W`: no reported weight is too small, none is too large by more than `W /
+/// capacity`, and every item heavier than that is reported. All weights are exact while there are no more items than
+/// counters. Weights are floats: counts up to 2^53 add up exactly, other weights with float rounding.
 ///
 /// ```
 /// use tidalite::SpaceSaving;
@@ -79,12 +81,12 @@ struct Counter<T> {
     item: T,
     weight: f64,
     error: f64,
-    /// Its place in the heap.
+    /// Its position in the heap.
     at: usize,
 }
 
 impl<T: Clone + Eq + Hash> SpaceSaving<T> {
-    /// With so many counters, one at least. Memory is taken as items come.
+    /// With this many counters, at least one. Memory is allocated as items arrive.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -96,19 +98,19 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         }
     }
 
-    /// How many counters it may have.
+    /// Maximum number of counters.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The weight of all items that came.
+    /// Total weight of all items.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// What an item weighs at most that is not told of; no error is larger.
+    /// Maximum weight of an item that is not reported; no error is larger.
     #[must_use]
     pub fn error_max(&self) -> f64 {
         match self.heap.first() {
@@ -119,13 +121,14 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         }
     }
 
-    /// An item came, with a weight; 1 for each time counts them. A weight that is not above 0, or not finite, is none.
+    /// Adds an item with a weight; with weight 1 each it counts occurrences. A weight that is not above 0, or not
+    /// finite, is ignored.
     ///
     /// # Errors
-    /// `WeightSum` when all weights together are no longer finite: nothing has changed.
+    /// `WeightSum` if the total weight would not be finite: nothing has changed.
     ///
     /// # Cost
-    /// A hash, and the logarithm of the capacity.
+    /// A hash lookup, and the logarithm of the capacity.
     pub fn add(&mut self, item: T, weight: f64) -> Result<()> {
         if !(weight > 0.0 && weight.is_finite()) {
             return Ok(());
@@ -149,10 +152,11 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         Ok(())
     }
 
-    /// Takes in what another one has seen, of rows beside these: of other series, or in another thread. The smaller capacity of the two stays.
+    /// Merges the summary of other rows: of other series, or from another thread. The smaller of the two capacities is
+    /// kept.
     ///
     /// # Errors
-    /// `WeightSum` when all weights together are no longer finite: nothing has changed.
+    /// `WeightSum` if the total weight would not be finite: nothing has changed.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let total = finite_sum(self.total, other.total)?;
         let (own_floor, other_floor) = (self.error_max(), other.error_max());
@@ -181,7 +185,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         Ok(())
     }
 
-    /// The `k` heaviest items, the heaviest first; of equal ones the one with the smaller error.
+    /// The `k` heaviest items, the heaviest first; of equal ones the one with the smaller error first.
     #[must_use]
     pub fn top(&self, k: usize) -> Vec<Frequent<T>> {
         let told = |counter: &Counter<T>| Frequent {
@@ -199,8 +203,9 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         all
     }
 
-    /// The items that weigh more than this portion (0 to 1) of all, the heaviest first. None that does is missing while the portion is not below
-    /// `1 / capacity`; one whose [`at_least`](Frequent::at_least) is no more than the portion may not.
+    /// The items that weigh more than this fraction (0 to 1) of the total, the heaviest first. No such item is missing
+    /// if the fraction is at least `1 / capacity`; an item whose [`at_least`](Frequent::at_least) is not above the
+    /// fraction may be reported wrongly.
     #[must_use]
     pub fn heavier_than(&self, portion: f64) -> Vec<Frequent<T>> {
         let mut all = self.top(self.counters.len());
@@ -218,7 +223,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
             at: counter,
         });
         self.heap.push(counter);
-        // Up to where what is above is no larger.
+        // Moves up until the parent is not larger.
         let mut at = counter;
         while at > 0 && self.weight_at((at - 1) / 2) > weight {
             self.swap(at, (at - 1) / 2);
@@ -236,7 +241,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
         self.counters[self.heap[b]].at = b;
     }
 
-    /// A counter has grown: down to where what is below is no smaller.
+    /// A counter has grown: moves it down until its children are not smaller.
     fn sink(&mut self, mut at: usize) {
         loop {
             let below = [2 * at + 1, 2 * at + 2];
@@ -261,7 +266,7 @@ fn finite_sum(total: f64, weight: f64) -> Result<f64> {
     }
 }
 
-/// What values are told apart by.
+/// The identity of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Word(u64),
@@ -269,9 +274,9 @@ enum Key {
 }
 
 impl Range<'_> {
-    /// The values of a column that come most often, with how often: of numbers, words or texts. `capacity` is how many are looked after at a time
-    /// ([`SpaceSaving`], with what that promises); all is exact while there are no more values than that. Nulls are passed over; all NaN are one
-    /// value, and so are the two zeros.
+    /// The most frequent values of a column, with their numbers of occurrences: numbers, words or texts. `capacity` is
+    /// the number of values tracked at a time ([`SpaceSaving`], with its guarantees); the result is exact while there
+    /// are no more values. Nulls are skipped; all NaN are one value, and so are the two zeros.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -290,10 +295,10 @@ impl Range<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` for a column that is not there; a damaged or unreadable block.
+    /// `Schema` if the column does not exist; a damaged or unreadable block.
     ///
     /// # Cost
-    /// Reads all rows; the memory of `capacity` values.
+    /// Reads all rows; uses the memory of `capacity` values.
     pub fn frequent_items(
         &self,
         column: impl IntoColumn,
@@ -302,11 +307,13 @@ impl Range<'_> {
         self.weighed(self.column(column)?, None, capacity)
     }
 
-    /// As [`frequent_items`](Self::frequent_items), but each row counts with the value that it has in the column `weight`, not with 1: which
-    /// clients sent most bytes. Rows in which that is null, not finite, or not above 0 do not count.
+    /// Like [`frequent_items`](Self::frequent_items), but each row counts with its value in the column `weight`, not
+    /// with 1: for example, the clients that sent most bytes. Rows in which the weight is null, not finite, or not
+    /// above 0 do not count.
     ///
     /// # Errors
-    /// As for `frequent_items`; `Schema` when the weights are texts; `WeightSum` when they add up to more than a float can hold.
+    /// As for `frequent_items`; `Schema` if the weights are texts; `WeightSum` if they add up to more than a float can
+    /// represent.
     ///
     /// # Cost
     /// As for `frequent_items`.
@@ -339,7 +346,7 @@ impl Range<'_> {
         let mut seen = SpaceSaving::new(capacity);
         let wanted: Vec<usize> = [column].into_iter().chain(weight).collect();
         let mut scan = self.series.view().scan(self.from, self.to, &wanted);
-        // Of texts, those of a vector are summed up by their words first, so that each is looked up once.
+        // Texts of a vector are first summed by their words, so that each is looked up once.
         let mut words: BTreeMap<u64, f64> = BTreeMap::new();
         while let Some(vector) = scan.next()? {
             let weights = by.map(|(weight, column)| (vector.words(weight), column));
@@ -379,7 +386,7 @@ impl Range<'_> {
     }
 }
 
-/// One word for the values of a column that count as one.
+/// One word for all values of a column that count as one.
 fn one_word(column: &Column, word: u64) -> u64 {
     if !matches!(column.ty, ColumnType::F64 | ColumnType::F32) {
         return word;

@@ -1,10 +1,10 @@
-//! Means of rows so far.
+//! Running means.
 
 use super::dot::Dot;
 use crate::types::error::Result;
 
-/// A mean of rows so far, told beside each of them.
+/// A running mean, reported at each row.
 pub trait Mean {
-    /// The next row, and the mean up to it.
+    /// The next row, and the mean including it.
     fn step(&mut self) -> Option<Result<(Dot, f64)>>;
 }

@@ -1,21 +1,21 @@
-//! Functions over rows: one value in, one value out, row by row.
+//! Row-by-row functions: one value in, one value out.
 //!
 //! ```text
-//! dot          Dot                       a value at a time
+//! dot          Dot                       a value with its time
 //! mod          Dots, DotFunctions        a column of a range as (time, value); the functions by name
 //! change       difference, derivative, rate
 //! mean         Mean                      a mean beside each row
-//! moving       means of the last rows, or of the last stretch of time
+//! moving       means of the last rows, or of the last interval of time
 //! exponential  means of all rows so far, older ones weighing less
-//! errors       values less such a mean of those before them
+//! errors       values minus such a mean of earlier values
 //! running      cumulative sum
 //! two          Combined                  arithmetic of columns of two series, joined on time
 //! top          Selection::top, bottom    the series with the largest or smallest figure
 //! frequent     SpaceSaving               the values that come most often, or weigh most
 //! ```
 //!
-//! All are iterators over iterators: nothing is collected but what a mean needs. Rows without a value (null, texts) are passed
-//! over, and so they leave no gap for `difference`.
+//! All are iterators over iterators: only the values needed for a mean are collected. Rows without a value (null,
+//! texts) are skipped, and so leave no gap for `difference`.
 
 mod change;
 mod dot;
@@ -56,7 +56,7 @@ pub struct Dots<'s> {
 }
 
 impl<'s> Range<'s> {
-    /// The values of a column one by one, as floats (the nearest one for integers and decimals), without its nulls.
+    /// The values of a column one by one, as floats (the nearest one for integers and decimals), without nulls.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -68,15 +68,15 @@ impl<'s> Range<'s> {
     ///     series.insert(time, value)?;
     /// }
     /// let series = series.view()?;
-    /// // A counter that began anew: 3 since then, not -11.
+    /// // A counter that restarted: 3 since then, not -11.
     /// let rates = series.all().dots(1)?.rate(1).map(|dot| Ok(dot?.value));
     /// assert_eq!(rates.collect::<tidalite::Result<Vec<f64>>>()?, [2.0, 1.5]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// `Schema` for a column that is not there, or one of texts. The iterator: a damaged or unreadable block, after which it
-    /// ends.
+    /// `Schema` if the column does not exist, or it has texts. The iterator: a damaged or unreadable block, after which
+    /// it ends.
     pub fn dots(&self, column: impl IntoColumn) -> Result<Dots<'s>> {
         let column = self.column(column)?;
         let own = &self.series.info().schema.columns[column];
@@ -129,38 +129,39 @@ impl Iterator for Dots<'_> {
     }
 }
 
-/// Functions over rows, of anything that gives dots in order of time.
+/// Functions over rows, for any source of dots in time order.
 pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
-    /// Each value less the one before; nothing for the first.
+    /// Each value minus the previous one; nothing for the first.
     fn difference(self) -> Difference<Self> {
         Difference::new(self)
     }
 
-    /// By how much the value changes in `per` steps of time, from each row to the next, told at the later one. Rows of one time
-    /// give nothing.
+    /// The change of the value per `per` steps of time, from each row to the next, reported at the later one. Rows of
+    /// one time give nothing.
     fn derivative(self, per: i64) -> Derivative<Self> {
         Derivative::new(self, per)
     }
 
-    /// As `derivative`, of a counter: where it falls it began anew at 0.
+    /// Like `derivative`, for a counter: when it falls, it has restarted at 0.
     fn rate(self, per: i64) -> Rate<Self> {
         Rate::new(self, per)
     }
 
-    /// The mean of the last `rows` values, fewer at the beginning; of the last one when `rows` is 0.
+    /// The mean of the last `rows` values, fewer at the beginning; of the last value alone if `rows` is 0.
     fn moving_mean(self, rows: usize) -> MovingMean<Self> {
         MovingMean::new(self, rows)
     }
 
-    /// The mean of the values of the last `width` steps of time: those after `time - width`, up to `time`. Of the value itself
-    /// when `width` is below 1.
+    /// The mean of the values of the last `width` steps of time: after `time - width`, up to `time`. If `width` is
+    /// below 1, the value itself.
     fn moving_mean_over(self, width: i64) -> MovingMeanOver<Self> {
         MovingMeanOver::new(self, width)
     }
 
-    /// The mean of all values so far, older ones weighing less: from row to row by the factor `(span - 1) / (span + 1)`, so that the mean age of the
-    /// weights is that of a moving mean of `span` rows. Of the value itself when `span` is below 2. Values that are not finite do not enter it (one
-    /// would stay in it for ever); before the first finite one it is NaN.
+    /// The exponential mean of all values so far: weights fall per row by the factor `(span - 1) / (span + 1)`, so that
+    /// their mean age equals the mean age in a moving mean of `span` rows. If `span` is below 2, the value itself.
+    /// Values that are not finite are excluded (one would stay in the mean for ever); before the first finite one the
+    /// mean is NaN.
     ///
     /// ```
     /// use tidalite::{Dot, DotFunctions};
@@ -168,7 +169,7 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
     /// let values = || rows.into_iter().map(|(time, value)| Ok(Dot { time, value }));
     /// let means = values().exponential_mean(3).map(|dot| Ok(dot?.value));
     /// assert_eq!(means.collect::<tidalite::Result<Vec<f64>>>()?, [1.0, 3.0, (2.0 + 4.0 / 2.0 + 1.0 / 4.0) / 1.75]);
-    /// // By how much each value missed the mean before it.
+    /// // The deviation of each value from the mean before it.
     /// let errors = values().exponential_mean(3).errors().map(|dot| Ok(dot?.value));
     /// assert_eq!(errors.collect::<tidalite::Result<Vec<f64>>>()?, [3.0, -1.0]);
     /// # Ok::<(), tidalite::Error>(())
@@ -177,8 +178,8 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
         ExponentialMean::new(self, span)
     }
 
-    /// As `exponential_mean`, where weights fall with time, to 1/e in each `time_constant`: for rows at uneven steps. Of the value itself when
-    /// that is below 1.
+    /// Like `exponential_mean`, with weights that fall with time, to 1/e in each `time_constant`: for rows at irregular
+    /// intervals. If it is below 1, the value itself.
     fn exponential_mean_over(self, time_constant: i64) -> ExponentialMeanOver<Self> {
         ExponentialMeanOver::new(self, time_constant)
     }

@@ -1,14 +1,14 @@
-//! Means of the rows that came last.
+//! Means of the last rows.
 //!
-//! Invariant: `sum` is the sum of the finite values in `rows`, `odd` counts the others. It is made anew after as many values have
-//! left as there are, so that what additions and subtractions round away does not pile up.
+//! Invariant: `sum` is the sum of the finite values in `rows`, `odd` counts the others. It is recomputed after as many
+//! values have left as there are, so that rounding errors do not accumulate.
 
 use super::dot::{Dot, Sum};
 use super::mean::Mean;
 use crate::types::error::Result;
 use std::collections::VecDeque;
 
-/// Rows whose mean is told.
+/// Rows whose mean is computed.
 #[derive(Clone, Debug, Default)]
 struct Last {
     rows: VecDeque<Dot>,

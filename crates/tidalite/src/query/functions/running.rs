@@ -1,4 +1,4 @@
-//! Sums that go on.
+//! Running sums.
 
 use super::dot::{Dot, Sum};
 use crate::types::error::Result;

@@ -1,4 +1,4 @@
-//! The series that lead: by a figure of a column over an interval.
+//! The leading series: by a figure of a column over an interval.
 
 use crate::query::selection::Selection;
 use crate::series::figures::Figure;
@@ -7,9 +7,9 @@ use crate::types::time::Timestamp;
 use std::ops::RangeBounds;
 
 impl Selection<'_> {
-    /// The `k` series with the largest figure of the column called `column` within `times`, the largest first: their places in the
-    /// selection, and the figures. Of equal ones the first of the selection comes first. Series without rows, and figures that are NaN, are left
-    /// out.
+    /// The `k` series with the largest figure of the column called `column` within `times`, the largest first: their
+    /// indices in the selection, and the figures. Equal figures keep the order of the selection. Series without rows,
+    /// and figures that are NaN, are skipped.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Selection<'_> {
     /// As for [`Group::aggregate`](crate::Group::aggregate).
     ///
     /// # Cost
-    /// An aggregate from the tree of each series.
+    /// One aggregate from the tree of each series.
     pub fn top(
         &self,
         k: usize,
@@ -41,7 +41,7 @@ impl Selection<'_> {
         self.leaders(k, column, times, figure, |a, b| b.total_cmp(&a))
     }
 
-    /// As [`top`](Self::top), the smallest.
+    /// Like [`top`](Self::top), for the smallest figures.
     ///
     /// # Errors
     /// As for `top`.
@@ -70,7 +70,7 @@ impl Selection<'_> {
                 Some([Some(rows), value]) if rows > 0.0 => value,
                 _ => None,
             };
-            // Of -0 and 0 neither is more.
+            // -0 and 0 are equal.
             figures.extend(
                 value
                     .filter(|value| !value.is_nan())

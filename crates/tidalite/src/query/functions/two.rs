@@ -1,4 +1,4 @@
-//! Arithmetic of columns of two series, row by row as a join puts them together.
+//! Arithmetic on columns of two series, row by row as joined.
 
 use super::dot::Dot;
 use crate::query::join::{Join, Joined};
@@ -8,7 +8,7 @@ use crate::types::error::{Error, Result};
 use crate::types::time::Timestamp;
 use std::ops::RangeBounds;
 
-/// What a function makes of the values of two series; see [`Selection::combine`].
+/// The results of a function of the values of two series; see [`Selection::combine`].
 pub struct Combined<'s, F> {
     joined: Joined<'s>,
     columns: [(usize, &'s Column); 2],
@@ -17,8 +17,8 @@ pub struct Combined<'s, F> {
 }
 
 impl Selection<'_> {
-    /// Calls `f` with the values of the column called `columns.0` of the first series and of `columns.1` of the second, wherever a join has
-    /// both: for each, what it returns. Times are nanoseconds since 1970.
+    /// Calls `f` with the values of the column called `columns.0` of the first series and of `columns.1` of the second
+    /// for each joined row that has both, and yields the results. Times are nanoseconds since 1970.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -39,7 +39,8 @@ impl Selection<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Schema` when there are not two series, or a column is not there or has texts; else as for [`Selection::join`].
+    /// `Schema` if there are not exactly two series, or a column does not exist or has texts; else as for
+    /// [`Selection::join`].
     pub fn combine<F: FnMut(f64, f64) -> f64>(
         &self,
         times: impl RangeBounds<Timestamp>,

@@ -1,6 +1,6 @@
-//! The transaction that appenders share: one at a time changes it; blocks of those that have ended wait here.
+//! The transaction shared by appenders: one at a time changes it; blocks of ended appenders wait here.
 //!
-//! Invariants 2, 3, 5 and 6 of `appender` are kept here.
+//! This file maintains invariants 2, 3, 5 and 6 of `appender`.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::txn::flush::PANICKED;
@@ -12,20 +12,20 @@ use tidalite_base::SeriesId;
 use tidalite_runs::bugs::{Bug, active};
 use tidalite_runs::{Blocks, Linker, Linking, Obstacles};
 
-/// The transaction, as its appenders share it.
+/// The transaction, shared by its appenders.
 struct Shared<'t> {
     txn: &'t mut WriteTxn,
     obstacles: Option<Obstacles>,
-    /// `PANICKED`, while it is not in the transaction.
+    /// `PANICKED`, while it is swapped out of the transaction.
     panicked: Option<String>,
-    /// The first and the last of the series that each appender has opened.
+    /// The first and the last series opened by each appender.
     spans: Vec<Option<(SeriesId, SeriesId)>>,
-    /// The appenders that have ended and left blocks that are not yet handed over, and those.
+    /// Ended appenders whose blocks are not flushed yet, with these blocks.
     waiting: Vec<(usize, Vec<Blocks>)>,
 }
 
 impl Shared<'_> {
-    /// Whether another appender than the `n`-th has opened a series between the first and the last of its.
+    /// Whether an appender other than the `n`-th has opened a series between the first and the last of the `n`-th.
     fn is_entered(&self, n: usize) -> bool {
         let Some((first, last)) = self.spans[n] else {
             return false;
@@ -37,7 +37,7 @@ impl Shared<'_> {
         others.any(|(from, to)| from <= last && first <= to)
     }
 
-    /// Hands the blocks over that wait.
+    /// Flushes the waiting blocks.
     fn hand_over(&mut self) -> Result<()> {
         let blocks = std::mem::take(&mut self.waiting);
         let blocks: Vec<_> = blocks.into_iter().flat_map(|(_, blocks)| blocks).collect();
@@ -49,11 +49,11 @@ impl Shared<'_> {
     }
 }
 
-/// What is done to the transaction, one at a time.
+/// Serialises the changes of the transaction.
 pub(super) struct Writer<'t>(Mutex<Shared<'t>>);
 
 impl<'t> Writer<'t> {
-    /// For so many appenders.
+    /// For this many appenders.
     pub(super) fn new(txn: &'t mut WriteTxn, appenders: usize) -> Self {
         Self(Mutex::new(Shared {
             txn,
@@ -70,14 +70,14 @@ impl<'t> Writer<'t> {
         Ok(shared)
     }
 
-    /// Runs a change of the transaction that may touch everything.
+    /// Runs a change that may touch any part of the transaction.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut WriteTxn) -> Result<T>) -> Result<T> {
         let mut shared = self.lock()?;
         shared.obstacles = None;
         change(shared.txn)
     }
 
-    /// Finds a series for the `n`-th appender.
+    /// Opens a series for the `n`-th appender.
     pub(super) fn open(
         &self,
         n: usize,
@@ -104,7 +104,7 @@ impl<'t> Writer<'t> {
         Ok(!self.lock()?.is_entered(n))
     }
 
-    /// Takes what the `n`-th appender has encoded. Another may have opened one of the series meanwhile.
+    /// Accepts the blocks of the `n`-th appender. Another one may have opened one of the series meanwhile.
     pub(super) fn give(&self, n: usize, blocks: Vec<Blocks>) -> Result<()> {
         let mut shared = self.lock()?;
         shared.waiting.push((n, blocks));
@@ -114,7 +114,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Ends an appender: with nothing to say, or with what its rows met. The last one hands the blocks over that wait.
+    /// Ends an appender, with its error if any. The last one flushes the waiting blocks.
     pub(super) fn end(&self, failed: Option<String>) -> Result<()> {
         // A panic inside a change, even one that was caught, leaves it half done.
         let failed = failed.or_else(|| self.0.is_poisoned().then(|| PANICKED.to_owned()));
