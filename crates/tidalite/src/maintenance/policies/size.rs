@@ -28,6 +28,9 @@ const LOG_PART: u64 = 4;
 const SHARE_PART: u64 = 2;
 /// Maximum factor by which the bytes freed per byte of rows may fall between two measurements.
 const GAIN_FALL: f64 = 4.0;
+/// Minimum ratio of freed bytes to bytes of rows that makes a round remove less than the excess. A round that falls short
+/// by little needs another commit, and the log of that commit counts against the cap.
+const GAIN_MIN: f64 = 1.5;
 /// If this multiple of the excess can be removed, a cap is possible without a closer look.
 const SURE_TIMES: u64 = 4;
 /// Commits after which freed pages are truncated at the file's end, if possible.
@@ -266,7 +269,8 @@ impl Run<'_> {
             }
             let (live, rows) = (used.saturating_sub(dead), snap.series_bytes("")?);
             let gain = measured.unwrap_or(live as f64 / rows.max(1) as f64);
-            let wanted = ((excess - room) as f64 / f64::max(gain, 1.0)) as u64;
+            let divisor = if gain < GAIN_MIN { 1.0 } else { gain };
+            let wanted = ((excess - room) as f64 / divisor) as u64;
             let wanted = wanted.min(rows / SHARE_PART).max(1);
             let units = oldest(snap.units("", wanted)?, wanted);
             let bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
