@@ -229,7 +229,7 @@ fn days_that_leave_midnight_are_mentioned() {
     let line = "window a.tdl v* --tz Europe/Berlin --fn mean";
     for more in [
         "--by 1d",
-        "--by 1d --fill none",
+        "--by 1d --fill null",
         "--by 1d --group-by site",
         "--by 6h",
     ] {
