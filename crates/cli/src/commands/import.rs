@@ -253,8 +253,11 @@ fn one_input(
                 }
             }
             for why in loader.take_bad_cells() {
-                let line = batch.line(row, &mut lines);
-                leave_empty(&BadRow { line, why }, loader);
+                // A row that is left out takes all of its cells along.
+                if stored.is_ok() {
+                    let line = batch.line(row, &mut lines);
+                    leave_empty(&BadRow { line, why }, loader);
+                }
             }
             if let Err(why) = stored {
                 let line = batch.line(row, &mut lines);
