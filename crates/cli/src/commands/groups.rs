@@ -112,10 +112,8 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             Bound::Included(to) | Bound::Excluded(to) => last.min(to),
             Bound::Unbounded => last,
         };
-        if !told {
-            let range = (first.0.into(), last.0.into());
-            told = mention_shift(zone, range, args.by.into(), messages);
-        }
+        let shown = (first.0.into(), last.0.into());
+        mention_shift(zone, shown, args.by.into(), messages, &mut told);
         let origin = match &args.origin {
             Some(text) => read_any(text, zone).map_err(Failure::usage)?,
             None => midnight_of_1970(zone, first.0.into()),

@@ -30,24 +30,26 @@ fn first_shift(zone: &TimeZone, (from, to): (Nanos, Nanos), width: Nanos) -> Opt
     let from = Timestamp::from_nanosecond(from).ok()?;
     let offset = zone.to_offset(from).seconds();
     let shift = |other: i32| Nanos::from(other - offset) * 1_000_000_000;
-    let mut changes = zone.following(from);
-    let change = changes
-        .by_ref()
+    let change = zone
+        .following(from)
         .take_while(|change| change.timestamp().as_nanosecond() <= to)
         .find(|change| shift(change.offset().seconds()) % width != 0)?;
     Some(change.timestamp().as_nanosecond())
 }
 
-/// Notes on standard error from which time on windows of a fixed length no longer begin at midnight of the zone;
-/// returns whether there is such a time.
+/// Prints, once, from which time on windows of a fixed length no longer begin at midnight of the zone.
 pub(crate) fn mention_shift(
     zone: &TimeZone,
     range: (Nanos, Nanos),
     width: Nanos,
     messages: Palette,
-) -> bool {
+    told: &mut bool,
+) {
+    if *told {
+        return;
+    }
     let Some(at) = first_shift(zone, range, width) else {
-        return false;
+        return;
     };
     let name = zone.iana_name().unwrap_or("the time zone");
     let _ = writeln!(
@@ -57,7 +59,7 @@ pub(crate) fn mention_shift(
         messages.warning("note:"),
         TimeShow::new(zone.clone()).show(at),
     );
-    true
+    *told = true;
 }
 
 #[cfg(test)]

@@ -63,16 +63,13 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
             column,
             range,
         };
-        let by = args.by.map(|by| width_in(info.schema.unit, by, "--by"));
-        let (count, mut drawn) = match by.transpose()? {
-            Some(width) => {
-                if !told {
-                    let unit = info.schema.unit;
-                    let range = (to_nanos(unit, range.0), to_nanos(unit, range.1));
-                    let width = args.by.unwrap_or(i64::MAX).into();
-                    told = mention_shift(&args.range.zone.tz, range, width, terminal.messages);
-                }
-                line.windows(width, args)
+        let (count, mut drawn) = match args.by {
+            Some(by) => {
+                let unit = info.schema.unit;
+                let shown = (to_nanos(unit, range.0), to_nanos(unit, range.1));
+                let zone = &args.range.zone.tz;
+                mention_shift(zone, shown, by.into(), terminal.messages, &mut told);
+                line.windows(width_in(unit, by, "--by")?, args)
             }
             None if args.band => line.band(pixels),
             None => line.outline(pixels, to_file),

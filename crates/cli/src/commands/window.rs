@@ -53,10 +53,8 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };
-        if !told {
-            let range = (to_nanos(unit, from), to_nanos(unit, to));
-            told = mention_shift(zone, range, args.by.into(), messages);
-        }
+        let shown = (to_nanos(unit, from), to_nanos(unit, to));
+        mention_shift(zone, shown, args.by.into(), messages, &mut told);
         let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, to_nanos(unit, from)));
         let origin = origin_within(unit, origin, width);
         let range = series.between(from..=to);
