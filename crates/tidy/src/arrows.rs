@@ -97,7 +97,7 @@ fn room_of(manifest_path: &str) -> Option<&str> {
 fn drawn(architecture: &str) -> Vec<(String, usize, BTreeSet<String>)> {
     let lines = architecture.lines().enumerate();
     lines
-        .skip_while(|(_, line)| !line.starts_with("| crate | what"))
+        .skip_while(|(_, line)| !line.starts_with("| crate | purpose"))
         .skip(2)
         .take_while(|(_, line)| line.starts_with('|'))
         .filter_map(|(number, line)| {
@@ -167,7 +167,7 @@ fn room_named(line: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const DRAWN: &str = "# A\n\n| crate | what | depends on |\n|---|---|---|\n| `base` | ids | |\n| `kv` | tables | `base` |\n";
+    const DRAWN: &str = "# A\n\n| crate | purpose | depends on |\n|---|---|---|\n| `base` | ids | |\n| `kv` | tables | `base` |\n";
     const BASE: &str = "[package]\nname = \"tidalite-base\"\n[lints]\nworkspace = true\n";
     const KV: &str = "[package]\nname = \"tidalite-kv\"\n[lints]\nworkspace = true\n[dependencies]\ntidalite-base.workspace = true\nxxhash-rust = \"1\"\n[dev-dependencies]\ntidalite-testkit.workspace = true\n";
 

@@ -282,7 +282,7 @@ file in the background. --apply --dry-run shows what would be removed.
 --max-bytes counts the bytes in use, which `stat` shows too: pages that are neither free nor only
 held by pins and readers. While no more is in use nothing is removed, however long the file is. The
 file is then made shorter as far as it can be: about 2 MiB stay free for deleting and growing.
-A cap below what is left without rows, but for the newest of each series, is refused.
+A cap is refused if the file would exceed it even with only the newest row of each series.
 
 The age of a row is counted from the computer's clock, as far as the times of the commits bear it
 out. When the clock is more than an hour ahead of the newest commit and the time that has passed

@@ -408,7 +408,7 @@ impl Walk for Sparse<'_> {
     }
 }
 
-/// What a cut leaves of the pages at its edges is merged with a neighbour, or shares rows with it: at the left edge and at the right one.
+/// A range delete merges the pages at both of its edges with a neighbour, or rebalances them.
 /// Mending looks at each level once, from the leaf up. So a few sparse pages stay: a leaf whose branch has no other child, and a branch
 /// above two leaves that share their rows.
 #[test]
