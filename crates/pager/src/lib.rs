@@ -1,6 +1,6 @@
 //! One database file: pages, extents, snapshots, commits, durability, checks.
 //!
-//! Imports point down: a folder uses only the folders below it, which `tidalite-tidy` checks.
+//! Imports point down: a folder uses only the folders below it, which `tidalite-trim` checks.
 //!
 //! ```text
 //! maintenance  work on a whole file: check, backup, restore, salvage
@@ -53,7 +53,7 @@ pub use maintenance::salvage::{Candidate, RawFile, RawState};
 pub use open::handle::Stat;
 pub use open::inspect::{Look, Place, Record, look};
 pub use options::event::{Event, Logger};
-pub use options::laggard::{Laggard, LaggardAction, OnLaggard, OnWait};
+pub use options::long_reader::{LongReader, LongReaderAction, OnLongReader, OnWait};
 pub use options::unrecorded::{Unrecorded, Verifier};
 pub use options::{OpenMode, Options, RootsOf, Verify};
 pub use storage::file::ReadAhead;

@@ -1,14 +1,14 @@
 //! Options for opening a file.
 
 pub(crate) mod event;
-pub(crate) mod laggard;
+pub(crate) mod long_reader;
 pub(crate) mod unrecorded;
 
 use crate::format::ptr::Ptr;
 use crate::storage::file::ReadAhead;
 use crate::system::clock::ClockSource;
 use event::Logger;
-use laggard::{OnLaggard, OnWait};
+use long_reader::{OnLongReader, OnWait};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_base::limits::PAGE_SIZE_DEFAULT;
@@ -102,14 +102,14 @@ pub struct Options {
     pub recent_first: bool,
     /// Finds reads of freed pages: overwrites freed pages with a pattern, so that reading one by an old pointer fails
     /// its checksum at once. Costs a write of every freed page.
-    pub spoil_freed: bool,
+    pub poison_freed: bool,
     /// Bytes of dirty pages that a transaction keeps in memory before it writes some of them early.
     pub dirty_bytes_max: usize,
     /// Threshold for writing leaves early, in bytes. After a durable transaction that changed this many bytes, the next
     /// one has its leaves written while it is still open. A transaction with this many bytes in memory at the start of
     /// its commit has them written while the rest is sealed. A thread writes them if there are two processors. 0:
     /// never.
-    pub early_bytes: u64,
+    pub write_behind_bytes: u64,
     /// Bytes of pages that `None` commits keep in memory, readable by this process, until a commit of another kind
     /// writes them. A commit that would exceed this bound writes them.
     pub unwritten_bytes_max: usize,
@@ -132,12 +132,13 @@ pub struct Options {
     /// Age from which on evictable and parked readers that retain pages are evicted when the file would have to grow.
     /// (When the disk is full they are evicted at any age.) `None`: no limit.
     pub evictable_age_max: Option<Duration>,
-    /// Bytes from which on a reader that retains them is a laggard: `on_laggard` is called before the file grows.
-    pub laggard_bytes: u64,
+    /// Bytes from which on a reader that retains them is a long-lived reader: `on_long_reader` is called before the
+    /// file grows.
+    pub long_reader_bytes: u64,
     /// Callback of the writer, inside its transaction, that decides about the reader that retains most: when the file
-    /// would grow and the reader retains `laggard_bytes`, or when the disk is full. It must not begin a write
+    /// would grow and the reader retains `long_reader_bytes`, or when the disk is full. It must not begin a write
     /// transaction.
-    pub on_laggard: Option<OnLaggard>,
+    pub on_long_reader: Option<OnLongReader>,
     /// Callback that is called once a second with the holder of the writer lock while `begin_write` waits for it; the
     /// holder may be a frozen process.
     pub on_wait: Option<OnWait>,
@@ -189,9 +190,9 @@ impl Default for Options {
             map_writes: true,
             read_ahead: ReadAhead::default(),
             recent_first: false,
-            spoil_freed: false,
+            poison_freed: false,
             dirty_bytes_max: 64 << 20,
-            early_bytes: 8 << 20,
+            write_behind_bytes: 8 << 20,
             unwritten_bytes_max: 128 << 20,
             verifier: None,
             logger: None,
@@ -201,8 +202,8 @@ impl Default for Options {
             growth_bytes_min: 1 << 20,
             growth_bytes_max: 8 << 20,
             evictable_age_max: None,
-            laggard_bytes: 64 << 20,
-            on_laggard: None,
+            long_reader_bytes: 64 << 20,
+            on_long_reader: None,
             on_wait: None,
             file_bytes_min: 0,
             file_bytes_max: u64::MAX,

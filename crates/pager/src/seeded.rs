@@ -18,12 +18,13 @@ pub enum Bug {
     CopiesInOneBlock,
     /// Ignores the snapshots that readers hold.
     ForgetReaders,
-    /// Overwrites the newest weak record with the next one.
-    WeakInOneSlot,
-    /// Writes the weak record before the pages of its commit.
-    WeakBeforeData,
-    /// Omits from a weak record the meta record that a running flush is writing, on which it may have to build.
-    WeakStandsOnOne,
+    /// Overwrites the newest unsynced meta record with the next one.
+    UnsyncedMetaInOneSlot,
+    /// Writes the unsynced meta record before the pages of its commit.
+    UnsyncedMetaBeforeData,
+    /// Omits from a unsynced meta record the meta record that a running flush is writing, on which it may have to
+    /// build.
+    UnsyncedMetaOnOneBase,
     /// Accepts a sync that began before the data was written.
     CoveredTooEarly,
     /// Restarts the redo log before the record on which it builds is synced.
@@ -32,8 +33,8 @@ pub enum Bug {
     LogUnsynced,
     /// Recovery ignores the commits in the redo log.
     LogIgnored,
-    /// Accepts a weak record without verifying that its pages are in the file.
-    WeakUnverified,
+    /// Accepts a unsynced meta record without verifying that its pages are in the file.
+    UnsyncedMetaUnverified,
     /// Does not sync the second file before a record.
     SkipLargeSync,
 }
@@ -50,14 +51,14 @@ pub const BUGS: [Bug; 6] = [
 
 /// Bugs that show with lazy commits and with commits that share a flush.
 pub const LAZY_BUGS: [Bug; 8] = [
-    Bug::WeakInOneSlot,
-    Bug::WeakBeforeData,
-    Bug::WeakStandsOnOne,
+    Bug::UnsyncedMetaInOneSlot,
+    Bug::UnsyncedMetaBeforeData,
+    Bug::UnsyncedMetaOnOneBase,
     Bug::CoveredTooEarly,
     Bug::LogTooEarly,
     Bug::LogUnsynced,
     Bug::LogIgnored,
-    Bug::WeakUnverified,
+    Bug::UnsyncedMetaUnverified,
 ];
 
 #[cfg(feature = "seeded-bugs")]

@@ -148,7 +148,7 @@ fn rollback_and_panic_leave_nothing_behind() {
 }
 
 #[test]
-fn a_reader_moves_across_threads_and_writers_wait_in_turn() {
+fn a_reader_moves_across_threads_and_writers_wait_in_order() {
     let pager =
         Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), &options()).unwrap();
     let txn = pager.begin_write().unwrap();
@@ -179,7 +179,7 @@ fn a_reader_moves_across_threads_and_writers_wait_in_turn() {
 }
 
 #[test]
-fn early_written_pages_are_read_back() {
+fn pages_written_behind_are_read_back() {
     let options = Options {
         dirty_bytes_max: 16 * 512,
         ..options()
@@ -226,7 +226,7 @@ fn early_written_pages_are_read_back() {
 
 /// Pages added whole, more than the memory bound: some are changed, some freed, and the rest left alone.
 #[test]
-fn whole_pages_are_written_early_and_may_be_changed_all_the_same() {
+fn bulk_pages_are_written_behind_and_may_be_changed_all_the_same() {
     for dirty_pages in [16, 20_000] {
         let options = Options {
             dirty_bytes_max: dirty_pages * 512,

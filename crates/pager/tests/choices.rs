@@ -77,12 +77,12 @@ fn pages_that_became_free_last_are_taken_first() {
 }
 
 #[test]
-fn a_page_that_became_free_is_spoilt() {
+fn a_page_that_became_free_is_poisoned() {
     tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
-    for spoil_freed in [false, true] {
+    for poison_freed in [false, true] {
         let options = Options {
-            spoil_freed,
+            poison_freed,
             log_bytes: 0,
             ..options()
         };
@@ -110,7 +110,7 @@ fn a_page_that_became_free_is_spoilt() {
         }
         let mut bytes = [0; PAGE];
         storage.read_at(ptr.addr, &mut bytes).unwrap();
-        assert_eq!(bytes.iter().all(|byte| *byte == 0xdb), spoil_freed);
+        assert_eq!(bytes.iter().all(|byte| *byte == 0xdb), poison_freed);
     }
 }
 
@@ -142,15 +142,15 @@ fn every_way_of_reading_ahead_reads_the_same() {
                 (number as u64).to_le_bytes(),
                 "{read_ahead:?}"
             );
-            assert_eq!(page[..], snapshot.page_of_stretch(ptr).unwrap()[..]);
+            assert_eq!(page[..], snapshot.page_in_order(ptr).unwrap()[..]);
             let wrong = Ptr {
                 checksum: !ptr.checksum,
                 ..*ptr
             };
-            assert!(snapshot.page_of_stretch(&wrong).is_err());
+            assert!(snapshot.page_in_order(&wrong).is_err());
         }
         // The file is small: by default the system reads ahead.
-        assert_eq!(snapshot.reads_alone(), read_ahead == ReadAhead::Off);
+        assert_eq!(snapshot.reads_single_pages(), read_ahead == ReadAhead::Off);
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -176,7 +176,7 @@ fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
 }
 
 #[test]
-fn pages_that_were_written_early_may_be_changed_all_the_same() {
+fn pages_that_were_written_behind_may_be_changed_all_the_same() {
     let mut early = 0;
     for seed in 0..6 {
         println!("seed {seed}");
@@ -193,7 +193,7 @@ fn pages_that_were_written_early_may_be_changed_all_the_same() {
 
 /// Pages that were added whole and changed before they are written are written early like any others.
 #[test]
-fn whole_pages_that_are_changed_do_not_stay_in_memory() {
+fn bulk_pages_that_are_changed_do_not_stay_in_memory() {
     tidalite_testkit::watch();
     const ADDED: u64 = 4096;
     let disk = Arc::new(SimDisk::new());

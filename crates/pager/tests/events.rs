@@ -21,7 +21,7 @@ fn options() -> (Options, Heard) {
         logger: Some(logger),
         verifier: Some(Verifier::new(|_| Ok(()))),
         shrink_bytes: 1 << 20,
-        laggard_bytes: 1 << 20,
+        long_reader_bytes: 1 << 20,
         ..Options::default()
     };
     (options, heard)
@@ -64,8 +64,7 @@ fn the_logger_hears_of_what_is_out_of_the_ordinary() {
     txn.free_extent(&extent);
     txn.commit(b"freed", Durability::Durable).expect("a commit");
     let more = fill(&pager, 2048);
-    let holds =
-        |event: &Event| matches!(event, Event::Laggard(seen) if seen.reader.held_bytes >= 4 << 20);
+    let holds = |event: &Event| matches!(event, Event::LongReader(seen) if seen.reader.retained_bytes >= 4 << 20);
     assert!(has(&heard, holds));
     drop(reader);
     let mut txn = pager.begin_write().expect("a writer");

@@ -283,7 +283,7 @@ fn the_days_use_the_log_and_fill_it() {
 #[test]
 fn a_full_disk_at_every_write() {
     let tally = at_every_call_of_all(FaultKind::DiskFull);
-    assert!(tally.rolled_back > 50 && tally.ousted > 5 && tally.lazy_survived > 50);
+    assert!(tally.rolled_back > 50 && tally.evicted > 5 && tally.lazy_survived > 50);
     assert!(tally.images > 50, "the file was copied");
 }
 
@@ -418,7 +418,7 @@ fn deliberate_bugs_are_found_by_failing_calls() {
         (Bug::GrowthNotDurable, &LOGGED, FaultKind::DiskFull),
         (Bug::LogUnsynced, &LOGGED, FaultKind::ShortWrite),
         (Bug::LogIgnored, &LOGGED, FaultKind::ShortWrite),
-        (Bug::WeakBeforeData, &SETTLED, FaultKind::Medium),
+        (Bug::UnsyncedMetaBeforeData, &SETTLED, FaultKind::Medium),
     ] {
         enable(Some(bug));
         let days = || at_every_call(day, kind, true, &mut Tally::default());

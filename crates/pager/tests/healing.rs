@@ -22,7 +22,7 @@ fn open(disk: &Arc<SimDisk>, memory: &LockMemory) -> Result<Pager, Error> {
 }
 
 fn commit(pager: &Pager, fill: u8, durability: Durability) {
-    let mut txn = pager.begin_write().expect("the turn");
+    let mut txn = pager.begin_write().expect("the writer lock");
     let extent = txn.alloc_extent(PAGES).expect("room");
     let bytes = vec![fill; PAGES as usize * 512];
     txn.write_extent(extent.addr, &bytes).expect("written");
@@ -78,7 +78,7 @@ fn run(damaged: usize) -> Result<u8, String> {
     let pager = open(&disk, &LockMemory::from_image(&memory.image()));
     let pager = pager.map_err(|error| error.to_string())?;
     let found = content(&pager)?;
-    let mut txn = pager.begin_write().expect("the turn");
+    let mut txn = pager.begin_write().expect("the writer lock");
     let app = txn.app().to_vec();
     txn.set_user_data(b"on top").expect("few bytes");
     txn.commit(&app, Durability::Durable).expect("committed");

@@ -188,9 +188,9 @@ fn a_hostile_file_never_brings_a_panic() {
 /// A writer of the lock file may forge any record with valid checksums: the worst result of an open is a typed error,
 /// and the durable commit stays.
 #[test]
-fn a_hostile_weak_record_does_no_harm_to_the_durable_commit() {
-    const WEAK_AT: usize = 4096;
-    const WEAK_BYTES: usize = 4096;
+fn a_hostile_unsynced_meta_does_no_harm_to_the_durable_commit() {
+    const UNSYNCED_META_AT: usize = 4096;
+    const UNSYNCED_META_BYTES: usize = 4096;
     let storage = Arc::new(MemoryStorage::new());
     let memory = LockMemory::new();
     let open = |storage: &Arc<MemoryStorage>, memory: &LockMemory| {
@@ -213,7 +213,7 @@ fn a_hostile_weak_record_does_no_harm_to_the_durable_commit() {
     let (mut dropped, mut believed) = (0, 0);
     for round in 0..4000 {
         let mut area = area.clone();
-        let record = &mut area[WEAK_AT..WEAK_AT + WEAK_BYTES];
+        let record = &mut area[UNSYNCED_META_AT..UNSYNCED_META_AT + UNSYNCED_META_BYTES];
         for _ in 0..=rng.below(2) {
             // Pointers and counts, the app area and the changes; not the base record.
             let at = *rng.pick(&[56, 384, 1920, 2048]) + 8 * rng.index(20);

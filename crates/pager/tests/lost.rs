@@ -279,8 +279,8 @@ fn is_written_over(image: &[u8], pointer: usize) -> bool {
 #[test]
 fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
     tidalite_testkit::watch();
-    // Offsets in the record of the pointers to the free space's root and to the directory of dead ranges (docs/format.md
-    // section 3).
+    // Offsets in the record of the pointers to the free space's root and to the directory of freed ranges
+    // (docs/format.md section 3).
     const POINTERS: [usize; 2] = [72, 120];
     let newest = |image: &[u8]| {
         let pairs = PAIRS.iter();
@@ -296,7 +296,7 @@ fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
     let disk = Arc::new(SimDisk::new());
     let pager = open(&disk, &options(0)).unwrap();
     let mut alone = [0; POINTERS.len()];
-    // Each reader keeps dead ranges.
+    // Each reader keeps freed ranges.
     let mut readers = Vec::new();
     for id in 1..400 {
         if id % 7 == 0 {

@@ -333,7 +333,7 @@ fn two_processes_commit_in_turn_and_others_read() {
 }
 
 #[test]
-fn checkpoints_keep_the_turn_from_other_processes() {
+fn checkpoints_keep_the_writer_lock_from_other_processes() {
     let folder = Folder::new("checkpoints");
     let path = folder.file();
     let pager = open(&path).unwrap();
@@ -562,7 +562,7 @@ fn a_frozen_writer_is_named_and_a_frozen_reader_harmless() {
 }
 
 #[test]
-fn commits_that_nobody_else_sees_keep_the_turn() {
+fn commits_that_nobody_else_sees_keep_the_writer_lock() {
     let folder = Folder::new("unpublished");
     let path = folder.file();
     let pager = open(&path).unwrap();
@@ -791,18 +791,18 @@ fn a_failed_sync_of_another_process_stops_all() {
 
 /// The callback about a reader of another process gets its process number, and how much it retains.
 #[test]
-fn a_laggard_of_another_process_is_named() {
+fn a_long_reader_of_another_process_is_named() {
     use std::sync::{Arc, Mutex};
-    use tidalite_pager::{LaggardAction, OnLaggard};
+    use tidalite_pager::{LongReaderAction, OnLongReader};
     let folder = Folder::new("laggard-elsewhere");
     let path = folder.file();
     let asked = Arc::new(Mutex::new(None));
     let told = Arc::clone(&asked);
     let options = Options {
-        laggard_bytes: 0,
-        on_laggard: Some(OnLaggard(Arc::new(move |laggard| {
-            *told.lock().unwrap() = Some(laggard.reader);
-            LaggardAction::GiveUp
+        long_reader_bytes: 0,
+        on_long_reader: Some(OnLongReader(Arc::new(move |long_reader| {
+            *told.lock().unwrap() = Some(long_reader.reader);
+            LongReaderAction::GiveUp
         }))),
         ..options()
     };
@@ -820,7 +820,7 @@ fn a_laggard_of_another_process_is_named() {
         assert!(commits < 10_000, "the file grows for it");
     };
     assert_eq!(reader.process, holding.child.id());
-    assert!(reader.held_bytes > 0 && reader.thread > 0);
+    assert!(reader.retained_bytes > 0 && reader.thread > 0);
     assert!(reader.lag_txns > 0 && reader.lag_txns <= commits);
     holding.order("look");
     assert_eq!(holding.told(), "same");

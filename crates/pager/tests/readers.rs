@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidalite_pager::storage::Growth;
 use tidalite_pager::{
-    Durability, Error, Laggard, LaggardAction, LockMemory, MemoryStorage, OnLaggard, OnWait,
-    Options, PageRead, Pager, ReaderKind, Snapshot, Storage,
+    Durability, Error, LockMemory, LongReader, LongReaderAction, MemoryStorage, OnLongReader,
+    OnWait, Options, PageRead, Pager, ReaderKind, Snapshot, Storage,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -43,10 +43,10 @@ fn evicted<T>(result: Result<T, Error>) -> bool {
     matches!(result, Err(Error::Evicted { .. }))
 }
 
-fn asked(answer: impl Fn(&Laggard) -> LaggardAction + Send + Sync + 'static) -> Options {
+fn asked(answer: impl Fn(&LongReader) -> LongReaderAction + Send + Sync + 'static) -> Options {
     Options {
-        laggard_bytes: 40 << 10,
-        on_laggard: Some(OnLaggard(Arc::new(answer))),
+        long_reader_bytes: 40 << 10,
+        on_long_reader: Some(OnLongReader(Arc::new(answer))),
         ..options()
     }
 }
@@ -71,8 +71,8 @@ fn readers_are_listed_with_what_they_hold() {
         assert_eq!(reader.txn, snapshot.txn());
         assert_eq!(reader.process, std::process::id());
         assert!(reader.own && reader.thread != 0);
-        assert!(reader.held_bytes > 50 << 10 && reader.held_bytes <= pending);
-        assert!(reader.freed_bytes >= reader.held_bytes);
+        assert!(reader.retained_bytes > 50 << 10 && reader.retained_bytes <= pending);
+        assert!(reader.freed_bytes >= reader.retained_bytes);
     }
     assert_eq!(readers[0].kind, ReaderKind::Read);
     assert_eq!(readers[1].kind, ReaderKind::Evictable);
@@ -104,20 +104,20 @@ fn renewing_goes_on_to_the_newest_commit() {
 }
 
 #[test]
-fn a_laggard_is_waited_for_ousted_or_endured() {
+fn a_long_reader_is_waited_for_evicted_or_endured() {
     tidalite_testkit::watch();
     // Waiting: at the third call the reader ends.
     let held: Arc<Mutex<Option<Snapshot>>> = Arc::default();
     let (asked_times, theirs) = (Arc::new(AtomicU32::new(0)), Arc::clone(&held));
     let times = Arc::clone(&asked_times);
-    let pager = open(&asked(move |laggard| {
-        assert_eq!(laggard.reader.kind, ReaderKind::Read);
-        assert!(laggard.reader.held_bytes >= 40 << 10 && !laggard.disk_full);
-        assert_eq!(laggard.retries, times.fetch_add(1, Ordering::Relaxed));
-        if laggard.retries == 2 {
+    let pager = open(&asked(move |long_reader| {
+        assert_eq!(long_reader.reader.kind, ReaderKind::Read);
+        assert!(long_reader.reader.retained_bytes >= 40 << 10 && !long_reader.disk_full);
+        assert_eq!(long_reader.retries, times.fetch_add(1, Ordering::Relaxed));
+        if long_reader.retries == 2 {
             drop(theirs.lock().unwrap().take());
         }
-        LaggardAction::Wait
+        LongReaderAction::Wait
     }));
     churn(&pager).unwrap();
     *held.lock().unwrap() = Some(pager.begin_read().unwrap());
@@ -128,7 +128,7 @@ fn a_laggard_is_waited_for_ousted_or_endured() {
     assert!(held.lock().unwrap().is_none());
 
     // Evicted if it is evictable, tolerated otherwise.
-    let pager = open(&asked(|_| LaggardAction::Evict));
+    let pager = open(&asked(|_| LongReaderAction::Evict));
     churn(&pager).unwrap();
     let evictable = pager.begin_read_evictable().unwrap();
     assert_eq!(look(&evictable).unwrap(), 1);
@@ -189,7 +189,7 @@ fn the_age_of_a_reader_that_may_lose_its_snapshot_is_bounded() {
 #[test]
 fn parked_snapshots_come_back_or_say_that_they_are_gone() {
     tidalite_testkit::watch();
-    let pager = open(&asked(|_| LaggardAction::Evict));
+    let pager = open(&asked(|_| LongReaderAction::Evict));
     churn(&pager).unwrap();
     let parked = pager.begin_read().unwrap().park();
     let reader = parked.unpark().unwrap();
@@ -245,7 +245,7 @@ impl Storage for Small {
 }
 
 #[test]
-fn a_full_disk_ousts_who_may_be_ousted() {
+fn a_full_disk_evicts_evictable_readers() {
     tidalite_testkit::watch();
     let disk = Arc::new(Small::default());
     disk.limit.store(u64::MAX, Ordering::Relaxed);
@@ -255,11 +255,11 @@ fn a_full_disk_ousts_who_may_be_ousted() {
     );
     let (count, is_full) = (Arc::clone(&told), Arc::clone(&full));
     let options = Options {
-        laggard_bytes: u64::MAX,
-        ..asked(move |laggard| {
-            assert!(laggard.disk_full && is_full.load(Ordering::Relaxed));
+        long_reader_bytes: u64::MAX,
+        ..asked(move |long_reader| {
+            assert!(long_reader.disk_full && is_full.load(Ordering::Relaxed));
             count.fetch_add(1, Ordering::Relaxed);
-            LaggardAction::GiveUp
+            LongReaderAction::GiveUp
         })
     };
     let pager = Pager::open_storage(Arc::clone(&disk) as Arc<dyn Storage>, &options).unwrap();
@@ -404,7 +404,10 @@ fn readers_wait_for_no_writer() {
             assert_eq!(look(&evictable).unwrap(), before);
             assert_eq!(reading.readers().unwrap().len(), 2);
         }
-        assert!(!behind.is_finished(), "the turn was held all the while");
+        assert!(
+            !behind.is_finished(),
+            "the writer lock was held all the while"
+        );
         let all: Vec<_> = (1..SLOTS).map(|slot| (slot, before + 1)).collect();
         let root = apply(&mut txn, &root, &all).unwrap();
         txn.commit(&app(&root, before + 1), Durability::Durable)
@@ -422,17 +425,17 @@ fn readers_and_writers_of_two_handles_in_a_crowd() {
     let memory = LockMemory::new();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let options = Options {
-        laggard_bytes: 0,
-        ..asked(|_| LaggardAction::Evict)
+        long_reader_bytes: 0,
+        ..asked(|_| LongReaderAction::Evict)
     };
     let open = || Pager::open_storage_with(Arc::clone(&storage), &memory, &options).unwrap();
     let handles = [open(), open()];
     churn(&handles[0]).unwrap();
     let stop = AtomicBool::new(false);
-    let ousted = AtomicU32::new(0);
+    let evicted = AtomicU32::new(0);
     std::thread::scope(|scope| {
         for number in 0..4u64 {
-            let (pager, stop, ousted) = (&handles[number as usize % 2], &stop, &ousted);
+            let (pager, stop, evicted) = (&handles[number as usize % 2], &stop, &evicted);
             scope.spawn(move || {
                 let mut rng = Rng::new(number);
                 while !stop.load(Ordering::Relaxed) {
@@ -445,7 +448,7 @@ fn readers_and_writers_of_two_handles_in_a_crowd() {
                         match look(&reader) {
                             Ok(_) => {}
                             Err(Error::Evicted { .. }) => {
-                                ousted.fetch_add(1, Ordering::Relaxed);
+                                evicted.fetch_add(1, Ordering::Relaxed);
                                 break;
                             }
                             Err(error) => panic!("{error}"),
@@ -459,7 +462,7 @@ fn readers_and_writers_of_two_handles_in_a_crowd() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    println!("{} times ousted", ousted.load(Ordering::Relaxed));
+    println!("{} times ousted", evicted.load(Ordering::Relaxed));
     assert!(problems(&handles[0]).unwrap().is_empty());
 }
 

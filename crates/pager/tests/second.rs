@@ -88,7 +88,7 @@ fn an_error_of_the_medium_takes_no_snapshot_away() {
     let reader = pager.begin_read_evictable().unwrap();
     write(2);
     let mut txn = pager.begin_write().unwrap();
-    assert!(pager.readers().unwrap()[0].held_bytes > 0);
+    assert!(pager.readers().unwrap()[0].retained_bytes > 0);
     second.set_fault(Some(Fault {
         at_call: 0,
         forever: true,

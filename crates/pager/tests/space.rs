@@ -110,7 +110,7 @@ fn the_tail_is_cut_when_no_snapshot_ends_there() {
 }
 
 #[test]
-fn long_free_stretches_become_holes_and_small_commits_go_elsewhere() {
+fn long_free_ranges_become_holes_and_small_commits_go_elsewhere() {
     tidalite_testkit::watch();
     let dir = Folder::new("holes");
     let path = dir.0.join("a.tdl");

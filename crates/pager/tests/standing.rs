@@ -105,26 +105,26 @@ fn a_thread_leads_where_many_wait_and_ends_with_the_handle() {
         for _ in 0..20 {
             commit(&pager, kinds[0]).unwrap();
         }
-        assert_eq!(pager.metrics().flushes_standing, 0, "of one thread");
+        assert_eq!(pager.metrics().flushes_by_leader, 0, "of one thread");
         let (newest, errors) = together(&pager, 40, kinds);
         assert!(errors.is_empty(), "{errors:?}");
         let metrics = pager.metrics();
         let flushes = metrics.records + metrics.appends;
         println!(
             "{flushes} flushes for {} commits, {} of them led by the thread",
-            metrics.commits, metrics.flushes_standing
+            metrics.commits, metrics.flushes_by_leader
         );
-        assert!(metrics.flushes_standing > flushes / 4 && flushes < metrics.commits / 2);
+        assert!(metrics.flushes_by_leader > flushes / 4 && flushes < metrics.commits / 2);
         assert_eq!(id_of(pager.begin_read().unwrap().app()), newest);
         assert_eq!(newest, 20 + 40 * THREADS);
         assert_eq!(problems(&pager).unwrap(), [""; 0]);
         // The leading thread is off duty: a single committing thread leads its own flushes again.
         commit(&pager, kinds[0]).unwrap();
-        let off = pager.metrics().flushes_standing;
+        let off = pager.metrics().flushes_by_leader;
         for _ in 0..5 {
             commit(&pager, kinds[0]).unwrap();
         }
-        assert_eq!(pager.metrics().flushes_standing, off);
+        assert_eq!(pager.metrics().flushes_by_leader, off);
         drop((pager, tap, disk, memory));
     }
     let begun = Instant::now();
@@ -271,7 +271,7 @@ impl Drop for Stop<'_> {
 
 /// A waiter with limited patience leaves even while the thread leads; a waiter for a record gets one.
 #[test]
-fn others_than_committers_wait_beside_the_thread() {
+fn others_than_committers_wait_in_the_background() {
     let _alone = alone();
     let (pager, _tap, _disk, _memory) = slow();
     commit(&pager, Durability::OneFlush).unwrap();
@@ -287,7 +287,7 @@ fn others_than_committers_wait_beside_the_thread() {
         let _ends = Stop(&stop);
         let begun = Instant::now();
         let mut waits = 0;
-        while pager.metrics().flushes_standing < 200 || waits < 50 {
+        while pager.metrics().flushes_by_leader < 200 || waits < 50 {
             assert!(begun.elapsed() < LONG, "the thread does not lead");
             let mut txn = pager.begin_write().unwrap();
             let (old, id) = (root_of(txn.app()), id_of(txn.app()) + 1);
@@ -329,7 +329,7 @@ fn the_thread_holds_no_handle_that_its_users_have_let_go() {
                 });
             }
         });
-        led += pager.metrics().flushes_standing;
+        led += pager.metrics().flushes_by_leader;
         pager.close().unwrap();
         let begun = Instant::now();
         while open_in(&folder) > 0 {

@@ -385,7 +385,7 @@ fn is_kept(pager: &Pager, disk: &Arc<SimDisk>, version: u64) {
 /// A lock file of another instant names lazy commits on the record before the newest one. They count only if they also
 /// name the newest record, by its checksum: it may belong to another history without these commits.
 #[test]
-fn weak_records_of_another_history_of_the_file_do_not_count() {
+fn unsynced_metas_of_another_history_of_the_file_do_not_count() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     // Free pages are not returned to the file system.
@@ -393,10 +393,10 @@ fn weak_records_of_another_history_of_the_file_do_not_count() {
         shrink_bytes: 1 << 20,
         ..options()
     };
-    let open_beside = |disk: &Arc<SimDisk>, memory: &LockMemory| {
+    let open_next_to = |disk: &Arc<SimDisk>, memory: &LockMemory| {
         Pager::open_storage_with(Arc::clone(disk) as Arc<dyn Storage>, memory, &options).unwrap()
     };
-    let pager = open_beside(&disk, &memory);
+    let pager = open_next_to(&disk, &memory);
     commit(&pager, 0..40, 1).unwrap();
     for version in [2, 3] {
         drop(change(&pager, 0..5, version, Durability::Lazy).unwrap());
@@ -406,7 +406,7 @@ fn weak_records_of_another_history_of_the_file_do_not_count() {
     // The pages of the lazy commits are in the file; without the lock file these commits are not found.
     let other = Arc::new(SimDisk::from_image(disk.image()));
     drop(pager);
-    let pager = open_beside(&other, &LockMemory::new());
+    let pager = open_next_to(&other, &LockMemory::new());
     let txn = pager.begin_write().unwrap();
     let root = root_of(txn.app());
     // It writes no page.
@@ -414,7 +414,7 @@ fn weak_records_of_another_history_of_the_file_do_not_count() {
     let expected = found(&pager).unwrap();
     assert_eq!(expected.0, 4);
     drop(pager);
-    let pager = open_beside(&other, &LockMemory::from_image(&lock_file));
+    let pager = open_next_to(&other, &LockMemory::from_image(&lock_file));
     assert_eq!(found(&pager).unwrap(), expected);
 }
 

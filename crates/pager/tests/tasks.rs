@@ -41,7 +41,7 @@ fn block_on(tickets: Vec<Ticket>) -> Vec<Result<u64, Error>> {
 }
 
 fn commit(pager: &Pager, number: u64, durability: Durability) -> Ticket {
-    let txn = pager.begin_write().expect("the turn");
+    let txn = pager.begin_write().expect("the writer lock");
     let app = number.to_le_bytes();
     txn.commit_ticket(&app, durability).expect("a commit")
 }
@@ -109,23 +109,23 @@ fn commits_without_end_let_another_handle_write() {
         ready.wait();
         // Like another process: a separate handle with its own locks.
         let other = Pager::open(&path, &Options::default()).expect("the file");
-        let mut turns = Vec::new();
+        let mut writer_lock = Vec::new();
         for number in 0..20u64 {
             let begun = Instant::now();
             let txn = other.begin_write_within(Duration::from_secs(5));
             let Ok(txn) = txn else {
                 break;
             };
-            turns.push(begun.elapsed());
+            writer_lock.push(begun.elapsed());
             let app = (1000 + number).to_le_bytes();
             txn.commit(&app, Durability::Durable).expect("a commit");
         }
         stop.store(true, Ordering::Relaxed);
-        let worst = turns.iter().max();
+        let worst = writer_lock.iter().max();
         assert_eq!(
-            turns.len(),
+            writer_lock.len(),
             20,
-            "the turn never came; before, it took {worst:?} at most"
+            "the writer lock never came; before, it took {worst:?} at most"
         );
     });
     let commits = made.load(Ordering::Relaxed);

@@ -68,7 +68,7 @@ fn a_sync_makes_sure_of_the_record_that_was_found() {
         let area = memory.image();
         drop(killed);
         disk.set_fault(None);
-        // With the weak record of the lazy commit, and without.
+        // With the unsynced meta record of the lazy commit, and without.
         let weak = at_call % 2 == 0;
         let memory = match weak {
             true => LockMemory::from_image(&area),
@@ -152,7 +152,7 @@ fn patience_with_a_ticket_ends_while_somebody_writes() {
 /// A commit waits for its flush when a sync of another transaction fails: the shared writer lock must not be retained
 /// for a commit that will never be published.
 #[test]
-fn after_a_failed_sync_nobody_waits_for_the_turn() {
+fn after_a_failed_sync_nobody_waits_for_the_writer_lock() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let (a, b) = (
@@ -193,7 +193,7 @@ fn checkpoint(mut txn: WriteTxn, id: u64, durability: Durability) -> Result<Writ
 
 /// A waiter in this handle and one in another, both from before the first checkpoint on, get the lock after the last.
 #[test]
-fn checkpoints_keep_the_turn() {
+fn checkpoints_keep_the_writer_lock() {
     tidalite_testkit::watch();
     use Durability::{Durable, Lazy, None, OneFlush};
     for durability in [Durable, OneFlush, Lazy, None] {
@@ -268,7 +268,7 @@ fn lazy_checkpoints_become_durable_without_the_flusher() {
 /// A thread that waits for a commit before a chain of checkpoints, or for one of them, starting before or during the
 /// chain, needs neither the writer lock nor the end of the chain; the writing thread may wait for it, too.
 #[test]
-fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
+fn a_commit_becomes_durable_beside_those_who_keep_the_writer_lock() {
     tidalite_testkit::watch();
     for before in [Durability::Lazy, Durability::None] {
         let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
@@ -300,7 +300,10 @@ fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
             expect_kept(&disk, 4);
             waits();
             told.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
-            assert!(b.try_begin_write().unwrap().is_none(), "all in one turn");
+            assert!(
+                b.try_begin_write().unwrap().is_none(),
+                "all under one writer lock"
+            );
             txn = checkpoint(txn, 5, Durability::Lazy).unwrap();
             drop(txn);
             let txn = b.begin_write_within(Duration::from_secs(20)).unwrap();
@@ -312,7 +315,7 @@ fn a_commit_becomes_durable_beside_those_who_keep_the_turn() {
 /// The writer lock retained for a flush is released when the flush has ended, in whatever order it and a transaction
 /// end.
 #[test]
-fn the_turn_goes_on_when_a_flush_and_a_transaction_end_at_once() {
+fn the_writer_lock_passes_on_when_a_flush_and_a_transaction_end_at_once() {
     tidalite_testkit::watch();
     let memory = LockMemory::new();
     let disk = Arc::new(MemoryStorage::new());
@@ -338,7 +341,7 @@ fn the_turn_goes_on_when_a_flush_and_a_transaction_end_at_once() {
 /// Whatever fails in a checkpoint, no thread waits for the writer lock afterwards, and the file holds the commit or the
 /// one before.
 #[test]
-fn a_checkpoint_that_fails_gives_the_turn_on() {
+fn a_checkpoint_that_fails_passes_the_writer_lock_on() {
     tidalite_testkit::watch();
     let (mut failed, mut poisoned) = (0, 0);
     for at_call in 0..12 {

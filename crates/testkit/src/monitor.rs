@@ -437,16 +437,16 @@ impl Storage for Monitor {
         self.inner.mapped_page(at, len)
     }
 
-    fn reads_alone(&self) -> bool {
-        self.inner.reads_alone()
+    fn reads_single_pages(&self) -> bool {
+        self.inner.reads_single_pages()
     }
 
-    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
-        self.inner.mapped_stretch(at, len)
+    fn mapped_in_order(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.inner.mapped_in_order(at, len)
     }
 
-    fn reads_stretches(&self) -> bool {
-        self.inner.reads_stretches()
+    fn reads_ahead_in_order(&self) -> bool {
+        self.inner.reads_ahead_in_order()
     }
 
     fn lock_in_memory(&self, bytes: u64) -> io::Result<u64> {
@@ -535,7 +535,7 @@ impl Observer for Monitor {
         }
     }
 
-    fn weak(&self, txn: u64) {
+    fn unsynced_meta(&self, txn: u64) {
         self.state().weak = Some(txn);
     }
 

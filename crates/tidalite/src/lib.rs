@@ -112,9 +112,9 @@ pub use tidalite_derive::Record;
 pub use tidalite_kv::TableShape;
 pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
 pub use tidalite_pager::{
-    Clocks, Counters, Durability, Error as StoreError, Event, HANDLES_MAX, Laggard, LaggardAction,
-    LockMemory, Look, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX, Reader,
-    ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen, look,
+    Clocks, Counters, Durability, Error as StoreError, Event, HANDLES_MAX, LockMemory, LongReader,
+    LongReaderAction, Look, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX,
+    Reader, ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen, look,
 };
 pub use txn::open_table::TABLE_NAME_BYTES_MAX;
 pub use txn::pages::ReadSource;

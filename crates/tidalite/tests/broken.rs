@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite::{
-    Database, Error, LaggardAction, MemoryStorage, Options, TypedMultiTableMut, TypedTableMut,
+    Database, Error, LongReaderAction, MemoryStorage, Options, TypedMultiTableMut, TypedTableMut,
     WriteTxn,
 };
 use tidalite_testkit::SimDisk;
@@ -157,11 +157,11 @@ fn a_panic_while_rows_are_handed_over_breaks_the_transaction() {
     let db = Options::new()
         .staging_bytes(200_000)
         .growth_bytes(64 << 10, 64 << 10)
-        .on_laggard(1, move |_| {
+        .on_long_reader(1, move |_| {
             if panics.load(Ordering::SeqCst) {
                 std::panic::panic_any("as it was meant");
             }
-            LaggardAction::GiveUp
+            LongReaderAction::GiveUp
         })
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();

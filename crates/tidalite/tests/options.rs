@@ -16,7 +16,7 @@ struct Setup {
     page_size: usize,
     staging_bytes: usize,
     dirty_bytes: usize,
-    early_bytes: u64,
+    write_behind_bytes: u64,
     leaf_vectors: usize,
     /// Number of runs that one merge of the front takes.
     fan_in: usize,
@@ -33,7 +33,7 @@ impl Setup {
             page_size: 1 << rng.between(10, 16),
             staging_bytes: 1 << rng.between(10, 24),
             dirty_bytes: 1 << rng.between(16, 26),
-            early_bytes: 1 << rng.between(12, 24),
+            write_behind_bytes: 1 << rng.between(12, 24),
             leaf_vectors: rng.between(1, 16) as usize,
             fan_in: rng.between(2, 16) as usize,
             growth: (1 << rng.between(12, 20), 1 << rng.between(20, 24)),
@@ -51,7 +51,7 @@ impl Setup {
             .page_size(self.page_size)
             .staging_bytes(self.staging_bytes)
             .dirty_bytes(self.dirty_bytes)
-            .early_bytes(self.early_bytes)
+            .write_behind_bytes(self.write_behind_bytes)
             .leaf_vectors(self.leaf_vectors)
             .growth_bytes(self.growth.0, self.growth.1)
             .map(self.map)

@@ -184,7 +184,7 @@ fn pins_and_readers_that_keep_the_file_long_are_named() {
         held.used_bytes <= bytes && held.file_bytes > bytes,
         "{held:?}"
     );
-    assert!(held.held_bytes > 0);
+    assert!(held.retained_bytes > 0);
     let named = |wanted: &dyn Fn(&Holder) -> bool| held.holders.iter().any(wanted);
     assert!(named(
         &|holder| matches!(holder, Holder::Pin { name, .. } if name == "monday")

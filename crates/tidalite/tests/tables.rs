@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{
-    Database, Durability, Error, LaggardAction, MemoryStorage, Options, StoreError, WriteTxn,
+    Database, Durability, Error, LongReaderAction, MemoryStorage, Options, StoreError, WriteTxn,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -421,7 +421,7 @@ fn tables_outlive_readers_and_writers_that_are_given_up() {
         .page_size(512)
         .log_bytes(0)
         .growth_bytes(16 << 10, 16 << 10)
-        .on_laggard(0, |_| LaggardAction::Evict)
+        .on_long_reader(0, |_| LongReaderAction::Evict)
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
         .unwrap();
     let put = |value: u8| {

@@ -48,7 +48,7 @@ fn of_front(bug: bugs::Bug) -> Switch {
 /// The deliberate bugs that the slice must find. Each switch affects the calling thread.
 #[must_use]
 pub fn switches() -> Vec<Switch> {
-    let pager = BUGS.into_iter().chain([Bug::WeakUnverified]);
+    let pager = BUGS.into_iter().chain([Bug::UnsyncedMetaUnverified]);
     let mut switches: Vec<Switch> = pager.map(of_pager).collect();
     switches.extend(bugs::BUGS.into_iter().map(of_front));
     switches

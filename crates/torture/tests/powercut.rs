@@ -41,7 +41,14 @@ fn nothing_lost(arguments: &[&str]) -> String {
 /// Opening without verification of such a lock file finds missing pages.
 #[test]
 fn a_lock_file_that_is_believed_unverified_shows() {
-    let arguments = ["--cuts", "120", "--seed", "5", "--bug", "WeakUnverified"];
+    let arguments = [
+        "--cuts",
+        "120",
+        "--seed",
+        "5",
+        "--bug",
+        "UnsyncedMetaUnverified",
+    ];
     let (well, said) = powercut(&arguments);
     println!("{said}");
     assert!(

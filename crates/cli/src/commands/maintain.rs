@@ -151,7 +151,7 @@ fn about_cap(cap: &CapState, more: bool) -> Vec<String> {
     }
     lines.push(format!(
         "the file has {file}, the cap is {bound}: {} of old versions are held by {}",
-        bytes_text(cap.held_bytes),
+        bytes_text(cap.retained_bytes),
         holders.join(", ")
     ));
     lines

@@ -173,7 +173,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 
     /// Read-ahead before the cursor leaves its leaf for the next or the previous one.
     pub(super) fn ask_for_leaves(&mut self, forward: bool) {
-        if !self.reader.reads_alone() {
+        if !self.reader.reads_single_pages() {
             return;
         }
         let Some((leaf, branches)) = self.frames.split_last() else {
@@ -200,7 +200,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             _ => false,
         };
         match holds {
-            true => self.reader.page_of_stretch(ptr),
+            true => self.reader.page_in_order(ptr),
             false => self.reader.page(ptr),
         }
     }

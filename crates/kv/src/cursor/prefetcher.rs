@@ -1,5 +1,5 @@
 //! Prefetcher: requests leaves ahead of a scan, in files so large that the kernel reads each page alone
-//! (`PageRead::reads_alone`).
+//! (`PageRead::reads_single_pages`).
 //!
 //! Without it a scan waits for each leaf: 10,000 a second, on a disk that reads a hundred times as many bytes if the
 //! requests come ahead. A `Scout` visits the branches ahead of the cursor and requests their leaves; when it enters a
@@ -49,7 +49,7 @@ impl<'r> Scout<'r> {
             entered: 0,
             lead: 0,
             width: FIRST / FURTHER,
-            stretch: (forward && r.reads_stretches()).then(Stretch::default),
+            stretch: (forward && r.reads_ahead_in_order()).then(Stretch::default),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'r> Scout<'r> {
     fn enter<R: PageRead>(&mut self, r: &'r R, ptr: Ptr, level: u8) -> Option<()> {
         let along = |stretch: &Stretch| level == 1 && stretch.has_branch(ptr.addr);
         let page = match self.stretch.as_ref().is_some_and(along) {
-            true => r.page_of_stretch(&ptr),
+            true => r.page_in_order(&ptr),
             false => r.page(&ptr),
         };
         let page = page.ok()?;

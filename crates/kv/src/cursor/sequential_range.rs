@@ -1,6 +1,6 @@
 //! Detects leaves of a forward scan that are contiguous in the file, as in tables that were filled in order. The kernel
 //! reads these ahead by itself, in larger units than explicit requests could, if they are read through
-//! `PageRead::page_of_stretch`.
+//! `PageRead::page_in_order`.
 //!
 //! ```text
 //! branch             │ a b c x d e f … │ g h y i …     leaves in the order of keys

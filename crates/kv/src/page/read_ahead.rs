@@ -6,7 +6,7 @@ use tidalite_pager::{PageRead, Ptr};
 /// Requests all children of a branch, if pages are read alone. Only a hint: a damaged child is reported when it is
 /// read.
 pub(crate) fn ask_for_children<R: PageRead>(r: &R, branch: &Node<'_>) {
-    if !r.reads_alone() {
+    if !r.reads_single_pages() {
         return;
     }
     let mut runs = Runs::default();

@@ -30,7 +30,7 @@ impl Tree {
     ///
     /// # Cost
     /// One page per level and key, but the waits for memory of sixteen keys at a time overlap, and so do the waits for
-    /// the disk if pages are read alone (`PageRead::reads_alone`).
+    /// the disk if pages are read alone (`PageRead::reads_single_pages`).
     pub fn get_many<'r, R: PageRead, K: AsRef<[u8]>>(
         &self,
         r: &'r R,
@@ -80,7 +80,7 @@ impl Tree {
         if self.root.is_null() {
             return (0..keys.len()).try_for_each(|place| found(place, None));
         }
-        let alone = r.reads_alone();
+        let alone = r.reads_single_pages();
         for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
             let mut at = [self.root; SIDE_BY_SIDE];
             for level in (1..self.height).rev() {

@@ -59,15 +59,15 @@ impl PageRead for Alone<'_> {
         self.pages.page(ptr)
     }
 
-    fn reads_alone(&self) -> bool {
+    fn reads_single_pages(&self) -> bool {
         true
     }
 
-    fn reads_stretches(&self) -> bool {
+    fn reads_ahead_in_order(&self) -> bool {
         self.stretch.is_some()
     }
 
-    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         let read = self.stretch.as_ref().expect("stretches are read here");
         if ptr.kind == Kind::KvLeaf {
             read.borrow_mut().push(ptr.addr);

@@ -9,7 +9,7 @@ use super::verified_pages::Verified;
 use crate::error::{Error, Result};
 use crate::format::superblock::Superblock;
 use crate::lock::handle::Lock;
-use crate::lock::writer_lock::Turns;
+use crate::lock::writer_lock::WriterLock;
 use crate::options::Options;
 use crate::options::event::Event;
 use crate::storage::{Named, Observer, Storage};
@@ -62,7 +62,7 @@ pub(crate) struct Files {
     pub(crate) bounds: Bounds,
     pub(crate) verified: Verified,
     pub(crate) observed: bool,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) writer_lock: Arc<WriterLock>,
     pub(crate) lock: Arc<Lock>,
     poisoned: OnceLock<String>,
 }
@@ -86,7 +86,7 @@ impl Files {
             superblock,
             bounds: Bounds::new(&options),
             options,
-            turns: Arc::new(Turns::new(Arc::clone(&lock))),
+            writer_lock: Arc::new(WriterLock::new(Arc::clone(&lock))),
             poisoned: OnceLock::new(),
             lock,
         }

@@ -23,9 +23,9 @@ use tidalite_base::{Corrupt, TxnId};
 /// Maximum search time for a published record.
 const PUBLISHED_WAIT: Duration = Duration::from_secs(2);
 
-/// The newest weak record.
+/// The newest unsynced meta record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weak {
+pub(crate) struct UnsyncedMeta {
     pub(crate) txn: u64,
     pub(crate) slot: usize,
 }
@@ -49,14 +49,14 @@ pub struct Recovery {
 /// The newest records of the file and the lock area.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// The newest state: `durable`, or a weak record that stands on it.
+    /// The newest state: `durable`, or a unsynced meta record that stands on it.
     pub(crate) meta: Meta,
     pub(crate) durable: Meta,
     /// The transaction of the previous durable record.
     pub(crate) before: u64,
     /// How the durable record is rewritten to confirm it.
     pub(crate) confirmation: Confirmation,
-    pub(crate) weak: Option<Weak>,
+    pub(crate) unsynced_meta: Option<UnsyncedMeta>,
     /// Set if `meta` is the newest commit in the log; its pages are not all in the file.
     pub(crate) replayed: Option<Arc<Replayed>>,
 }
@@ -73,14 +73,14 @@ impl Found {
             meta,
             before,
             confirmation,
-            weak: None,
+            unsynced_meta: None,
             replayed: None,
         })
     }
 
-    /// Adds the newest weak record that stands on the durable record, if any. Requires a live handle which has opened
-    /// the file since the weak record was written, or has verified it: see `open/weak_state.rs`.
-    pub(crate) fn with_weak(
+    /// Adds the newest unsynced meta record that stands on the durable record, if any. Requires a live handle which has
+    /// opened the file since the unsynced meta record was written, or has verified it: see `open/unsynced_state.rs`.
+    pub(crate) fn with_unsynced(
         self,
         storage: &dyn Storage,
         page_size: usize,
@@ -88,7 +88,7 @@ impl Found {
     ) -> Result<Self> {
         let len = storage.len().map_err(|error| read_failed(0, error))?;
         let pages = first_page(page_size)..=len / page_size as u64;
-        let mut records = self.weak_records(lock);
+        let mut records = self.unsynced_metas(lock);
         records.retain(|(_, record)| pages.contains(&record.pages));
         Ok(match records.pop() {
             Some(newest) => self.with(newest),
@@ -96,22 +96,22 @@ impl Found {
         })
     }
 
-    /// The weak records that stand on the durable record and are newer than `meta`, ascending.
-    pub(crate) fn weak_records(&self, lock: &Lock) -> Vec<(Weak, Meta)> {
+    /// The unsynced meta records that stand on the durable record and are newer than `meta`, ascending.
+    pub(crate) fn unsynced_metas(&self, lock: &Lock) -> Vec<(UnsyncedMeta, Meta)> {
         let record = |slot| {
-            let record = weak_record(lock, slot, &self.durable)?;
+            let record = unsynced_meta(lock, slot, &self.durable)?;
             let txn = record.txn;
-            (txn > self.meta.txn).then_some((Weak { txn, slot }, record))
+            (txn > self.meta.txn).then_some((UnsyncedMeta { txn, slot }, record))
         };
         let mut found: Vec<_> = [0, 1].into_iter().filter_map(record).collect();
-        found.sort_by_key(|(weak, _)| weak.txn);
+        found.sort_by_key(|(unsynced_meta, _)| unsynced_meta.txn);
         found
     }
 
-    pub(crate) fn with(self, (weak, meta): (Weak, Meta)) -> Self {
+    pub(crate) fn with(self, (unsynced_meta, meta): (UnsyncedMeta, Meta)) -> Self {
         Self {
             meta,
-            weak: Some(weak),
+            unsynced_meta: Some(unsynced_meta),
             ..self
         }
     }
@@ -140,7 +140,7 @@ impl Found {
     pub(crate) fn with_replayed(self, replayed: Replayed) -> Self {
         Self {
             meta: replayed.meta.clone(),
-            weak: None,
+            unsynced_meta: None,
             replayed: Some(Arc::new(replayed)),
             ..self
         }
@@ -163,7 +163,7 @@ impl Found {
             // Two more commits may overwrite the record while it is read; then a newer one is published.
             let blocks = MetaBlocks::load(storage, &superblock.uuid);
             let mut found =
-                Self::of_txn(&blocks, word).or_else(|| Self::of_weak(&blocks, lock, word));
+                Self::of_txn(&blocks, word).or_else(|| Self::of_unsynced(&blocks, lock, word));
             if found.is_none() && known.is_none() {
                 // The first handle to open the file may have been read-only.
                 found = Self::of_log(storage, superblock.page_size, &blocks, word)?;
@@ -207,7 +207,7 @@ impl Found {
             confirmation: Confirmation::after(blocks.confirmations(&meta)),
             durable: meta.clone(),
             meta,
-            weak: None,
+            unsynced_meta: None,
             replayed: None,
         })
     }
@@ -227,12 +227,12 @@ impl Found {
         Ok(wanted.map(|replayed| newest.with_replayed(replayed)))
     }
 
-    /// The weak record of a transaction.
-    fn of_weak(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
+    /// The unsynced meta record of a transaction.
+    fn of_unsynced(blocks: &MetaBlocks, lock: &Lock, txn: u64) -> Option<Self> {
         let found = Self::newest(blocks).ok()?;
         let (_, older) = blocks.newest().ok()?;
-        // The process that was writing a newer record may have died unnoticed; then the weak record stands on the
-        // previous one.
+        // The process that was writing a newer record may have died unnoticed; then the unsynced meta record stands on
+        // the previous one.
         let before = older.map(|older| Self {
             before: older.txn.saturating_sub(1),
             confirmation: Confirmation::after(blocks.confirmations(&older)),
@@ -241,12 +241,12 @@ impl Found {
         });
         for found in [Some(found), before].into_iter().flatten() {
             for slot in [0, 1] {
-                let record = weak_record(lock, slot, &found.durable);
+                let record = unsynced_meta(lock, slot, &found.durable);
                 if let Some(meta) = record.filter(|record| record.txn == txn) {
-                    let weak = Some(Weak { txn, slot });
+                    let unsynced_meta = Some(UnsyncedMeta { txn, slot });
                     return Some(Self {
                         meta,
-                        weak,
+                        unsynced_meta,
                         ..found
                     });
                 }
@@ -256,9 +256,9 @@ impl Found {
     }
 }
 
-/// The weak record in a slot, if it stands on this durable record.
-fn weak_record(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
-    let record = Meta::decode(&lock.area.weak(slot), 0, &durable.uuid).ok()?;
+/// The unsynced meta record in a slot, if it stands on this durable record.
+fn unsynced_meta(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
+    let record = Meta::decode(&lock.area.unsynced_meta(slot), 0, &durable.uuid).ok()?;
     let standing = &record.standing;
     let checksum = checksum_of(durable);
     // If the boot is unknown (0) to all, both are equal: the first handle to open the file has discarded older content.

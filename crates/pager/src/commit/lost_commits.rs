@@ -79,7 +79,7 @@ fn later(
 ) -> Option<TxnId> {
     let own = [
         durable.free_root,
-        durable.dead_directory,
+        durable.freed_directory,
         durable.pins,
         durable.clock,
         durable.large,

@@ -23,7 +23,7 @@ pub enum Phase {
     Write,
     /// The sync of the data.
     SyncData,
-    /// Writing the record: both meta blocks, or the weak record.
+    /// Writing the record: both meta blocks, or the unsynced meta record.
     MetaWrite,
     /// The sync of the record.
     SyncMeta,
@@ -162,8 +162,8 @@ pub struct MetricsReport {
     pub syncs: u64,
     /// Data syncs saved, because the sync of the previous record began after the data was written.
     pub syncs_saved: u64,
-    /// Flushes led by the standing leader thread while many threads wait.
-    pub flushes_standing: u64,
+    /// Flushes led by the leader thread thread while many threads wait.
+    pub flushes_by_leader: u64,
     /// Flushes that went to the log, each with one sync.
     pub appends: u64,
     /// Bytes written to the log.
@@ -213,7 +213,7 @@ pub(crate) struct Metrics {
     pub(crate) records: AtomicU64,
     pub(crate) syncs: AtomicU64,
     pub(crate) syncs_saved: AtomicU64,
-    pub(crate) flushes_standing: AtomicU64,
+    pub(crate) flushes_by_leader: AtomicU64,
     pub(crate) appends: AtomicU64,
     pub(crate) bytes_log: AtomicU64,
     pub(crate) bytes_data: AtomicU64,
@@ -238,7 +238,7 @@ impl Metrics {
             records: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             syncs_saved: AtomicU64::new(0),
-            flushes_standing: AtomicU64::new(0),
+            flushes_by_leader: AtomicU64::new(0),
             appends: AtomicU64::new(0),
             bytes_log: AtomicU64::new(0),
             bytes_data: AtomicU64::new(0),
@@ -301,7 +301,7 @@ impl Metrics {
             records: load(&self.records),
             syncs: load(&self.syncs),
             syncs_saved: load(&self.syncs_saved),
-            flushes_standing: load(&self.flushes_standing),
+            flushes_by_leader: load(&self.flushes_by_leader),
             appends: load(&self.appends),
             bytes_log: load(&self.bytes_log),
             bytes_data: load(&self.bytes_data),

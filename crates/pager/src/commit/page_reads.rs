@@ -215,7 +215,7 @@ impl Shared {
     }
 
     /// Like `page_of`, for a page of a sequential range.
-    pub(crate) fn page_of_stretch(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
+    pub(crate) fn page_in_order(&self, state: &State, ptr: &Ptr) -> Result<PageRef<'_>> {
         self.files.expect_page(ptr)?;
         let to = ptr.addr.checked_add(self.files.page_size as u64);
         let inside = ptr.addr >= HEAD_BYTES && to.is_some_and(|to| to <= state.bytes);
@@ -223,7 +223,7 @@ impl Shared {
         match self
             .files
             .storage
-            .mapped_stretch(ptr.addr, self.files.page_size)
+            .mapped_in_order(ptr.addr, self.files.page_size)
         {
             Some(bytes) if inside && !may_wait => {
                 if self.files.options.verify != Verify::OnFirstTouch

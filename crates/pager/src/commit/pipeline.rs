@@ -4,7 +4,7 @@
 //! writer, holds the writer lock               flush, does not hold it
 //! stage, write pages, `push`                  choose the newest commit (or one whose data is already synced)
 //! Durable: wait here, or keep a ticket        if the log has all waiting commits and room: append, one barrier; else
-//! Lazy: weak record, visible to all           sync the data, unless a sync began after it was written
+//! Lazy: unsynced meta record, visible to all           sync the data, unless a sync began after it was written
 //! None: visible to this process               write the record to both blocks of the pair, sync
 //!                                             publish; acknowledge all commits up to it
 //! ```
@@ -19,14 +19,14 @@
 //!    on it.
 //! 2. `tip` is the newest commit with a record; one flush can make everything up to it durable. `covered` is an older
 //!    commit whose data is covered by a sync that has already begun.
-//! 3. One flush runs at a time (`flushing`), started by a waiting thread or by the standing leader (`on_duty`). It
-//!    holds the writer lock between handles (`Turns::set_keep`), not the lock between the threads of this handle.
+//! 3. One flush runs at a time (`flushing`), started by a waiting thread or by the leader thread (`on_duty`). It
+//!    holds the writer lock between handles (`WriterLock::set_keep`), not the lock between the threads of this handle.
 //! 4. `durable` is the newest record of the file. It counts as durable only while it is known to be on the medium
 //!    (`on_medium`): a record found at opening, or after another handle has written, may be only in the system's cache
 //!    until a writer confirms it (`Writer::confirm`). `logged` is the newest commit that is durable through the log of
-//!    that record; it has a weak record, by which other processes find it.
-//! 5. A weak record stands on `durable`, and during a flush also on the record being written. The weak record is
-//!    therefore valid whichever of the two a killed process leaves as the newest.
+//!    that record; it has a unsynced meta record, by which other processes find it.
+//! 5. A unsynced meta record stands on `durable`, and during a flush also on the record being written. The unsynced
+//!    meta record is therefore valid whichever of the two a killed process leaves as the newest.
 //! 6. All states named here are in `holds`: their pages are not overwritten.
 //! 7. A flush counts no sync as done while another sync of this handle runs or after one has failed: the system reports
 //!    a lost write to only one of the syncs under way, possibly not to the flush.
@@ -37,11 +37,11 @@ mod stages;
 #[cfg(test)]
 mod tests;
 
-use super::found::Weak;
+use super::found::UnsyncedMeta;
 use super::versions::Versions;
 use crate::format::meta::checksum_of;
-use crate::storage::Look;
-pub(crate) use leader::StandingLeader;
+use crate::storage::MoveCheck;
+pub(crate) use leader::LeaderThread;
 use leader::unpark;
 
 use super::found::Found;
@@ -102,18 +102,18 @@ struct Stages {
     log: Option<Log>,
     logged: u64,
     /// The next flush must write a record, even if the log has room.
-    wants_record: bool,
+    wants_meta: bool,
     /// Consecutive flushes of small commits of this handle.
     small: u32,
-    weak: Option<Weak>,
-    /// Reused buffer for the next weak record.
-    weak_block: Vec<u8>,
+    unsynced_meta: Option<UnsyncedMeta>,
+    /// Reused buffer for the next unsynced meta record.
+    unsynced_block: Vec<u8>,
     length_unsynced: bool,
     /// Bytes written by commits since the newest durable record.
     unsynced_bytes: u64,
     unsynced_since: Option<Instant>,
     waiting: Vec<Waiting>,
-    /// The standing leader flushes for the waiting threads.
+    /// The leader thread flushes for the waiting threads.
     on_duty: bool,
 }
 
@@ -129,20 +129,20 @@ pub(crate) struct Pipeline {
     syncs_begun: AtomicU64,
     /// The highest number of a successful sync.
     syncs_done: AtomicU64,
-    /// Held by `sync_beside`; on failure until the handle is poisoned.
+    /// Held by `sync_in_background`; on failure until the handle is poisoned.
     beside: Mutex<()>,
     pub(crate) metrics: Metrics,
-    pub(crate) leader: StandingLeader,
+    pub(crate) leader: LeaderThread,
 }
 
 /// The unit that a flush writes.
 enum Chosen {
-    Record(Box<ChosenRecord>),
+    Record(Box<ChosenMeta>),
     Log(ChosenLog),
 }
 
 /// A commit to be made durable by a record.
-struct ChosenRecord {
+struct ChosenMeta {
     commit: Arc<Recorded>,
     record: Meta,
     block: Vec<u8>,
@@ -185,7 +185,7 @@ pub(crate) enum Waited {
     Durable,
     /// The flush needs a thread with the writer lock: the commit has no record yet, or it is already visible to all and
     /// no writer of this handle is active, so the lock may be elsewhere.
-    NeedsTurn,
+    NeedsWriterLock,
     TimedOut,
 }
 
@@ -204,10 +204,10 @@ impl Pipeline {
                 on_medium,
                 log: None,
                 logged: 0,
-                wants_record: false,
+                wants_meta: false,
                 small: 0,
-                weak: found.weak,
-                weak_block: Vec::new(),
+                unsynced_meta: found.unsynced_meta,
+                unsynced_block: Vec::new(),
                 length_unsynced: false,
                 unsynced_bytes: 0,
                 unsynced_since: None,
@@ -221,7 +221,7 @@ impl Pipeline {
             syncs_done: AtomicU64::new(0),
             beside: Mutex::new(()),
             metrics: Metrics::new(),
-            leader: StandingLeader::default(),
+            leader: LeaderThread::default(),
         }
     }
 
@@ -237,8 +237,8 @@ impl Pipeline {
         stages.durable = found.durable.clone();
         stages.on_medium = on_medium;
         (stages.log, stages.logged, stages.small) = (None, 0, 0);
-        stages.wants_record = false;
-        stages.weak = found.weak;
+        stages.wants_meta = false;
+        stages.unsynced_meta = found.unsynced_meta;
         stages.covered = None;
         stages.base = None;
         stages.tip = None;
@@ -252,7 +252,7 @@ impl Pipeline {
             stages.length_unsynced = true;
             stages.unsynced_since.get_or_insert_with(Instant::now);
         } else {
-            stages.settle();
+            stages.note_all_durable();
         }
         self.note_reached(&stages);
         // Another process may have made commits durable that threads of this one wait for; if not, one of them leads.
@@ -295,7 +295,7 @@ impl Pipeline {
     }
 
     /// The newest commit that survives a power cut, by its record or by the log.
-    pub(crate) fn kept_txn(&self) -> u64 {
+    pub(crate) fn persisted_txn(&self) -> u64 {
         self.stages().reached(Until::Kept)
     }
 
@@ -313,12 +313,12 @@ impl Pipeline {
     }
 
     /// Makes the next flush write a record, which frees much space. Caller must hold the writer lock.
-    pub(crate) fn want_record(&self) {
-        self.stages().wants_record = true;
+    pub(crate) fn want_meta(&self) {
+        self.stages().wants_meta = true;
     }
 
     /// True if a flush can make this transaction durable, or if it is durable.
-    pub(crate) fn has_record(&self, txn: u64) -> bool {
+    pub(crate) fn has_meta(&self, txn: u64) -> bool {
         let stages = self.stages();
         stages.durable.txn == txn || stages.tip.as_ref().is_some_and(|tip| tip.txn() == txn)
     }
@@ -333,7 +333,12 @@ impl Pipeline {
         let commits = stages.tip.iter().chain(&stages.covered);
         live.extend(commits.map(|commit| commit.txn()));
         live.extend(stages.flushing.iter().map(|flushing| flushing.txn));
-        live.extend(stages.weak.iter().map(|weak| weak.txn));
+        live.extend(
+            stages
+                .unsynced_meta
+                .iter()
+                .map(|unsynced_meta| unsynced_meta.txn),
+        );
     }
 
     /// Number of syncs begun. Read it once the data of a commit is completely written.
@@ -342,8 +347,8 @@ impl Pipeline {
     }
 
     /// Adds a complete commit. `recorded`: its record, if a flush can make it durable. `entry`: its log entry and the
-    /// commit below it. `lazy`: write its weak record. Caller must hold the writer lock, which stays with this handle
-    /// until the commit is visible to all.
+    /// commit below it. `lazy`: write its unsynced meta record. Caller must hold the writer lock, which stays with this
+    /// handle until the commit is visible to all.
     pub(crate) fn push(
         &self,
         files: &Files,
@@ -364,34 +369,34 @@ impl Pipeline {
             log.push(base, entry);
         }
         if let Some(commit) = recorded.as_ref().filter(|_| lazy) {
-            let written = || stages.set_weak(files, &commit.record);
+            let written = || stages.set_unsynced_meta(files, &commit.record);
             self.metrics.time(Phase::MetaWrite, written);
             Metrics::add(&self.metrics.bytes_meta, BLOCK_BYTES as u64);
         }
-        files.turns.set_keep(true);
+        files.writer_lock.set_keep(true);
         if let Some(commit) = recorded {
             stages.length_unsynced |= length_unsynced;
             self.newest.store(commit.txn(), Ordering::SeqCst);
             stages.tip = Some(commit);
             drop(stages);
-            files.turns.tell();
+            files.writer_lock.notify_listeners();
         }
     }
 
     /// Keeps the writer lock in this handle for the flush of a commit that is already visible to all. Caller must hold
     /// the writer lock.
-    pub(crate) fn keep_turn(&self, files: &Files, (txn, wanted): (u64, Until)) {
+    pub(crate) fn keep_writer_lock(&self, files: &Files, (txn, wanted): (u64, Until)) {
         if self.stages().reached(wanted) < txn {
-            files.turns.set_keep(true);
+            files.writer_lock.set_keep(true);
         }
     }
 
-    /// Implements `Bug::WeakBeforeData`.
-    pub(crate) fn weak_too_early(&self, files: &Files, record: &Meta) {
+    /// Implements `Bug::UnsyncedMetaBeforeData`.
+    pub(crate) fn write_unsynced_meta_early(&self, files: &Files, record: &Meta) {
         let mut stages = self.stages();
-        let before = stages.weak;
-        stages.set_weak(files, record);
-        stages.weak = before;
+        let before = stages.unsynced_meta;
+        stages.set_unsynced_meta(files, record);
+        stages.unsynced_meta = before;
     }
 
     /// A commit is visible to all: the writer lock may go to other handles unless a newer commit waits.
@@ -401,7 +406,7 @@ impl Pipeline {
 
     /// Checks that the data file is still the one at its path. If not, drops the commits visible to this handle only,
     /// and the writer lock between handles if it was kept for them. Must not be called under the lock of the pipeline.
-    pub(crate) fn check_moved(&self, files: &Files, look: Look) -> Result<()> {
+    pub(crate) fn check_moved(&self, files: &Files, look: MoveCheck) -> Result<()> {
         let Some(named) = &files.named else {
             return Ok(());
         };
@@ -414,9 +419,9 @@ impl Pipeline {
         // A handle whose file was moved completes the flush under way and publishes nothing more.
         let flushes = stages.flushing.is_some() && files.check_synced().is_ok();
         let keep = flushes || hidden && files.check_poison().is_ok();
-        files.turns.set_keep(keep);
+        files.writer_lock.set_keep(keep);
         if !keep {
-            files.turns.give_kept();
+            files.writer_lock.release_kept();
         }
     }
 
@@ -465,7 +470,7 @@ impl Pipeline {
                     let woken = stages.take_all();
                     drop(stages);
                     unpark(woken);
-                    return Ok(Waited::NeedsTurn);
+                    return Ok(Waited::NeedsWriterLock);
                 };
                 drop(stages);
                 let (woken, done) = self.flush(files, versions, chosen);
@@ -494,8 +499,8 @@ impl Pipeline {
         stages: &mut MutexGuard<'_, Stages>,
         wanted: Until,
     ) -> Option<Chosen> {
-        let beside = !files.turns.keeps();
-        if beside && !files.turns.keep_beside() {
+        let beside = !files.writer_lock.keeps();
+        if beside && !files.writer_lock.keep_for_background() {
             return None;
         }
         let wanted = stages
@@ -515,7 +520,7 @@ impl Pipeline {
 
     /// Whether a thread that waits for this need not wait for the writer lock: the condition holds already, or a flush
     /// beside the leading transaction can meet it.
-    pub(crate) fn needs_no_turn(&self, (txn, wanted): (u64, Until), leads: bool) -> bool {
+    pub(crate) fn needs_no_writer_lock(&self, (txn, wanted): (u64, Until), leads: bool) -> bool {
         let newest = leads && self.newest.load(Ordering::SeqCst) >= txn;
         newest || self.reached(wanted) >= txn
     }
@@ -537,7 +542,7 @@ impl Pipeline {
     }
 
     /// A sync by the holder of the writer lock, concurrent with a flush. A failure poisons the handle.
-    pub(crate) fn sync_beside(
+    pub(crate) fn sync_in_background(
         &self,
         files: &Files,
         what: &'static str,

@@ -54,7 +54,7 @@ pub(crate) struct LargeFile {
 pub(crate) enum LargePlace<'a> {
     Storage(Arc<dyn Storage>),
     /// Relative to this file, unless the name includes a folder.
-    Beside(&'a Path),
+    NextTo(&'a Path),
     Nowhere,
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn open(
     let asked = options.large_values_path.as_deref();
     let path = match (asked, &known, place) {
         (Some(asked), ..) => asked.to_owned(),
-        (None, Some(known), LargePlace::Beside(beside)) if !known.name.is_empty() => {
+        (None, Some(known), LargePlace::NextTo(beside)) if !known.name.is_empty() => {
             let folder = beside.parent().unwrap_or(Path::new(""));
             folder.join(&known.name)
         }
@@ -135,13 +135,13 @@ pub(crate) fn open(
     let is_new = known.is_none() && !lost;
     let storage: Arc<dyn Storage> = match place {
         LargePlace::Nowhere if is_new || lost => return Ok(None),
-        LargePlace::Beside(_) if lost && asked.is_none() => return Ok(None),
+        LargePlace::NextTo(_) if lost && asked.is_none() => return Ok(None),
         LargePlace::Nowhere => return Err(failed("it is not here".into())),
         LargePlace::Storage(storage) => Arc::clone(storage),
-        LargePlace::Beside(_) if is_new && (asked.is_none() || options.read_only) => {
+        LargePlace::NextTo(_) if is_new && (asked.is_none() || options.read_only) => {
             return Ok(None);
         }
-        LargePlace::Beside(_) => {
+        LargePlace::NextTo(_) => {
             let storage = open_file(&path, is_new, superblock, options);
             Arc::new(storage.map_err(|source| failed(source.to_string()))?)
         }
@@ -174,7 +174,7 @@ pub(crate) fn open(
 
 /// The name stored in the first file: without the folder if both files share it.
 fn short_name(path: &Path, place: &LargePlace<'_>) -> String {
-    let LargePlace::Beside(beside) = place else {
+    let LargePlace::NextTo(beside) = place else {
         return String::new();
     };
     let here = |path: &Path| {

@@ -5,14 +5,14 @@ use super::pipeline::{Pipeline, Until, Waited};
 use super::versions::{State, Versions};
 use crate::error::Result;
 use crate::lock::protocol;
-use crate::lock::queue::Patience;
+use crate::lock::queue::WaitLimit;
 use crate::lock::readers::{Reader, ReaderKind};
 use crate::lock::slots::Seen;
-use crate::lock::writer_lock::{Came, Enough, Turn};
+use crate::lock::writer_lock::{Acquisition, Satisfied, WriterGuard};
 use crate::options::event::Event;
-use crate::options::laggard::OnWait;
+use crate::options::long_reader::OnWait;
 use crate::seeded::{Bug, active};
-use crate::storage::Look;
+use crate::storage::MoveCheck;
 use crate::system::clock::now_ns;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,25 +54,31 @@ impl Shared {
     }
 
     /// Takes the writer lock; in a read-only handle, only the lock between its own threads.
-    pub(crate) fn turn(&self) -> Result<Turn> {
-        self.turn_since(Instant::now())
+    pub(crate) fn lock_writer(&self) -> Result<WriterGuard> {
+        self.lock_writer_since(Instant::now())
     }
 
     /// Like `turn`, for a thread that has waited since `begun`.
-    pub(crate) fn turn_since(&self, begun: Instant) -> Result<Turn> {
-        match self.turn_unless(begun, None)? {
-            Came::Turn(turn) => Ok(turn),
-            Came::Late | Came::Enough => Err(self.files.writer_busy()),
+    pub(crate) fn lock_writer_since(&self, begun: Instant) -> Result<WriterGuard> {
+        match self.lock_writer_unless(begun, None)? {
+            Acquisition::Acquired(guard) => Ok(guard),
+            Acquisition::TimedOut | Acquisition::Satisfied => Err(self.files.writer_busy()),
         }
     }
 
-    /// Like `turn_since`, unless another event is sufficient (`Turns::wait_unless`).
-    pub(crate) fn turn_unless(&self, begun: Instant, enough: Option<Enough<'_>>) -> Result<Came> {
+    /// Like `lock_writer_since`, unless another event is sufficient (`WriterLock::wait_unless`).
+    pub(crate) fn lock_writer_unless(
+        &self,
+        begun: Instant,
+        satisfied: Option<Satisfied<'_>>,
+    ) -> Result<Acquisition> {
         self.files.lock.check_process()?;
         if self.files.options.read_only {
-            return Ok(Came::Turn(self.files.turns.wait_as_reader()));
+            return Ok(Acquisition::Acquired(
+                self.files.writer_lock.wait_as_reader(),
+            ));
         }
-        self.let_others()?;
+        self.yield_to_other_handles()?;
         let mut told = 0;
         let mut waiting = || {
             let seconds = begun.elapsed().as_secs();
@@ -84,17 +90,17 @@ impl Shared {
                 tell(&writer);
             }
         };
-        let patience = Patience::default();
+        let patience = WaitLimit::default();
         self.files
-            .turns
-            .wait_unless(&patience, &mut waiting, enough)
+            .writer_lock
+            .wait_unless(&patience, &mut waiting, satisfied)
     }
 
     /// While commits of this handle wait for a shared flush, the writer lock between handles stays here, for ever if
     /// new commits keep coming. If another handle waits, a writer therefore first makes the pending commits durable,
     /// which passes the lock on, and then queues.
-    pub(crate) fn let_others(&self) -> Result<()> {
-        if !self.files.turns.keeps() || !self.files.lock.others_wait() {
+    pub(crate) fn yield_to_other_handles(&self) -> Result<()> {
+        if !self.files.writer_lock.keeps() || !self.files.lock.others_wait() {
             return Ok(());
         }
         if let Some(newest) = self.pipeline.newest_recorded() {
@@ -106,7 +112,7 @@ impl Shared {
 
     /// Checks that the data file is still the one at its path, see [`Pipeline::check_moved`]. Must not be called under
     /// the lock of the pipeline.
-    pub(crate) fn check_moved(&self, look: Look) -> Result<()> {
+    pub(crate) fn check_moved(&self, look: MoveCheck) -> Result<()> {
         self.pipeline.check_moved(&self.files, look)
     }
 
@@ -141,7 +147,7 @@ impl Shared {
     }
 
     /// Like `sync_is_due` for a writer that keeps the writer lock: it must also do the work of the background flusher.
-    pub(crate) fn sync_is_due_in_turn(&self) -> bool {
+    pub(crate) fn sync_is_due_for_writer(&self) -> bool {
         let ages = [
             self.files.options.sync_after,
             self.files.options.background_flush,
@@ -169,7 +175,7 @@ impl Shared {
             txn: TxnId(seen.txn),
             lag_txns: newest.saturating_sub(seen.txn),
             age: Duration::from_nanos(now_ns().saturating_sub(seen.since_ns)),
-            held_bytes: seen.held_pages.saturating_mul(page_bytes),
+            retained_bytes: seen.retained_pages.saturating_mul(page_bytes),
             freed_bytes: freed
                 .saturating_sub(seen.freed_before)
                 .saturating_mul(page_bytes),
@@ -177,14 +183,14 @@ impl Shared {
     }
 
     /// Evicts the snapshot of a reader, if it is evictable.
-    pub(crate) fn oust(&self, reader: &Seen) -> bool {
-        let ousted = self.files.lock.oust(reader);
-        if ousted {
-            self.files.log(&Event::Ousted {
+    pub(crate) fn evict(&self, reader: &Seen) -> bool {
+        let evicted = self.files.lock.evict(reader);
+        if evicted {
+            self.files.log(&Event::Evicted {
                 process: reader.process,
                 txn: TxnId(reader.txn),
             });
         }
-        ousted
+        evicted
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Waiting {
     pub(crate) checksum: u64,
     pub(crate) birth: TxnId,
     /// No newer commit uses it.
-    pub(crate) is_dead: bool,
+    pub(crate) is_freed: bool,
     pub(crate) bytes: Arc<[u8]>,
 }
 
@@ -70,7 +70,7 @@ impl Unwritten {
         let each = pages
             .map
             .iter()
-            .filter(|(number, page)| !page.is_dead && is_wanted(**number));
+            .filter(|(number, page)| !page.is_freed && is_wanted(**number));
         each.map(|(&number, page)| (number, page.clone())).collect()
     }
 }
@@ -96,13 +96,13 @@ impl Pages {
     /// The free space was read anew: all pages here belong to commits that will never get a record.
     pub(crate) fn bury_all(&mut self) {
         self.written = None;
-        self.map.values_mut().for_each(|page| page.is_dead = true);
+        self.map.values_mut().for_each(|page| page.is_freed = true);
     }
 
     /// A commit has freed a page, which may have been born before it.
     pub(crate) fn bury(&mut self, number: u64) {
         if let Some(page) = self.map.get_mut(&number) {
-            page.is_dead = true;
+            page.is_freed = true;
         }
     }
 
@@ -110,6 +110,6 @@ impl Pages {
     pub(crate) fn written(&mut self, mut is_held: impl FnMut(u64) -> bool) {
         self.written = None;
         self.map
-            .retain(|&number, page| page.is_dead && is_held(number));
+            .retain(|&number, page| page.is_freed && is_held(number));
     }
 }

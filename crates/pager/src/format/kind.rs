@@ -21,9 +21,9 @@ pub enum Kind {
     FreeRoot = 6,
     /// Free-space directory page.
     FreeDirectory = 7,
-    /// Bitmap of one zone.
+    /// Bitmap of one region.
     FreeBitmap = 8,
-    /// List of dead ranges that a snapshot may still read.
+    /// List of freed ranges that a snapshot may still read.
     FreePending = 9,
     /// Tail page of the delta.
     Tail = 10,
@@ -37,8 +37,8 @@ pub enum Kind {
     SeriesStats = 14,
     /// Record of the delta: its runs, compactions and watermarks.
     FrontRecord = 15,
-    /// Directory of the lists of dead ranges.
-    FreeDead = 16,
+    /// Directory of the lists of freed ranges.
+    ReuseFreed = 16,
     /// Table of named pins.
     Pins = 17,
     /// Commit times of transactions.
@@ -71,7 +71,7 @@ impl Kind {
             13 => Self::SeriesNode,
             14 => Self::SeriesStats,
             15 => Self::FrontRecord,
-            16 => Self::FreeDead,
+            16 => Self::ReuseFreed,
             17 => Self::Pins,
             18 => Self::Clock,
             19 => Self::LargeSpace,

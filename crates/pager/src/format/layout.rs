@@ -48,8 +48,8 @@ pub(crate) const fn first_page(page_size: usize) -> u64 {
     HEAD_BYTES.div_ceil(page_size as u64)
 }
 
-/// Pages of one zone: the number of bits of a bitmap page.
-pub(crate) const fn zone_pages(page_size: usize) -> u64 {
+/// Pages of one region: the number of bits of a bitmap page.
+pub(crate) const fn region_pages(page_size: usize) -> u64 {
     (page_size - BITMAP_AT) as u64 * 8
 }
 

@@ -14,9 +14,9 @@
 //! from the free-space structure under `free root`; changes do not overlap. A pending range is `(page, count, birth,
 //! freed)`: in use for a snapshot of transaction t with birth <= t < freed, and free otherwise. `confirmations` u16 is
 //! 0 in a record as committed, see `Confirmation`. The durable record (sequence number, checksum, boot id; checksum of
-//! the next record) is the base of a weak record in the lock file; zero in the data file. The pointer to the free space
-//! of the second file (32 B) is at 1920, behind the app area; then, at 1952, `(page, pages, birth)` of the redo log, or
-//! zeros; zeros follow to 2048.
+//! the next record) is the base of a unsynced meta record in the lock file; zero in the data file. The pointer to the
+//! free space of the second file (32 B) is at 1920, behind the app area; then, at 1952, `(page, pages, birth)` of the
+//! redo log, or zeros; zeros follow to 2048.
 
 use super::header::{HEADER_BYTES, Header, seal_block};
 use super::kind::Kind;
@@ -44,8 +44,8 @@ const CHANGES_AT: usize = APP_LEN_AT + 2;
 const PENDINGS_AT: usize = CHANGES_AT + 2;
 const CONFIRMATIONS_AT: usize = PENDINGS_AT + 2;
 const USER_LEN_AT: usize = CONFIRMATIONS_AT + 6;
-const DEAD_DIRECTORY_AT: usize = USER_LEN_AT + 4;
-const PINS_AT: usize = DEAD_DIRECTORY_AT + PTR_BYTES;
+const FREED_DIRECTORY_AT: usize = USER_LEN_AT + 4;
+const PINS_AT: usize = FREED_DIRECTORY_AT + PTR_BYTES;
 const CLOCK_AT: usize = PINS_AT + PTR_BYTES;
 const DURABLE_SEQUENCE_AT: usize = CLOCK_AT + PTR_BYTES;
 const DURABLE_CHECKSUM_AT: usize = DURABLE_SEQUENCE_AT + 8;
@@ -76,14 +76,14 @@ pub(crate) struct Change {
 
 /// A range that was freed but may still be read by a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dead {
+pub(crate) struct FreedRange {
     pub(crate) page: u64,
     pub(crate) pages: u64,
     pub(crate) birth: u64,
     pub(crate) freed: u64,
 }
 
-impl Dead {
+impl FreedRange {
     pub(crate) fn encode(&self, bytes: &mut [u8], at: usize) {
         put_u64(bytes, at, self.page);
         put_u64(bytes, at + 8, self.pages);
@@ -101,9 +101,9 @@ impl Dead {
     }
 }
 
-/// The durable record on which a weak record builds. Zero in the data file.
+/// The durable record on which a unsynced meta record builds. Zero in the data file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct LazyBase {
     pub(crate) sequence: u64,
     pub(crate) checksum: u64,
     /// Checksum of the next durable record, which was being written at that time; 0 if none.
@@ -124,8 +124,8 @@ pub(crate) struct Meta {
     pub(crate) time_ns: i64,
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
-    /// Lists of dead ranges in addition to the pending ones.
-    pub(crate) dead_directory: Ptr,
+    /// Lists of freed ranges in addition to the pending ones.
+    pub(crate) freed_directory: Ptr,
     /// Named pins.
     pub(crate) pins: Ptr,
     /// Commit times of transactions.
@@ -134,11 +134,11 @@ pub(crate) struct Meta {
     pub(crate) large: Ptr,
     /// Place of the redo log that builds on this record.
     pub(crate) redo: Option<Redo>,
-    pub(crate) standing: Standing,
+    pub(crate) standing: LazyBase,
     pub(crate) user: Arc<[u8]>,
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
-    pub(crate) pendings: Vec<Dead>,
+    pub(crate) pendings: Vec<FreedRange>,
     /// Number of times, modulo 2^16, that this copy was rewritten by writers that took over the record.
     pub(crate) confirmations: u16,
 }
@@ -156,12 +156,12 @@ impl Meta {
             time_ns,
             pages,
             free_root: Ptr::NULL,
-            dead_directory: Ptr::NULL,
+            freed_directory: Ptr::NULL,
             pins: Ptr::NULL,
             clock: Ptr::NULL,
             large: Ptr::NULL,
             redo: None,
-            standing: Standing::default(),
+            standing: LazyBase::default(),
             user: Arc::from([]),
             app: Arc::from([]),
             changes: Vec::new(),
@@ -187,17 +187,17 @@ impl Meta {
     /// The block for address `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
         let mut block = vec![0u8; BLOCK_BYTES];
-        self.encode_standing(&mut block, address, self.sequence, &self.standing);
+        self.encode_with_base(&mut block, address, self.sequence, &self.standing);
         block
     }
 
     /// Like `encode`, with another sequence number and another base, into a block of zeros.
-    pub(crate) fn encode_standing(
+    pub(crate) fn encode_with_base(
         &self,
         block: &mut [u8],
         address: u64,
         sequence: u64,
-        standing: &Standing,
+        standing: &LazyBase,
     ) {
         debug_assert!(fit(self.changes.len(), self.pendings.len()));
         block[UUID_AT..SEQUENCE_AT].copy_from_slice(&self.uuid);
@@ -210,7 +210,7 @@ impl Meta {
         put_u16(block, PENDINGS_AT, self.pendings.len() as u16);
         put_u16(block, CONFIRMATIONS_AT, self.confirmations);
         put_u16(block, USER_LEN_AT, self.user.len() as u16);
-        self.dead_directory.encode(block, DEAD_DIRECTORY_AT);
+        self.freed_directory.encode(block, FREED_DIRECTORY_AT);
         self.pins.encode(block, PINS_AT);
         self.clock.encode(block, CLOCK_AT);
         self.large.encode(block, LARGE_PTR_AT);
@@ -231,8 +231,8 @@ impl Meta {
             put_u64(block, at + 8, change.pages << 1 | u64::from(change.used));
             at += CHANGE_BYTES;
         }
-        for dead in &self.pendings {
-            dead.encode(block, at);
+        for freed_ranges in &self.pendings {
+            freed_ranges.encode(block, at);
             at += PENDING_BYTES;
         }
         let header = Header {
@@ -297,8 +297,8 @@ impl Meta {
                 used: word & 1 == 1,
             }
         };
-        let dead_at = LIST_AT + changes * CHANGE_BYTES;
-        let dead = |i: usize| Dead::decode(block, dead_at + i * PENDING_BYTES);
+        let freed_range_at = LIST_AT + changes * CHANGE_BYTES;
+        let freed_ranges = |i: usize| FreedRange::decode(block, freed_range_at + i * PENDING_BYTES);
         let mut boot_id = [0u8; 16];
         boot_id.copy_from_slice(&block[BOOT_ID_AT..BOOT_ID_AT + 16]);
         Ok(Self {
@@ -308,12 +308,12 @@ impl Meta {
             time_ns: get_i64(block, TIME_AT),
             pages: get_u64(block, PAGES_AT),
             free_root: Ptr::decode(block, FREE_ROOT_AT),
-            dead_directory: Ptr::decode(block, DEAD_DIRECTORY_AT),
+            freed_directory: Ptr::decode(block, FREED_DIRECTORY_AT),
             pins: Ptr::decode(block, PINS_AT),
             clock: Ptr::decode(block, CLOCK_AT),
             large: Ptr::decode(block, LARGE_PTR_AT),
             redo,
-            standing: Standing {
+            standing: LazyBase {
                 sequence: get_u64(block, DURABLE_SEQUENCE_AT),
                 checksum: get_u64(block, DURABLE_CHECKSUM_AT),
                 next_checksum: get_u64(block, NEXT_CHECKSUM_AT),
@@ -322,7 +322,7 @@ impl Meta {
             user: block[USER_AT..USER_AT + user_len].into(),
             app: block[APP_AT..APP_AT + app_len].into(),
             changes: (0..changes).map(change).collect(),
-            pendings: (0..pendings).map(dead).collect(),
+            pendings: (0..pendings).map(freed_ranges).collect(),
             confirmations: get_u16(block, CONFIRMATIONS_AT),
         })
     }
@@ -336,7 +336,7 @@ pub(crate) struct Redo {
     pub(crate) birth: u64,
 }
 
-/// Identification of a durable record in a weak record that builds on it: the checksum of copy a as committed.
+/// Identification of a durable record in a unsynced meta record that builds on it: the checksum of copy a as committed.
 pub(crate) fn checksum_of(record: &Meta) -> u64 {
     let committed = Meta {
         confirmations: 0,
@@ -351,7 +351,7 @@ mod tests {
     use crate::format::kind::Kind;
     use crate::format::layout::BLOCK_BYTES;
     use crate::format::meta::Redo;
-    use crate::format::meta::{APP_BYTES_MAX, Change, Dead, Meta, Standing, USER_BYTES_MAX};
+    use crate::format::meta::{APP_BYTES_MAX, Change, FreedRange, LazyBase, Meta, USER_BYTES_MAX};
     use crate::format::ptr::Ptr;
     use tidalite_base::{TxnId, get_u16, get_u64, put_u16};
 
@@ -371,7 +371,7 @@ mod tests {
             pages: 3,
             used: i.is_multiple_of(2),
         };
-        let dead = |i: u64| Dead {
+        let freed_ranges = |i: u64| FreedRange {
             page: 9 * i,
             pages: 2,
             birth: i,
@@ -384,7 +384,7 @@ mod tests {
             time_ns: -5,
             pages: 1 << 40,
             free_root: ptr(1 << 20),
-            dead_directory: ptr(2 << 20),
+            freed_directory: ptr(2 << 20),
             pins: ptr(3 << 20),
             clock: ptr(4 << 20),
             large: ptr(5 << 20),
@@ -393,7 +393,7 @@ mod tests {
                 pages: 77,
                 birth: 98,
             }),
-            standing: Standing {
+            standing: LazyBase {
                 sequence: 43,
                 checksum: 0xabcd,
                 next_checksum: 0xef,
@@ -402,7 +402,7 @@ mod tests {
             user: vec![0x55; USER_BYTES_MAX].into(),
             app: vec![0xaa; APP_BYTES_MAX].into(),
             changes: (0..64).map(change).collect(),
-            pendings: (0..32).map(dead).collect(),
+            pendings: (0..32).map(freed_ranges).collect(),
             confirmations: 3,
         }
     }

@@ -120,7 +120,7 @@ pub trait PageRead {
     /// True if a page that is not in memory is read alone while the caller waits (in files that are large compared with
     /// the memory of the machine). Scans should then prefetch by `read_ahead`.
     #[inline]
-    fn reads_alone(&self) -> bool {
+    fn reads_single_pages(&self) -> bool {
         false
     }
 
@@ -131,10 +131,10 @@ pub trait PageRead {
         let _ = (addr, bytes);
     }
 
-    /// True if sequential reads by `page_of_stretch` get readahead although other reads do not; callers then need not
+    /// True if sequential reads by `page_in_order` get readahead although other reads do not; callers then need not
     /// prefetch consecutive leaves.
     #[inline]
-    fn reads_stretches(&self) -> bool {
+    fn reads_ahead_in_order(&self) -> bool {
         false
     }
 
@@ -143,7 +143,7 @@ pub trait PageRead {
     ///
     /// # Errors
     /// As for `page`.
-    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         self.page(ptr)
     }
 

@@ -56,9 +56,9 @@ pub struct Pin {
 
 /// A block alone in its extent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Alone(pub(crate) Ptr);
+pub(crate) struct SoleBlock(pub(crate) Ptr);
 
-impl Alone {
+impl SoleBlock {
     pub(crate) fn extent(&self, page_size: usize) -> Extent {
         // The clock's extent has room for its maximum length.
         let bytes = match self.0.kind {
@@ -135,7 +135,7 @@ impl Pins {
         let blocks = records.chain([self.table, self.clock_block]);
         let blocks = blocks.filter(|ptr| !ptr.is_null());
         blocks
-            .map(|ptr| (ptr, Alone(ptr).extent(page_size).pages))
+            .map(|ptr| (ptr, SoleBlock(ptr).extent(page_size).pages))
             .collect()
     }
 

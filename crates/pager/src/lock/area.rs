@@ -1,8 +1,9 @@
 //! The lock area as atomic words, in the lock file or in the memory of the process.
 
 use super::layout::{
-    AREA_BYTES, BELL_AT, COUNTERS_AT, DURABLE_AT, FILE_AT, HANDLES_AT, LINE, MAGIC, POISON_AT,
-    PUBLISHED_AT, READERS_AT, TICKET_AT, VERSION, WEAK_AT, WEAK_BYTES, WRITER_AT,
+    AREA_BYTES, COUNTERS_AT, DURABLE_AT, FILE_AT, HANDLES_AT, LINE, MAGIC, POISON_AT, PUBLISHED_AT,
+    READERS_AT, TICKET_AT, UNSYNCED_META_AT, UNSYNCED_META_BYTES, VERSION, WAKE_COUNTER_AT,
+    WRITER_AT,
 };
 use super::map::SharedMap;
 use super::sync::AtomicU64;
@@ -22,7 +23,7 @@ pub(crate) struct Identity {
 #[derive(Debug)]
 pub(crate) struct MemoryWords {
     pub(super) words: Box<[AtomicU64]>,
-    pub(super) bell: AtomicU32,
+    pub(super) wake_counter: AtomicU32,
     /// True while the words are all zero.
     pub(super) empty: AtomicBool,
 }
@@ -31,7 +32,7 @@ impl MemoryWords {
     pub(super) fn new() -> Self {
         Self {
             words: (0..AREA_BYTES / 8).map(|_| AtomicU64::new(0)).collect(),
-            bell: AtomicU32::new(0),
+            wake_counter: AtomicU32::new(0),
             empty: AtomicBool::new(true),
         }
     }
@@ -57,10 +58,10 @@ impl Area {
         &self.words()[at / 8]
     }
 
-    pub(super) fn bell(&self) -> &AtomicU32 {
+    pub(super) fn wake_counter(&self) -> &AtomicU32 {
         match self {
-            Self::Mapped(map) => map.bell(),
-            Self::Memory(memory) => &memory.bell,
+            Self::Mapped(map) => map.wake_counter(),
+            Self::Memory(memory) => &memory.wake_counter,
         }
     }
 
@@ -86,7 +87,7 @@ impl Area {
         self.word(TICKET_AT + 8)
     }
     /// Owner word of the handle that holds the writer lock without a ticket, or 0; may name a dead handle.
-    pub(super) fn throne(&self) -> &AtomicU64 {
+    pub(super) fn lock_word(&self) -> &AtomicU64 {
         self.word(TICKET_AT + 16)
     }
     pub(super) fn generations(&self) -> &AtomicU64 {
@@ -154,22 +155,31 @@ impl Area {
         }
     }
 
-    /// Empties the area; `keep_weak` keeps the weak records. Caller must be the only user of the area.
-    pub(super) fn reset(&self, identity: &Identity, keep_weak: bool) {
+    /// Empties the area; `keep_unsynced_meta` keeps the unsynced meta records. Caller must be the only user of the
+    /// area.
+    pub(super) fn reset(&self, identity: &Identity, keep_unsynced_meta: bool) {
         // The magic number is written last: an area whose creation was interrupted is created anew.
         self.word(0).store(0, Ordering::SeqCst);
         let generations = self.generations().load(Ordering::Relaxed);
-        let weak = if keep_weak { WEAK_AT } else { HANDLES_AT };
+        let unsynced_meta = if keep_unsynced_meta {
+            UNSYNCED_META_AT
+        } else {
+            HANDLES_AT
+        };
         let empty = match self {
             Self::Memory(memory) => memory.empty.swap(false, Ordering::Relaxed),
             Self::Mapped(_) => false,
         };
-        for emptied in [0..BELL_AT, BELL_AT + 8..weak, HANDLES_AT..AREA_BYTES] {
+        for emptied in [
+            0..WAKE_COUNTER_AT,
+            WAKE_COUNTER_AT + 8..unsynced_meta,
+            HANDLES_AT..AREA_BYTES,
+        ] {
             if !empty {
                 self.zero(emptied);
             }
         }
-        if keep_weak {
+        if keep_unsynced_meta {
             self.generations().store(generations, Ordering::Relaxed);
         }
         self.word(16).store(VERSION, Ordering::Relaxed);
@@ -197,31 +207,35 @@ impl Area {
         }
     }
 
-    /// Zeroes the slots of weak records except `kept`. Caller must hold the setup lock and be the only handle.
-    pub(crate) fn clear_weak(&self, kept: Option<usize>) {
+    /// Zeroes the slots of unsynced meta records except `kept`. Caller must hold the setup lock and be the only handle.
+    pub(crate) fn clear_unsynced_meta(&self, kept: Option<usize>) {
         for slot in [0, 1] {
             if kept != Some(slot) {
-                let at = WEAK_AT + slot * WEAK_BYTES;
-                self.zero(at..at + WEAK_BYTES);
+                let at = UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES;
+                self.zero(at..at + UNSYNCED_META_BYTES);
             }
         }
     }
 
-    /// Copy of the slot of a weak record (0 or 1). The record has its own checksum, because it may be half-written.
-    pub(crate) fn weak(&self, slot: usize) -> Vec<u8> {
+    /// Copy of the slot of a unsynced meta record (0 or 1). The record has its own checksum, because it may be
+    /// half-written.
+    pub(crate) fn unsynced_meta(&self, slot: usize) -> Vec<u8> {
         assert!(slot < 2, "there are two weak records");
-        let at = WEAK_AT + slot * WEAK_BYTES;
-        let words = &self.words()[at / 8..(at + WEAK_BYTES) / 8];
+        let at = UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES;
+        let words = &self.words()[at / 8..(at + UNSYNCED_META_BYTES) / 8];
         let load = |word: &AtomicU64| word.load(Ordering::Acquire).to_ne_bytes();
         words.iter().flat_map(load).collect()
     }
 
-    /// Writes a weak record (at most 4096 bytes, the rest is zero). Caller must hold the pipeline lock of the handle
-    /// that has the writer lock.
-    pub(crate) fn set_weak(&self, slot: usize, record: &[u8]) {
-        assert!(slot < 2 && record.len() <= WEAK_BYTES, "a weak record");
-        let at = (WEAK_AT + slot * WEAK_BYTES) / 8;
-        let words = &self.words()[at..at + WEAK_BYTES / 8];
+    /// Writes a unsynced meta record (at most 4096 bytes, the rest is zero). Caller must hold the pipeline lock of the
+    /// handle that has the writer lock.
+    pub(crate) fn set_unsynced_meta(&self, slot: usize, record: &[u8]) {
+        assert!(
+            slot < 2 && record.len() <= UNSYNCED_META_BYTES,
+            "a weak record"
+        );
+        let at = (UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES) / 8;
+        let words = &self.words()[at..at + UNSYNCED_META_BYTES / 8];
         let (whole, rest) = record.as_chunks::<8>();
         let (full, behind) = words.split_at(whole.len());
         for (word, bytes) in full.iter().zip(whole) {

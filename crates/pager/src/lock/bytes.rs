@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) const SETUP: u64 = 1 << 40;
 pub(crate) const PRESENCE: u64 = SETUP + 1;
-pub(crate) const DOOR: u64 = SETUP + 2;
+pub(crate) const GATE: u64 = SETUP + 2;
 pub(crate) const HANDLES: u64 = 1 << 41;
 pub(crate) const TICKETS: u64 = (1 << 42) + 1;
 /// Number of distinct tickets.

@@ -1,5 +1,5 @@
 //! The lock file: `name.tdl-lock` beside `name.tdl`, or the path in `Options::lock_path`. It may be deleted while no
-//! handle has the database open; its weak records, and with them the weak commits, are then lost.
+//! handle has the database open; its unsynced meta records, and with them the weak commits, are then lost.
 //!
 //! After locking a file under this name, a handle checks that the name still denotes that file, which may have been
 //! deleted and created anew in between. A lock on the data file (`join`) identifies the lock file in use, which detects
@@ -12,12 +12,12 @@
 //! kept.
 
 use super::area::Area;
+use super::attachment::{Attachment, wait_for_setup};
 use super::bytes::{ByteLocks, LockedFile};
 use super::layout::AREA_BYTES;
 use super::map::SharedMap;
 use super::ofd;
 use super::ofd::Mode;
-use super::seat::{Seat, wait_for_setup};
 use crate::error::{Error, Result, copy_of};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -37,8 +37,8 @@ const ATTEMPTS: usize = 100;
 /// Result of opening the lock file of a database.
 pub(crate) enum Opened {
     /// Opened, with the setup lock held.
-    Here {
-        seat: Seat,
+    Attached {
+        attachment: Attachment,
         /// Inode number of the lock file.
         number: u64,
         /// The file was not used before.
@@ -49,9 +49,9 @@ pub(crate) enum Opened {
 }
 
 impl Opened {
-    pub(crate) fn seat(self) -> Option<Seat> {
+    pub(crate) fn attachment(self) -> Option<Attachment> {
         match self {
-            Self::Here { seat, .. } => Some(seat),
+            Self::Attached { attachment, .. } => Some(attachment),
             Self::Refused { .. } => None,
         }
     }
@@ -59,9 +59,11 @@ impl Opened {
     /// Gives a new lock file the owner and group of the data file. If the system refuses, it keeps those of its
     /// creator.
     pub(crate) fn share_as(&self, data: &File) {
-        if let Self::Here { seat, is_new, .. } = self
+        if let Self::Attached {
+            attachment, is_new, ..
+        } = self
             && *is_new
-            && let ByteLocks::File(LockedFile(file)) = &seat.locks
+            && let ByteLocks::File(LockedFile(file)) = &attachment.locks
         {
             drop(data.metadata().and_then(|data| share_as(file, &data)));
         }
@@ -129,8 +131,8 @@ pub(crate) fn open(path: PathBuf, read_only: bool) -> Result<Opened> {
         match make_whole(file, metadata.len()).and_then(|()| SharedMap::new(&mapped)) {
             Ok(map) => {
                 let area = Area::Mapped(Arc::new(map));
-                return Ok(Opened::Here {
-                    seat: Seat { area, locks, path },
+                return Ok(Opened::Attached {
+                    attachment: Attachment { area, locks, path },
                     number,
                     is_new: metadata.len() < AREA_BYTES as u64,
                 });
@@ -167,7 +169,7 @@ fn make_whole(file: &File, len: u64) -> io::Result<()> {
 pub(crate) fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -> Result<()> {
     let fail = |error| Error::of_open(path, error);
     let number = match opened {
-        Opened::Here { number, .. } => Some(number),
+        Opened::Attached { number, .. } => Some(number),
         Opened::Refused { .. } => None,
     };
     let group = number.map_or(0, |number| 1 + number % (GROUPS_LEN - 1));
@@ -187,7 +189,7 @@ pub(crate) fn join(file: &File, opened: &Opened, exclusive: bool, path: &Path) -
     }
     match opened {
         _ if free => Ok(()),
-        Opened::Here { .. } => Err(Error::OpenElsewhere {
+        Opened::Attached { .. } => Err(Error::OpenElsewhere {
             path: path.to_owned(),
         }),
         Opened::Refused { path, source } => Err(Error::LockRefused {
@@ -238,7 +240,7 @@ mod tests {
         fs::rename(&path, &other).expect("renamed");
         drop(first);
         let second = waiting.join().expect("no panic").expect("a lock file");
-        let Opened::Here { number, is_new, .. } = &second else {
+        let Opened::Attached { number, is_new, .. } = &second else {
             panic!("it may write there")
         };
         let named = fs::metadata(&path).expect("made anew").ino();

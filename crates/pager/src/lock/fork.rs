@@ -131,7 +131,7 @@ mod tests {
         let path = folder.join("plant.tdl");
         let pager = Pager::open(&path, &Options::default()).expect("a new file");
         let begin = || {
-            let mut txn = pager.begin_write().expect("the turn");
+            let mut txn = pager.begin_write().expect("the writer lock");
             let ptr = txn.new_page(Kind::KvLeaf, 1).expect("a page");
             txn.seal_page(&ptr).expect("sealed");
             txn
@@ -208,7 +208,7 @@ mod tests {
         let path = folder.join("plant.tdl");
         let pager = Pager::open(&path, &Options::default()).expect("a new file");
         let snapshot = pager.begin_read().expect("a snapshot");
-        let mut txn = pager.begin_write().expect("the turn");
+        let mut txn = pager.begin_write().expect("the writer lock");
         let child = fork();
         if child == 0 {
             let wrong = in_child(&pager, &path);
@@ -244,7 +244,7 @@ mod tests {
             assert!(begun.elapsed() < Duration::from_secs(2), "still a reader");
             std::thread::sleep(Duration::from_millis(1));
         }
-        drop(pager.begin_write().expect("the turn"));
+        drop(pager.begin_write().expect("the writer lock"));
         assert!(
             begun.elapsed() < Duration::from_secs(2),
             "waited for the child"

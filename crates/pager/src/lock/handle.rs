@@ -107,7 +107,7 @@ impl Drop for Lock {
         }
         let _guard = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
         self.release_slots();
-        self.leave_throne();
+        self.release_word();
         let line = self.area.handle(self.handle);
         let _ = line[0].compare_exchange(self.generation, 0, Ordering::SeqCst, Ordering::Relaxed);
         self.forget_writer();

@@ -13,7 +13,7 @@
 //!                   holds the writer lock without a ticket, or 0
 //! 320       4       bell (u32): rung when a writer finishes
 //! 384       8 x 3   generations assigned; slots ever used; pages freed by all commits
-//! 4096   2 x 4096   two weak records (docs/durability.md)
+//! 4096   2 x 4096   two unsynced meta records (docs/durability.md)
 //! 12288  1024 x 64  handles: generation u64 or 0, process id, opened at (ns since 1970), kind, 0 ..
 //! 77824  4096 x 64  reader slots: state, owner, thread, since when (ns), pages freed before, pages retained, 0 ..
 //! 339968            end
@@ -29,8 +29,8 @@ pub(crate) const VERSION: u64 = 5;
 pub const HANDLES_MAX: usize = 1024;
 /// Maximum number of snapshots of one file, in all processes together.
 pub const READERS_MAX: usize = 4096;
-/// Bytes of a weak record.
-pub(crate) const WEAK_BYTES: usize = 4096;
+/// Bytes of a unsynced meta record.
+pub(crate) const UNSYNCED_META_BYTES: usize = 4096;
 
 pub(super) const PUBLISHED_AT: usize = 64;
 pub(super) const DURABLE_AT: usize = 72;
@@ -38,10 +38,10 @@ pub(super) const FILE_AT: usize = 80;
 pub(super) const POISON_AT: usize = 128;
 pub(super) const WRITER_AT: usize = 192;
 pub(super) const TICKET_AT: usize = 256;
-pub(super) const BELL_AT: usize = 320;
+pub(super) const WAKE_COUNTER_AT: usize = 320;
 pub(super) const COUNTERS_AT: usize = 384;
-pub(super) const WEAK_AT: usize = 4096;
-pub(super) const HANDLES_AT: usize = WEAK_AT + 2 * WEAK_BYTES;
+pub(super) const UNSYNCED_META_AT: usize = 4096;
+pub(super) const HANDLES_AT: usize = UNSYNCED_META_AT + 2 * UNSYNCED_META_BYTES;
 /// Bytes in front of the handles: the part that outlives them.
 pub(crate) const RECORDS_BYTES: usize = HANDLES_AT;
 pub(super) const LINE: usize = 64;

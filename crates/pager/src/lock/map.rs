@@ -1,6 +1,6 @@
 //! The lock file's bytes, shared with other processes as atomic words.
 
-use super::layout::{AREA_BYTES, BELL_AT};
+use super::layout::{AREA_BYTES, WAKE_COUNTER_AT};
 use super::sync::AtomicU64;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
@@ -46,11 +46,15 @@ impl SharedMap {
         }
     }
 
-    pub(super) fn bell(&self) -> &AtomicU32 {
+    pub(super) fn wake_counter(&self) -> &AtomicU32 {
         // SAFETY: inside the map, aligned, and only ever accessed as 32 bits.
         #[expect(unsafe_code, reason = "a futex is 32 bits")]
         unsafe {
-            &*self.start.cast::<u8>().add(BELL_AT).cast::<AtomicU32>()
+            &*self
+                .start
+                .cast::<u8>()
+                .add(WAKE_COUNTER_AT)
+                .cast::<AtomicU32>()
         }
     }
 }

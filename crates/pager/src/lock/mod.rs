@@ -20,6 +20,7 @@
 //! 4. A forked child changes nothing here, because it shares the locks with the parent.
 
 mod area;
+pub(crate) mod attachment;
 mod bytes;
 pub(crate) mod file;
 mod fork;
@@ -31,12 +32,11 @@ mod ofd;
 pub(crate) mod protocol;
 pub(super) mod queue;
 pub(crate) mod readers;
-pub(crate) mod seat;
 pub(crate) mod slots;
 mod sync;
 pub(crate) mod writer_lock;
 
 pub(crate) use area::Identity;
+pub use attachment::LockMemory;
 pub use layout::{HANDLES_MAX, READERS_MAX};
-pub(crate) use queue::{Patience, Ticket};
-pub use seat::LockMemory;
+pub(crate) use queue::{Ticket, WaitLimit};

@@ -16,7 +16,7 @@
 //!    all the time.
 //! 3. A slot has one owner. It is claimed when free, and freed, after its state was cleared, by its owner or by a
 //!    handle that found the owner dead. If snapshots of the owner share it, the last one clears it.
-//! 4. Only the owner of a slot writes a state into it. Others change an evictable or parked state to `OUSTED` with one
+//! 4. Only the owner of a slot writes a state into it. Others change an evictable or parked state to `EVICTED` with one
 //!    compare-and-swap, and clean the slot when its owner is dead.
 
 use super::sync::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ pub(crate) const IDLE: u64 = 0;
 /// Owner word of a free slot.
 pub(crate) const FREE: u64 = 0;
 /// The snapshot was evicted.
-pub(crate) const OUSTED: u64 = u64::MAX;
+pub(crate) const EVICTED: u64 = u64::MAX;
 /// Flag of a reader that copies its pages and validates its snapshot afterwards.
 pub(crate) const EVICTABLE: u64 = 1 << 62;
 /// Flag of a reader that is idle and validates its snapshot before it continues.
@@ -36,14 +36,14 @@ pub(crate) const PARKED: u64 = 1 << 63;
 #[inline]
 pub(crate) fn held(word: u64) -> Option<u64> {
     match word {
-        IDLE | OUSTED => None,
+        IDLE | EVICTED => None,
         word => Some(word & !(EVICTABLE | PARKED)),
     }
 }
 
 /// True if the reader may be evicted.
-pub(crate) fn can_be_ousted(word: u64) -> bool {
-    word != OUSTED && word & (EVICTABLE | PARKED) != 0
+pub(crate) fn may_be_evicted(word: u64) -> bool {
+    word != EVICTED && word & (EVICTABLE | PARKED) != 0
 }
 
 /// Enters a state into a slot of the caller. `newest`: the words that name the newest state, of all processes and of
@@ -68,15 +68,15 @@ pub(crate) fn publish(published: &AtomicU64, txn: u64) {
 }
 
 /// Word of a slot, for a writer that wants to overwrite pages.
-pub(crate) fn look(slot: &AtomicU64) -> u64 {
+pub(crate) fn load_slot(slot: &AtomicU64) -> u64 {
     slot.load(Ordering::SeqCst)
 }
 
 /// Evicts an evictable or parked reader. False: the slot has changed in the meantime.
-pub(crate) fn oust(slot: &AtomicU64, seen: u64) -> bool {
-    can_be_ousted(seen)
+pub(crate) fn evict(slot: &AtomicU64, seen: u64) -> bool {
+    may_be_evicted(seen)
         && slot
-            .compare_exchange(seen, OUSTED, Ordering::SeqCst, Ordering::SeqCst)
+            .compare_exchange(seen, EVICTED, Ordering::SeqCst, Ordering::SeqCst)
             .is_ok()
 }
 

@@ -27,7 +27,7 @@
 //! 4. `waiting` is at least the number of locked tickets. It is raised before the byte is locked and lowered before it
 //!    is unlocked; counts left by dead handles are removed under the door lock when no ticket is locked.
 
-use super::bytes::{DOOR, TICKETS, TICKETS_LEN};
+use super::bytes::{GATE, TICKETS, TICKETS_LEN};
 use super::handle::Lock;
 use super::ofd::Mode;
 use super::readers::WriterSeen;
@@ -45,14 +45,14 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Limits of a wait in the queue.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Patience<'a> {
+pub(crate) struct WaitLimit<'a> {
     /// End of the wait.
     pub(crate) until: Option<Instant>,
     /// The wait goes on while this returns true; called every few milliseconds.
     pub(crate) goes_on: Option<&'a dyn Fn() -> bool>,
 }
 
-impl Patience<'_> {
+impl WaitLimit<'_> {
     pub(crate) fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
             || self.goes_on.is_some_and(|goes_on| !goes_on())
@@ -83,12 +83,12 @@ impl Lock {
         }
     }
 
-    fn enter_door(&self, patience: &Patience<'_>) -> Result<bool> {
+    fn enter_gate(&self, patience: &WaitLimit<'_>) -> Result<bool> {
         let mut pause = Duration::from_micros(10);
         for attempt in 0u64.. {
             if self
                 .locks
-                .try_lock(DOOR, 1, Mode::Alone)
+                .try_lock(GATE, 1, Mode::Alone)
                 .map_err(|e| self.failed(e))?
             {
                 return Ok(true);
@@ -106,8 +106,8 @@ impl Lock {
         Ok(false)
     }
 
-    fn leave_door(&self) -> Result<()> {
-        self.locks.unlock(DOOR, 1).map_err(|e| self.failed(e))
+    fn leave_gate(&self) -> Result<()> {
+        self.locks.unlock(GATE, 1).map_err(|e| self.failed(e))
     }
 
     /// Draws a ticket and returns its byte.
@@ -136,14 +136,14 @@ impl Lock {
     }
 
     /// Acquires the writer lock without a ticket, if no handle has it or waits with a ticket.
-    fn take_throne(&self) -> Option<Ticket> {
+    fn try_take_word(&self) -> Option<Ticket> {
         if !self.locks.alive() {
             return None;
         }
-        let (throne, mine) = (self.area.throne(), self.owner_word());
-        if let Err(holder) = throne.compare_exchange(0, mine, Ordering::SeqCst, Ordering::SeqCst)
-            && (self.sits(holder)
-                || throne
+        let (lock_word, mine) = (self.area.lock_word(), self.owner_word());
+        if let Err(holder) = lock_word.compare_exchange(0, mine, Ordering::SeqCst, Ordering::SeqCst)
+            && (self.is_held_by_other(holder)
+                || lock_word
                     .compare_exchange(holder, mine, Ordering::SeqCst, Ordering::SeqCst)
                     .is_err())
         {
@@ -159,58 +159,58 @@ impl Lock {
     }
 
     /// Whether this word belongs to another, live handle. (A handle asks only while it does not hold the writer lock.)
-    fn sits(&self, holder: u64) -> bool {
+    fn is_held_by_other(&self, holder: u64) -> bool {
         holder != self.owner_word() && self.owner_alive(holder)
     }
 
     /// Whether a handle writes without a ticket. Removes a dead one.
-    fn throne_taken(&self) -> bool {
-        let throne = self.area.throne();
-        let holder = throne.load(Ordering::SeqCst);
+    fn word_taken(&self) -> bool {
+        let lock_word = self.area.lock_word();
+        let holder = lock_word.load(Ordering::SeqCst);
         if holder == 0 {
             return false;
         }
         // A handle that entered in between may be alive.
-        self.sits(holder)
-            || throne
+        self.is_held_by_other(holder)
+            || lock_word
                 .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::SeqCst)
                 .is_err()
     }
 
     /// Empties the throne if this handle holds it.
-    pub(super) fn leave_throne(&self) {
-        let (throne, mine) = (self.area.throne(), self.owner_word());
-        let _ = throne.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
+    pub(super) fn release_word(&self) {
+        let (lock_word, mine) = (self.area.lock_word(), self.owner_word());
+        let _ = lock_word.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// Acquires the writer lock if no handle holds it or waits for it.
     pub(crate) fn try_ticket(&self) -> Option<Ticket> {
-        self.take_throne()
+        self.try_take_word()
     }
 
     /// Waits for the writer lock. `None`: timed out. Calls `waiting` from time to time during the wait.
     pub(crate) fn wait_ticket(
         &self,
-        patience: &Patience<'_>,
+        patience: &WaitLimit<'_>,
         waiting: &mut dyn FnMut(),
     ) -> Result<Option<Ticket>> {
-        if let Some(ticket) = self.take_throne() {
+        if let Some(ticket) = self.try_take_word() {
             return Ok(Some(ticket));
         }
-        if !self.enter_door(patience)? {
+        if !self.enter_gate(patience)? {
             return Ok(None);
         }
         let drawn = self.draw();
-        self.leave_door()?;
+        self.leave_gate()?;
         let byte = drawn?;
         loop {
-            let bell = self.area.bell().load(Ordering::Acquire);
+            let wake_counter = self.area.wake_counter().load(Ordering::Acquire);
             let lower = byte - TICKETS;
             let before = lower > 0 && {
                 let taken = self.locks.taken(TICKETS, lower);
                 taken.map_err(|e| self.failed(e))?
             };
-            if !before && !self.throne_taken() {
+            if !before && !self.word_taken() {
                 self.note_writer();
                 return Ok(Some(Ticket::Number(byte)));
             }
@@ -219,11 +219,11 @@ impl Lock {
                 return Ok(None);
             }
             waiting();
-            self.wait_bell(bell, PATIENCE);
+            self.wait_for_wake(wake_counter, PATIENCE);
         }
     }
 
-    fn wait_bell(&self, seen: u32, patience: Duration) {
+    fn wait_for_wake(&self, seen: u32, patience: Duration) {
         #[cfg(miri)]
         let _ = (seen, patience);
         #[cfg(not(miri))]
@@ -235,7 +235,7 @@ impl Lock {
             };
             // A spurious wake-up or a signal only causes another check.
             let _ = futex::wait(
-                self.area.bell(),
+                self.area.wake_counter(),
                 futex::Flags::empty(),
                 seen,
                 Some(&timeout),
@@ -264,7 +264,7 @@ impl Lock {
         self.forget_writer();
         let waiting = self.area.waiting();
         match ticket {
-            Ticket::Throne => self.leave_throne(),
+            Ticket::Throne => self.release_word(),
             Ticket::Number(byte) => {
                 waiting.fetch_sub(1, Ordering::SeqCst);
                 // Cannot fail for a lock that is held; otherwise the lock ends with the handle.
@@ -274,11 +274,15 @@ impl Lock {
         if waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        self.area.bell().fetch_add(1, Ordering::Release);
+        self.area.wake_counter().fetch_add(1, Ordering::Release);
         #[cfg(not(miri))]
         {
             use rustix::thread::futex;
-            let _ = futex::wake(self.area.bell(), futex::Flags::empty(), i32::MAX as u32);
+            let _ = futex::wake(
+                self.area.wake_counter(),
+                futex::Flags::empty(),
+                i32::MAX as u32,
+            );
         }
     }
 

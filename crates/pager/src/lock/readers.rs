@@ -36,7 +36,7 @@ pub struct Reader {
     pub age: Duration,
     /// Bytes of the file that could be reused without it, as of the newest write transaction. Bytes that several
     /// readers retain are counted for one of them.
-    pub held_bytes: u64,
+    pub retained_bytes: u64,
     /// Bytes freed by all commits since it began: an upper bound of the bytes it retains.
     pub freed_bytes: u64,
 }

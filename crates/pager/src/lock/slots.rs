@@ -40,7 +40,7 @@ pub(crate) struct Seen {
     pub(crate) thread: u32,
     pub(crate) since_ns: u64,
     pub(crate) freed_before: u64,
-    pub(crate) held_pages: u64,
+    pub(crate) retained_pages: u64,
     pub(crate) own: bool,
 }
 
@@ -169,10 +169,10 @@ impl Lock {
     /// Calls `f` for every snapshot of a live handle, and cleans slots of dead handles.
     pub(crate) fn for_each_reader(&self, mut f: impl FnMut(&Seen)) {
         let mut known: Vec<(u64, bool)> = Vec::new();
-        let mut dead = false;
+        let mut freed_ranges = false;
         for slot in 0..self.slots_used() {
             let line = self.area.slot(slot);
-            let word = protocol::look(&line[STATE]);
+            let word = protocol::load_slot(&line[STATE]);
             let Some(txn) = protocol::held(word) else {
                 continue;
             };
@@ -185,7 +185,7 @@ impl Lock {
                     alive
                 }
             };
-            dead |= !alive;
+            freed_ranges |= !alive;
             if !alive {
                 continue;
             }
@@ -198,18 +198,18 @@ impl Lock {
                 thread: line[THREAD].load(Ordering::Relaxed) as u32,
                 since_ns: line[SINCE].load(Ordering::Relaxed),
                 freed_before: line[FREED_BEFORE].load(Ordering::Relaxed),
-                held_pages: line[HELD].load(Ordering::Relaxed),
+                retained_pages: line[HELD].load(Ordering::Relaxed),
                 own: owner == self.owner_word(),
             });
         }
-        if dead {
+        if freed_ranges {
             self.try_setup(|| self.clean_slots());
         }
     }
 
     /// Evicts an evictable or parked reader. False: it is neither, or has ended.
-    pub(crate) fn oust(&self, reader: &Seen) -> bool {
-        protocol::oust(&self.area.slot(reader.slot)[STATE], reader.word)
+    pub(crate) fn evict(&self, reader: &Seen) -> bool {
+        protocol::evict(&self.area.slot(reader.slot)[STATE], reader.word)
     }
 
     /// Whether the slot still holds the state that its owner entered.
@@ -229,14 +229,15 @@ impl Lock {
     /// Whether any slot holds a state; its owner may be dead.
     pub(crate) fn has_readers(&self) -> bool {
         let mut slots = 0..self.slots_used();
-        slots.any(|slot| protocol::held(protocol::look(&self.area.slot(slot)[STATE])).is_some())
+        slots
+            .any(|slot| protocol::held(protocol::load_slot(&self.area.slot(slot)[STATE])).is_some())
     }
 
     /// Records the number of pages that each reader retains. Caller must hold the writer lock.
-    pub(crate) fn note_held(&self, pages_of: impl Fn(u64) -> u64) {
+    pub(crate) fn note_retained(&self, pages_of: impl Fn(u64) -> u64) {
         for slot in 0..self.slots_used() {
             let line = self.area.slot(slot);
-            if let Some(txn) = protocol::held(protocol::look(&line[STATE])) {
+            if let Some(txn) = protocol::held(protocol::load_slot(&line[STATE])) {
                 let pages = pages_of(txn);
                 if line[HELD].load(Ordering::Relaxed) != pages {
                     line[HELD].store(pages, Ordering::Relaxed);

@@ -16,13 +16,13 @@
 //!    published. Whether to retain it is decided under the mutex when the local lock is released: code that clears
 //!    `keep` releases the shared lock afterwards, or the releasing thread sees the cleared flag.
 //! 5. While a lock `leads`, it includes the shared lock, and the handle knows the newest state of the file: a thread
-//!    that wants a flush may then begin one in the background (`keep_beside`).
+//!    that wants a flush may then begin one in the background (`keep_for_background`).
 //! 6. A waiter that wants a flush rather than the lock (`listens`) is woken by every event that may satisfy it: a
 //!    leading lock, a commit with a record, the end of a flush. The changed state is stored before `listeners` is read,
 //!    and the waiter counts itself there before it reads that state.
 
 use super::handle::Lock;
-use super::{Patience, Ticket};
+use super::{Ticket, WaitLimit};
 use crate::error::Result;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -52,24 +52,24 @@ struct Waiter {
 }
 
 /// Result of waiting for the local lock.
-enum Here {
+enum LocalAcquisition {
     /// Local lock acquired, with the shared lock if it was kept.
-    Turn(Option<Ticket>),
-    Late,
-    Enough,
+    Acquired(Option<Ticket>),
+    TimedOut,
+    Satisfied,
 }
 
 /// Result of waiting for the shared lock.
 #[derive(Debug)]
-pub(crate) enum Came {
-    Turn(Turn),
-    Late,
+pub(crate) enum Acquisition {
+    Acquired(WriterGuard),
+    TimedOut,
     /// The lock is not needed any more.
-    Enough,
+    Satisfied,
 }
 
 /// Whether a waiter for a flush does not need the lock any more. The argument says whether a lock of this handle leads.
-pub(crate) type Enough<'a> = &'a dyn Fn(bool) -> bool;
+pub(crate) type Satisfied<'a> = &'a dyn Fn(bool) -> bool;
 
 impl Queue {
     /// Takes the local lock if it is free for this waiter; `None`: for a thread that does not wait.
@@ -106,7 +106,7 @@ fn wake(thread: Option<Thread>) {
 }
 
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct WriterLock {
     lock: Arc<Lock>,
     queue: Mutex<Queue>,
     keep: AtomicBool,
@@ -118,12 +118,12 @@ pub(crate) struct Turns {
 
 /// The right to write, released when dropped, on any thread.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    turns: Arc<Turns>,
+pub(crate) struct WriterGuard {
+    writer_lock: Arc<WriterLock>,
     ticket: Option<Ticket>,
 }
 
-impl Turns {
+impl WriterLock {
     pub(crate) fn new(lock: Arc<Lock>) -> Self {
         Self {
             lock,
@@ -138,11 +138,15 @@ impl Turns {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the local lock, unless `enough` is satisfied before.
-    fn wait_here(&self, patience: &Patience<'_>, enough: Option<Enough<'_>>) -> Here {
+    /// Waits for the local lock, unless `satisfied` is satisfied before.
+    fn wait_local(
+        &self,
+        patience: &WaitLimit<'_>,
+        satisfied: Option<Satisfied<'_>>,
+    ) -> LocalAcquisition {
         let mut queue = self.queue();
         if queue.take(None) {
-            return Here::Turn(queue.kept.take());
+            return LocalAcquisition::Acquired(queue.kept.take());
         }
         let number = queue.next;
         queue.next += 1;
@@ -150,21 +154,25 @@ impl Turns {
             number,
             thread: thread::current(),
             since: Instant::now(),
-            listens: enough.is_some(),
+            listens: satisfied.is_some(),
         });
-        let listens = usize::from(enough.is_some());
+        let listens = usize::from(satisfied.is_some());
         self.listeners.fetch_add(listens, Ordering::SeqCst);
-        let came = loop {
+        let acquired = loop {
             if queue.take(Some(number)) {
-                break Here::Turn(queue.kept.take());
+                break LocalAcquisition::Acquired(queue.kept.take());
             }
-            let is_enough = enough.is_some_and(|enough| enough(self.leads()));
+            let is_enough = satisfied.is_some_and(|satisfied| satisfied(self.leads()));
             if is_enough || patience.is_over() {
                 queue.leave(Some(number));
                 let first = queue.first();
                 drop(queue);
                 wake(first);
-                break if is_enough { Here::Enough } else { Here::Late };
+                break if is_enough {
+                    LocalAcquisition::Satisfied
+                } else {
+                    LocalAcquisition::TimedOut
+                };
             }
             drop(queue);
             match patience.nap() {
@@ -174,12 +182,12 @@ impl Turns {
             queue = self.queue();
         };
         self.listeners.fetch_sub(listens, Ordering::SeqCst);
-        came
+        acquired
     }
 
     /// Wakes the listening waiters after a change that may satisfy them.
     #[inline]
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify_listeners(&self) {
         if self.listeners.load(Ordering::SeqCst) > 0 {
             let queue = self.queue();
             let listening = queue.waiting.iter().filter(|waiter| waiter.listens);
@@ -187,7 +195,7 @@ impl Turns {
         }
     }
 
-    fn end_here(&self, ticket: Option<Ticket>) {
+    fn release_local(&self, ticket: Option<Ticket>) {
         let mut queue = self.queue();
         queue.busy = false;
         self.leads.store(false, Ordering::SeqCst);
@@ -203,34 +211,34 @@ impl Turns {
     /// Waits for the shared lock; `None`: timed out. Calls `waiting` from time to time.
     pub(crate) fn wait(
         self: &Arc<Self>,
-        patience: &Patience<'_>,
+        patience: &WaitLimit<'_>,
         waiting: &mut dyn FnMut(),
-    ) -> Result<Option<Turn>> {
+    ) -> Result<Option<WriterGuard>> {
         match self.wait_unless(patience, waiting, None)? {
-            Came::Turn(turn) => Ok(Some(turn)),
-            Came::Late | Came::Enough => Ok(None),
+            Acquisition::Acquired(guard) => Ok(Some(guard)),
+            Acquisition::TimedOut | Acquisition::Satisfied => Ok(None),
         }
     }
 
-    /// Like `wait`, unless `enough` is satisfied while other threads of this handle hold the lock.
+    /// Like `wait`, unless `satisfied` is satisfied while other threads of this handle hold the lock.
     pub(crate) fn wait_unless(
         self: &Arc<Self>,
-        patience: &Patience<'_>,
+        patience: &WaitLimit<'_>,
         waiting: &mut dyn FnMut(),
-        enough: Option<Enough<'_>>,
-    ) -> Result<Came> {
-        let ticket = match self.wait_here(patience, enough) {
-            Here::Turn(Some(ticket)) => Ok(Some(ticket)),
-            Here::Turn(None) => self.lock.wait_ticket(patience, waiting),
-            Here::Late => return Ok(Came::Late),
-            Here::Enough => return Ok(Came::Enough),
+        satisfied: Option<Satisfied<'_>>,
+    ) -> Result<Acquisition> {
+        let ticket = match self.wait_local(patience, satisfied) {
+            LocalAcquisition::Acquired(Some(ticket)) => Ok(Some(ticket)),
+            LocalAcquisition::Acquired(None) => self.lock.wait_ticket(patience, waiting),
+            LocalAcquisition::TimedOut => return Ok(Acquisition::TimedOut),
+            LocalAcquisition::Satisfied => return Ok(Acquisition::Satisfied),
         };
-        let turn = self.begin(ticket)?;
-        Ok(turn.map_or(Came::Late, Came::Turn))
+        let guard = self.begin(ticket)?;
+        Ok(guard.map_or(Acquisition::TimedOut, Acquisition::Acquired))
     }
 
     /// Acquires the lock if it is free.
-    pub(crate) fn try_take(self: &Arc<Self>) -> Result<Option<Turn>> {
+    pub(crate) fn try_take(self: &Arc<Self>) -> Result<Option<WriterGuard>> {
         let mut queue = self.queue();
         if !queue.take(None) {
             return Ok(None);
@@ -240,32 +248,32 @@ impl Turns {
         self.begin(Ok(kept.or_else(|| self.lock.try_ticket())))
     }
 
-    fn begin(self: &Arc<Self>, ticket: Result<Option<Ticket>>) -> Result<Option<Turn>> {
+    fn begin(self: &Arc<Self>, ticket: Result<Option<Ticket>>) -> Result<Option<WriterGuard>> {
         match ticket {
-            Ok(Some(ticket)) => Ok(Some(Turn {
-                turns: Arc::clone(self),
+            Ok(Some(ticket)) => Ok(Some(WriterGuard {
+                writer_lock: Arc::clone(self),
                 ticket: Some(ticket),
             })),
             Ok(None) => {
-                self.end_here(None);
+                self.release_local(None);
                 Ok(None)
             }
             Err(error) => {
-                self.end_here(None);
+                self.release_local(None);
                 Err(error)
             }
         }
     }
 
     /// Waits for the local lock only, for a handle that only reads.
-    pub(crate) fn wait_as_reader(self: &Arc<Self>) -> Turn {
+    pub(crate) fn wait_as_reader(self: &Arc<Self>) -> WriterGuard {
         // A wait without a limit always ends with the lock.
-        let ticket = match self.wait_here(&Patience::default(), None) {
-            Here::Turn(ticket) => ticket,
-            Here::Late | Here::Enough => None,
+        let ticket = match self.wait_local(&WaitLimit::default(), None) {
+            LocalAcquisition::Acquired(ticket) => ticket,
+            LocalAcquisition::TimedOut | LocalAcquisition::Satisfied => None,
         };
-        Turn {
-            turns: Arc::clone(self),
+        WriterGuard {
+            writer_lock: Arc::clone(self),
             ticket,
         }
     }
@@ -276,7 +284,7 @@ impl Turns {
     }
 
     /// Releases the shared lock if it was kept and is unused here.
-    pub(crate) fn give_kept(&self) {
+    pub(crate) fn release_kept(&self) {
         let mut queue = self.queue();
         if !queue.busy
             && let Some(ticket) = queue.kept.take()
@@ -287,7 +295,7 @@ impl Turns {
 
     /// Retains the shared lock for a background flush beside the transaction that holds it; false if there is none.
     /// Caller must hold the pipeline lock.
-    pub(crate) fn keep_beside(&self) -> bool {
+    pub(crate) fn keep_for_background(&self) -> bool {
         let _until_kept = self.queue();
         let leads = self.leads();
         if leads {
@@ -306,18 +314,18 @@ impl Turns {
     }
 }
 
-impl Turn {
+impl WriterGuard {
     /// Reports that the handle knows the newest commit, which is on the medium or was verified.
     pub(crate) fn lead(&self) {
         let leads = self.ticket.is_some();
-        self.turns.leads.store(leads, Ordering::SeqCst);
-        self.turns.tell();
+        self.writer_lock.leads.store(leads, Ordering::SeqCst);
+        self.writer_lock.notify_listeners();
     }
 }
 
-impl Drop for Turn {
+impl Drop for WriterGuard {
     fn drop(&mut self) {
-        self.turns.end_here(self.ticket.take());
+        self.writer_lock.release_local(self.ticket.take());
     }
 }
 
@@ -347,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_awake_takes_a_free_turn() {
+    fn who_is_awake_takes_a_free_lock() {
         // In the future, so that the wait is never long, however slow the test is.
         let mut queue = with_one_waiting(Instant::now() + Duration::from_secs(3600));
         assert!(queue.first().is_some(), "the first in line is woken");
@@ -369,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_handed_to_one_that_gave_up_is_free() {
+    fn a_lock_handed_to_one_that_gave_up_is_free() {
         let mut queue = with_one_waiting(long_ago());
         assert!(queue.first().is_some());
         queue.leave(Some(7));

@@ -14,11 +14,11 @@ use crate::commit::pipeline::{Until, Waited};
 use crate::error::Result;
 use crate::format::header::verify_block;
 use crate::format::layout::{LARGE_AT, first_page, is_large_page};
-use crate::format::meta::{Dead, Meta};
+use crate::format::meta::{FreedRange, Meta};
 use crate::format::pages::{PageRef, expect_zeros};
 use crate::format::ptr::Ptr;
 use crate::format::superblock;
-use crate::lock::writer_lock::Turn;
+use crate::lock::writer_lock::WriterGuard;
 use crate::space::large::Large;
 use crate::space::lists::Stack;
 use crate::space::load;
@@ -99,8 +99,8 @@ struct Captured {
     /// Pages of the file.
     pages: u64,
     free: PageSet,
-    held: Vec<Dead>,
-    held_pages: u64,
+    retained: Vec<FreedRange>,
+    retained_pages: u64,
     /// The free pages of the second file, and its length in pages.
     large: Option<PageSet>,
     large_pages: u64,
@@ -140,7 +140,7 @@ impl Pager {
     /// If the free space cannot be read; `Poisoned` and errors of a pending sync; as for `begin_read`.
     pub fn begin_check(&self) -> Result<Check> {
         let page_size = self.inner.files.page_size;
-        let (snapshot, captured) = match self.shown_turn()? {
+        let (snapshot, captured) = match self.lock_newest()? {
             Some(_turn) => {
                 let snapshot = self.begin_read()?;
                 let mut writer = self.inner.take_writer(snapshot.state())?;
@@ -174,27 +174,27 @@ impl Pager {
 impl Pager {
     /// Takes the writer lock, with all commits visible to readers: the free space in memory is then that of the newest
     /// commit. `None` while another thread or process writes.
-    fn shown_turn(&self) -> Result<Option<Turn>> {
+    fn lock_newest(&self) -> Result<Option<WriterGuard>> {
         self.inner.files.lock.check_process()?;
         if self.inner.files.options.read_only {
-            return self.inner.turn().map(Some);
+            return self.inner.lock_writer().map(Some);
         }
         loop {
-            let Some(turn) = self.inner.files.turns.try_take()? else {
+            let Some(guard) = self.inner.files.writer_lock.try_take()? else {
                 return Ok(None);
             };
             let shown = self.inner.state();
             let shown_txn = shown.txn;
             let newest = self.inner.pipeline.base(shown).txn;
             if newest <= shown_txn {
-                return Ok(Some(turn));
+                return Ok(Some(guard));
             }
             let wanted = (newest.0, Until::Kept);
             if self.inner.wait(wanted, None)? == Waited::Durable {
-                return Ok(Some(turn));
+                return Ok(Some(guard));
             }
             // The newest commit has no record. An empty commit on top of it, which takes the writer lock, adds one.
-            drop(turn);
+            drop(guard);
             make_durable(&self.inner, (newest, Until::Kept), None)?;
         }
     }
@@ -210,8 +210,8 @@ impl Captured {
         Self {
             pages,
             free,
-            held: writer.space.held().copied().collect(),
-            held_pages: writer.space.held_pages(),
+            retained: writer.space.retained().copied().collect(),
+            retained_pages: writer.space.retained_pages(),
             large: writer.space.large.as_deref().map(free_of),
             large_pages: writer.space.large.as_deref().map_or(0, Large::pages),
             structure: writer.space.structure().copied().collect(),
@@ -317,7 +317,7 @@ impl Check {
     #[must_use]
     pub fn pages_expected(&self) -> u64 {
         self.pages
-            .saturating_sub(self.captured.free.len() + self.captured.held_pages)
+            .saturating_sub(self.captured.free.len() + self.captured.retained_pages)
     }
 
     /// Starts claiming pages for an older version.
@@ -366,7 +366,7 @@ impl Check {
             pages_total: self.pages,
             pages_claimed: self.claimed.len(),
             pages_free: self.captured.free.len(),
-            pages_pending: self.captured.held_pages,
+            pages_pending: self.captured.retained_pages,
         }
     }
 
@@ -377,23 +377,23 @@ impl Check {
         self.check_structure();
         self.check_stacks();
         let free = std::mem::take(&mut self.captured.free);
-        let mut held = std::mem::take(&mut self.captured.held);
+        let mut retained = std::mem::take(&mut self.captured.retained);
         let stacks = std::mem::take(&mut self.captured.stacks);
-        held.extend(self.on_stacks(&stacks));
-        let mut state = self.states(&free, &held, "in memory");
+        retained.extend(self.on_stacks(&stacks));
+        let mut state = self.states(&free, &retained, "in memory");
         self.compare("in memory", &state);
         if let Some(free) = self.captured.large.take() {
             let pages = self.captured.large_pages;
-            self.compare_large("in memory", &free, pages, &held);
+            self.compare_large("in memory", &free, pages, &retained);
         }
         if self.snapshot.txn().0 == self.captured.meta.txn {
             match self.stored() {
-                Ok((free, mut held, stacks, large)) => {
-                    held.extend(self.on_stacks(&stacks));
+                Ok((free, mut retained, stacks, large)) => {
+                    retained.extend(self.on_stacks(&stacks));
                     if let Some((free, pages)) = large {
-                        self.compare_large("as stored", &free, pages, &held);
+                        self.compare_large("as stored", &free, pages, &retained);
                     }
-                    state = self.states(&free, &held, "as stored");
+                    state = self.states(&free, &retained, "as stored");
                     self.compare("as stored", &state);
                 }
                 Err(error) => self.problem(format!("free space as stored: {error}")),
@@ -410,7 +410,7 @@ impl Check {
             pages_total: self.pages,
             pages_claimed: self.claimed.len(),
             pages_free: free.len(),
-            pages_pending: self.captured.held_pages,
+            pages_pending: self.captured.retained_pages,
         }
     }
 
@@ -443,7 +443,7 @@ impl Check {
         }
     }
 
-    /// Re-reads the lists of dead ranges and claims their pages.
+    /// Re-reads the lists of freed ranges and claims their pages.
     fn check_stacks(&mut self) {
         let pager = self.pager.clone();
         let read = |ptr: &Ptr| read_again(&pager, ptr);
@@ -485,7 +485,7 @@ impl Check {
                 Err(error) => self.problem(error),
                 Ok(()) if pages != stack.pages => self.problem(format!(
                     "dead ranges held by transaction {}: {pages} pages, expected {}",
-                    stack.holder, stack.pages
+                    stack.snapshot_txn, stack.pages
                 )),
                 Ok(()) => {}
             }
@@ -493,17 +493,17 @@ impl Check {
     }
 
     /// The readable ranges on the stacks; `check_stacks` reports the unreadable ones.
-    fn on_stacks(&self, stacks: &[Stack]) -> Vec<Dead> {
+    fn on_stacks(&self, stacks: &[Stack]) -> Vec<FreedRange> {
         let read = |ptr: &Ptr| read_again(&self.pager, ptr);
-        let mut held = Vec::new();
+        let mut retained = Vec::new();
         for stack in stacks {
             let walked = walk(stack, &read, &mut |_, list| {
-                held.extend(&list.ranges);
+                retained.extend(&list.ranges);
                 true
             });
             drop(walked);
         }
-        held
+        retained
     }
 
     /// The free space as stored, which must match the one in memory.
@@ -516,15 +516,15 @@ impl Check {
         stored.for_each_free(|page| {
             free.insert(page);
         });
-        let held = stored.held().copied().collect();
+        let retained = stored.retained().copied().collect();
         let large = stored.large.as_deref();
         let large = large.map(|large| (free_of(large), large.pages()));
-        Ok((free, held, stored.stacks().to_vec(), large))
+        Ok((free, retained, stored.stacks().to_vec(), large))
     }
 }
 
-/// Free pages, dead ranges in the record and on stacks, and free pages and length of the second file.
-type Stored = (PageSet, Vec<Dead>, Vec<Stack>, Option<(PageSet, u64)>);
+/// Free pages, freed ranges in the record and on stacks, and free pages and length of the second file.
+type Stored = (PageSet, Vec<FreedRange>, Vec<Stack>, Option<(PageSet, u64)>);
 
 fn free_of(large: &Large) -> PageSet {
     let mut free = PageSet::new(large.pages());

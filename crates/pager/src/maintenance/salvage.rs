@@ -125,7 +125,7 @@ impl RawFile {
             ..Options::default()
         };
         let meta = &self.state.as_ref()?.meta;
-        let place = LargePlace::Beside(path);
+        let place = LargePlace::NextTo(path);
         second_file::open(&*self.storage, &superblock, meta, &place, &options).ok()?
     }
 

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, superblock_at};
 use crate::lock;
-use crate::lock::seat::Seat;
-use crate::lock::seat::beside;
+use crate::lock::attachment::Attachment;
+use crate::lock::attachment::path_next_to;
 use crate::options::{OpenMode, Options};
 use crate::storage::{create_file, device, network, real_path};
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) struct OpenFile {
     pub(crate) file: File,
     /// `None` only for a reader that cannot have a lock file; then there are no writers.
-    pub(crate) seat: Option<Seat>,
+    pub(crate) attachment: Option<Attachment>,
 }
 
 /// Opens the file; creates it with `initial` content if requested. The setup lock is held afterwards.
@@ -47,7 +47,7 @@ pub(crate) fn open(
     }
     let lock_path = match &options.lock_path {
         Some(lock_path) => lock_path.clone(),
-        None => beside(&real_path(path)),
+        None => path_next_to(&real_path(path)),
     };
     if !options.exclusive {
         network::refuse(path)?;
@@ -55,8 +55,8 @@ pub(crate) fn open(
     }
     let opened = lock::file::open(lock_path, options.read_only)?;
     if !exists && !path.exists() {
-        if let lock::file::Opened::Here { seat, .. } = &opened {
-            seat.expect_unused(path)?;
+        if let lock::file::Opened::Attached { attachment, .. } = &opened {
+            attachment.expect_unused(path)?;
         }
         create_file(path, &initial()?)?;
     } else if !exists && !open_existing {
@@ -65,8 +65,8 @@ pub(crate) fn open(
     let file = open_existing_file(path, options)?;
     opened.share_as(&file);
     lock::file::join(&file, &opened, options.exclusive, path)?;
-    let seat = opened.seat();
-    Ok(OpenFile { file, seat })
+    let attachment = opened.attachment();
+    Ok(OpenFile { file, attachment })
 }
 
 fn open_existing_file(path: &Path, options: &Options) -> Result<File> {
@@ -86,7 +86,7 @@ fn open_device(
 ) -> Result<OpenFile> {
     let Some(lock_path) = &options.lock_path else {
         return Err(Error::LockFile {
-            path: beside(path),
+            path: path_next_to(path),
             problem: "a database on a block device has its lock file elsewhere: say where (Options::lock_path)".into(),
         });
     };
@@ -100,7 +100,7 @@ fn open_device(
     let file = open_existing_file(path, options)?;
     opened.share_as(&file);
     lock::file::join(&file, &opened, options.exclusive, path)?;
-    let seat = opened.seat();
+    let attachment = opened.attachment();
     if create {
         let blank = device::is_blank(&file).map_err(|error| Error::of_open(path, error))?;
         let asked = options.mode == OpenMode::Create;
@@ -109,8 +109,8 @@ fn open_device(
         }
         if asked || blank {
             // No other handle may use a device that is wiped.
-            if let Some(seat) = &seat
-                && !seat.is_alone()?
+            if let Some(attachment) = &attachment
+                && !attachment.is_alone()?
             {
                 return Err(Error::OpenElsewhere {
                     path: path.to_owned(),
@@ -124,5 +124,5 @@ fn open_device(
             device::create(&file, &initial()?, &[superblock(1), superblock(0)], path)?;
         }
     }
-    Ok(OpenFile { file, seat })
+    Ok(OpenFile { file, attachment })
 }

@@ -6,11 +6,11 @@ use crate::commit::pipeline::Until;
 use crate::error::{Error, Result};
 use crate::format::pins::Pin;
 use crate::lock::readers::{Reader, WriterSeen};
-use crate::lock::{Patience, protocol};
+use crate::lock::{WaitLimit, protocol};
 use crate::options::Options;
 use crate::options::event::Event;
 use crate::space::large::Large;
-use crate::storage::Look;
+use crate::storage::MoveCheck;
 use crate::system::clock::Clocks;
 use crate::txn::inner::Pager;
 use crate::txn::published::published;
@@ -78,8 +78,8 @@ impl Pager {
     }
 
     /// A snapshot that the writer may evict when it holds space for too long ([`Options::evictable_age_max`],
-    /// [`Options::on_laggard`], a full disk). Every read copies, checks that the snapshot is still valid, and returns
-    /// `Evicted` if it is not.
+    /// [`Options::on_long_reader`], a full disk). Every read copies, checks that the snapshot is still valid, and
+    /// returns `Evicted` if it is not.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -124,10 +124,10 @@ impl Pager {
     pub fn begin_write(&self) -> Result<WriteTxn> {
         self.inner.files.check_writable()?;
         let begun = Instant::now();
-        let turn = self.inner.turn_since(begun);
+        let guard = self.inner.lock_writer_since(begun);
         let metrics = &self.inner.pipeline.metrics;
         metrics.lap(Phase::WaitForWriter, begun);
-        WriteTxn::begin(Arc::clone(&self.inner), turn?)
+        WriteTxn::begin(Arc::clone(&self.inner), guard?)
     }
 
     /// Begins the write transaction; gives up if others hold the writer lock for longer than `patience`.
@@ -136,13 +136,13 @@ impl Pager {
     /// `WriterBusy`, which names the writer; otherwise as for `begin_write`.
     pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
         self.inner.files.check_writable()?;
-        self.inner.let_others()?;
-        let patience = Patience {
+        self.inner.yield_to_other_handles()?;
+        let patience = WaitLimit {
             until: Instant::now().checked_add(patience),
-            ..Patience::default()
+            ..WaitLimit::default()
         };
-        match self.inner.files.turns.wait(&patience, &mut || ())? {
-            Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn),
+        match self.inner.files.writer_lock.wait(&patience, &mut || ())? {
+            Some(guard) => WriteTxn::begin(Arc::clone(&self.inner), guard),
             None => Err(self.inner.files.writer_busy()),
         }
     }
@@ -154,13 +154,13 @@ impl Pager {
     /// As for `begin_write`.
     pub fn begin_write_while(&self, goes_on: &dyn Fn() -> bool) -> Result<Option<WriteTxn>> {
         self.inner.files.check_writable()?;
-        self.inner.let_others()?;
-        let patience = Patience {
+        self.inner.yield_to_other_handles()?;
+        let patience = WaitLimit {
             goes_on: Some(goes_on),
-            ..Patience::default()
+            ..WaitLimit::default()
         };
-        match self.inner.files.turns.wait(&patience, &mut || ())? {
-            Some(turn) => WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some),
+        match self.inner.files.writer_lock.wait(&patience, &mut || ())? {
+            Some(guard) => WriteTxn::begin(Arc::clone(&self.inner), guard).map(Some),
             None => Ok(None),
         }
     }
@@ -171,10 +171,10 @@ impl Pager {
     /// As for `begin_write`.
     pub fn try_begin_write(&self) -> Result<Option<WriteTxn>> {
         self.inner.files.check_writable()?;
-        let Some(turn) = self.inner.files.turns.try_take()? else {
+        let Some(guard) = self.inner.files.writer_lock.try_take()? else {
             return Ok(None);
         };
-        WriteTxn::begin(Arc::clone(&self.inner), turn).map(Some)
+        WriteTxn::begin(Arc::clone(&self.inner), guard).map(Some)
     }
 
     /// Current readings of the clocks of this handle ([`Options::clock`]).
@@ -217,7 +217,7 @@ impl Pager {
     fn make_durable(&self, wanted: Until) -> Result<TxnId> {
         let inner = &self.inner;
         inner.files.check_writable()?;
-        inner.check_moved(Look::Full)?;
+        inner.check_moved(MoveCheck::Full)?;
         inner.refresh()?;
         let newest = inner.pipeline.base(inner.state()).txn;
         // Another process may have done it already.
@@ -254,7 +254,7 @@ impl Pager {
                 done => return done,
             }
         }
-        self.inner.check_moved(Look::Full)?;
+        self.inner.check_moved(MoveCheck::Full)?;
         make_durable(&self.inner, (newest, Until::Recorded), None).map(|_| ())
     }
 
@@ -285,7 +285,7 @@ impl Pager {
         if !alone || !inner.files.storage.resizes() {
             return Ok(None);
         }
-        let Some(_turn) = inner.files.turns.try_take()? else {
+        let Some(_turn) = inner.files.writer_lock.try_take()? else {
             return Ok(None);
         };
         let writer = inner.take_writer(&inner.state())?;
@@ -382,26 +382,26 @@ impl Pager {
     /// Errors from reading the free space; as for `begin_read`.
     ///
     /// # Cost
-    /// In the handle that wrote last, between two transactions, only a sum over the zones of 128 MiB. Otherwise the
-    /// free space is read: a page a zone, and the lists of held pages.
+    /// In the handle that wrote last, between two transactions, only a sum over the regions of 128 MiB. Otherwise the
+    /// free space is read: a page a region, and the lists of held pages.
     pub fn stat(&self) -> Result<Stat> {
         let inner = &self.inner;
         if inner.files.options.read_only {
-            let _turn = inner.turn()?;
-            return self.stat_in_turn();
+            let _turn = inner.lock_writer()?;
+            return self.stat_locked();
         }
         inner.files.lock.check_process()?;
         // Taking the writer lock after another handle would force it to read the free space anew.
         if inner.files.lock.is_last_writer()
-            && let Some(_turn) = inner.files.turns.try_take()?
+            && let Some(_turn) = inner.files.writer_lock.try_take()?
         {
-            return self.stat_in_turn();
+            return self.stat_locked();
         }
         let (snapshot, writer) = published(inner)?;
         Ok(self.figures(&snapshot, &writer))
     }
 
-    fn stat_in_turn(&self) -> Result<Stat> {
+    fn stat_locked(&self) -> Result<Stat> {
         // In a read-only handle, the snapshot holds the pages from which the free space is read.
         let snapshot = self.begin_read()?;
         let mut writer = self.inner.take_writer(snapshot.state())?;
@@ -419,7 +419,7 @@ impl Pager {
             file_bytes: writer.space.pages() * page_size as u64,
             pages_total: writer.space.pages(),
             pages_free: writer.space.free_pages(),
-            pages_pending: writer.space.held_pages(),
+            pages_pending: writer.space.retained_pages(),
             log_pages: writer.meta.redo.map_or(0, |redo| redo.pages),
             longest_free_pages: writer.space.longest_free(),
             large_bytes: large.map_or(0, |large| large.pages() * page_size as u64),

@@ -6,4 +6,4 @@ pub(crate) mod handle;
 pub(crate) mod inspect;
 pub(crate) mod open_pager;
 pub(crate) mod recover;
-pub(super) mod weak_state;
+pub(super) mod unsynced_state;

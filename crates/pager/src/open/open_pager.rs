@@ -17,7 +17,7 @@ use crate::format::meta::{FIRST_TXN, Meta};
 use crate::format::meta_blocks::MetaBlocks;
 use crate::format::superblock;
 use crate::format::superblock::{Superblock, read_failed};
-use crate::lock::seat::Seat;
+use crate::lock::attachment::Attachment;
 use crate::lock::{Identity, LockMemory, protocol};
 use crate::options::event::Event;
 use crate::options::{OpenMode, Options};
@@ -80,17 +80,17 @@ impl Pager {
         let place = Place {
             named: Some(named.map_err(|error| read_failed(0, error))?),
             storage: Arc::new(storage),
-            large: LargePlace::Beside(path),
+            large: LargePlace::NextTo(path),
             path,
             boot: boot_id(),
         };
-        match opened.seat {
-            Some(seat) => Self::open_seated(place, options, seat),
+        match opened.attachment {
+            Some(attachment) => Self::open_attached(place, options, attachment),
             // There are no writers: a lock on the data file excludes them.
             None => {
-                let seat = LockMemory::new().seat();
-                seat.begin()?;
-                Self::open_seated(place, options, seat)
+                let attachment = LockMemory::new().attachment();
+                attachment.begin()?;
+                Self::open_attached(place, options, attachment)
             }
         }
     }
@@ -128,8 +128,8 @@ impl Pager {
         memory: &LockMemory,
         options: &Options,
     ) -> Result<Self> {
-        let seat = memory.seat();
-        seat.begin()?;
+        let attachment = memory.attachment();
+        attachment.begin()?;
         let len = storage.len().map_err(|e| superblock::read_failed(0, e))?;
         if len == 0 && options.mode != OpenMode::Open && !options.read_only {
             create_in(&*storage, options)?;
@@ -141,11 +141,11 @@ impl Pager {
             named: None,
             boot: MEMORY_BOOT,
         };
-        Self::open_seated(place, options, seat)
+        Self::open_attached(place, options, attachment)
     }
 
     /// Runs under the setup lock.
-    fn open_seated(place: Place<'_>, options: &Options, seat: Seat) -> Result<Self> {
+    fn open_attached(place: Place<'_>, options: &Options, attachment: Attachment) -> Result<Self> {
         let mut storage = place.storage;
         let (superblock, damaged) = superblock::load(&*storage)?;
         if !options.read_only {
@@ -157,7 +157,7 @@ impl Pager {
             file: place.named.as_ref().map_or(FileId::default(), |it| it.id),
         };
         let (exclusive, read_only) = (options.exclusive, options.read_only);
-        let (lock, first) = seat.attach(&identity, exclusive, read_only, place.path)?;
+        let (lock, first) = attachment.attach(&identity, exclusive, read_only, place.path)?;
         let mut recovery = Recovery::default();
         let (mut healed, mut dropped) = (Vec::new(), None);
         let found = if first {
@@ -173,7 +173,8 @@ impl Pager {
                     healed.extend(at);
                     heal_metas(&*storage, &mut blocks, &found.meta)
                 });
-                // A failed sync may also have lost unsynced writes of a killed process: its weak records are void.
+                // A failed sync may also have lost unsynced writes of a killed process: its unsynced meta records are
+                // void.
                 healed.extend(done.inspect_err(|_| lock.poison())?);
                 found = Found::newest(&blocks)?;
             }
@@ -195,7 +196,8 @@ impl Pager {
             // A writer may be active: only the holder of the writer lock heals.
             let found = Found::published(&*storage, &superblock, &lock, None)?;
             let found = found.ok_or_else(|| Corrupt::new("meta records", 0, "none", "one"))?;
-            recovery.lost = recover::find_beside(&*storage, &superblock, &lock, &found, options);
+            recovery.lost =
+                recover::find_with_others(&*storage, &superblock, &lock, &found, options);
             lost_commits::refuse(recovery.lost, options)?;
             found
         };
@@ -213,12 +215,12 @@ impl Pager {
             storage::finish_creation(place.path, named, found.durable.txn == FIRST_TXN)?;
         }
         lock.opened()?;
-        let weak = found.weak.filter(|_| first);
-        let unrecorded = weak.map(|weak| (TxnId(weak.txn), TxnId(found.durable.txn)));
+        let unsynced = found.unsynced_meta.filter(|_| first);
+        let unrecorded = unsynced.map(|unsynced| (TxnId(unsynced.txn), TxnId(found.durable.txn)));
         let mut inner = Inner::new(storage, superblock, options.clone(), found, lock);
         inner.recovery = recovery;
         inner.shared.files.large = large;
-        if let LargePlace::Beside(path) = place.large {
+        if let LargePlace::NextTo(path) = place.large {
             inner.shared.files.path = Some(storage::real_path(path));
         }
         inner.shared.files.named = place.named;
@@ -268,7 +270,7 @@ fn over(
         check_length(&over, superblock, &found.meta)?;
         return Ok((Arc::new(over), found));
     }
-    redo::settle(&*storage, page_size, &found.durable, &replayed)?;
+    redo::write_replayed(&*storage, page_size, &found.durable, &replayed)?;
     let found = Found::newest(&MetaBlocks::load(&*storage, &superblock.uuid))?;
     Ok((storage, found))
 }
@@ -390,8 +392,8 @@ mod tests {
         }
 
         fn open(&self, start: u8) -> Pager {
-            let seat = self.memory.seat();
-            seat.begin().expect("nobody else is opening it");
+            let attachment = self.memory.attachment();
+            attachment.begin().expect("nobody else is opening it");
             let place = Place {
                 storage: Arc::clone(&self.storage) as Arc<dyn Storage>,
                 large: LargePlace::Nowhere,
@@ -404,12 +406,12 @@ mod tests {
                 verifier: Some(Verifier::new(|_| Ok(()))),
                 ..Options::default()
             };
-            Pager::open_seated(place, &options, seat).expect("open")
+            Pager::open_attached(place, &options, attachment).expect("open")
         }
     }
 
     fn commit(pager: &Pager, app: &[u8], durability: Durability) {
-        let mut txn = pager.begin_write().expect("the turn");
+        let mut txn = pager.begin_write().expect("the writer lock");
         let page = txn.new_page(crate::Kind::KvLeaf, 1).expect("a page");
         txn.seal_page(&page).expect("sealed");
         txn.commit(app, durability).expect("committed");

@@ -1,6 +1,6 @@
 //! Recovery at opening from the data file and the lock file: finds the newest intact commit, and missing commits.
 
-use super::weak_state;
+use super::unsynced_state;
 use crate::commit::found::{Found, Recovery};
 use crate::commit::second_file::LargePlace;
 use crate::commit::{lost_commits, second_file};
@@ -16,9 +16,9 @@ use crate::storage::Storage;
 use std::sync::atomic::Ordering;
 use tidalite_base::TxnId;
 
-/// Recovery for the only handle: the newest commit of the durable record, the log, and the verified weak records. The
-/// slots of the other weak records are cleared, so that they cannot be mistaken for a later commit with the same
-/// number.
+/// Recovery for the only handle: the newest commit of the durable record, the log, and the verified unsynced meta
+/// records. The slots of the other unsynced meta records are cleared, so that they cannot be mistaken for a later
+/// commit with the same number.
 pub(crate) fn recovered(
     own: Found,
     storage: &dyn Storage,
@@ -29,23 +29,24 @@ pub(crate) fn recovered(
     recovery: &mut Recovery,
 ) -> Result<(Found, Option<Event>)> {
     let mut logged = own.logged(storage, superblock.page_size)?;
-    let records = own.weak_records(lock);
+    let records = own.unsynced_metas(lock);
     let mut found = match logged.replayed.take() {
         Some(replayed) => own.with_replayed(replayed),
         None => own,
     };
     let mut dropped = None;
-    for (weak, record) in records.into_iter().rev() {
-        // Commits in the log need no verification of the weak record.
+    for (unsynced_meta, record) in records.into_iter().rev() {
+        // Commits in the log need no verification of the unsynced meta record.
         if record.txn <= found.meta.txn {
             break;
         }
         if !found.durable.large.is_null() {
-            // A missing second file is reported as such; it says nothing about the weak record.
+            // A missing second file is reported as such; it says nothing about the unsynced meta record.
             second_file::open(storage, superblock, &found.durable, place, options)?;
         }
         let records = (&record, &found.durable);
-        let (bytes, verified) = weak_state::verify(storage, superblock, records, place, options);
+        let (bytes, verified) =
+            unsynced_state::verify(storage, superblock, records, place, options);
         recovery.verified_bytes += bytes;
         match verified {
             // An unreadable page may be intact: nothing is dropped, and the next attempt may succeed.
@@ -57,19 +58,20 @@ pub(crate) fn recovered(
                 );
                 return Err(Error::Io { what, at, source });
             }
-            Err(error) if !active(Bug::WeakUnverified) => {
+            Err(error) if !active(Bug::UnsyncedMetaUnverified) => {
                 dropped.get_or_insert((TxnId(record.txn), error.to_string()));
             }
             _ => {
                 found.replayed = None;
-                found = found.with((weak, record));
+                found = found.with((unsynced_meta, record));
                 break;
             }
         }
     }
     recovery.lost = found.lost(storage, superblock.page_size, options, &logged);
     lost_commits::refuse(recovery.lost, options)?;
-    lock.area.clear_weak(found.weak.map(|weak| weak.slot));
+    lock.area
+        .clear_unsynced_meta(found.unsynced_meta.map(|unsynced_meta| unsynced_meta.slot));
     recovery.replayed = found.replayed.as_ref().map_or(0, |log| log.commits);
     recovery.dropped_unrecorded = dropped.as_ref().map(|(txn, _)| *txn);
     let used = TxnId(found.meta.txn);
@@ -80,7 +82,7 @@ pub(crate) fn recovered(
 /// The missing durable commits, for a handle that joins others. Once a writer has made a commit durable, the search is
 /// unnecessary: that writer found the file intact or accepted the loss, and a log that is being written is never read.
 /// A writer may begin during the search, so the result counts only if the record is still the newest one afterwards.
-pub(crate) fn find_beside(
+pub(crate) fn find_with_others(
     storage: &dyn Storage,
     superblock: &Superblock,
     lock: &Lock,

@@ -1,6 +1,6 @@
 //! Events of an open file, for logging.
 
-use super::laggard::Laggard;
+use super::long_reader::LongReader;
 use crate::error::lost_commits::LostCommits;
 use std::fmt;
 use std::sync::Arc;
@@ -69,9 +69,9 @@ pub enum Event {
     },
     /// A reader retains much space while the file has to grow or the disk is full. Reported even if no callback decides
     /// about it.
-    Laggard(Laggard),
+    LongReader(LongReader),
     /// A reader was evicted because of its age, because the disk is full, or by decision of a callback.
-    Ousted {
+    Evicted {
         /// The reader's process.
         process: u32,
         /// The commit that the reader saw.
@@ -145,7 +145,7 @@ impl fmt::Display for Event {
             Self::CutSecond { from, to } => {
                 write!(f, "the second file: cut from {from} to {to} bytes")
             }
-            Self::Laggard(Laggard {
+            Self::LongReader(LongReader {
                 reader, disk_full, ..
             }) => {
                 let why = if *disk_full {
@@ -156,10 +156,10 @@ impl fmt::Display for Event {
                 write!(
                     f,
                     "{why}, and the reader of process {} at {} holds {} bytes",
-                    reader.process, reader.txn, reader.held_bytes
+                    reader.process, reader.txn, reader.retained_bytes
                 )
             }
-            Self::Ousted { process, txn } => {
+            Self::Evicted { process, txn } => {
                 write!(
                     f,
                     "the reader of process {process} at {txn} lost its snapshot"

@@ -1,26 +1,26 @@
-//! The free-space structure on disk: a root, directories, and one bitmap per zone. Only touched zones are rewritten,
-//! and only when the changes no longer fit in the meta record.
+//! The free-space structure on disk: a root, directories, and one bitmap per region. Only touched regions are
+//! rewritten, and only when the changes no longer fit in the meta record.
 //!
 //! ```text
 //! FreeRoot       0..32 header | 32 pages u64 | 40 0 | 80 next root Ptr | 112 directories u32 | 0
 //!                128 Ptr of each directory
 //! FreeDirectory  0..32 header | 0            | 64 entries of 40 bytes: bitmap Ptr, free pages u32,
 //!                use u8 | longest free run << 8, u32
-//! FreeBitmap     0..32 header (owner = zone) | 0 | 64 one bit a page, set = free,
-//!                bit i of byte j = page 8j + i of the zone
+//! FreeBitmap     0..32 header (owner = region) | 0 | 64 one bit a page, set = free,
+//!                bit i of byte j = page 8j + i of the region
 //! ```
 //!
 //! The structure describes the file *without the pages of its own latest rewrite*: these are a few extents, which the
 //! meta record that points to the new root lists as its first changes. So the structure takes its own pages in one
-//! pass, and a rewrite changes nothing that it describes. A null bitmap pointer means that all pages of the zone are
+//! pass, and a rewrite changes nothing that it describes. A null bitmap pointer means that all pages of the region are
 //! free.
 
 use super::read::ReadPage;
 use super::read::{damaged, read_kind};
-use super::zone::Use;
+use super::region::Use;
 use crate::error::Result;
 use crate::format::kind::Kind;
-use crate::format::layout::{first_page, zone_pages};
+use crate::format::layout::{first_page, region_pages};
 use crate::format::meta::Meta;
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::{get_u32, get_u64};
@@ -37,7 +37,7 @@ pub(super) fn directories_per_root(page_size: usize) -> usize {
     (page_size - ROOT_ENTRIES_AT) / PTR_BYTES
 }
 
-pub(super) fn zones_per_directory(page_size: usize) -> usize {
+pub(super) fn regions_per_directory(page_size: usize) -> usize {
     (page_size - DIRECTORY_ENTRIES_AT) / DIRECTORY_ENTRY_BYTES
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Base {
     pub(super) roots: Vec<Ptr>,
     pub(super) directories: Vec<Ptr>,
     pub(super) bitmaps: Vec<Ptr>,
-    /// Use of each zone, as read.
+    /// Use of each region, as read.
     pub(super) uses: Vec<Use>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn load_base(page_size: usize, meta: &Meta, read: ReadPage<'_>) -> Re
     if meta.free_root.is_null() {
         return Ok(base);
     }
-    let (zone_pages, per_root) = (zone_pages(page_size), directories_per_root(page_size));
+    let (region_pages, per_root) = (region_pages(page_size), directories_per_root(page_size));
     let mut at = meta.free_root;
     loop {
         let page = read_kind(read, &at, Kind::FreeRoot)?;
@@ -83,8 +83,8 @@ pub(super) fn load_base(page_size: usize, meta: &Meta, read: ReadPage<'_>) -> Re
             let expected = format!("at most {} pages, alike in all roots", meta.pages);
             return Err(damaged("root", &at, pages, &expected));
         }
-        let zones = pages.div_ceil(zone_pages) as usize;
-        let directories = zones.div_ceil(zones_per_directory(page_size));
+        let regions = pages.div_ceil(region_pages) as usize;
+        let directories = regions.div_ceil(regions_per_directory(page_size));
         let wanted = (directories - base.directories.len()).min(per_root);
         let found = get_u32(&page, ROOT_COUNT_AT) as usize;
         if found != wanted {
@@ -101,10 +101,10 @@ pub(super) fn load_base(page_size: usize, meta: &Meta, read: ReadPage<'_>) -> Re
             break;
         }
     }
-    let zones = base.pages.div_ceil(zone_pages) as usize;
+    let regions = base.pages.div_ceil(region_pages) as usize;
     for directory in &base.directories {
         let page = read_kind(read, directory, Kind::FreeDirectory)?;
-        for i in 0..zones_per_directory(page_size).min(zones - base.bitmaps.len()) {
+        for i in 0..regions_per_directory(page_size).min(regions - base.bitmaps.len()) {
             let at = DIRECTORY_ENTRIES_AT + i * DIRECTORY_ENTRY_BYTES;
             base.bitmaps.push(Ptr::decode(&page, at));
             let word = get_u32(&page, at + PTR_BYTES + 4);

@@ -2,7 +2,7 @@
 
 use super::base::{
     Base, DIRECTORY_ENTRIES_AT, DIRECTORY_ENTRY_BYTES, ROOT_COUNT_AT, ROOT_ENTRIES_AT,
-    ROOT_NEXT_AT, ROOT_PAGES_AT, directories_per_root, zones_per_directory,
+    ROOT_NEXT_AT, ROOT_PAGES_AT, directories_per_root, regions_per_directory,
 };
 use super::free_space::Space;
 use super::lists::{self, BITS, Stack, entries_per_directory};
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::format::header::{Header, seal_block};
 use crate::format::kind::Kind;
 use crate::format::layout::first_page;
-use crate::format::meta::{Change, Dead};
+use crate::format::meta::{Change, FreedRange};
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use std::collections::BTreeSet;
 use tidalite_base::{TxnId, put_u32, put_u64};
@@ -24,9 +24,9 @@ pub(crate) struct Lists {
     /// Length of the file in pages.
     pub(crate) pages: u64,
     pub(crate) free_root: Ptr,
-    pub(crate) dead_directory: Ptr,
+    pub(crate) freed_directory: Ptr,
     pub(crate) changes: Vec<Change>,
-    pub(crate) pendings: Vec<Dead>,
+    pub(crate) pendings: Vec<FreedRange>,
 }
 
 /// The lists of a record and the pages that they need, until the commit.
@@ -49,8 +49,8 @@ impl Built {
         self.plan.pages()
     }
 
-    /// The replaced pages of the structure, as dead ranges.
-    pub(crate) fn replaced(&self) -> &[Dead] {
+    /// The replaced pages of the structure, as freed ranges.
+    pub(crate) fn replaced(&self) -> &[FreedRange] {
         self.plan.replaced()
     }
 }
@@ -130,7 +130,7 @@ impl Space {
             let mut next = Ptr::NULL;
             for entries in stacks.chunks(entries_per_directory(page_size)).rev() {
                 let bytes = lists::encode_directory(page_size, entries, &next);
-                next = builder.add(bytes, Kind::FreeDead, 0, pages.len() as u64);
+                next = builder.add(bytes, Kind::ReuseFreed, 0, pages.len() as u64);
                 pages.push(next);
             }
             pages.reverse();
@@ -159,12 +159,12 @@ impl Space {
         if let Some(last) = changes.last_mut() {
             last.pages = last.pages.min(pages - last.page);
         }
-        let dead_directory = directory.as_ref().unwrap_or(&self.directory).first();
+        let freed_directory = directory.as_ref().unwrap_or(&self.directory).first();
         Ok(Built {
             lists: Lists {
                 pages,
                 free_root: base.as_ref().unwrap_or(&self.base).root(),
-                dead_directory: dead_directory.copied().unwrap_or(Ptr::NULL),
+                freed_directory: freed_directory.copied().unwrap_or(Ptr::NULL),
                 changes,
                 pendings: std::mem::take(&mut plan.inline),
             },
@@ -192,26 +192,26 @@ impl Space {
         let mut base = self.base.clone();
         base.pages = plan.base_pages;
         base.bitmaps.resize(
-            plan.base_pages.div_ceil(self.zone_pages) as usize,
+            plan.base_pages.div_ceil(self.region_pages) as usize,
             Ptr::NULL,
         );
         base.directories.resize(plan.directory_count, Ptr::NULL);
-        for (&zone, bitmap) in plan.zones.iter().zip(&plan.bitmaps) {
-            base.bitmaps[zone] = match bitmap {
-                Some(bytes) => builder.add(bytes.clone(), Kind::FreeBitmap, 0, zone as u64),
+        for (&region, bitmap) in plan.regions.iter().zip(&plan.bitmaps) {
+            base.bitmaps[region] = match bitmap {
+                Some(bytes) => builder.add(bytes.clone(), Kind::FreeBitmap, 0, region as u64),
                 None => Ptr::NULL,
             };
         }
-        let per_directory = zones_per_directory(page_size);
+        let per_directory = regions_per_directory(page_size);
         for &number in &plan.directories {
             let mut bytes = match self.base.directories.get(number) {
                 Some(old) if !old.is_null() => read(old)?.to_vec(),
                 _ => vec![0u8; page_size],
             };
-            for (&zone, (free, word)) in plan.zones.iter().zip(&plan.entries) {
-                if zone / per_directory == number {
-                    let at = DIRECTORY_ENTRIES_AT + zone % per_directory * DIRECTORY_ENTRY_BYTES;
-                    base.bitmaps[zone].encode(&mut bytes, at);
+            for (&region, (free, word)) in plan.regions.iter().zip(&plan.entries) {
+                if region / per_directory == number {
+                    let at = DIRECTORY_ENTRIES_AT + region % per_directory * DIRECTORY_ENTRY_BYTES;
+                    base.bitmaps[region].encode(&mut bytes, at);
                     put_u32(&mut bytes, at + PTR_BYTES, *free);
                     put_u32(&mut bytes, at + PTR_BYTES + 4, *word);
                 }
@@ -254,22 +254,22 @@ impl Space {
             self.overflow = false;
             self.touched = BTreeSet::new();
             if self.pages > bitmaps.base_pages {
-                // Pages beyond count as free, and their zones as touched.
-                let first = (bitmaps.base_pages / self.zone_pages) as usize;
-                self.touched.extend(first..self.zones.len());
+                // Pages beyond count as free, and their regions as touched.
+                let first = (bitmaps.base_pages / self.region_pages) as usize;
+                self.touched.extend(first..self.regions.len());
             }
         }
         for (page, pages) in pieces {
             self.note(page, pages, true);
         }
         let replaced = plan.replaced();
-        let new = plan.dead.iter().chain(replaced);
-        self.held_pages += new.clone().map(|range| range.pages).sum::<u64>();
-        self.held.entry(plan.txn - 1).or_default().extend(new);
-        for ranges in self.held.values_mut() {
+        let new = plan.freed_ranges.iter().chain(replaced);
+        self.retained_pages += new.clone().map(|range| range.pages).sum::<u64>();
+        self.retained.entry(plan.txn - 1).or_default().extend(new);
+        for ranges in self.retained.values_mut() {
             ranges.retain(|range| plan.target(range, live).is_none());
         }
-        self.held.retain(|_, ranges| !ranges.is_empty());
+        self.retained.retain(|_, ranges| !ranges.is_empty());
         self.stacks = stacks;
         if let Some(directory) = directory {
             self.directory = directory;

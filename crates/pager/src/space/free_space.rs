@@ -4,12 +4,12 @@
 //! 1. A page is one of: head, used, held (dead, but visible to a snapshot) or free. In a record, held pages count as
 //!    used and are on a list, so that any process that opens the file knows which pages become free, and when.
 //! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It is recorded under one of these
-//!    (`held`), in memory or on that holder's stack of lists on disk; when that holder ends, it moves to another one or
-//!    becomes free.
-//! 3. Ranges in memory under `held` form the pending list of the next record, or are moved to the stacks by it
+//!    (`retained`), in memory or on that holder's stack of lists on disk; when that holder ends, it moves to another
+//!    one or becomes free.
+//! 3. Ranges in memory under `retained` form the pending list of the next record, or are moved to the stacks by it
 //!    (`plan`).
 //! 4. `changes` turns the structure under `base` into the state of the next record, unless it has become too long
-//!    (`overflow`); `touched` are the zones that differ.
+//!    (`overflow`); `touched` are the regions that differ.
 //! 5. Taking a list from a stack changes memory only; its page stays in use until a record without it was written
 //!    (`popped`).
 //!
@@ -19,14 +19,14 @@
 use super::base::Base;
 use super::large::Large;
 use super::lists::Stack;
+use super::placement::CurrentRange;
 use super::placement::Recent;
-use super::placement::Stretch;
 use super::ranges::{Changes, RangeSet};
+use super::region::{Region, Use};
 use super::txn::TxnSpace;
-use super::zone::{Use, Zone};
 use crate::error::Result;
-use crate::format::layout::{first_page, is_large_page, zone_pages};
-use crate::format::meta::Dead;
+use crate::format::layout::{first_page, is_large_page, region_pages};
+use crate::format::meta::FreedRange;
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,18 +40,18 @@ const CHANGES_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Space {
     pub(super) page_size: usize,
-    pub(super) zone_pages: u64,
+    pub(super) region_pages: u64,
     /// Length of the file in pages.
     pub(super) pages: u64,
-    pub(super) zones: Vec<Zone>,
+    pub(super) regions: Vec<Region>,
     /// Zone of the last single page allocated.
-    page_zone: usize,
+    page_region: usize,
     /// Range from which the transaction takes adjacent pages.
-    pub(super) stretch: Stretch,
+    pub(super) current_range: CurrentRange,
     pub(super) recent: Recent,
     /// Dead ranges in memory, by holder.
-    pub(super) held: BTreeMap<u64, Vec<Dead>>,
-    pub(super) held_pages: u64,
+    pub(super) retained: BTreeMap<u64, Vec<FreedRange>>,
+    pub(super) retained_pages: u64,
     /// Dead ranges on disk.
     pub(super) stacks: Vec<Stack>,
     pub(super) directory: Vec<Ptr>,
@@ -90,14 +90,14 @@ impl Space {
     pub(crate) fn new(page_size: usize, pages: u64, base: Base, durable: [u64; 2]) -> Self {
         let mut space = Self {
             page_size,
-            zone_pages: zone_pages(page_size),
+            region_pages: region_pages(page_size),
             pages: 0,
-            zones: Vec::new(),
-            page_zone: 0,
-            stretch: Stretch::default(),
+            regions: Vec::new(),
+            page_region: 0,
+            current_range: CurrentRange::default(),
             recent: Recent::default(),
-            held: BTreeMap::new(),
-            held_pages: 0,
+            retained: BTreeMap::new(),
+            retained_pages: 0,
             stacks: Vec::new(),
             directory: Vec::new(),
             stacks_changed: false,
@@ -112,7 +112,7 @@ impl Space {
             durable,
             work: Work::default(),
         };
-        space.add_zones(pages);
+        space.add_regions(pages);
         space.pages = pages;
         space
     }
@@ -122,32 +122,33 @@ impl Space {
     }
 
     pub(crate) fn free_pages(&self) -> u64 {
-        self.zones.iter().map(Zone::free_count).sum()
+        self.regions.iter().map(Region::free_count).sum()
     }
 
-    pub(crate) fn held_pages(&self) -> u64 {
-        self.held_pages
+    pub(crate) fn retained_pages(&self) -> u64 {
+        self.retained_pages
     }
 
     pub(crate) fn longest_free(&self) -> u64 {
-        self.zones.iter().map(Zone::longest).max().unwrap_or(0)
+        self.regions.iter().map(Region::longest).max().unwrap_or(0)
     }
 
     /// Held ranges in memory.
-    pub(crate) fn held(&self) -> impl Iterator<Item = &Dead> {
-        self.held.values().flatten()
+    pub(crate) fn retained(&self) -> impl Iterator<Item = &FreedRange> {
+        self.retained.values().flatten()
     }
 
     /// Number of held pages by holder, ascending.
-    pub(crate) fn held_by_holder(&self) -> Vec<(u64, u64)> {
-        let mut held = BTreeMap::new();
-        for (&holder, ranges) in &self.held {
-            *held.entry(holder).or_default() += ranges.iter().map(|range| range.pages).sum::<u64>();
+    pub(crate) fn retained_by_snapshot(&self) -> Vec<(u64, u64)> {
+        let mut retained = BTreeMap::new();
+        for (&snapshot_txn, ranges) in &self.retained {
+            *retained.entry(snapshot_txn).or_default() +=
+                ranges.iter().map(|range| range.pages).sum::<u64>();
         }
         for stack in &self.stacks {
-            *held.entry(stack.holder).or_default() += stack.pages;
+            *retained.entry(stack.snapshot_txn).or_default() += stack.pages;
         }
-        held.into_iter().collect()
+        retained.into_iter().collect()
     }
 
     /// Held ranges on disk.
@@ -162,25 +163,25 @@ impl Space {
         self.base.pages().chain(own).chain(large)
     }
 
-    fn add_zones(&mut self, pages: u64) {
-        while (self.zones.len() as u64) * self.zone_pages < pages {
-            self.zones.push(Zone::new(self.zone_pages));
+    fn add_regions(&mut self, pages: u64) {
+        while (self.regions.len() as u64) * self.region_pages < pages {
+            self.regions.push(Region::new(self.region_pages));
         }
     }
 
-    /// Calls `f(zone number, zone, from, len)` for the part of a range in each zone.
-    pub(super) fn for_zones(
+    /// Calls `f(region number, region, from, len)` for the part of a range in each region.
+    pub(super) fn for_regions(
         &mut self,
         page: u64,
         pages: u64,
-        mut f: impl FnMut(usize, &mut Zone, u64, u64),
+        mut f: impl FnMut(usize, &mut Region, u64, u64),
     ) {
         let (mut at, end) = (page, page + pages);
         while at < end {
-            let number = (at / self.zone_pages) as usize;
-            let from = at % self.zone_pages;
-            let len = (self.zone_pages - from).min(end - at);
-            f(number, &mut self.zones[number], from, len);
+            let number = (at / self.region_pages) as usize;
+            let from = at % self.region_pages;
+            let len = (self.region_pages - from).min(end - at);
+            f(number, &mut self.regions[number], from, len);
             at += len;
         }
     }
@@ -212,8 +213,8 @@ impl Space {
             return large.any_free(place, pages);
         }
         let mut any = false;
-        self.for_zones(page, pages, |_, zone, from, len| {
-            any |= zone.any_free(from, len);
+        self.for_regions(page, pages, |_, region, from, len| {
+            any |= region.any_free(from, len);
         });
         any
     }
@@ -221,8 +222,8 @@ impl Space {
     /// Calls `f` for free ranges, ascending.
     pub(crate) fn for_each_free(&mut self, mut f: impl FnMut(u64)) {
         for page in first_page(self.page_size)..self.pages {
-            let zone = &self.zones[(page / self.zone_pages) as usize];
-            if zone.is_free(page % self.zone_pages, 1) {
+            let region = &self.regions[(page / self.region_pages) as usize];
+            if region.is_free(page % self.region_pages, 1) {
                 f(page);
             }
         }
@@ -235,12 +236,12 @@ impl Space {
         if pages == old {
             return;
         }
-        self.add_zones(pages);
+        self.add_regions(pages);
         self.pages = pages;
-        self.look_again();
+        self.search_again();
         let mut touched = std::mem::take(&mut self.touched);
-        self.for_zones(old, pages - old, |number, zone, from, len| {
-            zone.release(from, len);
+        self.for_regions(old, pages - old, |number, region, from, len| {
+            region.release(from, len);
             touched.insert(number);
         });
         self.touched = touched;
@@ -251,17 +252,17 @@ impl Space {
         let Some(last) = self.pages.checked_sub(1) else {
             return 0;
         };
-        let zone = &self.zones[(last / self.zone_pages) as usize];
-        zone.run_before(last % self.zone_pages + 1)
+        let region = &self.regions[(last / self.region_pages) as usize];
+        region.run_before(last % self.region_pages + 1)
     }
 
     /// The length of the file in pages for the next meta record: free pages at the end are left out, down to `least`.
     pub(crate) fn stored_pages(&self, least: u64) -> u64 {
         let mut end = self.pages;
         while end > least {
-            let number = ((end - 1) / self.zone_pages) as usize;
-            let start = number as u64 * self.zone_pages;
-            if let Some(last) = self.zones[number].last_used(end - start) {
+            let number = ((end - 1) / self.region_pages) as usize;
+            let start = number as u64 * self.region_pages;
+            if let Some(last) = self.regions[number].last_used(end - start) {
                 return (start + last + 1).max(least);
             }
             end = start;
@@ -274,36 +275,38 @@ impl Space {
         if let Some(page) = self.take_recent() {
             return Some(page);
         }
-        if let Some(page) = self.take_beside(1) {
+        if let Some(page) = self.take_next_to(1) {
             return Some(page);
         }
-        let number = self.page_zone;
-        let usable = |zone: &Zone| zone.used_for != Use::Extents && zone.free_count() > 0;
-        let (found, bit) = match self.zones.get_mut(number) {
-            Some(zone) if usable(zone) && self.punched_pages == 0 => (number, zone.first_free()?),
-            Some(zone) if usable(zone) => match self.written_page(number) {
+        let number = self.page_region;
+        let usable = |region: &Region| region.used_for != Use::Extents && region.free_count() > 0;
+        let (found, bit) = match self.regions.get_mut(number) {
+            Some(region) if usable(region) && self.punched_pages == 0 => {
+                (number, region.first_free()?)
+            }
+            Some(region) if usable(region) => match self.written_page(number) {
                 Some(bit) => (number, bit),
                 None => self.find_page()?,
             },
             _ => self.find_page()?,
         };
-        self.page_zone = found;
-        let zone = &mut self.zones[found];
-        zone.take(bit, 1);
-        if zone.used_for == Use::Any {
-            zone.used_for = Use::Pages;
+        self.page_region = found;
+        let region = &mut self.regions[found];
+        region.take(bit, 1);
+        if region.used_for == Use::Any {
+            region.used_for = Use::Pages;
         }
-        let page = found as u64 * self.zone_pages + bit;
+        let page = found as u64 * self.region_pages + bit;
         self.unpunch(page, 1);
         Some(page)
     }
 
-    /// The lowest free page of a zone that is not punched.
+    /// The lowest free page of a region that is not punched.
     fn written_page(&mut self, number: usize) -> Option<u64> {
-        let start = number as u64 * self.zone_pages;
-        let mut bit = self.zones[number].first_free()?;
+        let start = number as u64 * self.region_pages;
+        let mut bit = self.regions[number].first_free()?;
         while let Some(end) = self.punched.end_of(start + bit) {
-            bit = self.zones[number].free_from(end.checked_sub(start)?.min(self.zone_pages))?;
+            bit = self.regions[number].free_from(end.checked_sub(start)?.min(self.region_pages))?;
         }
         Some(bit)
     }
@@ -311,9 +314,9 @@ impl Space {
     fn find_page(&mut self) -> Option<(usize, u64)> {
         if self.punched_pages > 0 && self.punched_pages < self.free_pages() {
             for extents in [false, true] {
-                for number in 0..self.zones.len() {
-                    if self.zones[number].free_count() > 0
-                        && (self.zones[number].used_for == Use::Extents) == extents
+                for number in 0..self.regions.len() {
+                    if self.regions[number].free_count() > 0
+                        && (self.regions[number].used_for == Use::Extents) == extents
                         && let Some(bit) = self.written_page(number)
                     {
                         return Some((number, bit));
@@ -321,8 +324,8 @@ impl Space {
                 }
             }
         }
-        let number = self.find_page_zone()?;
-        let bit = self.zones[number].first_free()?;
+        let number = self.find_page_region()?;
+        let bit = self.regions[number].first_free()?;
         Some((number, bit))
     }
 
@@ -349,16 +352,16 @@ impl Space {
             .saturating_sub(punched.sum())
     }
 
-    /// Free ranges of at least `least` pages that are not punched yet, in the zone after the last one queried.
+    /// Free ranges of at least `least` pages that are not punched yet, in the region after the last one queried.
     pub(crate) fn unpunched(&mut self, cursor: &mut usize, least: u64) -> Vec<(u64, u64)> {
-        if self.zones.is_empty() {
+        if self.regions.is_empty() {
             return Vec::new();
         }
-        *cursor = (*cursor + 1) % self.zones.len();
-        let start = *cursor as u64 * self.zone_pages;
-        let mut stretches = self.zones[*cursor].stretches(least);
-        stretches.retain(|&(page, pages)| !self.punched.contains(start + page, pages));
-        stretches
+        *cursor = (*cursor + 1) % self.regions.len();
+        let start = *cursor as u64 * self.region_pages;
+        let mut ranges = self.regions[*cursor].ranges(least);
+        ranges.retain(|&(page, pages)| !self.punched.contains(start + page, pages));
+        ranges
             .iter()
             .map(|&(page, pages)| (start + page, pages))
             .collect()
@@ -380,19 +383,19 @@ impl Space {
     pub(crate) fn cut(&mut self, pages: u64) {
         self.unpunch(pages, self.pages - pages);
         self.pages = pages;
-        self.zones
-            .truncate(pages.div_ceil(self.zone_pages) as usize);
-        if let Some(last) = self.zones.last_mut()
-            && !pages.is_multiple_of(self.zone_pages)
+        self.regions
+            .truncate(pages.div_ceil(self.region_pages) as usize);
+        if let Some(last) = self.regions.last_mut()
+            && !pages.is_multiple_of(self.region_pages)
         {
-            last.cut(pages % self.zone_pages);
+            last.cut(pages % self.region_pages);
         }
-        self.page_zone = 0;
-        self.stretch = Stretch::default();
+        self.page_region = 0;
+        self.current_range = CurrentRange::default();
     }
 
-    pub(crate) fn zone_pages(&self) -> u64 {
-        self.zone_pages
+    pub(crate) fn region_pages(&self) -> u64 {
+        self.region_pages
     }
 
     /// Number of pages that the structure on disk describes: the file of a record is at least that long.
@@ -413,30 +416,30 @@ impl Space {
 
     /// Takes the lowest range that is long enough.
     pub(crate) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
-        let zones = self.zones.iter_mut().enumerate();
-        let (number, bit) = zones
-            .filter_map(|(number, zone)| zone.find(pages).map(|bit| (number, bit)))
+        let regions = self.regions.iter_mut().enumerate();
+        let (number, bit) = regions
+            .filter_map(|(number, region)| region.find(pages).map(|bit| (number, bit)))
             .next()?;
-        self.zones[number].take(bit, pages);
-        let page = number as u64 * self.zone_pages + bit;
+        self.regions[number].take(bit, pages);
+        let page = number as u64 * self.region_pages + bit;
         self.unpunch(page, pages);
         Some(page)
     }
 
     /// Length of the lowest free range of at least `least` pages, counted up to `most`.
     pub(crate) fn lowest_run(&mut self, least: u64, most: u64) -> Option<u64> {
-        self.zones.iter_mut().find_map(|zone| {
-            let bit = zone.find(least)?;
-            Some(zone.run_from(bit, most).min(most))
+        self.regions.iter_mut().find_map(|region| {
+            let bit = region.find(least)?;
+            Some(region.run_from(bit, most).min(most))
         })
     }
 
     /// Makes the next record rewrite the pages of the structure at or beyond a page.
     pub(crate) fn move_structure(&mut self, boundary: u64) {
         let beyond = |ptr: &Ptr| ptr.addr / self.page_size as u64 >= boundary;
-        let per_directory = super::base::zones_per_directory(self.page_size);
-        let zones = self.base.bitmaps.iter().enumerate();
-        let mut touched: Vec<usize> = zones
+        let per_directory = super::base::regions_per_directory(self.page_size);
+        let regions = self.base.bitmaps.iter().enumerate();
+        let mut touched: Vec<usize> = regions
             .filter(|(_, ptr)| beyond(ptr))
             .map(|(i, _)| i)
             .collect();
@@ -457,10 +460,10 @@ impl Space {
         }
     }
 
-    fn find_page_zone(&self) -> Option<usize> {
+    fn find_page_region(&self) -> Option<usize> {
         let with = |extents: bool| {
-            self.zones.iter().position(|zone| {
-                zone.free_count() > 0 && (zone.used_for == Use::Extents) == extents
+            self.regions.iter().position(|region| {
+                region.free_count() > 0 && (region.used_for == Use::Extents) == extents
             })
         };
         with(false).or_else(|| with(true))
@@ -469,15 +472,15 @@ impl Space {
     /// Takes a free range of this length, if there is one.
     pub(crate) fn take_extent(&mut self, pages: u64) -> Option<u64> {
         for pass_pages in [false, true] {
-            for (number, zone) in self.zones.iter_mut().enumerate() {
-                if (zone.used_for == Use::Pages) == pass_pages
-                    && let Some(bit) = zone.find(pages)
+            for (number, region) in self.regions.iter_mut().enumerate() {
+                if (region.used_for == Use::Pages) == pass_pages
+                    && let Some(bit) = region.find(pages)
                 {
-                    zone.take(bit, pages);
-                    if zone.used_for == Use::Any {
-                        zone.used_for = Use::Extents;
+                    region.take(bit, pages);
+                    if region.used_for == Use::Any {
+                        region.used_for = Use::Extents;
                     }
-                    let page = number as u64 * self.zone_pages + bit;
+                    let page = number as u64 * self.region_pages + bit;
                     self.unpunch(page, pages);
                     return Some(page);
                 }
@@ -488,7 +491,7 @@ impl Space {
 
     /// Takes pages that are known to be free.
     pub(crate) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
-        self.for_zones(page, pages, |_, zone, from, len| zone.take(from, len));
+        self.for_regions(page, pages, |_, region, from, len| region.take(from, len));
         self.unpunch(page, pages);
         page
     }
@@ -499,10 +502,10 @@ impl Space {
             return large.release(place, pages);
         }
         let mut longest = 0;
-        self.for_zones(page, pages, |_, zone, from, len| {
-            longest = longest.max(zone.release(from, len));
+        self.for_regions(page, pages, |_, region, from, len| {
+            longest = longest.max(region.release(from, len));
         });
-        self.free_stretch(longest);
+        self.note_free_range(longest);
     }
 
     /// Undoes the allocations of a transaction.
@@ -516,7 +519,10 @@ impl Space {
         if let Some((large, place)) = self.in_large(page) {
             return large.note(place, pages);
         }
-        let (first, last) = (page / self.zone_pages, (page + pages - 1) / self.zone_pages);
+        let (first, last) = (
+            page / self.region_pages,
+            (page + pages - 1) / self.region_pages,
+        );
         self.touched.extend(first as usize..=last as usize);
         if !self.overflow {
             self.changes.set(page, pages, used);
@@ -551,10 +557,13 @@ impl Space {
     }
 
     /// Completes a commit without a record: the ranges that it freed are initially held by the commit before it.
-    pub(crate) fn committed(&mut self, txn: u64, dead: Vec<Dead>) {
-        self.held_pages += dead.iter().map(|range| range.pages).sum::<u64>();
-        if !dead.is_empty() {
-            self.held.entry(txn - 1).or_default().extend(dead);
+    pub(crate) fn committed(&mut self, txn: u64, freed_ranges: Vec<FreedRange>) {
+        self.retained_pages += freed_ranges.iter().map(|range| range.pages).sum::<u64>();
+        if !freed_ranges.is_empty() {
+            self.retained
+                .entry(txn - 1)
+                .or_default()
+                .extend(freed_ranges);
         }
     }
 

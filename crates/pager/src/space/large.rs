@@ -6,23 +6,23 @@
 //!            | 56 name's bytes u32 | 60 directories u32 | 64 name, 256 B | 320 Ptr of each directory
 //! directory  0..32 header (kind 19, flags 1, owner = its number) | 0
 //!            | 64 entries of 40 bytes: bitmap Ptr, free pages u32, 0
-//! bitmap     0..32 header (kind 8, flags 1, owner = zone) | 0 | 64 one bit a page, set = free
+//! bitmap     0..32 header (kind 8, flags 1, owner = region) | 0 | 64 one bit a page, set = free
 //! ```
 //!
 //! Invariants
 //! 1. A page of the second file is one of: head, used, held or free, like a page of the first. Its number is `first` +
 //!    its place there, so that held ranges are on the same lists and follow the same rule.
-//! 2. `touched` are the zones that differ from the bitmaps on disk; after a record is written there are none (`plan`),
-//!    so the held ranges of a record are used in its bitmaps.
+//! 2. `touched` are the regions that differ from the bitmaps on disk; after a record is written there are none
+//!    (`plan`), so the held ranges of a record are used in its bitmaps.
 //! 3. Free pages at the file's end may be truncated (`cut`), and free ranges inside punched. The pages that described
-//!    removed zones (`gone`) stay in use until a record that does not lead to them was written.
+//!    removed regions (`gone`) stay in use until a record that does not lead to them was written.
 
 use super::read::ReadPage;
-use super::zone::Zone;
+use super::region::Region;
 use crate::error::{Error, Result};
 use crate::format::header::{HEADER_BYTES, Header};
 use crate::format::kind::Kind;
-use crate::format::layout::{BITMAP_AT, LARGE_AT, first_page, zone_pages};
+use crate::format::layout::{BITMAP_AT, LARGE_AT, first_page, region_pages};
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use crate::space::ranges::RangeSet;
 use std::collections::BTreeSet;
@@ -69,23 +69,23 @@ pub(crate) struct Large {
     page_size: usize,
     /// Page number of its page 0.
     first: u64,
-    zone_pages: u64,
+    region_pages: u64,
     pub(crate) id: LargeId,
     pages: u64,
-    zones: Vec<Zone>,
+    regions: Vec<Region>,
     touched: BTreeSet<usize>,
     /// Something other than the bitmaps must be written.
     pub(crate) changed: bool,
     root: Ptr,
     directories: Vec<Ptr>,
     bitmaps: Vec<Ptr>,
-    /// Bitmaps and directories of truncated zones.
+    /// Bitmaps and directories of truncated regions.
     gone: Vec<Ptr>,
     punched: RangeSet,
-    punch_zone: usize,
+    punch_region: usize,
 }
 
-fn zones_per_directory(page_size: usize) -> usize {
+fn regions_per_directory(page_size: usize) -> usize {
     (page_size - ENTRIES_AT) / ENTRY_BYTES
 }
 
@@ -148,10 +148,10 @@ impl Large {
         let mut large = Self {
             page_size,
             first: Self::first_number(page_size),
-            zone_pages: zone_pages(page_size),
+            region_pages: region_pages(page_size),
             id,
             pages: 0,
-            zones: Vec::new(),
+            regions: Vec::new(),
             touched: BTreeSet::new(),
             changed: false,
             root: Ptr::NULL,
@@ -159,7 +159,7 @@ impl Large {
             bitmaps: Vec::new(),
             gone: Vec::new(),
             punched: RangeSet::default(),
-            punch_zone: 0,
+            punch_region: 0,
         };
         large.grow(first_page(page_size));
         large.take_at(0, first_page(page_size));
@@ -170,7 +170,7 @@ impl Large {
     }
 
     /// Loads the state under a record's root. `first_pages`: length of the first file, which contains a bitmap for each
-    /// zone; so a damaged length cannot require more memory than the file.
+    /// region; so a damaged length cannot require more memory than the file.
     pub(crate) fn load(
         page_size: usize,
         root: Ptr,
@@ -180,12 +180,12 @@ impl Large {
         let page = read_kind(read, &root, ROOT)?;
         let mut large = Self::new(page_size, id_of(&page, &root)?);
         let pages = get_u64(&page, PAGES_AT);
-        let zones = pages.div_ceil(large.zone_pages);
-        let (per_directory, count) = (zones_per_directory(page_size), get_u32(&page, COUNT_AT));
+        let regions = pages.div_ceil(large.region_pages);
+        let (per_directory, count) = (regions_per_directory(page_size), get_u32(&page, COUNT_AT));
         let most = directories_max(page_size);
-        let wanted = zones.div_ceil(per_directory as u64);
+        let wanted = regions.div_ceil(per_directory as u64);
         let sound = pages >= first_page(page_size)
-            && zones <= first_pages
+            && regions <= first_pages
             && wanted <= most as u64
             && u64::from(count) == wanted;
         if !sound {
@@ -202,9 +202,9 @@ impl Large {
             let ptr = Ptr::decode(&page, DIRECTORIES_AT + number * PTR_BYTES);
             let directory = read_kind(read, &ptr, DIRECTORY)?;
             large.directories.push(ptr);
-            for i in 0..per_directory.min(zones as usize - large.bitmaps.len()) {
+            for i in 0..per_directory.min(regions as usize - large.bitmaps.len()) {
                 let bitmap = Ptr::decode(&directory, ENTRIES_AT + i * ENTRY_BYTES);
-                large.load_zone(&bitmap, read)?;
+                large.load_region(&bitmap, read)?;
             }
         }
         large.root = root;
@@ -213,25 +213,25 @@ impl Large {
         Ok(large)
     }
 
-    fn load_zone(&mut self, ptr: &Ptr, read: ReadPage<'_>) -> Result<()> {
+    fn load_region(&mut self, ptr: &Ptr, read: ReadPage<'_>) -> Result<()> {
         let number = self.bitmaps.len();
         self.bitmaps.push(*ptr);
-        let here = (self.pages - number as u64 * self.zone_pages).min(self.zone_pages);
+        let here = (self.pages - number as u64 * self.region_pages).min(self.region_pages);
         let page = super::read::read_kind(read, ptr, Kind::FreeBitmap)?;
-        let zone = &mut self.zones[number];
-        let words = zone.words().len();
+        let region = &mut self.regions[number];
+        let words = region.words().len();
         for i in 0..words {
             let at = BITMAP_AT + i * 8;
             if at + 8 <= page.len() {
-                zone.load_word(i, get_u64(&page, at));
+                region.load_word(i, get_u64(&page, at));
             }
         }
         // Bits beyond the end are undefined; the head is used whatever the bitmap says.
-        zone.load_range(here, words as u64 * 64 - here, false);
+        region.load_range(here, words as u64 * 64 - here, false);
         if number == 0 {
-            zone.load_range(0, first_page(self.page_size).min(here), false);
+            region.load_range(0, first_page(self.page_size).min(here), false);
         }
-        zone.loaded();
+        region.loaded();
         Ok(())
     }
 
@@ -249,7 +249,7 @@ impl Large {
     }
 
     pub(crate) fn free_pages(&self) -> u64 {
-        self.zones.iter().map(Zone::free_count).sum()
+        self.regions.iter().map(Region::free_count).sum()
     }
 
     /// All its pages in the first file.
@@ -267,10 +267,11 @@ impl Large {
 
     /// Whether a free range of this length lies wholly before a place.
     pub(crate) fn fits_before(&mut self, place: u64, pages: u64) -> bool {
-        let zones = self.zones.iter_mut().enumerate();
-        let mut starts = zones.map(|(number, zone)| (number as u64 * self.zone_pages, zone));
-        let lowest =
-            starts.find_map(|(start, zone)| zone.find(pages).map(|bit| start.saturating_add(bit)));
+        let regions = self.regions.iter_mut().enumerate();
+        let mut starts =
+            regions.map(|(number, region)| (number as u64 * self.region_pages, region));
+        let lowest = starts
+            .find_map(|(start, region)| region.find(pages).map(|bit| start.saturating_add(bit)));
         lowest.is_some_and(|at| at + pages <= place)
     }
 
@@ -287,56 +288,56 @@ impl Large {
                 .is_some_and(|end| end <= self.pages)
     }
 
-    fn for_zones(&mut self, place: u64, pages: u64, mut f: impl FnMut(&mut Zone, u64, u64)) {
+    fn for_regions(&mut self, place: u64, pages: u64, mut f: impl FnMut(&mut Region, u64, u64)) {
         let (mut at, end) = (place, place + pages);
         while at < end {
-            let number = (at / self.zone_pages) as usize;
-            let from = at % self.zone_pages;
-            let len = (self.zone_pages - from).min(end - at);
-            f(&mut self.zones[number], from, len);
+            let number = (at / self.region_pages) as usize;
+            let from = at % self.region_pages;
+            let len = (self.region_pages - from).min(end - at);
+            f(&mut self.regions[number], from, len);
             at += len;
         }
     }
 
     pub(crate) fn any_free(&mut self, place: u64, pages: u64) -> bool {
         let mut any = false;
-        self.for_zones(place, pages, |zone, from, len| {
-            any |= zone.any_free(from, len)
+        self.for_regions(place, pages, |region, from, len| {
+            any |= region.any_free(from, len)
         });
         any
     }
 
     /// Whether a page is free.
     pub(crate) fn is_free(&self, place: u64) -> bool {
-        let zone = &self.zones[(place / self.zone_pages) as usize];
-        zone.is_free(place % self.zone_pages, 1)
+        let region = &self.regions[(place / self.region_pages) as usize];
+        region.is_free(place % self.region_pages, 1)
     }
 
     pub(crate) fn release(&mut self, place: u64, pages: u64) {
-        self.for_zones(place, pages, |zone, from, len| {
-            zone.release(from, len);
+        self.for_regions(place, pages, |region, from, len| {
+            region.release(from, len);
         });
     }
 
     fn take_at(&mut self, place: u64, pages: u64) {
-        self.for_zones(place, pages, |zone, from, len| zone.take(from, len));
+        self.for_regions(place, pages, |region, from, len| region.take(from, len));
     }
 
     /// Marks a range as different from the bitmaps.
     pub(crate) fn note(&mut self, place: u64, pages: u64) {
         let (first, last) = (
-            place / self.zone_pages,
-            (place + pages - 1) / self.zone_pages,
+            place / self.region_pages,
+            (place + pages - 1) / self.region_pages,
         );
         self.touched.extend(first as usize..=last as usize);
     }
 
-    /// Takes a free range inside one zone; returns its page number.
+    /// Takes a free range inside one region; returns its page number.
     pub(crate) fn take(&mut self, pages: u64) -> Option<u64> {
-        for (number, zone) in self.zones.iter_mut().enumerate() {
-            if let Some(bit) = zone.find(pages) {
-                zone.take(bit, pages);
-                let place = number as u64 * self.zone_pages + bit;
+        for (number, region) in self.regions.iter_mut().enumerate() {
+            if let Some(bit) = region.find(pages) {
+                region.take(bit, pages);
+                let place = number as u64 * self.region_pages + bit;
                 self.punched.cut_out(place, pages);
                 return Some(self.first + place);
             }
@@ -346,10 +347,10 @@ impl Large {
 
     /// The file length after appending `pages` pages as one range; `None` beyond the capacity of the root.
     pub(crate) fn length_for(&self, pages: u64) -> Option<u64> {
-        // The range begins at the free end of the file, and may cross zones.
+        // The range begins at the free end of the file, and may cross regions.
         let most = directories_max(self.page_size) as u64
-            * zones_per_directory(self.page_size) as u64
-            * self.zone_pages;
+            * regions_per_directory(self.page_size) as u64
+            * self.region_pages;
         let start = self.end();
         let end = start.checked_add(pages)?;
         (end <= most).then_some(end)
@@ -357,10 +358,10 @@ impl Large {
 
     /// Start of the free end of the file.
     pub(crate) fn end(&self) -> u64 {
-        for (number, zone) in self.zones.iter().enumerate().rev() {
-            let from = number as u64 * self.zone_pages;
-            let here = (self.pages - from).min(self.zone_pages);
-            if let Some(last) = zone.last_used(here) {
+        for (number, region) in self.regions.iter().enumerate().rev() {
+            let from = number as u64 * self.region_pages;
+            let here = (self.pages - from).min(self.region_pages);
+            if let Some(last) = region.last_used(here) {
                 return from + last + 1;
             }
         }
@@ -380,8 +381,8 @@ impl Large {
         if pages <= old {
             return;
         }
-        while (self.zones.len() as u64) * self.zone_pages < pages {
-            self.zones.push(Zone::new(self.zone_pages));
+        while (self.regions.len() as u64) * self.region_pages < pages {
+            self.regions.push(Region::new(self.region_pages));
         }
         self.pages = pages;
         self.release(old, pages - old);
@@ -397,24 +398,24 @@ impl Large {
         }
         self.punched.cut_out(pages, self.pages - pages);
         self.pages = pages;
-        let zones = pages.div_ceil(self.zone_pages) as usize;
-        self.zones.truncate(zones);
-        if let Some(last) = self.zones.last_mut()
-            && !pages.is_multiple_of(self.zone_pages)
+        let regions = pages.div_ceil(self.region_pages) as usize;
+        self.regions.truncate(regions);
+        if let Some(last) = self.regions.last_mut()
+            && !pages.is_multiple_of(self.region_pages)
         {
-            last.cut(pages % self.zone_pages);
+            last.cut(pages % self.region_pages);
         }
-        let directories = zones.div_ceil(zones_per_directory(self.page_size));
+        let directories = regions.div_ceil(regions_per_directory(self.page_size));
         for (list, left) in [
-            (&mut self.bitmaps, zones),
+            (&mut self.bitmaps, regions),
             (&mut self.directories, directories),
         ] {
             let gone = list.drain(left.min(list.len())..);
             self.gone.extend(gone.filter(|ptr| !ptr.is_null()));
         }
         // The last directory is rewritten as well, so that it names no removed page.
-        self.touched.retain(|zone| *zone < zones);
-        self.touched.extend(zones.checked_sub(1));
+        self.touched.retain(|region| *region < regions);
+        self.touched.extend(regions.checked_sub(1));
         self.changed = true;
     }
 
@@ -425,7 +426,7 @@ impl Large {
 
     /// Makes the next record rewrite everything.
     pub(crate) fn rewrite(&mut self) {
-        self.touched.extend(0..self.zones.len());
+        self.touched.extend(0..self.regions.len());
         self.changed = true;
     }
 
@@ -435,16 +436,16 @@ impl Large {
             return Vec::new();
         }
         let old = |list: &[Ptr], number: usize| list.get(number).copied().unwrap_or(Ptr::NULL);
-        let per_directory = zones_per_directory(self.page_size);
+        let per_directory = regions_per_directory(self.page_size);
         let directories: BTreeSet<usize> = self
             .touched
             .iter()
-            .map(|zone| zone / per_directory)
+            .map(|region| region / per_directory)
             .collect();
         let mut pages: Vec<LargePage> = Vec::new();
-        for &zone in &self.touched {
-            let what = LargeWhat::Bitmap(zone);
-            let old = old(&self.bitmaps, zone);
+        for &region in &self.touched {
+            let what = LargeWhat::Bitmap(region);
+            let old = old(&self.bitmaps, region);
             pages.push(LargePage { what, old });
         }
         for directory in directories {
@@ -461,26 +462,30 @@ impl Large {
 
     /// Fills a planned page except its header; `new` are the pages before it, with their pointers.
     pub(crate) fn fill(&self, what: LargeWhat, new: &[(LargeWhat, Ptr)], page: &mut [u8]) {
-        let per_directory = zones_per_directory(self.page_size);
+        let per_directory = regions_per_directory(self.page_size);
         let find = |wanted: LargeWhat, old: Option<&Ptr>| {
             let found = new.iter().find(|(what, _)| *what == wanted);
             found.map_or(old.copied().unwrap_or(Ptr::NULL), |(_, ptr)| *ptr)
         };
         match what {
-            LargeWhat::Bitmap(zone) => {
+            LargeWhat::Bitmap(region) => {
                 page[9] = BITMAP;
-                for (i, word) in self.zones[zone].words().iter().enumerate() {
+                for (i, word) in self.regions[region].words().iter().enumerate() {
                     put_u64(page, BITMAP_AT + i * 8, *word);
                 }
             }
             LargeWhat::Directory(directory) => {
                 page[9] = DIRECTORY;
                 let first = directory * per_directory;
-                for zone in first..(first + per_directory).min(self.zones.len()) {
-                    let at = ENTRIES_AT + (zone - first) * ENTRY_BYTES;
-                    let bitmap = find(LargeWhat::Bitmap(zone), self.bitmaps.get(zone));
+                for region in first..(first + per_directory).min(self.regions.len()) {
+                    let at = ENTRIES_AT + (region - first) * ENTRY_BYTES;
+                    let bitmap = find(LargeWhat::Bitmap(region), self.bitmaps.get(region));
                     bitmap.encode(page, at);
-                    put_u32(page, at + PTR_BYTES, self.zones[zone].free_count() as u32);
+                    put_u32(
+                        page,
+                        at + PTR_BYTES,
+                        self.regions[region].free_count() as u32,
+                    );
                 }
             }
             LargeWhat::Root => {
@@ -490,7 +495,7 @@ impl Large {
                 let name = self.id.name.as_bytes();
                 put_u32(page, NAME_LEN_AT, name.len() as u32);
                 page[NAME_AT..NAME_AT + name.len()].copy_from_slice(name);
-                let count = self.zones.len().div_ceil(per_directory);
+                let count = self.regions.len().div_ceil(per_directory);
                 put_u32(page, COUNT_AT, count as u32);
                 for number in 0..count {
                     let ptr = find(LargeWhat::Directory(number), self.directories.get(number));
@@ -505,15 +510,15 @@ impl Large {
         if new.is_empty() {
             return;
         }
-        self.bitmaps.resize(self.zones.len(), Ptr::NULL);
+        self.bitmaps.resize(self.regions.len(), Ptr::NULL);
         let directories = self
-            .zones
+            .regions
             .len()
-            .div_ceil(zones_per_directory(self.page_size));
+            .div_ceil(regions_per_directory(self.page_size));
         self.directories.resize(directories, Ptr::NULL);
         for (what, ptr) in new {
             match *what {
-                LargeWhat::Bitmap(zone) => self.bitmaps[zone] = *ptr,
+                LargeWhat::Bitmap(region) => self.bitmaps[region] = *ptr,
                 LargeWhat::Directory(number) => self.directories[number] = *ptr,
                 LargeWhat::Root => self.root = *ptr,
             }
@@ -523,12 +528,12 @@ impl Large {
         self.changed = false;
     }
 
-    /// Free ranges of at least `least` pages that are not punched yet, in the zone after the last one queried: place
+    /// Free ranges of at least `least` pages that are not punched yet, in the region after the last one queried: place
     /// and pages.
     pub(crate) fn unpunched(&mut self, least: u64) -> Vec<(u64, u64)> {
-        self.punch_zone = (self.punch_zone + 1) % self.zones.len().max(1);
-        let start = self.punch_zone as u64 * self.zone_pages;
-        let mut found = self.zones[self.punch_zone].stretches(least);
+        self.punch_region = (self.punch_region + 1) % self.regions.len().max(1);
+        let start = self.punch_region as u64 * self.region_pages;
+        let mut found = self.regions[self.punch_region].ranges(least);
         found.retain(|&(bit, pages)| !self.punched.contains(start + bit, pages));
         found
             .iter()

@@ -21,7 +21,7 @@ use super::ranges::RangeSet;
 use crate::error::{Error, Result};
 use crate::format::header::Header;
 use crate::format::kind::Kind;
-use crate::format::meta::{Dead, PENDING_BYTES};
+use crate::format::meta::{FreedRange, PENDING_BYTES};
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 
@@ -57,7 +57,7 @@ pub(super) const fn entries_per_directory(page_size: usize) -> usize {
 /// The stack of one holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
-    pub(crate) holder: u64,
+    pub(crate) snapshot_txn: u64,
     /// Number of list pages of the stack.
     pub(crate) lists: u64,
     /// Number of dead pages in the stack.
@@ -74,7 +74,7 @@ pub(crate) struct Stack {
 /// One list, read or to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List {
-    pub(crate) ranges: Vec<Dead>,
+    pub(crate) ranges: Vec<FreedRange>,
     pub(crate) bits: bool,
     /// Number of lists below it, and the first of them.
     pub(crate) below: u64,
@@ -86,13 +86,17 @@ fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str)
 }
 
 /// True if the same snapshots hold both.
-pub(super) fn same_life(a: &Dead, b: &Dead) -> bool {
+pub(super) fn same_life(a: &FreedRange, b: &FreedRange) -> bool {
     (a.birth, a.freed) == (b.birth, b.freed)
 }
 
 /// Splits ranges of one life, ascending, into lists: bits if they are many, else up to a page of ranges. Ranges that
 /// fit in no list of bits are left in `rest`.
-pub(super) fn cut(page_size: usize, ranges: &[Dead], rest: &mut Vec<Dead>) -> Vec<List> {
+pub(super) fn cut(
+    page_size: usize,
+    ranges: &[FreedRange],
+    rest: &mut Vec<FreedRange>,
+) -> Vec<List> {
     let (most, window) = (ranges_per_list(page_size), window(page_size));
     let mut lists = Vec::new();
     let mut left = ranges.iter().copied();
@@ -106,12 +110,12 @@ pub(super) fn cut(page_size: usize, ranges: &[Dead], rest: &mut Vec<Dead>) -> Ve
                 break;
             }
             let inside = range.pages.min(end - range.page);
-            here.push(Dead {
+            here.push(FreedRange {
                 pages: inside,
                 ..range
             });
             next = if inside < range.pages {
-                Some(Dead {
+                Some(FreedRange {
                     page: end,
                     pages: range.pages - inside,
                     ..range
@@ -194,7 +198,7 @@ impl List {
                 let expected = format!("1 to {most} ranges");
                 return Err(damaged("list of dead ranges", at, count, &expected));
             }
-            let range = |i: usize| Dead::decode(bytes, RANGES_AT + i * PENDING_BYTES);
+            let range = |i: usize| FreedRange::decode(bytes, RANGES_AT + i * PENDING_BYTES);
             (0..count).map(range).collect()
         };
         let mut seen = RangeSet::default();
@@ -222,7 +226,7 @@ impl List {
     }
 }
 
-fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<Dead>> {
+fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<FreedRange>> {
     let first = get_u64(bytes, BITS_FIRST_AT);
     let birth = get_u64(bytes, BITS_BIRTH_AT);
     let freed = get_u64(bytes, BITS_FREED_AT);
@@ -234,7 +238,7 @@ fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<Dead>> {
             "a multiple of 64",
         ));
     }
-    let mut ranges: Vec<Dead> = Vec::new();
+    let mut ranges: Vec<FreedRange> = Vec::new();
     let mut pages = 0;
     for (i, &byte) in bytes[BITS_AT..].iter().enumerate() {
         let mut bits = byte;
@@ -244,7 +248,7 @@ fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<Dead>> {
             pages += 1;
             match ranges.last_mut() {
                 Some(last) if last.page + last.pages == page => last.pages += 1,
-                _ => ranges.push(Dead {
+                _ => ranges.push(FreedRange {
                     page,
                     pages: 1,
                     birth,
@@ -267,7 +271,7 @@ pub(super) fn encode_directory(page_size: usize, stacks: &[Stack], next: &Ptr) -
     put_u32(&mut bytes, COUNT_AT, stacks.len() as u32);
     for (i, stack) in stacks.iter().enumerate() {
         let at = ENTRIES_AT + i * ENTRY_BYTES;
-        put_u64(&mut bytes, at, stack.holder);
+        put_u64(&mut bytes, at, stack.snapshot_txn);
         put_u64(&mut bytes, at + 8, stack.lists);
         put_u64(&mut bytes, at + 16, stack.pages);
         put_u64(&mut bytes, at + 24, stack.newest_birth);
@@ -286,7 +290,7 @@ pub(super) fn load_directory(
     let (mut at, mut directory, mut stacks) = (first, Vec::new(), Vec::new());
     let mut behind = None;
     while !at.is_null() {
-        let page = super::read::read_kind(read, &at, Kind::FreeDead)?;
+        let page = super::read::read_kind(read, &at, Kind::ReuseFreed)?;
         let owner = Header::decode(&page).owner;
         if behind.is_some_and(|expected| expected != owner) {
             return Err(damaged(
@@ -305,7 +309,7 @@ pub(super) fn load_directory(
         for i in 0..count {
             let entry = ENTRIES_AT + i * ENTRY_BYTES;
             let stack = Stack {
-                holder: get_u64(&page, entry),
+                snapshot_txn: get_u64(&page, entry),
                 lists: get_u64(&page, entry + 8),
                 pages: get_u64(&page, entry + 16),
                 newest_birth: get_u64(&page, entry + 24),
@@ -316,8 +320,8 @@ pub(super) fn load_directory(
             let sound = stack.lists > 0
                 && stack.lists <= pages
                 && stack.pages <= pages
-                && stack.newest_birth <= stack.holder
-                && stack.oldest_freed > stack.holder
+                && stack.newest_birth <= stack.snapshot_txn
+                && stack.oldest_freed > stack.snapshot_txn
                 && !stack.top.is_null();
             if !sound {
                 let found = format!("{stack:?}");

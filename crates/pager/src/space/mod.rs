@@ -11,10 +11,10 @@ pub(crate) mod plan;
 pub(crate) mod ranges;
 mod read;
 pub(crate) mod reclaim;
-mod take_beside;
+pub(crate) mod region;
+mod take_next_to;
 mod take_recent;
 mod txn;
-pub(crate) mod zone;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The free range in use.
 #[derive(Debug)]
-pub(super) struct Stretch {
+pub(super) struct CurrentRange {
     pub(super) next: u64,
     pub(super) end: u64,
     /// Pages that this transaction has taken from such ranges.
@@ -17,7 +17,7 @@ pub(super) struct Stretch {
     pub(super) missing: u64,
 }
 
-impl Default for Stretch {
+impl Default for CurrentRange {
     fn default() -> Self {
         Self {
             next: 0,
@@ -39,5 +39,5 @@ pub(super) struct Recent {
     pub(super) always: bool,
     pub(super) now: bool,
     /// Ranges to overwrite with a pattern; `None`: disabled.
-    pub(super) spoil: Option<Vec<(u64, u64)>>,
+    pub(super) poison: Option<Vec<(u64, u64)>>,
 }

@@ -1,16 +1,16 @@
 //! Space information of the next record, as far as it is known before its pages are allocated.
 //!
-//! The record's own lists suffice for most commits. Otherwise the dead ranges go to the stacks on disk (`Level`), or
+//! The record's own lists suffice for most commits. Otherwise the freed ranges go to the stacks on disk (`Level`), or
 //! the bitmaps are rewritten, or both. The pages that this replaces, and the number of pages that it takes, are known
 //! here, so the pages are allocated once and their allocation changes nothing that is written: one pass.
 
-use super::base::{directories_per_root, zones_per_directory};
+use super::base::{directories_per_root, regions_per_directory};
 use super::free_space::Space;
 use super::lists::{self, List, Stack, entries_per_directory, ranges_per_list, same_life};
 use super::read::ReadPage;
 use super::reclaim::read_list;
 use crate::format::layout::{BITMAP_AT, first_page};
-use crate::format::meta::{Dead, fit};
+use crate::format::meta::{FreedRange, fit};
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::put_u64;
@@ -21,7 +21,7 @@ const PIECES_MIN: usize = 8;
 /// Number of changes from which on new bitmaps are better than a list on a stack.
 const CHANGES_MANY: usize = 48;
 
-/// The dead ranges that go to the stacks on disk.
+/// The freed ranges that go to the stacks on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// None: all stay in the record.
@@ -35,10 +35,10 @@ pub(super) enum Level {
 /// The rewrite of bitmaps.
 pub(super) struct BitmapPlan {
     pub(super) base_pages: u64,
-    pub(super) zones: Vec<usize>,
-    /// Bitmap pages, in the order of `zones`; `None` if all pages are free.
+    pub(super) regions: Vec<usize>,
+    /// Bitmap pages, in the order of `regions`; `None` if all pages are free.
     pub(super) bitmaps: Vec<Option<Vec<u8>>>,
-    /// (free, word) of each zone for its directory entry.
+    /// (free, word) of each region for its directory entry.
     pub(super) entries: Vec<(u32, u32)>,
     pub(super) directories: Vec<usize>,
     pub(super) directory_count: usize,
@@ -65,10 +65,10 @@ pub(crate) struct Plan {
     pub(super) kept: Vec<Stack>,
     /// Number of pages of the new directory, if it is rewritten.
     pub(super) directory: Option<usize>,
-    pub(super) inline: Vec<Dead>,
+    pub(super) inline: Vec<FreedRange>,
     /// The ranges that the transaction freed.
-    pub(super) dead: Vec<Dead>,
-    replaced: Vec<Dead>,
+    pub(super) freed_ranges: Vec<FreedRange>,
+    replaced: Vec<FreedRange>,
     pieces_max: usize,
     lasting: u64,
     durable: u64,
@@ -94,59 +94,68 @@ impl Plan {
         self.pieces_max
     }
 
-    /// The replaced pages of the structure, as dead ranges.
-    pub(crate) fn replaced(&self) -> &[Dead] {
+    /// The replaced pages of the structure, as freed ranges.
+    pub(crate) fn replaced(&self) -> &[FreedRange] {
         &self.replaced
     }
 
     /// The stack of a range; `None` if it stays in the record.
-    pub(super) fn target(&self, range: &Dead, live: &[u64]) -> Option<u64> {
+    pub(super) fn target(&self, range: &FreedRange, live: &[u64]) -> Option<u64> {
         target(self.level, self.lasting, self.durable, range, live)
     }
 }
 
 /// The youngest snapshot before `end` that holds a range.
-fn holder(range: &Dead, live: &[u64], end: u64) -> Option<u64> {
+fn snapshot_txn(range: &FreedRange, live: &[u64], end: u64) -> Option<u64> {
     let older = live.partition_point(|&snapshot| snapshot < range.freed.min(end));
     let youngest = live[..older].last().copied();
     youngest.filter(|&snapshot| snapshot >= range.birth)
 }
 
-fn target(level: Level, lasting: u64, durable: u64, range: &Dead, live: &[u64]) -> Option<u64> {
+fn target(
+    level: Level,
+    lasting: u64,
+    durable: u64,
+    range: &FreedRange,
+    live: &[u64],
+) -> Option<u64> {
     match level {
         Level::Inline => None,
-        Level::Lasting => holder(range, live, lasting),
+        Level::Lasting => snapshot_txn(range, live, lasting),
         // A durable holder lives longer than one that is not durable.
-        Level::All => holder(range, live, lasting)
-            .or_else(|| holder(range, live, durable + 1))
-            .or_else(|| holder(range, live, u64::MAX))
+        Level::All => snapshot_txn(range, live, lasting)
+            .or_else(|| snapshot_txn(range, live, durable + 1))
+            .or_else(|| snapshot_txn(range, live, u64::MAX))
             .or(Some(range.freed - 1)),
     }
 }
 
-/// The longest life held by the same snapshots, so that ranges of many lives become few distinct ones. `holder` is one
-/// of the snapshots.
-fn widened(range: &Dead, holder: u64, live: &[u64]) -> Dead {
+/// The longest life held by the same snapshots, so that ranges of many lives become few distinct ones. `snapshot_txn`
+/// is one of the snapshots.
+fn widened(range: &FreedRange, snapshot_txn: u64, live: &[u64]) -> FreedRange {
     let first = live.partition_point(|&snapshot| snapshot < range.birth);
     let end = live.partition_point(|&snapshot| snapshot < range.freed);
-    Dead {
+    FreedRange {
         birth: live[..first].last().map_or(0, |&before| before + 1),
-        freed: live[..end].last().map_or(holder, |&last| last.max(holder)) + 1,
+        freed: live[..end]
+            .last()
+            .map_or(snapshot_txn, |&last| last.max(snapshot_txn))
+            + 1,
         ..*range
     }
 }
 
 /// Pages joined to ranges of one birth each.
-fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<Dead> {
+fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<FreedRange> {
     ptrs.sort_unstable_by_key(|ptr| ptr.addr);
-    let mut dead: Vec<Dead> = Vec::new();
+    let mut freed_ranges: Vec<FreedRange> = Vec::new();
     for ptr in ptrs {
         let page = ptr.addr / page_size as u64;
-        match dead.last_mut() {
+        match freed_ranges.last_mut() {
             Some(last) if last.page + last.pages == page && last.birth == ptr.birth.0 => {
                 last.pages += 1;
             }
-            _ => dead.push(Dead {
+            _ => freed_ranges.push(FreedRange {
                 page,
                 pages: 1,
                 birth: ptr.birth.0,
@@ -154,14 +163,14 @@ fn join(mut ptrs: Vec<Ptr>, page_size: usize, txn: u64) -> Vec<Dead> {
             }),
         }
     }
-    dead
+    freed_ranges
 }
 
 /// The ranges of one stack as lists, from the bottom up.
-fn lists_of(page_size: usize, mut ranges: Vec<Dead>) -> Vec<List> {
+fn lists_of(page_size: usize, mut ranges: Vec<FreedRange>) -> Vec<List> {
     ranges.sort_unstable_by_key(|range| (range.birth, range.freed, range.page));
     let (mut lists, mut rest) = (Vec::new(), Vec::new());
-    let mut joined: Vec<Dead> = Vec::with_capacity(ranges.len());
+    let mut joined: Vec<FreedRange> = Vec::with_capacity(ranges.len());
     for range in ranges {
         match joined.last_mut() {
             Some(last) if same_life(last, &range) && last.page + last.pages == range.page => {
@@ -185,10 +194,16 @@ fn lists_of(page_size: usize, mut ranges: Vec<Dead>) -> Vec<List> {
 }
 
 impl Space {
-    /// Plans the lists of the record of `txn`, which freed `dead`. `live` is ascending and contains at least the live
-    /// snapshots and the state before this one.
-    pub(crate) fn plan(&self, txn: u64, dead: &[Dead], live: &[u64], read: ReadPage<'_>) -> Plan {
-        let in_memory: usize = self.held.values().map(Vec::len).sum();
+    /// Plans the lists of the record of `txn`, which freed `freed_ranges`. `live` is ascending and contains at least
+    /// the live snapshots and the state before this one.
+    pub(crate) fn plan(
+        &self,
+        txn: u64,
+        freed_ranges: &[FreedRange],
+        live: &[u64],
+        read: ReadPage<'_>,
+    ) -> Plan {
+        let in_memory: usize = self.retained.values().map(Vec::len).sum();
         let [durable, before] = self.durable;
         let before_lives = live.binary_search(&before).is_ok();
         let mut plan = Plan {
@@ -199,20 +214,20 @@ impl Space {
             kept: self.stacks.clone(),
             directory: None,
             inline: Vec::new(),
-            dead: dead.to_vec(),
+            freed_ranges: freed_ranges.to_vec(),
             replaced: Vec::new(),
             pieces_max: 0,
             lasting: if before_lives { before } else { durable },
             durable,
         };
         let quiet = !self.overflow && !self.stacks_changed && self.popped.is_empty();
-        if quiet && fit(self.changes.len(), in_memory + dead.len()) {
-            plan.inline = self.held().chain(dead).copied().collect();
+        if quiet && fit(self.changes.len(), in_memory + freed_ranges.len()) {
+            plan.inline = self.retained().chain(freed_ranges).copied().collect();
             return plan;
         }
         // Occasional new bitmaps make room for all held ranges, where otherwise every commit would write stacks.
         let makes_room = self.changes.len() >= CHANGES_MANY
-            && fit(PIECES_MIN, in_memory + dead.len() + PIECES_MIN);
+            && fit(PIECES_MIN, in_memory + freed_ranges.len() + PIECES_MIN);
         let mut rewrite = self.overflow || makes_room || !fit(self.changes.len() + PIECES_MIN, 0);
         loop {
             if rewrite && plan.bitmaps.is_none() {
@@ -248,19 +263,20 @@ impl Space {
         if let Some(bitmaps) = &plan.bitmaps {
             ptrs.extend(&bitmaps.replaced);
         }
-        let mut groups: BTreeMap<u64, Vec<Dead>> = BTreeMap::new();
+        let mut groups: BTreeMap<u64, Vec<FreedRange>> = BTreeMap::new();
         let mut inline = Vec::new();
         let (level, lasting, durable) = (plan.level, plan.lasting, plan.durable);
-        let mut assign = |groups: &mut BTreeMap<u64, Vec<Dead>>, range: &Dead| match target(
-            level, lasting, durable, range, live,
-        ) {
-            Some(holder) => {
-                let range = widened(range, holder, live);
-                groups.entry(holder).or_default().push(range);
-            }
-            None => inline.push(*range),
-        };
-        for range in self.held().chain(&plan.dead) {
+        let mut assign =
+            |groups: &mut BTreeMap<u64, Vec<FreedRange>>, range: &FreedRange| match target(
+                level, lasting, durable, range, live,
+            ) {
+                Some(snapshot_txn) => {
+                    let range = widened(range, snapshot_txn, live);
+                    groups.entry(snapshot_txn).or_default().push(range);
+                }
+                None => inline.push(*range),
+            };
+        for range in self.retained().chain(&plan.freed_ranges) {
             assign(&mut groups, range);
         }
         for range in join(ptrs.clone(), self.page_size, plan.txn) {
@@ -270,10 +286,10 @@ impl Space {
         let mut kept = self.stacks.clone();
         let mut started: BTreeMap<u64, Stack> = BTreeMap::new();
         let mut tops = Vec::new();
-        for (&holder, ranges) in &mut groups {
+        for (&snapshot_txn, ranges) in &mut groups {
             let stack = kept
                 .iter()
-                .position(|stack| stack.holder == holder && !stack.broken);
+                .position(|stack| stack.snapshot_txn == snapshot_txn && !stack.broken);
             let Some(number) = stack else {
                 continue;
             };
@@ -293,7 +309,7 @@ impl Space {
                 stack.top = top.next;
                 stack.lists -= 1;
             }
-            started.insert(holder, stack);
+            started.insert(snapshot_txn, stack);
         }
         for range in join(tops.clone(), self.page_size, plan.txn) {
             assign(&mut groups, &range);
@@ -303,17 +319,17 @@ impl Space {
         plan.inline = inline;
         plan.stacks = groups
             .into_iter()
-            .map(|(holder, ranges)| {
+            .map(|(snapshot_txn, ranges)| {
                 // The pages of the top list of one stack may be the first ranges of another.
                 let found = kept
                     .iter()
-                    .position(|stack| stack.holder == holder && !stack.broken);
+                    .position(|stack| stack.snapshot_txn == snapshot_txn && !stack.broken);
                 let old = started
-                    .remove(&holder)
+                    .remove(&snapshot_txn)
                     .or_else(|| found.map(|number| kept.remove(number)));
                 StackPlan {
                     stack: old.unwrap_or(Stack {
-                        holder,
+                        snapshot_txn,
                         lists: 0,
                         pages: 0,
                         newest_birth: 0,
@@ -335,44 +351,47 @@ impl Space {
     /// are allocated.
     fn plan_bitmaps(&self) -> BitmapPlan {
         let base_pages = self.stored_pages(first_page(self.page_size));
-        let zones_here = base_pages.div_ceil(self.zone_pages) as usize;
-        let per_directory = zones_per_directory(self.page_size);
-        let zones: Vec<usize> = self.touched.range(..zones_here).copied().collect();
-        let directories: BTreeSet<usize> = zones.iter().map(|zone| zone / per_directory).collect();
-        let directory_count = zones_here.div_ceil(per_directory);
+        let regions_here = base_pages.div_ceil(self.region_pages) as usize;
+        let per_directory = regions_per_directory(self.page_size);
+        let regions: Vec<usize> = self.touched.range(..regions_here).copied().collect();
+        let directories: BTreeSet<usize> = regions
+            .iter()
+            .map(|region| region / per_directory)
+            .collect();
+        let directory_count = regions_here.div_ceil(per_directory);
         let root_count = directory_count.div_ceil(directories_per_root(self.page_size));
         let old = &self.base;
         let mut replaced: Vec<Ptr> = Vec::new();
-        replaced.extend(zones.iter().filter_map(|&zone| old.bitmaps.get(zone)));
+        replaced.extend(regions.iter().filter_map(|&region| old.bitmaps.get(region)));
         replaced.extend(directories.iter().filter_map(|&i| old.directories.get(i)));
-        replaced.extend(old.bitmaps.iter().skip(zones_here));
+        replaced.extend(old.bitmaps.iter().skip(regions_here));
         replaced.extend(old.directories.iter().skip(directory_count));
         replaced.extend(&old.roots);
         replaced.retain(|ptr| !ptr.is_null());
         let mut bitmaps = Vec::new();
         let mut entries = Vec::new();
-        for &number in &zones {
-            let zone = &self.zones[number];
-            let from = number as u64 * self.zone_pages;
-            let here = (base_pages - from).min(self.zone_pages);
-            let free = zone.free_among(here);
+        for &number in &regions {
+            let region = &self.regions[number];
+            let from = number as u64 * self.region_pages;
+            let here = (base_pages - from).min(self.region_pages);
+            let free = region.free_among(here);
             entries.push((
                 free as u32,
-                (zone.longest().min(free) as u32) << 8 | zone.used_for as u32,
+                (region.longest().min(free) as u32) << 8 | region.used_for as u32,
             ));
             if free == here {
                 bitmaps.push(None);
                 continue;
             }
             let mut page = vec![0u8; self.page_size];
-            for (i, word) in zone.words().iter().enumerate() {
+            for (i, word) in region.words().iter().enumerate() {
                 put_u64(&mut page, BITMAP_AT + i * 8, *word);
             }
             bitmaps.push(Some(page));
         }
         BitmapPlan {
             base_pages,
-            zones,
+            regions,
             bitmaps,
             entries,
             directories: directories.into_iter().collect(),

@@ -1,4 +1,4 @@
-//! Reclaim: dead ranges become free when no snapshot holds them; otherwise they move to another holder.
+//! Reclaim: freed ranges become free when no snapshot holds them; otherwise they move to another holder.
 //!
 //! The lists of an ended holder are taken from its stack a few at a time, so that a mass of pages freed at once (a
 //! dropped table, an old pin) does not return at once: until then they count as held.
@@ -8,29 +8,29 @@ use super::lists::{List, Stack};
 use super::read::ReadPage;
 use crate::error::Result;
 use crate::format::kind::Kind;
-use crate::format::meta::Dead;
+use crate::format::meta::FreedRange;
 
 impl Space {
     /// Frees ranges that no snapshot holds any more, or moves them to another holder; takes at most `lists_max` lists
     /// from disk and returns how many. `live` is ascending, and contains at least the live snapshots.
     pub(crate) fn reclaim(&mut self, live: &[u64], lists_max: usize, read: ReadPage<'_>) -> usize {
-        let is_gone = |holder: &u64| live.binary_search(holder).is_err();
-        let gone: Vec<u64> = self.held.keys().copied().filter(is_gone).collect();
-        for holder in gone {
-            for range in self.held.remove(&holder).unwrap_or_default() {
-                self.settle(range, live);
+        let is_gone = |snapshot_txn: &u64| live.binary_search(snapshot_txn).is_err();
+        let gone: Vec<u64> = self.retained.keys().copied().filter(is_gone).collect();
+        for snapshot_txn in gone {
+            for range in self.retained.remove(&snapshot_txn).unwrap_or_default() {
+                self.assign(range, live);
             }
         }
         let mut taken = 0;
         let mut number = 0;
         while number < self.stacks.len() {
             let stack = &self.stacks[number];
-            if stack.broken || !is_gone(&stack.holder) {
+            if stack.broken || !is_gone(&stack.snapshot_txn) {
                 number += 1;
                 continue;
             }
-            if let Some(heir) = self.heir(stack, live) {
-                self.stacks[number].holder = heir;
+            if let Some(successor) = self.successor(stack, live) {
+                self.stacks[number].snapshot_txn = successor;
                 self.stacks_changed = true;
                 continue;
             }
@@ -40,7 +40,7 @@ impl Space {
             taken += 1;
             if let Some(list) = self.take_list(number, read) {
                 for range in list.ranges {
-                    self.settle(range, live);
+                    self.assign(range, live);
                 }
                 if self.stacks[number].lists == 0 {
                     self.stacks.remove(number);
@@ -52,11 +52,14 @@ impl Space {
 
     /// A snapshot without a stack that holds all ranges of a stack whose holder has ended: it inherits the stack
     /// unread.
-    fn heir(&self, stack: &Stack, live: &[u64]) -> Option<u64> {
+    fn successor(&self, stack: &Stack, live: &[u64]) -> Option<u64> {
         let older = live.partition_point(|&snapshot| snapshot < stack.oldest_freed);
-        let heir = *live[..older].last()?;
-        let free = self.stacks.iter().all(|other| other.holder != heir);
-        (heir >= stack.newest_birth && free).then_some(heir)
+        let successor = *live[..older].last()?;
+        let free = self
+            .stacks
+            .iter()
+            .all(|other| other.snapshot_txn != successor);
+        (successor >= stack.newest_birth && free).then_some(successor)
     }
 
     /// Takes the top list of a stack. `None`: it cannot be read, and the lists below stay as they are (`check` reports
@@ -87,15 +90,15 @@ impl Space {
         Some(list)
     }
 
-    /// Moves a dead range to the youngest snapshot that holds it, or frees it.
-    fn settle(&mut self, range: Dead, live: &[u64]) {
+    /// Moves a freed range to the youngest snapshot that holds it, or frees it.
+    fn assign(&mut self, range: FreedRange, live: &[u64]) {
         let older = live.partition_point(|&snapshot| snapshot < range.freed);
         match live[..older].last() {
             Some(&snapshot) if snapshot >= range.birth => {
-                self.held.entry(snapshot).or_default().push(range);
+                self.retained.entry(snapshot).or_default().push(range);
             }
             _ => {
-                self.held_pages = self.held_pages.saturating_sub(range.pages);
+                self.retained_pages = self.retained_pages.saturating_sub(range.pages);
                 // A damaged file may name a page twice, or one that is free or truncated: it must not be freed twice.
                 if self.in_file(range.page, range.pages) && !self.any_free(range.page, range.pages)
                 {
@@ -137,7 +140,7 @@ mod tests {
     use super::super::base::Base;
     use super::super::lists::Stack;
     use crate::error::{Error, Result};
-    use crate::format::meta::Dead;
+    use crate::format::meta::FreedRange;
     use crate::format::pages::PageRef;
     use crate::format::ptr::Ptr;
     use crate::space::free_space::Space;
@@ -153,7 +156,7 @@ mod tests {
     /// stay held after it ends.
     #[test]
     fn the_youngest_snapshot_that_holds_all_of_a_stack_inherits_it() {
-        for (live, heir) in [
+        for (live, successor) in [
             (&[5, 9, 20][..], Some(9)),
             (&[5, 11, 12], Some(11)),
             (&[5, 12], Some(5)),
@@ -161,7 +164,7 @@ mod tests {
         ] {
             let mut space = Space::new(512, 100, Base::default(), [1, 0]);
             space.stacks.push(Stack {
-                holder: 7,
+                snapshot_txn: 7,
                 lists: 1,
                 pages: 3,
                 newest_birth: 5,
@@ -172,29 +175,33 @@ mod tests {
             space.reclaim(live, 1, &unreadable);
             // Without an heir the list is read.
             let stack = &space.stacks[0];
-            assert_eq!((!stack.broken).then_some(stack.holder), heir, "{live:?}");
+            assert_eq!(
+                (!stack.broken).then_some(stack.snapshot_txn),
+                successor,
+                "{live:?}"
+            );
         }
     }
 
     /// A damaged list may name pages that are free already, and truncated by the time its holder has ended.
     #[test]
-    fn dead_ranges_that_are_free_and_cut_off_stay_away() {
+    fn freed_ranges_that_are_free_and_cut_off_stay_away() {
         let mut space = Space::new(512, 100, Base::default(), [1, 0]);
         space.grow(9000);
-        // In the zone where the file ends after the truncation, and in a zone that was removed.
+        // In the region where the file ends after the truncation, and in a region that was removed.
         for page in [300, 8000] {
-            let dead = Dead {
+            let freed_ranges = FreedRange {
                 page,
                 pages: 5,
                 birth: 3,
                 freed: 9,
             };
-            space.held.entry(5).or_default().push(dead);
+            space.retained.entry(5).or_default().push(freed_ranges);
         }
         space.cut(200);
         let free = space.free_pages();
         space.reclaim(&[20], 1, &unreadable);
         assert_eq!((space.pages(), space.free_pages()), (200, free));
-        assert_eq!(space.held().count(), 0);
+        assert_eq!(space.retained().count(), 0);
     }
 }

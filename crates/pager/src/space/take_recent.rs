@@ -22,14 +22,14 @@ impl Space {
 
     /// From now on `freed` reports freed ranges.
     pub(crate) fn remember_freed(&mut self) {
-        self.recent.spoil.get_or_insert_default();
+        self.recent.poison.get_or_insert_default();
     }
 
     /// Ranges of the first file that were freed since the last call, and are still free.
     pub(crate) fn freed(&mut self) -> Vec<(u64, u64)> {
         let mut freed = self
             .recent
-            .spoil
+            .poison
             .as_mut()
             .map(std::mem::take)
             .unwrap_or_default();
@@ -45,8 +45,8 @@ impl Space {
             self.recent.first.pop_front();
         }
         self.recent.first.push_back((page, pages));
-        if let Some(spoil) = &mut self.recent.spoil {
-            spoil.push((page, pages));
+        if let Some(poison) = &mut self.recent.poison {
+            poison.push((page, pages));
         }
     }
 
@@ -70,7 +70,8 @@ impl Space {
     fn is_all_free(&self, page: u64, pages: u64) -> bool {
         (page..page + pages).all(|page| {
             page < self.pages
-                && self.zones[(page / self.zone_pages) as usize].is_free(page % self.zone_pages, 1)
+                && self.regions[(page / self.region_pages) as usize]
+                    .is_free(page % self.region_pages, 1)
         })
     }
 }

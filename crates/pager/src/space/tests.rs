@@ -10,7 +10,7 @@ use super::{LISTS_PER_COMMIT, TxnSpace};
 use crate::error::Error;
 use crate::format::header::verify_block;
 use crate::format::layout::first_page;
-use crate::format::meta::{Dead, Meta, fit};
+use crate::format::meta::{FreedRange, Meta, fit};
 use crate::format::pages::PageRef;
 use crate::format::ptr::Ptr;
 use std::cell::RefCell;
@@ -36,15 +36,15 @@ struct Model {
     /// Used pages: page to birth.
     used: BTreeMap<u64, u64>,
     /// Dead pages: page to (birth, freed); removed when allocated again.
-    dead: BTreeMap<u64, (u64, u64)>,
+    freed_ranges: BTreeMap<u64, (u64, u64)>,
     /// Pages of the stored structure.
     structure: BTreeSet<u64>,
 }
 
 impl Model {
     fn is_held(&self, page: u64, live: &[u64]) -> bool {
-        let dead = self.dead.get(&page);
-        dead.is_some_and(|&(birth, freed)| live.iter().any(|&s| birth <= s && s < freed))
+        let freed_ranges = self.freed_ranges.get(&page);
+        freed_ranges.is_some_and(|&(birth, freed)| live.iter().any(|&s| birth <= s && s < freed))
     }
 }
 
@@ -132,7 +132,7 @@ impl World {
         if self.rng.below(12) == 0 {
             self.restart();
         }
-        self.space.begin_stretch(false);
+        self.space.begin_free_range(false);
         let live = self.live();
         // Often fewer lists than are due.
         let lists_max = self.rng.below(5) as usize;
@@ -145,7 +145,7 @@ impl World {
         let number = self.txn + 1;
         let mut txn = TxnSpace::default();
         let mut used = self.model.used.clone();
-        let mut dead = self.model.dead.clone();
+        let mut freed_ranges = self.model.freed_ranges.clone();
         let many = self.rng.below(8) == 0;
         for _ in 0..self.rng.below(if many { 150 } else { 6 }) {
             if self.rng.below(5) < 3 || used.is_empty() {
@@ -158,7 +158,7 @@ impl World {
                 let page = self.alloc(&mut txn, pages, extent);
                 for page in page..page + pages {
                     used.insert(page, number);
-                    dead.remove(&page);
+                    freed_ranges.remove(&page);
                 }
                 continue;
             }
@@ -175,20 +175,20 @@ impl World {
                 self.space.can_free(&txn, page, 1).unwrap();
                 txn.free(page, 1, birth);
                 assert!(self.space.can_free(&txn, page, 1).is_err());
-                dead.insert(page, (birth, number));
+                freed_ranges.insert(page, (birth, number));
             }
         }
         match self.rng.below(6) {
             0 => self.space.roll_back(&mut txn),
             1 | 2 => {
-                let list = txn.dead(number);
+                let list = txn.freed_ranges(number);
                 self.space.stage(&txn);
                 self.space.committed(number, list);
-                (self.txn, self.model.used, self.model.dead) = (number, used, dead);
+                (self.txn, self.model.used, self.model.freed_ranges) = (number, used, freed_ranges);
             }
             3 => {
                 // A commit that fails during its writes.
-                let list = txn.dead(number);
+                let list = txn.freed_ranges(number);
                 self.space.stage(&txn);
                 let built = self.build(&mut txn, number, &list);
                 drop(built);
@@ -196,7 +196,7 @@ impl World {
                 self.space.roll_back(&mut txn);
             }
             _ => {
-                (self.model.used, self.model.dead) = (used, dead);
+                (self.model.used, self.model.freed_ranges) = (used, freed_ranges);
                 self.commit(txn, number);
             }
         }
@@ -210,11 +210,11 @@ impl World {
     }
 
     /// Plans, takes pages in up to as many extents as the plan allows, builds.
-    fn build(&mut self, txn: &mut TxnSpace, number: u64, dead: &[Dead]) -> Built {
+    fn build(&mut self, txn: &mut TxnSpace, number: u64, freed_ranges: &[FreedRange]) -> Built {
         let live = self.live();
         let file = self.file.clone();
         let read = |ptr: &Ptr| Self::read(&file, ptr);
-        let plan = self.space.plan(number, dead, &live, &read);
+        let plan = self.space.plan(number, freed_ranges, &live, &read);
         let (mut left, mut pieces) = (plan.pages(), Vec::new());
         while left > 0 {
             let most = pieces.len() + 1 == plan.pieces_max() || self.rng.below(3) > 0;
@@ -227,7 +227,7 @@ impl World {
     }
 
     fn commit(&mut self, mut txn: TxnSpace, number: u64) {
-        let list = txn.dead(number);
+        let list = txn.freed_ranges(number);
         self.space.stage(&txn);
         let live = self.live();
         let built = self.build(&mut txn, number, &list);
@@ -246,11 +246,11 @@ impl World {
                     self.model.structure.remove(&page),
                     "page {page} was the structure's"
                 );
-                self.model.dead.insert(page, (range.birth, number));
+                self.model.freed_ranges.insert(page, (range.birth, number));
             }
         }
         for &page in &own {
-            self.model.dead.remove(&page);
+            self.model.freed_ranges.remove(&page);
         }
         self.model.structure.extend(own);
         let lists = built.lists.clone();
@@ -259,7 +259,7 @@ impl World {
         self.meta.txn = number;
         self.meta.pages = lists.pages;
         self.meta.free_root = lists.free_root;
-        self.meta.dead_directory = lists.dead_directory;
+        self.meta.freed_directory = lists.freed_directory;
         (self.meta.changes, self.meta.pendings) = (lists.changes, lists.pendings);
         self.space.durable_is(number);
         self.txn = number;
@@ -276,15 +276,15 @@ impl World {
             space.for_each_free(|page| {
                 free.insert(page);
             });
-            let held = space
-                .held()
+            let retained = space
+                .retained()
                 .flat_map(|range| range.page..range.page + range.pages);
-            let held: BTreeSet<u64> = held.collect();
-            (free, held, space.stacks().to_vec())
+            let retained: BTreeSet<u64> = retained.collect();
+            (free, retained, space.stacks().to_vec())
         };
-        let (mut free, held, stacks) = all(&mut self.space);
+        let (mut free, retained, stacks) = all(&mut self.space);
         free.retain(|&page| page < self.meta.pages);
-        assert_eq!(all(&mut stored), (free, held, stacks));
+        assert_eq!(all(&mut stored), (free, retained, stacks));
     }
 
     fn lists(&self) -> Vec<(u64, Ptr, List)> {
@@ -299,7 +299,7 @@ impl World {
                         .iter()
                         .all(|range| range.birth <= stack.newest_birth)
                 );
-                lists.push((stack.holder, *at, list.clone()));
+                lists.push((stack.snapshot_txn, *at, list.clone()));
                 true
             })
             .unwrap();
@@ -343,22 +343,22 @@ impl World {
             free.insert(page);
         });
         assert_eq!(free.len() as u64, self.space.free_pages());
-        let mut held = BTreeSet::new();
+        let mut retained = BTreeSet::new();
         let mut waiting = BTreeSet::new();
-        for range in self.space.held() {
-            held.extend(range.page..range.page + range.pages);
+        for range in self.space.retained() {
+            retained.extend(range.page..range.page + range.pages);
         }
-        for (holder, _, list) in self.lists() {
+        for (snapshot_txn, _, list) in self.lists() {
             for range in list.ranges {
                 let pages = range.page..range.page + range.pages;
-                held.extend(pages.clone());
-                if live.binary_search(&holder).is_err() {
+                retained.extend(pages.clone());
+                if live.binary_search(&snapshot_txn).is_err() {
                     waiting.extend(pages);
                     self.waited += 1;
                 }
             }
         }
-        assert_eq!(held.len() as u64, self.space.held_pages());
+        assert_eq!(retained.len() as u64, self.space.retained_pages());
         for page in first_page(PAGE)..self.space.pages() {
             let in_use =
                 self.model.used.contains_key(&page) || self.model.structure.contains(&page);
@@ -371,12 +371,12 @@ impl World {
                     free.contains(&page),
                     "page {page}: {:?} {:?} {} live {live:?} restarts {} meta {:?}",
                     self.model.used.get(&page),
-                    self.model.dead.get(&page),
+                    self.model.freed_ranges.get(&page),
                     self.model.structure.contains(&page),
                     self.restarts,
                     (self.meta.txn, self.meta.pages)
                 );
-                assert_eq!(is_held, held.contains(&page), "page {page} held");
+                assert_eq!(is_held, retained.contains(&page), "page {page} held");
             }
         }
     }
@@ -504,7 +504,7 @@ fn lists_of_any_bytes_are_refused_or_sound() {
             let pages = 1 + rng.below(if dense { 3 } else { 200 });
             let birth = if dense { 7 } else { rng.below(9) };
             let freed = birth + 1;
-            ranges.push(Dead {
+            ranges.push(FreedRange {
                 page,
                 pages,
                 birth,
@@ -573,11 +573,11 @@ fn a_dropped_table_is_bounded_work() {
     let mut number = 1;
     let mut commit = |space: &mut Space, freed: &mut TxnSpace| {
         number += 1;
-        let dead = freed.dead(number);
+        let freed_ranges = freed.freed_ranges(number);
         let live = [space.durable[1], space.durable[0]];
         space.reclaim(&live, LISTS_PER_COMMIT, &read);
         space.stage(freed);
-        let plan = space.plan(number, &dead, &live, &read);
+        let plan = space.plan(number, &freed_ranges, &live, &read);
         let need = plan.pages();
         let mut own = TxnSpace::default();
         let pieces = match need {
@@ -633,7 +633,7 @@ fn a_dropped_table_is_bounded_work() {
 
 /// When only punched pages are left one of them is taken; it is written then, and not punched any more.
 #[test]
-fn a_page_that_is_taken_of_a_punched_stretch_is_punched_no_more() {
+fn a_page_that_is_taken_of_a_punched_range_is_punched_no_more() {
     let first = first_page(PAGE);
     let mut space = Space::new(PAGE, first, Base::default(), [1, 1]);
     space.grow(first + 40);

@@ -2,7 +2,7 @@
 
 use super::ranges::RangeSet;
 use crate::format::layout::is_large_page;
-use crate::format::meta::Dead;
+use crate::format::meta::FreedRange;
 use crate::format::page_map::PageSet;
 
 /// Initial capacity: the frees of a transaction of a few rows.
@@ -114,23 +114,23 @@ impl TxnSpace {
     }
 
     /// The freed ranges after the commit of `txn`, ascending.
-    pub(crate) fn dead(&self, txn: u64) -> Vec<Dead> {
-        let each = self.freed.iter().map(|&(page, pages, birth)| Dead {
+    pub(crate) fn freed_ranges(&self, txn: u64) -> Vec<FreedRange> {
+        let each = self.freed.iter().map(|&(page, pages, birth)| FreedRange {
             page,
             pages,
             birth,
             freed: txn,
         });
-        let mut dead: Vec<Dead> = each.collect();
-        dead.sort_unstable_by_key(|range| range.page);
-        dead.dedup_by(|next, range| {
+        let mut freed_ranges: Vec<FreedRange> = each.collect();
+        freed_ranges.sort_unstable_by_key(|range| range.page);
+        freed_ranges.dedup_by(|next, range| {
             let joins = range.page + range.pages == next.page && range.birth == next.birth;
             if joins {
                 range.pages += next.pages;
             }
             joins
         });
-        dead
+        freed_ranges
     }
 
     /// Clears everything; the caller must release the returned allocations.

@@ -8,7 +8,7 @@
 use super::length::Length;
 use super::map::{MAP_BYTES, MAPS_MAX, Map, place};
 use super::named::Named;
-use super::stretches::Stretches;
+use super::range_maps::RangeMaps;
 use super::write_map::WriteMap;
 use super::{Growth, Places, Storage, device, machine, unnamed, write_back};
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
@@ -58,7 +58,7 @@ pub struct FileStorage {
     /// For single pages, which are scattered.
     page_maps: [OnceLock<Option<Map>>; MAPS_MAX],
     /// For pages read in file order when single pages are read without readahead.
-    stretches: OnceLock<Option<Box<Stretches>>>,
+    range_maps: OnceLock<Option<Box<RangeMaps>>>,
 }
 
 impl FileStorage {
@@ -85,7 +85,7 @@ impl FileStorage {
             write_map: None,
             maps: [const { OnceLock::new() }; MAPS_MAX],
             page_maps: [const { OnceLock::new() }; MAPS_MAX],
-            stretches: OnceLock::new(),
+            range_maps: OnceLock::new(),
         })
     }
 
@@ -127,11 +127,11 @@ impl FileStorage {
             ReadAhead::On => false,
             ReadAhead::Off => true,
         };
-        if self.use_map && !self.reads_alone() && is_large() {
+        if self.use_map && !self.reads_single_pages() && is_large() {
             // A map made concurrently sees this flag, or is found below.
             self.pages_alone.store(true, Ordering::SeqCst);
             let maps = self.page_maps.iter().filter_map(OnceLock::get);
-            maps.flatten().for_each(Map::read_alone);
+            maps.flatten().for_each(Map::read_single_pages);
         }
     }
 
@@ -151,8 +151,8 @@ impl FileStorage {
             &self.maps
         };
         let map = maps[index].get_or_init(|| Map::new(&self.file, from));
-        if self.read_ahead == ReadAhead::Off || scattered && self.reads_alone() {
-            map.iter().for_each(Map::read_alone);
+        if self.read_ahead == ReadAhead::Off || scattered && self.reads_single_pages() {
+            map.iter().for_each(Map::read_single_pages);
         }
         map
     }
@@ -378,22 +378,22 @@ impl Storage for FileStorage {
     }
 
     #[inline]
-    fn reads_alone(&self) -> bool {
+    fn reads_single_pages(&self) -> bool {
         self.pages_alone.load(Ordering::SeqCst)
     }
 
-    fn reads_stretches(&self) -> bool {
-        if !self.reads_alone() || self.read_ahead == ReadAhead::Off {
+    fn reads_ahead_in_order(&self) -> bool {
+        if !self.reads_single_pages() || self.read_ahead == ReadAhead::Off {
             return false;
         }
-        let opened = || Stretches::of(&self.file).map(Box::new);
-        self.stretches.get_or_init(opened).is_some()
+        let opened = || RangeMaps::of(&self.file).map(Box::new);
+        self.range_maps.get_or_init(opened).is_some()
     }
 
-    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
+    fn mapped_in_order(&self, at: u64, len: usize) -> Option<&[u8]> {
         let inside = at.checked_add(len as u64)? <= self.len.known();
-        match self.stretches.get() {
-            Some(Some(stretches)) if inside => stretches.slice(at, len),
+        match self.range_maps.get() {
+            Some(Some(range_maps)) if inside => range_maps.slice(at, len),
             _ => self.mapped_page(at, len),
         }
     }
@@ -421,25 +421,25 @@ mod tests {
     /// later. With `ReadAhead::Off`, or for a small file, this path is not taken.
     #[test]
     #[cfg_attr(miri, ignore = "a file of the system's")]
-    fn a_stretch_is_read_as_pages_are() {
+    fn a_range_is_read_as_pages_are() {
         let flags = MemfdFlags::CLOEXEC;
         let file = File::from(memfd_create("tidalite-stretch", flags).expect("a file"));
         file.set_len(64 * KIB).expect("its length");
         let storage = FileStorage::new(file, true).expect("its length");
-        assert!(!storage.reads_stretches(), "a small file");
+        assert!(!storage.reads_ahead_in_order(), "a small file");
         storage.pages_alone.store(true, Ordering::SeqCst);
-        assert_eq!(storage.reads_stretches(), cfg!(target_os = "linux"));
+        assert_eq!(storage.reads_ahead_in_order(), cfg!(target_os = "linux"));
         storage.grow(256 * KIB, Growth::Reserve).expect("longer");
         for at in [4 * KIB, 200 * KIB] {
             storage.write_at(at, &[at as u8 | 1; 64]).expect("written");
-            let bytes = storage.mapped_stretch(at, 64);
+            let bytes = storage.mapped_in_order(at, 64);
             assert_eq!(bytes, Some(&[at as u8 | 1; 64][..]));
             assert_eq!(bytes, storage.mapped_page(at, 64));
         }
-        assert_eq!(storage.mapped_stretch(256 * KIB - 8, 64), None);
-        assert_eq!(storage.mapped_stretch(u64::MAX - 8, 64), None);
+        assert_eq!(storage.mapped_in_order(256 * KIB - 8, 64), None);
+        assert_eq!(storage.mapped_in_order(u64::MAX - 8, 64), None);
         let off = storage.read_ahead(ReadAhead::Off);
-        assert!(!off.reads_stretches(), "switched off");
+        assert!(!off.reads_ahead_in_order(), "switched off");
     }
 
     /// The file keeps its length, and the space behind the length it should have had is used again.

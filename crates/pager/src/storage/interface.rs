@@ -170,18 +170,18 @@ pub trait Storage: Send + Sync {
 
     /// True if a page of `mapped_page` that is not in memory is read alone while its reader waits. Callers that know
     /// the next pages should then announce them by `read_ahead`.
-    fn reads_alone(&self) -> bool {
+    fn reads_single_pages(&self) -> bool {
         false
     }
 
-    /// True if pages of `mapped_stretch` get readahead although pages of `mapped_page` do not. Callers that read pages
-    /// in file order should then use `mapped_stretch`, and need not prefetch.
-    fn reads_stretches(&self) -> bool {
+    /// True if pages of `mapped_in_order` get readahead although pages of `mapped_page` do not. Callers that read pages
+    /// in file order should then use `mapped_in_order`, and need not prefetch.
+    fn reads_ahead_in_order(&self) -> bool {
         false
     }
 
     /// Like `mapped_page`, for one of many pages that are read in file order.
-    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
+    fn mapped_in_order(&self, at: u64, len: usize) -> Option<&[u8]> {
         self.mapped_page(at, len)
     }
 
@@ -222,7 +222,7 @@ pub trait Observer {
     /// A commit is acknowledged as durable, with all commits before it.
     fn durable(&self, txn: u64);
     /// A commit is acknowledged as lazy: its record is in the lock area.
-    fn weak(&self, txn: u64);
+    fn unsynced_meta(&self, txn: u64);
     /// A reader at this transaction began.
     fn reader_began(&self, txn: u64);
     /// A reader at this transaction ended.

@@ -73,7 +73,7 @@ impl Map {
 
     /// Switches readahead off for the map: around single pages the system reads up to megabytes, depending on the disk,
     /// which displace needed pages if the file is larger than memory.
-    pub(super) fn read_alone(&self) {
+    pub(super) fn read_single_pages(&self) {
         let start = self.0.start;
         // SAFETY: the range was mapped with this length and lives as long as `self`; the advice changes no byte of it.
         #[expect(unsafe_code, reason = "the one place that advises")]

@@ -13,7 +13,7 @@ mod named;
 pub(crate) mod network;
 mod overlay;
 mod places;
-mod stretches;
+mod range_maps;
 mod unnamed;
 mod watch;
 mod write_back;
@@ -25,7 +25,7 @@ pub(crate) use create::{
 pub use file::FileStorage;
 pub use interface::{Committed, Growth, Observer, Storage};
 pub use memory::MemoryStorage;
-pub(crate) use named::{FileId, Look, Named};
+pub(crate) use named::{FileId, MoveCheck, Named};
 pub(crate) use overlay::Overlay;
 pub use places::Places;
 pub(crate) use watch::watched;

@@ -83,7 +83,7 @@ pub(crate) struct Named {
 
 /// Depth of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum MoveCheck {
     Quick,
     Full,
 }
@@ -126,23 +126,23 @@ impl Named {
     }
 
     /// Fails if the file is no longer the one at its path.
-    pub(crate) fn check(&self, look: Look) -> Result<()> {
+    pub(crate) fn check(&self, check_path: MoveCheck) -> Result<()> {
         self.known()?;
         let now = now_ns();
         let is_due = now.saturating_sub(self.looked_ns.load(Ordering::Relaxed)) >= FULL_LOOK_NS;
-        if look == Look::Full || is_due {
-            return self.look(now);
+        if check_path == MoveCheck::Full || is_due {
+            return self.check_path(now);
         }
         if self.id.is_device() {
             return Ok(());
         }
         match fstat(&self.file) {
             Ok(own) if links(&own) == self.links.load(Ordering::Relaxed) => Ok(()),
-            _ => self.look(now),
+            _ => self.check_path(now),
         }
     }
 
-    fn look(&self, now: u64) -> Result<()> {
+    fn check_path(&self, now: u64) -> Result<()> {
         let own = fstat(&self.file).map_err(|error| Error::Io {
             what: "fstat of the data file".into(),
             at: 0,
@@ -231,13 +231,13 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files of the system")]
-    fn a_deleted_file_is_found_by_the_next_quick_look() {
+    fn a_deleted_file_is_found_by_the_next_quick_check() {
         let folder = Folder::new("deleted");
         let named = folder.named();
-        named.check(Look::Full).expect("as it was opened");
-        named.check(Look::Quick).expect("as it was opened");
+        named.check(MoveCheck::Full).expect("as it was opened");
+        named.check(MoveCheck::Quick).expect("as it was opened");
         fs::remove_file(&named.path).expect("deleted");
-        assert_eq!(now_at(named.check(Look::Quick)), None);
+        assert_eq!(now_at(named.check(MoveCheck::Quick)), None);
         // The file stays moved even if another file appears at the path.
         File::create(&named.path).expect("another one");
         assert_eq!(now_at(named.known()), None);
@@ -248,16 +248,16 @@ mod tests {
     fn a_file_that_loses_one_of_two_names_is_moved_only_if_it_is_that_of_its_path() {
         let folder = Folder::new("links");
         let named = folder.named();
-        named.check(Look::Full).expect("as it was opened");
+        named.check(MoveCheck::Full).expect("as it was opened");
         let second = folder.0.join("second.tdl");
         fs::hard_link(&named.path, &second).expect("a second name");
-        named.check(Look::Quick).expect("it has its name");
+        named.check(MoveCheck::Quick).expect("it has its name");
         fs::remove_file(&second).expect("deleted");
-        named.check(Look::Quick).expect("it has its name");
+        named.check(MoveCheck::Quick).expect("it has its name");
         fs::hard_link(&named.path, &second).expect("a second name");
-        named.check(Look::Quick).expect("it has its name");
+        named.check(MoveCheck::Quick).expect("it has its name");
         fs::remove_file(&named.path).expect("deleted");
-        let found = named.check(Look::Quick).expect_err("it has not");
+        let found = named.check(MoveCheck::Quick).expect_err("it has not");
         assert!(
             found.to_string().contains("nothing has this name"),
             "{found}"
@@ -266,15 +266,15 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files of the system")]
-    fn a_renamed_file_is_found_by_a_full_look_and_its_new_name_told() {
+    fn a_renamed_file_is_found_by_a_full_check_and_its_new_name_told() {
         let folder = Folder::new("renamed");
         let named = folder.named();
         let away = folder.0.join("away.tdl");
         fs::rename(&named.path, &away).expect("renamed");
-        assert_eq!(now_at(named.check(Look::Full)), Some(away.clone()));
+        assert_eq!(now_at(named.check(MoveCheck::Full)), Some(away.clone()));
         // Another process may have opened the path in between.
         fs::rename(&away, &named.path).expect("renamed back");
-        assert_eq!(now_at(named.check(Look::Full)), Some(away));
+        assert_eq!(now_at(named.check(MoveCheck::Full)), Some(away));
     }
 
     #[test]
@@ -302,11 +302,14 @@ mod tests {
         let old = folder.0.join("data.old");
         fs::rename(&inner.0, &old).expect("renamed");
         named
-            .check(Look::Full)
+            .check(MoveCheck::Full)
             .expect("the folder is gone, the file is not");
         fs::create_dir_all(&inner.0).expect("a folder");
         fs::write(&named.path, b"another").expect("a file");
-        assert_eq!(now_at(named.check(Look::Full)), Some(old.join("plant.tdl")));
+        assert_eq!(
+            now_at(named.check(MoveCheck::Full)),
+            Some(old.join("plant.tdl"))
+        );
     }
 
     #[test]
@@ -317,6 +320,6 @@ mod tests {
         fs::create_dir_all(&inner.0).expect("a folder");
         let named = inner.named();
         fs::remove_dir_all(&inner.0).expect("deleted");
-        assert_eq!(now_at(named.check(Look::Quick)), None);
+        assert_eq!(now_at(named.check(MoveCheck::Quick)), None);
     }
 }

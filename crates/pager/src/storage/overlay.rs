@@ -117,12 +117,12 @@ impl Storage for Overlay {
         self.lent(at, len, || self.below.mapped_page(at, len))
     }
 
-    fn mapped_stretch(&self, at: u64, len: usize) -> Option<&[u8]> {
-        self.lent(at, len, || self.below.mapped_stretch(at, len))
+    fn mapped_in_order(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.lent(at, len, || self.below.mapped_in_order(at, len))
     }
 
-    fn reads_stretches(&self) -> bool {
-        self.below.reads_stretches()
+    fn reads_ahead_in_order(&self) -> bool {
+        self.below.reads_ahead_in_order()
     }
 
     fn lock_in_memory(&self, bytes: u64) -> io::Result<u64> {
@@ -133,8 +133,8 @@ impl Storage for Overlay {
         self.below.read_ahead(at, len)
     }
 
-    fn reads_alone(&self) -> bool {
-        self.below.reads_alone()
+    fn reads_single_pages(&self) -> bool {
+        self.below.reads_single_pages()
     }
 
     fn observer(&self) -> Option<&dyn Observer> {

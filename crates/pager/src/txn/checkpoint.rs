@@ -1,13 +1,13 @@
 //! Commit and continue: the writer lock passes directly from one transaction of a writer to its next.
 //!
-//! 1. From the beginning of the first transaction to the end of the last, one `Turn` holds the writer lock, in this
-//!    handle and between handles: no other writer begins in between.
+//! 1. From the beginning of the first transaction to the end of the last, one `WriterGuard` holds the writer lock, in
+//!    this handle and between handles: no other writer begins in between.
 //! 2. Readers see each commit like any other.
 //! 3. Lazy commits are made durable by their writer, when they are due, or by a thread that waits for them, beside this
-//!    (`Turns::keep_beside`).
+//!    (`WriterLock::keep_for_background`).
 //! 4. If a commit or its flush fails, the writer lock is released, as at the end of any transaction.
 
-use super::ticket::make_durable_in_turn;
+use super::ticket::make_durable_locked;
 use super::{CommitInfo, Durability, Ticket, WriteTxn};
 use crate::commit::metrics::Phase;
 use crate::commit::pipeline::Until;
@@ -33,19 +33,19 @@ impl WriteTxn {
         let begun = Instant::now();
         let inner = Arc::clone(&self.inner);
         let done = self.enqueue(app, durability, Until::Kept, begun);
-        let Some(mut turn) = self.turn.take() else {
+        let Some(mut guard) = self.guard.take() else {
             unreachable!("only this takes it, with the transaction")
         };
         // Restore the resources of this transaction before the writer lock moves.
         drop(self);
         let (info, durability) = done?;
         if durability.is_durable() {
-            turn = make_durable_in_turn(&inner, (info.txn, Until::Kept), turn)?;
+            guard = make_durable_locked(&inner, (info.txn, Until::Kept), guard)?;
             let metrics = &inner.pipeline.metrics;
             metrics.record(Phase::Commit, begun.elapsed());
-        } else if durability == Durability::Lazy && inner.sync_is_due_in_turn() {
+        } else if durability == Durability::Lazy && inner.sync_is_due_for_writer() {
             let newest = inner.pipeline.base(inner.state()).txn;
-            turn = make_durable_in_turn(&inner, (newest, Until::Kept), turn)?;
+            guard = make_durable_locked(&inner, (newest, Until::Kept), guard)?;
         }
         let ticket = Ticket {
             inner: Arc::clone(&inner),
@@ -53,7 +53,7 @@ impl WriteTxn {
             durability,
             begun,
         };
-        ticket.tell_if_slow();
-        Ok((info, Self::begin(inner, turn)?))
+        ticket.report_if_slow();
+        Ok((info, Self::begin(inner, guard)?))
     }
 }

@@ -1,16 +1,16 @@
 //! Commit: writes pages to the file and passes a record to the pipeline. docs/durability.md argues it case by case.
 
 use super::WriteTxn;
-use super::dirty::{Handing, write};
+use super::dirty::{WriteHint, write};
 use crate::commit::metrics::{Metrics, Phase};
-use crate::commit::pipeline::flush::write_record;
+use crate::commit::pipeline::flush::write_meta;
 use crate::commit::pipeline::{LogUse, Recorded, Until};
 use crate::commit::redo::Entry;
 use crate::commit::unwritten_pages::Waiting;
 use crate::commit::versions::State;
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, meta_at};
-use crate::format::meta::{APP_BYTES_MAX, Dead, Meta, Standing};
+use crate::format::meta::{APP_BYTES_MAX, FreedRange, LazyBase, Meta};
 use crate::format::ptr::Ptr;
 use crate::options::Verify;
 use crate::seeded::{Bug, active};
@@ -79,16 +79,16 @@ impl WriteTxn {
     /// # Errors
     /// The error that failed the transaction earlier; I/O errors.
     pub fn hand_over(&mut self) -> Result<()> {
-        self.check_here()?;
+        self.check_usable()?;
         // Changes that fit into the log are not written twice.
         if !self.is_large() {
             return Ok(());
         }
-        let (storage, early_bytes) = (
+        let (storage, write_behind_bytes) = (
             &self.inner.files.storage,
-            self.inner.files.options.early_bytes,
+            self.inner.files.options.write_behind_bytes,
         );
-        let done = self.dirty.hand_over(storage, early_bytes);
+        let done = self.dirty.hand_over(storage, write_behind_bytes);
         done.map_err(|error| self.fail(error))
     }
 
@@ -101,7 +101,7 @@ impl WriteTxn {
         wanted: Until,
         begun: Instant,
     ) -> Result<(CommitInfo, Durability)> {
-        self.check_here()?;
+        self.check_usable()?;
         self.inner.files.check_poison()?;
         if app.len() > APP_BYTES_MAX {
             return Err(Error::Limit {
@@ -110,7 +110,7 @@ impl WriteTxn {
                 limit: APP_BYTES_MAX as u64,
             });
         }
-        self.dirty.settle().map_err(|error| self.fail(error))?;
+        self.dirty.drain().map_err(|error| self.fail(error))?;
         for (page, pages) in self.epochs.finish() {
             self.release_own(page, pages);
         }
@@ -120,11 +120,13 @@ impl WriteTxn {
         } else {
             durability
         };
-        let with_record = durability != Durability::None;
-        if self.changes_nothing(app, with_record) {
+        let with_meta = durability != Durability::None;
+        if self.changes_nothing(app, with_meta) {
             if durability.is_durable() {
                 let wanted = (self.base.txn.0, wanted);
-                self.inner.pipeline.keep_turn(&self.inner.files, wanted);
+                self.inner
+                    .pipeline
+                    .keep_writer_lock(&self.inner.files, wanted);
             }
             return Ok((self.info(self.base.txn, 0, 0), durability));
         }
@@ -133,44 +135,46 @@ impl WriteTxn {
         if let Some(writer) = &self.writer {
             writer.check_reserve(&self.inner, &self.space)?;
         }
-        let large = if with_record {
+        let large = if with_meta {
             self.write_large()?
         } else {
             Vec::new()
         };
         let inner = Arc::clone(&self.inner);
         let metrics = &inner.pipeline.metrics;
-        let mut dead = self.space.dead(self.txn.0);
+        let mut freed_ranges = self.space.freed_ranges(self.txn.0);
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
         writer.space.stage(&self.space);
         self.staged = true;
         let (mut prepared, mut lap) = (None, begun);
-        if with_record {
-            let ready = self.prepare(app, &dead, large.last())?;
+        if with_meta {
+            let ready = self.prepare(app, &freed_ranges, large.last())?;
             lap = metrics.lap(Phase::Seal, begun);
             if active(Bug::MetaBeforeData) && durability.is_durable() {
-                self.record_too_early(&ready)?;
+                self.write_meta_early(&ready)?;
             }
-            if active(Bug::WeakBeforeData) && durability == Durability::Lazy {
-                inner.pipeline.weak_too_early(&inner.files, &ready.meta);
+            if active(Bug::UnsyncedMetaBeforeData) && durability == Durability::Lazy {
+                inner
+                    .pipeline
+                    .write_unsynced_meta_early(&inner.files, &ready.meta);
             }
             prepared = Some(ready);
         }
         self.dirty.expect_sealed()?;
         let page_bytes = inner.files.page_size;
-        let kept = self.dirty.at_hand() + inner.versions.unwritten.len();
-        let keeps = !with_record && kept * page_bytes <= inner.files.options.unwritten_bytes_max;
+        let kept = self.dirty.pages_in_memory() + inner.versions.unwritten.len();
+        let keeps = !with_meta && kept * page_bytes <= inner.files.options.unwritten_bytes_max;
         let waiting = if keeps { Vec::new() } else { self.waiting() };
-        let handing = match durability {
-            Durability::None => Handing::Plain,
-            _ if logged || durability == Durability::Lazy => Handing::Passing,
-            _ => Handing::ForSync,
+        let hint = match durability {
+            Durability::None => WriteHint::Plain,
+            _ if logged || durability == Durability::Lazy => WriteHint::Passing,
+            _ => WriteHint::ForSync,
         };
         if !keeps {
             self.dirty
-                .write_all(&*inner.files.storage, &waiting, handing)?;
+                .write_all(&*inner.files.storage, &waiting, hint)?;
         }
         for (at, bytes) in prepared.iter().flat_map(|ready| &ready.built.writes) {
             write(&*inner.files.storage, *at, bytes)?;
@@ -208,17 +212,19 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let for_sync = handing == Handing::ForSync;
+        let for_sync = hint == WriteHint::ForSync;
         writer.last.passing = !for_sync;
         writer.last.lazy = !durability.is_durable();
-        let early_bytes = inner.files.options.early_bytes;
+        let write_behind_bytes = inner.files.options.write_behind_bytes;
         let early = &mut writer.last.early;
-        early.note(&self.dirty, for_sync, early_bytes);
-        writer.freed.add(dead.iter().map(|range| range.pages).sum());
+        early.note(&self.dirty, for_sync, write_behind_bytes);
+        writer
+            .freed
+            .add(freed_ranges.iter().map(|range| range.pages).sum());
         let record = match prepared {
             Some(ready) => {
                 space_bytes = ready.built.pages() * inner.files.page_size as u64;
-                dead.extend_from_slice(ready.built.replaced());
+                freed_ranges.extend_from_slice(ready.built.replaced());
                 writer.install_lists(ready.built);
                 if let Some(space) = writer.space.large.as_deref_mut() {
                     space.install(&large);
@@ -227,7 +233,7 @@ impl WriteTxn {
                 Some(ready.meta)
             }
             None => {
-                writer.space.committed(txn, dead.clone());
+                writer.space.committed(txn, freed_ranges.clone());
                 None
             }
         };
@@ -240,14 +246,14 @@ impl WriteTxn {
             Durability::None => 0,
         };
         let info = self.info(self.txn, space_bytes, meta_bytes);
-        self.count(durability, &info, &dead);
+        self.count(durability, &info, &freed_ranges);
         let later = if keeps && inner.files.observed {
             self.dirty.numbers_unwritten()
         } else {
             Vec::new()
         };
-        self.tell(&dead, &later);
-        let written = self.settle_unwritten(keeps, &dead);
+        self.tell(&freed_ranges, &later);
+        let written = self.keep_or_drop_unwritten(keeps, &freed_ranges);
         let recorded = record.map(|record| (record, syncs_before, entry));
         self.finish(app, recorded, &info, durability, written);
         Ok((info, durability))
@@ -260,13 +266,16 @@ impl WriteTxn {
     }
 
     /// Keeps the pages of this commit in memory, or drops the pages that it has written. Returns `State::written`.
-    fn settle_unwritten(&mut self, keeps: bool, dead: &[Dead]) -> u64 {
+    fn keep_or_drop_unwritten(&mut self, keeps: bool, freed_ranges: &[FreedRange]) -> u64 {
         let inner = Arc::clone(&self.inner);
         if !keeps && inner.versions.unwritten.len() == 0 {
             return u64::MAX;
         }
         let mut pages = inner.versions.unwritten.lock();
-        for range in dead.iter().filter(|range| range.birth > self.base.written) {
+        for range in freed_ranges
+            .iter()
+            .filter(|range| range.birth > self.base.written)
+        {
             (range.page..range.page + range.pages).for_each(|number| pages.bury(number));
         }
         if keeps {
@@ -289,15 +298,15 @@ impl WriteTxn {
     }
 
     /// True if the commit would change nothing compared with the one it builds on.
-    fn changes_nothing(&self, app: &[u8], with_record: bool) -> bool {
+    fn changes_nothing(&self, app: &[u8], with_meta: bool) -> bool {
         self.dirty.is_empty()
             && !self.space.compacts
             && self.space.is_empty()
             && app == &*self.base.app
             && self.user == self.base.user
             && !self.pins.any()
-            && !(with_record && self.second_changed())
-            && (!with_record || self.inner.pipeline.has_record(self.base.txn.0))
+            && !(with_meta && self.second_changed())
+            && (!with_meta || self.inner.pipeline.has_meta(self.base.txn.0))
     }
 
     fn info(&self, txn: TxnId, space_bytes: u64, meta_bytes: u64) -> CommitInfo {
@@ -316,14 +325,14 @@ impl WriteTxn {
     fn prepare(
         &mut self,
         app: &[u8],
-        dead: &[Dead],
+        freed_ranges: &[FreedRange],
         large: Option<&(LargeWhat, Ptr)>,
     ) -> Result<Prepared> {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
         let (number, leaves_log) = (self.txn.0, self.leaves_log);
-        let mut built = writer.build_lists(&self.inner, &mut self.space, number, dead)?;
+        let mut built = writer.build_lists(&self.inner, &mut self.space, number, freed_ranges)?;
         let lists = std::mem::take(&mut built.lists);
         let mut meta = Meta {
             uuid: writer.meta.uuid,
@@ -332,12 +341,12 @@ impl WriteTxn {
             time_ns: self.inner.files.options.clock.wall_ns(),
             pages: lists.pages,
             free_root: lists.free_root,
-            dead_directory: lists.dead_directory,
+            freed_directory: lists.freed_directory,
             pins: writer.meta.pins,
             clock: writer.meta.clock,
             large: large.map_or(writer.meta.large, |(_, root)| *root),
             redo: self.new_log.or(writer.meta.redo.filter(|_| !leaves_log)),
-            standing: Standing::default(),
+            standing: LazyBase::default(),
             user: Arc::clone(&self.user),
             app: app.into(),
             changes: lists.changes,
@@ -350,16 +359,16 @@ impl WriteTxn {
     }
 
     /// Implements `Bug::MetaBeforeData`.
-    fn record_too_early(&self, ready: &Prepared) -> Result<()> {
+    fn write_meta_early(&self, ready: &Prepared) -> Result<()> {
         let record = Meta {
             sequence: self.inner.pipeline.durable().sequence + 1,
             ..Meta::clone(&ready.meta)
         };
         let block = record.encode(meta_at(record.pair(), 0));
-        write_record(&*self.inner.files.storage, &record, &block)
+        write_meta(&*self.inner.files.storage, &record, &block)
     }
 
-    fn count(&self, durability: Durability, info: &CommitInfo, dead: &[Dead]) {
+    fn count(&self, durability: Durability, info: &CommitInfo, freed_ranges: &[FreedRange]) {
         let metrics = &self.inner.pipeline.metrics;
         Metrics::add(&metrics.commits, 1);
         match durability {
@@ -372,7 +381,7 @@ impl WriteTxn {
         Metrics::add(&metrics.bytes_data, bytes);
         Metrics::add(&metrics.writes, self.dirty.writes);
         Metrics::add(&metrics.pages_allocated, self.space.own_pages);
-        let freed = dead.iter().map(|range| range.pages).sum();
+        let freed = freed_ranges.iter().map(|range| range.pages).sum();
         Metrics::add(&metrics.pages_freed, freed);
         let own = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         for (total, count) in [
@@ -389,14 +398,14 @@ impl WriteTxn {
     }
 
     /// `later`: allocated pages that are not yet written.
-    fn tell(&self, dead: &[Dead], later: &[u64]) {
+    fn tell(&self, freed_ranges: &[FreedRange], later: &[u64]) {
         let Some(observer) = self.inner.files.observer() else {
             return;
         };
         let page_size = self.inner.files.page_size as u64;
         let own = self.space.own.iter();
         let allocated: Vec<_> = own.map(|(at, n)| (at * page_size, n * page_size)).collect();
-        let freed = dead.iter();
+        let freed = freed_ranges.iter();
         let freed: Vec<_> = freed
             .map(|range| (range.page * page_size, range.pages * page_size, range.birth))
             .collect();
@@ -430,9 +439,9 @@ impl WriteTxn {
         let recorded = record.as_ref().map(|(record, ..)| record.pages);
         let end = writer.note_end(self.txn.0, recorded);
         if record.is_some() {
-            writer.tidy(inner, self.space.compacts);
+            writer.trim(inner, self.space.compacts);
         }
-        writer.spare = self.dirty.take_spare();
+        writer.spare = self.dirty.take_recycled();
         let state = Arc::new(State {
             txn: self.txn,
             word: self.txn.0,
@@ -466,7 +475,7 @@ impl WriteTxn {
         let written = (info.bytes_written, length_unsynced);
         pipeline.push(&inner.files, &state, recorded, written, entry, lazy);
         if lazy && let Some(observer) = inner.files.observer() {
-            observer.weak(self.txn.0);
+            observer.unsynced_meta(self.txn.0);
         }
         if !durability.is_durable() {
             inner.publish(&state, lazy);

@@ -29,7 +29,7 @@ use tidalite_base::TxnId;
 enum WriterSlot {
     /// The free space is not read yet, or others have changed it since.
     Unread,
-    Here(Box<Writer>),
+    Present(Box<Writer>),
     /// The holder of the writer lock has it.
     Taken,
 }
@@ -73,7 +73,7 @@ impl Drop for Inner {
             .writer
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        let WriterSlot::Here(mut writer) = std::mem::replace(slot, WriterSlot::Taken) else {
+        let WriterSlot::Present(mut writer) = std::mem::replace(slot, WriterSlot::Taken) else {
             return;
         };
         if self.files.lock.is_last_writer() {
@@ -133,7 +133,7 @@ impl Inner {
         for at in healed.inspect_err(|error| self.files.poison(error))? {
             self.files.log(&Event::Healed { at });
         }
-        let found = Found::newest(&blocks)?.with_weak(
+        let found = Found::newest(&blocks)?.with_unsynced(
             &*self.files.storage,
             self.files.page_size,
             &self.files.lock,
@@ -155,7 +155,7 @@ impl Inner {
             return Ok(found);
         };
         // The writer of the log was killed before it wrote the record.
-        let settled = redo::settle(
+        let settled = redo::write_replayed(
             &*self.files.storage,
             self.files.page_size,
             &found.durable,
@@ -179,7 +179,7 @@ impl Inner {
             *slot = WriterSlot::Unread;
         }
         match std::mem::replace(&mut *slot, WriterSlot::Taken) {
-            WriterSlot::Here(writer) => Ok(writer),
+            WriterSlot::Present(writer) => Ok(writer),
             WriterSlot::Unread => {
                 let found = match &held.found {
                     Some(found) => Ok(Found::clone(found)),
@@ -208,6 +208,6 @@ impl Inner {
 
     pub(crate) fn put_writer(&self, writer: Box<Writer>) {
         let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        *slot = WriterSlot::Here(writer);
+        *slot = WriterSlot::Present(writer);
     }
 }

@@ -66,7 +66,7 @@ impl WriteTxn {
             }
         }
         let mut new: Vec<(LargeWhat, Ptr)> = Vec::new();
-        // Taking pages may free more of the second file. The loop ends, since each zone is added once.
+        // Taking pages may free more of the second file. The loop ends, since each region is added once.
         loop {
             let plan = self
                 .writer
@@ -79,7 +79,7 @@ impl WriteTxn {
                     continue;
                 }
                 let (kind, owner) = match page.what {
-                    LargeWhat::Bitmap(zone) => (Kind::FreeBitmap, zone as u64),
+                    LargeWhat::Bitmap(region) => (Kind::FreeBitmap, region as u64),
                     LargeWhat::Directory(number) => (Kind::LargeSpace, number as u64),
                     LargeWhat::Root => (Kind::LargeSpace, 0),
                 };

@@ -45,17 +45,17 @@ impl WriteTxn {
         let too_much = self.is_large() || self.inner.files.options.log_bytes == 0;
         let inner = Arc::clone(&self.inner);
         let freed = &self.writer().freed;
-        let needs_record = freed.needs_record(inner.files.page_size, &inner.files.options);
+        let needs_meta = freed.needs_meta(inner.files.page_size, &inner.files.options);
         // After a power cut, pages in the log could lie beyond the file's end.
         let space_waits = self.space.took_reserve || self.writer().length_unsynced;
         // Pins are promised to survive, even without the log.
         if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
             return Ok(LogUse::None);
         }
-        if needs_record {
+        if needs_meta {
             // The next flush writes a record. This commit is logged as well, so that commits which arrive during that
             // flush can continue the log.
-            self.inner.pipeline.want_record();
+            self.inner.pipeline.want_meta();
         }
         let at_once = durability == Durability::OneFlush;
         let log = self.inner.pipeline.log_for(self.base.txn.0, at_once);

@@ -8,7 +8,7 @@ use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use crate::format::pages::{Extent, PageWrite};
 use crate::format::pins::{
-    Alone, CLOCK_BYTES_MAX, PIN_NAME_BYTES_MAX, PINS_MAX, Pin, Pins, record_block, table_bytes,
+    CLOCK_BYTES_MAX, PIN_NAME_BYTES_MAX, PINS_MAX, Pin, Pins, SoleBlock, record_block, table_bytes,
 };
 use crate::format::ptr::Ptr;
 
@@ -65,7 +65,7 @@ impl WriteTxn {
     }
 
     /// Allocates the pages for changed pins and a tick of the clock, and frees the old ones. Must be called
-    /// before the commit's dead ranges are listed.
+    /// before the commit's freed ranges are listed.
     pub(super) fn plan_pins(&mut self, durable: bool) -> Result<()> {
         let Some(writer) = &self.writer else {
             return Ok(());
@@ -117,21 +117,21 @@ impl WriteTxn {
                 .chain([old.table])
                 .collect();
             for ptr in removed {
-                self.free_alone(&ptr);
+                self.free_standalone(&ptr);
             }
         }
         if due || moves_table || self.pins.any() {
             self.pins.clock_at = Some(self.alloc_extent(pages(CLOCK_BYTES_MAX))?);
-            self.free_alone(&old.clock_block);
+            self.free_standalone(&old.clock_block);
         }
         self.check()
     }
 
-    fn free_alone(&mut self, ptr: &Ptr) {
+    fn free_standalone(&mut self, ptr: &Ptr) {
         if ptr.is_null() {
             return;
         }
-        let extent = Alone(*ptr).extent(self.inner.files.page_size);
+        let extent = SoleBlock(*ptr).extent(self.inner.files.page_size);
         self.free_extent(&extent);
     }
 

@@ -38,20 +38,20 @@ impl PageRead for WriteTxn {
     }
 
     #[inline]
-    fn reads_alone(&self) -> bool {
-        self.inner.files.storage.reads_alone()
+    fn reads_single_pages(&self) -> bool {
+        self.inner.files.storage.reads_single_pages()
     }
 
-    fn reads_stretches(&self) -> bool {
-        self.inner.files.storage.reads_stretches()
+    fn reads_ahead_in_order(&self) -> bool {
+        self.inner.files.storage.reads_ahead_in_order()
     }
 
-    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         if ptr.birth == self.txn {
             return self.page(ptr);
         }
         Counters::bump(&self.counters.pages_read);
-        self.inner.page_of_stretch(&self.base, ptr)
+        self.inner.page_in_order(&self.base, ptr)
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {

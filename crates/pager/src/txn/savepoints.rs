@@ -45,7 +45,7 @@ struct Holder {
     token: Weak<Token>,
     /// Length of `freed` when the holder was made.
     freed: usize,
-    kept: Kept,
+    kept: SavedState,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ struct Parked {
 
 /// State of a transaction outside its pages, saved when a holder is made.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct SavedState {
     pub(crate) user: Arc<[u8]>,
     pub(crate) extent_bytes_written: u64,
     pub(crate) pins: PinNames,
@@ -67,7 +67,7 @@ pub(crate) struct Kept {
 
 /// State outside the pages that a rollback restores.
 pub(crate) struct Restored {
-    pub(crate) kept: Kept,
+    pub(crate) kept: SavedState,
     /// Owned ranges to release.
     pub(crate) released: Vec<(u64, u64)>,
 }
@@ -93,7 +93,7 @@ impl Epochs {
         self.holders.is_empty()
     }
 
-    fn hold(&mut self, kept: Kept) -> Arc<Token> {
+    fn hold(&mut self, kept: SavedState) -> Arc<Token> {
         let token = Arc::new(Token::default());
         self.holders.push(Holder {
             epoch: self.current,
@@ -105,13 +105,13 @@ impl Epochs {
         token
     }
 
-    pub(crate) fn savepoint(&mut self, kept: Kept) -> Savepoint {
+    pub(crate) fn savepoint(&mut self, kept: SavedState) -> Savepoint {
         let token = self.hold(kept);
         Savepoint { token }
     }
 
     pub(crate) fn reader(&mut self) -> Arc<Token> {
-        self.hold(Kept {
+        self.hold(SavedState {
             user: Arc::from([]),
             extent_bytes_written: 0,
             pins: PinNames::default(),
@@ -227,7 +227,7 @@ impl Epochs {
         }
         let holder = self.holders.get(index)?;
         let (epoch, freed) = (holder.epoch, holder.freed);
-        let kept_then = holder.kept.clone();
+        let saved_then = holder.kept.clone();
         for (page, pages, birth) in self.freed.drain(freed..).rev() {
             space.unfree(page, pages, birth);
         }
@@ -240,7 +240,7 @@ impl Epochs {
         let released = after.values().flat_map(RangeSet::iter).collect();
         self.current += 1;
         Some(Restored {
-            kept: kept_then,
+            kept: saved_then,
             released,
         })
     }

@@ -104,7 +104,7 @@ impl Snapshot {
 
     /// Reports a reader that cannot be evicted to the observer.
     #[inline]
-    fn tell_began(&mut self) {
+    fn report_began(&mut self) {
         if !self.is_evictable()
             && let Some(observer) = self.inner.files.observer()
         {
@@ -114,7 +114,7 @@ impl Snapshot {
     }
 
     #[inline]
-    fn tell_ended(&mut self) {
+    fn report_ended(&mut self) {
         if self.told
             && let Some(observer) = self.inner.files.observer()
         {
@@ -192,7 +192,7 @@ impl Snapshot {
             told: false,
             counters: Counters::default(),
         };
-        snapshot.tell_began();
+        snapshot.report_began();
         snapshot
     }
 
@@ -251,7 +251,7 @@ impl Snapshot {
         // Not if a clone shares the slot, since the clone continues to read.
         let is_parked = lock.exchange(self.slot, self.word, parked);
         if is_parked {
-            self.tell_ended();
+            self.report_ended();
         }
         Parked {
             snapshot: self,
@@ -337,7 +337,7 @@ impl Parked {
             return Err(snapshot.evicted());
         }
         if is_parked {
-            snapshot.tell_began();
+            snapshot.report_began();
         }
         Ok(snapshot)
     }
@@ -375,14 +375,14 @@ impl Clone for Snapshot {
             told: false,
             counters: Counters::default(),
         };
-        clone.tell_began();
+        clone.report_began();
         clone
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.tell_ended();
+        self.report_ended();
         self.inner.files.lock.leave_slot(self.slot);
     }
 }
@@ -428,20 +428,20 @@ impl PageRead for Snapshot {
     }
 
     #[inline]
-    fn reads_alone(&self) -> bool {
-        self.inner.files.storage.reads_alone()
+    fn reads_single_pages(&self) -> bool {
+        self.inner.files.storage.reads_single_pages()
     }
 
-    fn reads_stretches(&self) -> bool {
-        !self.is_evictable() && self.inner.files.storage.reads_stretches()
+    fn reads_ahead_in_order(&self) -> bool {
+        !self.is_evictable() && self.inner.files.storage.reads_ahead_in_order()
     }
 
-    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         if self.is_evictable() {
             return self.page(ptr);
         }
         Counters::bump(&self.counters.pages_read);
-        self.inner.page_of_stretch(&self.state, ptr)
+        self.inner.page_in_order(&self.state, ptr)
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {

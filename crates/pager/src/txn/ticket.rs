@@ -5,8 +5,8 @@ use super::{CommitInfo, Durability, WriteTxn};
 use crate::commit::metrics::Phase;
 use crate::commit::pipeline::{Until, Waited};
 use crate::error::{Error, Result};
-use crate::lock::Patience;
-use crate::lock::writer_lock::{Came, Turn};
+use crate::lock::WaitLimit;
+use crate::lock::writer_lock::{Acquisition, WriterGuard};
 use crate::options::event::Event;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Ticket {
     /// True if the commit survives a power cut.
     #[must_use]
     pub fn is_durable(&self) -> bool {
-        self.inner.pipeline.kept_txn() >= self.info.txn.0
+        self.inner.pipeline.persisted_txn() >= self.info.txn.0
     }
 
     /// Waits until the commit is durable, whatever its durability; leads the flush if no other thread does.
@@ -64,7 +64,7 @@ impl Ticket {
     }
 
     /// Reports a slow commit to the logger.
-    pub(super) fn tell_if_slow(&self) {
+    pub(super) fn report_if_slow(&self) {
         let took = self.begun.elapsed();
         if took > self.inner.files.options.slow_commit {
             let txn = self.info.txn;
@@ -89,7 +89,7 @@ impl WriteTxn {
         if ticket.durability.is_durable() {
             ticket.wait()?;
         }
-        ticket.tell_if_slow();
+        ticket.report_if_slow();
         Ok(ticket.info())
     }
 
@@ -169,58 +169,62 @@ pub(crate) fn make_durable(
         match waited {
             Waited::Durable => return Ok(true),
             Waited::TimedOut => return Ok(false),
-            Waited::NeedsTurn => {}
+            Waited::NeedsWriterLock => {}
         }
         // An empty durable commit: it takes the writer lock, and adds a record if the newest commit has none.
-        let enough = |leads: bool| {
-            let needed = inner.pipeline.needs_no_turn((txn.0, wanted), leads);
+        let satisfied = |leads: bool| {
+            let needed = inner.pipeline.needs_no_writer_lock((txn.0, wanted), leads);
             needed || inner.files.check_poison().is_err()
         };
         let came = match until {
-            None => inner.turn_unless(Instant::now(), Some(&enough))?,
+            None => inner.lock_writer_unless(Instant::now(), Some(&satisfied))?,
             Some(_) => {
-                let patience = Patience {
+                let patience = WaitLimit {
                     until,
-                    ..Patience::default()
+                    ..WaitLimit::default()
                 };
                 inner
                     .files
-                    .turns
-                    .wait_unless(&patience, &mut || (), Some(&enough))?
+                    .writer_lock
+                    .wait_unless(&patience, &mut || (), Some(&satisfied))?
             }
         };
-        let turn = match came {
-            Came::Turn(turn) => turn,
-            Came::Late => return Ok(false),
-            Came::Enough => continue,
+        let guard = match came {
+            Acquisition::Acquired(guard) => guard,
+            Acquisition::TimedOut => return Ok(false),
+            Acquisition::Satisfied => continue,
         };
-        drop(record_newest(inner, (txn, wanted), turn)?);
+        drop(write_newest_meta(inner, (txn, wanted), guard)?);
     }
 }
 
 /// Like `make_durable`, for the holder of the writer lock, which keeps it.
-pub(crate) fn make_durable_in_turn(
+pub(crate) fn make_durable_locked(
     inner: &Arc<Inner>,
     (txn, wanted): (TxnId, Until),
-    mut turn: Turn,
-) -> Result<Turn> {
+    mut guard: WriterGuard,
+) -> Result<WriterGuard> {
     inner.files.lock.check_process()?;
     loop {
         match inner.wait((txn.0, wanted), None)? {
-            Waited::Durable => return Ok(turn),
-            Waited::TimedOut | Waited::NeedsTurn => {
-                turn = record_newest(inner, (txn, wanted), turn)?;
+            Waited::Durable => return Ok(guard),
+            Waited::TimedOut | Waited::NeedsWriterLock => {
+                guard = write_newest_meta(inner, (txn, wanted), guard)?;
             }
         }
     }
 }
 
 /// An empty durable commit, which gives the newest commit a record if it has none. Returns the writer lock.
-fn record_newest(inner: &Arc<Inner>, (txn, wanted): (TxnId, Until), turn: Turn) -> Result<Turn> {
-    let mut empty = WriteTxn::begin(Arc::clone(inner), turn)?;
+fn write_newest_meta(
+    inner: &Arc<Inner>,
+    (txn, wanted): (TxnId, Until),
+    guard: WriterGuard,
+) -> Result<WriterGuard> {
+    let mut empty = WriteTxn::begin(Arc::clone(inner), guard)?;
     let app = Arc::clone(&empty.base.app);
     let queued = empty.enqueue(&app, Durability::Durable, wanted, Instant::now());
-    let turn = empty.turn.take();
+    let guard = empty.guard.take();
     drop(empty);
     let (queued, _) = queued?;
     if queued.txn < txn {
@@ -229,8 +233,8 @@ fn record_newest(inner: &Arc<Inner>, (txn, wanted): (TxnId, Until), turn: Turn) 
             first: format!("{txn} is not among the commits any more"),
         });
     }
-    match turn {
-        Some(turn) => Ok(turn),
+    match guard {
+        Some(guard) => Ok(guard),
         None => unreachable!("it has just begun with it"),
     }
 }

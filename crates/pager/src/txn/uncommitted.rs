@@ -8,7 +8,7 @@
 //! 3. Once the transaction has ended (committed, rolled back, or rolled back past this reader), every read of its own
 //!    pages returns `Error::Ended`: bytes are copied first, and the end is checked afterwards.
 
-use super::dirty::{Kept, KeptPages, read_back};
+use super::dirty::{CapturedPage, CapturedPages, read_back};
 use super::inner::Inner;
 use super::savepoints::Token;
 use crate::commit::versions::State;
@@ -31,7 +31,7 @@ pub struct UncommittedRead {
     /// The end of the file when this was made.
     pub(super) end: u64,
     pub(super) user: Arc<[u8]>,
-    pub(super) pages: KeptPages,
+    pub(super) pages: CapturedPages,
     pub(super) token: Arc<Token>,
     pub(super) counters: Counters,
 }
@@ -87,8 +87,8 @@ impl UncommittedRead {
                 if *kind == ptr.kind && ptr.addr.is_multiple_of(page_size as u64) =>
             {
                 match kept {
-                    Kept::InMemory(bytes) => Ok(PageRef::Borrowed(bytes)),
-                    Kept::OnDisk(sum) => {
+                    CapturedPage::InMemory(bytes) => Ok(PageRef::Borrowed(bytes)),
+                    CapturedPage::OnDisk(sum) => {
                         let storage = &*self.inner.files.storage;
                         let bytes = read_back(storage, ptr.addr, page_size, Some(*sum));
                         Ok(PageRef::Owned(bytes?))
@@ -125,8 +125,8 @@ impl PageRead for UncommittedRead {
         self.inner.page_of(&self.base, ptr)
     }
 
-    fn reads_alone(&self) -> bool {
-        self.inner.files.storage.reads_alone()
+    fn reads_single_pages(&self) -> bool {
+        self.inner.files.storage.reads_single_pages()
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {

@@ -12,7 +12,7 @@ use tidalite_base::TxnId;
 impl WriteTxn {
     /// Copies a page of an older commit, which stays unchanged.
     fn copy_of_old(&mut self, ptr: &Ptr) -> Result<Ptr> {
-        self.check_here()?;
+        self.check_usable()?;
         let page = self.inner.page_of(&self.base, ptr)?;
         let owner = Header::decode(&page).owner;
         let origin = ptr.addr / self.inner.files.page_size as u64;
@@ -57,7 +57,7 @@ impl PageWrite for WriteTxn {
         let storage = &*self.inner.files.storage;
         let added = self
             .dirty
-            .add_whole(storage, page, (kind, owner), epoch, bytes);
+            .add_bulk(storage, page, (kind, owner), epoch, bytes);
         added.map_err(|error| self.fail(error))
     }
 
@@ -135,7 +135,7 @@ impl PageWrite for WriteTxn {
             return self.alloc_extent(pages);
         }
         assert!(pages > 0, "an extent has pages");
-        self.check_here()?;
+        self.check_usable()?;
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
@@ -154,7 +154,7 @@ impl PageWrite for WriteTxn {
     }
 
     fn write_extent(&mut self, addr: u64, bytes: &[u8]) -> Result<()> {
-        self.check_here()?;
+        self.check_usable()?;
         let page_size = self.inner.files.page_size as u64;
         let last = (addr + bytes.len().max(1) as u64 - 1) / page_size;
         let page = addr / page_size;
@@ -164,7 +164,7 @@ impl PageWrite for WriteTxn {
             bytes.len()
         );
         self.extent_bytes_written += bytes.len() as u64;
-        self.dirty.settle().map_err(|error| self.fail(error))?;
+        self.dirty.drain().map_err(|error| self.fail(error))?;
         let storage = &*self.inner.files.storage;
         let (large, written) = match &self.inner.files.large {
             Some(large) if addr >= LARGE_AT => (true, large.write(addr, bytes)),

@@ -10,7 +10,7 @@ use super::dirty::Dirty;
 use super::inner::Inner;
 use super::inner::Pager;
 use super::pin_changes::PinChanges;
-use super::savepoints::{Epochs, Kept, Savepoint};
+use super::savepoints::{Epochs, SavedState, Savepoint};
 use super::uncommitted::UncommittedRead;
 use super::writer::Writer;
 use crate::commit::versions::State;
@@ -21,10 +21,10 @@ use crate::format::meta::Redo;
 use crate::format::meta::USER_BYTES_MAX;
 use crate::format::pages::Counters;
 use crate::format::ptr::Ptr;
-use crate::lock::writer_lock::Turn;
+use crate::lock::writer_lock::WriterGuard;
 use crate::options::event::Event;
 use crate::space::TxnSpace;
-use crate::storage::{Look, WriteBack};
+use crate::storage::{MoveCheck, WriteBack};
 use crate::system::clock::Clocks;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
@@ -52,15 +52,15 @@ pub struct WriteTxn {
     pub(super) staged: bool,
     pub(super) counters: Counters,
     /// Dropped last: the next writer begins when everything is restored. `None` once a checkpoint has taken it.
-    pub(super) turn: Option<Turn>,
+    pub(super) guard: Option<WriterGuard>,
 }
 
 impl WriteTxn {
-    pub(crate) fn begin(inner: Arc<Inner>, turn: Turn) -> Result<Self> {
+    pub(crate) fn begin(inner: Arc<Inner>, guard: WriterGuard) -> Result<Self> {
         inner.files.check_poison()?;
         let look = match inner.files.lock.is_last_writer() {
-            true => Look::Quick,
-            false => Look::Full,
+            true => MoveCheck::Quick,
+            false => MoveCheck::Full,
         };
         inner.check_moved(look)?;
         inner.refresh()?;
@@ -76,7 +76,7 @@ impl WriteTxn {
         }
         writer.durable_is(inner.pipeline.durable_txn());
         writer.reclaim(&inner);
-        writer.space.begin_stretch(writer.last.passing);
+        writer.space.begin_free_range(writer.last.passing);
         let base = inner.pipeline.base(inner.state());
         let txn = base.txn.next();
         let spare = std::mem::take(&mut writer.spare);
@@ -87,11 +87,11 @@ impl WriteTxn {
             spare,
         );
         if writer.last.early.begin() {
-            dirty.write_early(&inner.files.storage, inner.files.options.early_bytes);
-        } else if writer.last.passing && !inner.files.options.spoil_freed {
+            dirty.write_behind(&inner.files.storage, inner.files.options.write_behind_bytes);
+        } else if writer.last.passing && !inner.files.options.poison_freed {
             dirty.change_in_place(&*inner.files.storage);
         }
-        turn.lead();
+        guard.lead();
         Ok(Self {
             dirty,
             inner,
@@ -109,7 +109,7 @@ impl WriteTxn {
             leaves_log: false,
             staged: false,
             counters: Counters::default(),
-            turn: Some(turn),
+            guard: Some(guard),
         })
     }
 
@@ -194,7 +194,7 @@ impl WriteTxn {
     #[must_use]
     pub fn pages_waiting(&self) -> u64 {
         let writer = self.writer.as_ref();
-        writer.map_or(0, |writer| writer.space.held_pages())
+        writer.map_or(0, |writer| writer.space.retained_pages())
     }
 
     /// Pages of the log of small commits, which count as in use.
@@ -237,7 +237,7 @@ impl WriteTxn {
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.check()?;
         self.prune();
-        Ok(self.epochs.savepoint(Kept {
+        Ok(self.epochs.savepoint(SavedState {
             user: Arc::clone(&self.user),
             extent_bytes_written: self.extent_bytes_written,
             pins: self.pins.names.clone(),
@@ -271,7 +271,7 @@ impl WriteTxn {
     /// The error that failed the transaction earlier; `Limit` if too many snapshots are held, in all processes
     /// together.
     pub fn reader(&mut self) -> Result<UncommittedRead> {
-        self.check_here()?;
+        self.check_usable()?;
         self.prune();
         let slot = UncommittedRead::hold(&self.inner, &self.base)?;
         Ok(UncommittedRead {
@@ -344,7 +344,7 @@ impl WriteTxn {
     }
 
     /// Like `check`, and fails in a forked child, which would write to its parent's file.
-    pub(super) fn check_here(&self) -> Result<()> {
+    pub(super) fn check_usable(&self) -> Result<()> {
         self.inner.files.lock.check_process()?;
         self.check()
     }
@@ -355,12 +355,12 @@ impl WriteTxn {
         if self.dirty.is_private() {
             self.check()
         } else {
-            self.check_here()
+            self.check_usable()
         }
     }
 
     pub(super) fn alloc(&mut self, pages: u64, extent: bool) -> Result<u64> {
-        self.check_here()?;
+        self.check_usable()?;
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };

@@ -19,7 +19,7 @@ use crate::commit::redo::Recorder;
 use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
 use crate::format::layout::{LARGE_AT, first_page, meta_at};
-use crate::format::meta::{COUNT_MAX, Dead, Meta};
+use crate::format::meta::{COUNT_MAX, FreedRange, Meta};
 use crate::format::meta_blocks::Confirmation;
 use crate::format::pins::Pins;
 use crate::format::ptr::Ptr;
@@ -31,7 +31,7 @@ use crate::space::free_space::Space;
 use crate::space::large::Large;
 use crate::space::{LISTS_PER_COMMIT, TxnSpace, load};
 use crate::storage::Growth;
-use crate::txn::dirty::Spare;
+use crate::txn::dirty::Recycled;
 use freed::Freed;
 use last::Last;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ pub(crate) struct Writer {
     /// Per transaction, the larger of its readers' end and the file length its record requires, in pages.
     ends: BTreeMap<u64, u64>,
     /// Zone in which free ranges were punched last.
-    punch_zone: usize,
+    punch_region: usize,
     cannot_punch: bool,
     cannot_punch_large: bool,
     /// How the record is rewritten.
@@ -81,7 +81,7 @@ pub(crate) struct Writer {
     /// Encoder of log records.
     pub(crate) recorder: Option<Recorder>,
     /// Memory for the next transaction.
-    pub(crate) spare: Spare,
+    pub(crate) spare: Recycled,
     /// The last commit of this handle: the next one is likely to be of the same kind.
     pub(crate) last: Last,
 }
@@ -143,7 +143,7 @@ impl Writer {
         if shared.files.options.recent_first {
             space.take_recent_first();
         }
-        if shared.files.options.spoil_freed {
+        if shared.files.options.poison_freed {
             space.remember_freed();
         }
         let len = shared
@@ -185,7 +185,7 @@ impl Writer {
             pins,
             live: Vec::new(),
             ends: BTreeMap::from([(meta.txn, meta.pages)]),
-            punch_zone: 0,
+            punch_region: 0,
             cannot_punch: false,
             cannot_punch_large: false,
             confirmation: *confirmation,
@@ -193,7 +193,7 @@ impl Writer {
             log_made_at: 0,
             log_bytes_most: u64::MAX,
             recorder: None,
-            spare: Spare::default(),
+            spare: Recycled::default(),
             last: Last::default(),
             // Another process, alive now or a moment ago, may have noted that the record is on the medium.
             confirmed: if shared.files.lock.area.durable().load(Ordering::Acquire) == durable.txn {
@@ -219,7 +219,7 @@ impl Writer {
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
             shared.files.storage.write_at(at, &block).map_err(failed)?;
             let pipeline = &shared.pipeline;
-            pipeline.sync_beside(&shared.files, "sync of a meta block", at, false)?;
+            pipeline.sync_in_background(&shared.files, "sync of a meta block", at, false)?;
             self.confirmed = step + 1;
         }
         shared.files.note_durable(record.txn);
@@ -243,8 +243,8 @@ impl Writer {
     /// Frees pages no longer held by any snapshot, in a bounded step. Caller must hold the writer lock.
     pub(crate) fn reclaim(&mut self, shared: &Shared) {
         self.reclaim_in_memory(shared);
-        self.spoil(shared);
-        self.note_held(shared);
+        self.poison(shared);
+        self.note_retained(shared);
     }
 
     /// Like `reclaim`, without effects outside this process.
@@ -266,25 +266,25 @@ impl Writer {
         self.take_lists(shared, LISTS_PER_COMMIT);
     }
 
-    /// Takes up to `lists_max` lists of dead ranges without holders; true if there was one.
+    /// Takes up to `lists_max` lists of freed ranges without holders; true if there was one.
     fn take_lists(&mut self, shared: &Shared, lists_max: usize) -> bool {
         let end = self.space.pages() * shared.files.page_size as u64;
         let read = |ptr: &Ptr| shared.files.page(ptr, end);
         self.space.reclaim(&self.live, lists_max, &read) > 0
     }
 
-    /// Plans and builds the space part of a record, with the pages for it. `dead`: ranges freed by the
+    /// Plans and builds the space part of a record, with the pages for it. `freed_ranges`: ranges freed by the
     /// transaction; `txn`: its allocations so far (all staged).
     pub(crate) fn build_lists(
         &mut self,
         shared: &Shared,
         txn: &mut TxnSpace,
         number: u64,
-        dead: &[Dead],
+        freed_ranges: &[FreedRange],
     ) -> Result<Built> {
         let end = self.space.pages() * shared.files.page_size as u64;
         let read = |ptr: &Ptr| shared.files.page(ptr, end);
-        let plan = self.space.plan(number, dead, &self.live, &read);
+        let plan = self.space.plan(number, freed_ranges, &self.live, &read);
         let pieces = self.alloc_pieces(shared, txn, plan.pages(), plan.pieces_max())?;
         self.space.build(plan, pieces, &read)
     }
@@ -309,7 +309,7 @@ impl Writer {
         }
         let enough = self.space.written_free_pages() >= pages + self.reserve_with(shared, pages);
         if enough && !txn.compacts {
-            if let Some(page) = self.space.take_beside(pages) {
+            if let Some(page) = self.space.take_next_to(pages) {
                 txn.take(page, pages);
                 return Ok(vec![(page, pages)]);
             }
@@ -393,14 +393,14 @@ impl Writer {
             if let Some(page) = found {
                 break page;
             }
-            if may_reclaim && self.relieve(shared, retries, false) {
+            if may_reclaim && self.wait_for_long_reader(shared, retries, false) {
                 retries += 1;
                 continue;
             }
             match self.alloc_grown(shared, txn, pages, extent, reserve) {
                 Ok(page) => break page,
                 Err(Error::DiskFull { .. } | Error::FileFull { .. })
-                    if may_reclaim && self.relieve(shared, retries, true) =>
+                    if may_reclaim && self.wait_for_long_reader(shared, retries, true) =>
                 {
                     retries += 1;
                 }
@@ -569,7 +569,7 @@ impl Writer {
     pub(crate) fn sync_length(&mut self, shared: &Shared) -> Result<()> {
         shared
             .pipeline
-            .sync_beside(&shared.files, "sync", 0, true)?;
+            .sync_in_background(&shared.files, "sync", 0, true)?;
         self.length_unsynced = false;
         Ok(())
     }

@@ -30,7 +30,7 @@ pub struct Tally {
     /// Days on which the failed call had no visible effect.
     pub unnoticed: u64,
     pub not_opened: u64,
-    pub ousted: u64,
+    pub evicted: u64,
     pub images: u64,
     pub lazy_survived: u64,
 }
@@ -70,17 +70,17 @@ fn open(
     storage: Arc<Monitor>,
     memory: &LockMemory,
     day: &Day,
-    ousted: &Arc<Mutex<BTreeSet<u64>>>,
+    evicted: &Arc<Mutex<BTreeSet<u64>>>,
 ) -> Result<Pager> {
-    let ousted = Arc::clone(ousted);
+    let evicted = Arc::clone(evicted);
     let options = Options {
         sync_bytes: day.sync_bytes,
         background_flush: day.flusher.then_some(PAUSE),
         log_bytes: day.log_bytes,
         logger: Some(Logger::new(move |event| {
-            if let Event::Ousted { txn, .. } = event {
-                let mut ousted = ousted.lock().unwrap_or_else(PoisonError::into_inner);
-                ousted.insert(txn.0);
+            if let Event::Evicted { txn, .. } = event {
+                let mut evicted = evicted.lock().unwrap_or_else(PoisonError::into_inner);
+                evicted.insert(txn.0);
             }
         })),
         ..options()
@@ -115,8 +115,8 @@ impl Process {
         let struck = self.disk.fault_hit();
         tally.unnoticed += u64::from(struck && !poisoned && self.failures.is_empty());
         tally.images += self.images;
-        tally.ousted += self
-            .ousted
+        tally.evicted += self
+            .evicted
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .len() as u64;
@@ -127,7 +127,7 @@ impl Process {
         if poisoned {
             let refused =
                 |pager: &Pager| matches!(pager.begin_write(), Err(Error::Poisoned { .. }));
-            let other = open(monitored(&self.disk), &self.memory, day, &self.ousted);
+            let other = open(monitored(&self.disk), &self.memory, day, &self.evicted);
             assert!(refused(&self.pager), "it writes after a failed sync");
             assert!(
                 refused(&other.expect("it may be read")),
@@ -172,8 +172,8 @@ impl Machine {
     /// The next process, if it can open the file. (The monitor reads its head before the first call that may fail.)
     fn process(&self, day: &Day, storage: Arc<Monitor>) -> Result<Process> {
         let from = self.exact.after_kill(&self.memory.image());
-        let (ousted, first_op) = (Arc::default(), self.disk.operations() as usize);
-        let pager = open(storage, &self.memory, day, &ousted)?;
+        let (evicted, first_op) = (Arc::default(), self.disk.operations() as usize);
+        let pager = open(storage, &self.memory, day, &evicted)?;
         let found = id_of(pager.begin_read()?.app());
         assert!(
             self.exact.allows(found, from),
@@ -191,7 +191,7 @@ impl Machine {
             readers: Vec::new(),
             parked: None,
             tickets: Vec::new(),
-            ousted,
+            evicted,
             failures: Vec::new(),
             images: 0,
             kind: FaultKind::Killed,

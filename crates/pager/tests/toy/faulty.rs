@@ -65,7 +65,7 @@ pub struct Process {
     pub readers: Vec<(u64, Snapshot)>,
     pub parked: Option<(u64, Parked)>,
     pub tickets: Vec<(u64, Ticket)>,
-    pub ousted: Arc<Mutex<BTreeSet<u64>>>,
+    pub evicted: Arc<Mutex<BTreeSet<u64>>>,
     pub failures: Vec<Error>,
     pub images: u64,
     pub kind: FaultKind,
@@ -220,7 +220,7 @@ impl Process {
                 let txn = parked.txn().0;
                 match parked.unpark() {
                     Ok(reader) => self.readers.push((id, reader)),
-                    Err(error) => self.expect_ousted(txn, error)?,
+                    Err(error) => self.expect_evicted(txn, error)?,
                 }
                 Ok(())
             }
@@ -261,11 +261,11 @@ impl Process {
         Ok(())
     }
 
-    fn expect_ousted(&self, txn: u64, error: Error) -> Result<()> {
-        let ousted = self.ousted.lock().unwrap_or_else(PoisonError::into_inner);
+    fn expect_evicted(&self, txn: u64, error: Error) -> Result<()> {
+        let evicted = self.evicted.lock().unwrap_or_else(PoisonError::into_inner);
         match error {
             Error::Evicted { .. } => {
-                assert!(ousted.contains(&txn), "{txn} is gone, and nobody took it");
+                assert!(evicted.contains(&txn), "{txn} is gone, and nobody took it");
                 Ok(())
             }
             error => Err(error),
@@ -282,7 +282,7 @@ impl Process {
         for (id, reader) in self.readers.iter().chain(&newest) {
             match read(reader, &root_of(reader.app()), &mut |_, _| {}) {
                 Ok(found) => assert_eq!(found, self.exact.versions[id].content, "commit {id}"),
-                Err(error) => self.expect_ousted(reader.txn().0, error)?,
+                Err(error) => self.expect_evicted(reader.txn().0, error)?,
             }
         }
         Ok(())

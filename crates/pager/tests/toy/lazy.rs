@@ -1,8 +1,8 @@
 //! The second crash harness: durable, one-flush, lazy and `None` commits, tickets, and commits during a flush, all in
 //! one thread and from one seed. Examined after every operation: a power cut (the lock area is lost); a power cut with
 //! the lock area of that instant, of an earlier or of a later one (a disk that was lost and found while the system ran
-//! on, a copied folder, a restored backup); and the death of the process (the lock area stays, a weak record perhaps
-//! half-written). Some states are continued, to depth 3.
+//! on, a copied folder, a restored backup); and the death of the process (the lock area stays, a unsynced meta record
+//! perhaps half-written). Some states are continued, to depth 3.
 //!
 //! Promises: after a power cut the newest commit acknowledged as durable, or a later one, whatever the lock area says;
 //! after the death of the process the newest acknowledged as durable or lazy, or a later one. (After a failed sync lazy
@@ -22,10 +22,10 @@ use tidalite_testkit::{
     Fault, FaultKind, Hook, Monitor, Note, Op, Recording, Replay, SimDisk, Tap,
 };
 
-/// The words and the weak records of a lock area; its readers and handles die with the process.
+/// The words and the unsynced meta records of a lock area; its readers and handles die with the process.
 const LOCK_BYTES: usize = 12_288;
-const WEAK_AT: usize = 4096;
-const SECOND_WEAK_AT: usize = 8192;
+const UNSYNCED_META_AT: usize = 4096;
+const SECOND_UNSYNCED_META_AT: usize = 8192;
 
 type Judged<T = ()> = Result<T, String>;
 
@@ -250,7 +250,7 @@ fn life(
             _ => Durability::Durable,
         };
         let Some(ticket) = commit(world, pager, rng, durability)? else {
-            return Err("the turn is not free".into());
+            return Err("the writer lock is not free".into());
         };
         match durability {
             Durability::Durable | Durability::OneFlush if rng.one_in(3) => {
@@ -442,8 +442,8 @@ impl Explorer<'_> {
         }
         let reader = pager.begin_read().map_err(|error| error.to_string())?;
         let id = id_of(reader.app());
-        let has_record = id == 0 || run.history.recorded.get(&id) == Some(&true);
-        if id < from || id > promise.begun.max(from) || !has_record {
+        let has_meta = id == 0 || run.history.recorded.get(&id) == Some(&true);
+        if id < from || id > promise.begun.max(from) || !has_meta {
             return Err(format!(
                 "found commit {id}, promised was one from {from} to {} with a record",
                 promise.begun
@@ -486,7 +486,7 @@ fn described(run: &Run, count: usize) -> String {
             Note::Area(number) => {
                 let area = &run.locks[number as usize];
                 let weak = |slot: usize| {
-                    let at = WEAK_AT + slot * 4096;
+                    let at = UNSYNCED_META_AT + slot * 4096;
                     let word = |at: usize| {
                         u64::from_le_bytes(area[at..at + 8].try_into().unwrap_or([0; 8]))
                     };
@@ -502,19 +502,20 @@ fn described(run: &Run, count: usize) -> String {
     ops.map(line).collect()
 }
 
-/// The lock area while a weak record is being written: words in order.
+/// The lock area while a unsynced meta record is being written: words in order.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let same = |from: usize, to: usize| before[from..to] == after[from..to];
     // An area that is being reset is invalid until it is complete.
     if before.is_empty()
-        || same(WEAK_AT, SECOND_WEAK_AT) == same(SECOND_WEAK_AT, LOCK_BYTES)
+        || same(UNSYNCED_META_AT, SECOND_UNSYNCED_META_AT)
+            == same(SECOND_UNSYNCED_META_AT, LOCK_BYTES)
         || rng.one_in(2)
     {
         return after.to_vec();
     }
     let mut torn = after.to_vec();
-    let words = (LOCK_BYTES - WEAK_AT) / 8;
-    let at = WEAK_AT + rng.index(words) * 8;
+    let words = (LOCK_BYTES - UNSYNCED_META_AT) / 8;
+    let at = UNSYNCED_META_AT + rng.index(words) * 8;
     torn[at..].copy_from_slice(&before[at..]);
     torn
 }

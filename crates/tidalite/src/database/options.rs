@@ -142,8 +142,8 @@ impl Options {
     }
 
     /// Overwrites freed pages with a pattern (default: no), so that a stale pointer is detected at once.
-    pub fn spoil_freed(mut self, spoil_freed: bool) -> Self {
-        self.store.spoil_freed = spoil_freed;
+    pub fn poison_freed(mut self, poison_freed: bool) -> Self {
+        self.store.poison_freed = poison_freed;
         self
     }
 
@@ -243,8 +243,8 @@ impl Options {
     /// After a durable transaction that changed this many bytes, pages of tables of the next one are written while it
     /// is still open, so that the disk works meanwhile; so are pages in the commit of a transaction that changed as
     /// much (8 MiB; 0: never). With two or more processors a thread does it, for the duration of the transaction.
-    pub fn early_bytes(mut self, bytes: u64) -> Self {
-        self.store.early_bytes = bytes;
+    pub fn write_behind_bytes(mut self, bytes: u64) -> Self {
+        self.store.write_behind_bytes = bytes;
         self
     }
 

@@ -6,11 +6,13 @@ use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite_pager::{Laggard, LaggardAction, OnLaggard, OnWait, Parked, Reader, WriterSeen};
+use tidalite_pager::{
+    LongReader, LongReaderAction, OnLongReader, OnWait, Parked, Reader, WriterSeen,
+};
 
 impl Options {
     /// Evictable and parked snapshots older than this are evicted when the file would have to grow and they retain
-    /// pages. Without it they are evicted only when the disk is full, or by [`Options::on_laggard`].
+    /// pages. Without it they are evicted only when the disk is full, or by [`Options::on_long_reader`].
     pub fn evictable_age_max(mut self, age: Duration) -> Self {
         self.store.evictable_age_max = Some(age);
         self
@@ -31,13 +33,13 @@ impl Options {
     ///     .open("plant.tdl")?;
     /// # Ok::<(), tidalite::Error>(())
     /// ```
-    pub fn on_laggard(
+    pub fn on_long_reader(
         mut self,
         bytes: u64,
-        decide: impl Fn(&Laggard) -> LaggardAction + Send + Sync + 'static,
+        decide: impl Fn(&LongReader) -> LongReaderAction + Send + Sync + 'static,
     ) -> Self {
-        self.store.laggard_bytes = bytes;
-        self.store.on_laggard = Some(OnLaggard(Arc::new(decide)));
+        self.store.long_reader_bytes = bytes;
+        self.store.on_long_reader = Some(OnLongReader(Arc::new(decide)));
         self
     }
 
@@ -50,7 +52,7 @@ impl Options {
 
 impl Database {
     /// Takes a snapshot of the newest commit that a writer may evict when it retains space for too long (by age, by
-    /// [`Options::on_laggard`], or when the disk is full). Every page is copied when it is read; after an eviction
+    /// [`Options::on_long_reader`], or when the disk is full). Every page is copied when it is read; after an eviction
     /// every read gives `Store(Evicted)`, never wrong data.
     ///
     /// # Errors

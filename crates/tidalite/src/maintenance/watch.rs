@@ -158,8 +158,8 @@ impl PageRead for Watched<'_, '_> {
         self.pages.page(ptr)
     }
 
-    fn reads_alone(&self) -> bool {
-        self.pages.reads_alone()
+    fn reads_single_pages(&self) -> bool {
+        self.pages.reads_single_pages()
     }
 
     fn read_ahead(&self, addr: u64, bytes: u64) {

@@ -47,27 +47,27 @@ impl PageRead for Pages<'_> {
     }
 
     #[inline]
-    fn reads_alone(&self) -> bool {
+    fn reads_single_pages(&self) -> bool {
         match self {
-            Self::Snapshot(pages) => pages.reads_alone(),
-            Self::Writer(pages) => pages.reads_alone(),
-            Self::Uncommitted(pages) => pages.reads_alone(),
+            Self::Snapshot(pages) => pages.reads_single_pages(),
+            Self::Writer(pages) => pages.reads_single_pages(),
+            Self::Uncommitted(pages) => pages.reads_single_pages(),
         }
     }
 
-    fn reads_stretches(&self) -> bool {
+    fn reads_ahead_in_order(&self) -> bool {
         match self {
-            Self::Snapshot(pages) => pages.reads_stretches(),
-            Self::Writer(pages) => pages.reads_stretches(),
-            Self::Uncommitted(pages) => pages.reads_stretches(),
+            Self::Snapshot(pages) => pages.reads_ahead_in_order(),
+            Self::Writer(pages) => pages.reads_ahead_in_order(),
+            Self::Uncommitted(pages) => pages.reads_ahead_in_order(),
         }
     }
 
-    fn page_of_stretch(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
         match self {
-            Self::Snapshot(pages) => pages.page_of_stretch(ptr),
-            Self::Writer(pages) => pages.page_of_stretch(ptr),
-            Self::Uncommitted(pages) => pages.page_of_stretch(ptr),
+            Self::Snapshot(pages) => pages.page_in_order(ptr),
+            Self::Writer(pages) => pages.page_in_order(ptr),
+            Self::Uncommitted(pages) => pages.page_in_order(ptr),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tidalite::{
-    Database, Durability, Error, LaggardAction, Options, ReadTxn, ReaderKind, StoreError,
+    Database, Durability, Error, LongReaderAction, Options, ReadTxn, ReaderKind, StoreError,
 };
 
 fn content_of(snap: &ReadTxn) -> Content {
@@ -84,14 +84,13 @@ fn clones_renewals_and_the_listing() {
 fn what_an_evictable_snapshot_shows_is_true_until_it_is_gone() {
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
-    let options =
-        Options::new()
-            .growth_bytes(16 << 10, 64 << 10)
-            .on_laggard(64 << 10, move |laggard| {
-                assert!(laggard.reader.held_bytes >= 64 << 10);
-                count.fetch_add(1, Ordering::Relaxed);
-                LaggardAction::Evict
-            });
+    let options = Options::new()
+        .growth_bytes(16 << 10, 64 << 10)
+        .on_long_reader(64 << 10, move |long_reader| {
+            assert!(long_reader.reader.retained_bytes >= 64 << 10);
+            count.fetch_add(1, Ordering::Relaxed);
+            LongReaderAction::Evict
+        });
     let db = in_memory(&options);
     commit(&db, 0);
     let snap = db.begin_read_evictable().unwrap();

@@ -29,7 +29,7 @@ pub(super) fn options(page_size: usize) -> Options {
         .reserve_bytes(32 << 10)
         .log_bytes(48 << 10)
         .dirty_bytes(16 << 10)
-        .early_bytes(1 << 10)
+        .write_behind_bytes(1 << 10)
         .staging_bytes(256 << 10)
 }
 

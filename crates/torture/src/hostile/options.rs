@@ -6,6 +6,6 @@ pub(super) fn options() -> Options {
     Options::new()
         .growth_bytes(16 << 10, 64 << 10)
         .dirty_bytes(64 << 10)
-        .early_bytes(32 << 10)
+        .write_behind_bytes(32 << 10)
         .staging_bytes(256 << 10)
 }

@@ -29,7 +29,7 @@ pub enum Said {
     /// A snapshot of this number has this digest.
     Seen(u64, u64),
     /// An evictable snapshot was evicted.
-    Ousted,
+    Evicted,
     /// An error.
     Failed(String),
 }
@@ -44,7 +44,7 @@ impl Said {
             ("o", ..) => Self::Opened,
             ("a", Some(number), _) => Self::Acknowledged(number),
             ("s", Some(number), Some(digest)) => Self::Seen(number, digest),
-            ("x", None, None) => Self::Ousted,
+            ("x", None, None) => Self::Evicted,
             _ => Self::Failed(line.to_owned()),
         }
     }

@@ -65,7 +65,7 @@ pub struct Tally {
     /// Evictable readers killed.
     pub evictable_killed: u64,
     /// Snapshots evicted.
-    pub ousted: u64,
+    pub evicted: u64,
     /// Times that all processes were dead.
     pub all_dead: u64,
     /// Times that the newest commit found after that was lazy.
@@ -285,8 +285,8 @@ impl<'a> Arena<'a> {
                         return Err(format!("a reader of {number} saw something else"));
                     }
                 }
-                Said::Ousted => {
-                    tally.ousted += 1;
+                Said::Evicted => {
+                    tally.evicted += 1;
                     if oust_after(self.script.seed).is_none() {
                         return Err("a snapshot was taken away that nobody may take".to_owned());
                     }

@@ -50,7 +50,7 @@ const FAILED_FLUSH_ONE_IN: u64 = 8;
 /// One in so many journal replays is cut as well.
 const CUT_REPLAY_ONE_IN: u64 = 8;
 /// A deliberate bug in opening a file, so this process enables it as well.
-const OPENING_BUG: &str = "WeakUnverified";
+const OPENING_BUG: &str = "UnsyncedMetaUnverified";
 /// Without a cut for this long, something other than the database is stuck: hanging writers are detected earlier.
 const STUCK_AFTER: Duration = Duration::from_secs(90);
 /// The exit code for this.

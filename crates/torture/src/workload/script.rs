@@ -17,7 +17,7 @@ pub fn small_steps() -> Options {
     Options::new()
         .growth_bytes(16 << 10, 256 << 10)
         .shrink_bytes(32 << 10)
-        .early_bytes(32 << 10)
+        .write_behind_bytes(32 << 10)
         .staging_bytes(256 << 10)
 }
 

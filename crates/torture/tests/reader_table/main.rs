@@ -100,7 +100,7 @@ macro_rules! table {
                 }
 
                 fn overwrite(&self) {
-                    let seen = |slot: &AtomicU64| protocol::held(protocol::look(slot));
+                    let seen = |slot: &AtomicU64| protocol::held(protocol::load_slot(slot));
                     if self.slots.iter().all(|slot| seen(slot) != Some(1)) {
                         self.page.store(NEW, Ordering::Relaxed);
                     }
@@ -128,7 +128,7 @@ macro_rules! table {
                 }
 
                 pub(crate) fn is_idle(&self) -> bool {
-                    protocol::look(&self.slots[0]) == protocol::IDLE
+                    protocol::load_slot(&self.slots[0]) == protocol::IDLE
                 }
 
                 fn look_at_page(&self) {
@@ -166,7 +166,7 @@ macro_rules! table {
                     };
                     assert_eq!(bit, 0);
                     let slot = &self.slots[0];
-                    let before = protocol::look(slot);
+                    let before = protocol::load_slot(slot);
                     assert_eq!(before, protocol::IDLE, "two have the slot");
                     self.begin(slot);
                     protocol::give_back(slot, &self.owner, Some((&self.idle, bit)));
@@ -182,19 +182,19 @@ macro_rules! table {
                 pub(crate) fn claim(&self) {
                     if protocol::claim(&self.owner, LIVING) {
                         self.begin(&self.slots[0]);
-                        let mine = protocol::look(&self.slots[0]);
+                        let mine = protocol::load_slot(&self.slots[0]);
                         assert_ne!(mine, protocol::IDLE, "a slot that is held was cleared");
                         protocol::give_back(&self.slots[0], &self.owner, None);
                     }
                 }
 
                 /// Publishes state 2, and overwrites the page if all its readers can be evicted.
-                pub(crate) fn oust(&self) {
+                pub(crate) fn evict(&self) {
                     protocol::publish(&self.published, 2);
                     for slot in &self.slots {
-                        let seen = protocol::look(slot);
+                        let seen = protocol::load_slot(slot);
                         let free = match protocol::held(seen) {
-                            Some(1) => protocol::oust(slot, seen),
+                            Some(1) => protocol::evict(slot, seen),
                             _ => true,
                         };
                         if !free {
@@ -279,12 +279,12 @@ fn a_reader_that_comes_again_is_protected_again() {
 
 #[test]
 fn a_copy_counts_only_while_the_slot_was_not_ousted() {
-    sound::model(|_| (), &[|t| t.copy(0)], |t| t.oust(), |_| ());
+    sound::model(|_| (), &[|t| t.copy(0)], |t| t.evict(), |_| ());
 }
 
 #[test]
 fn a_parked_reader_goes_on_only_while_it_was_not_ousted() {
-    sound::model(|_| (), &[|t| t.park(0)], |t| t.oust(), |_| ());
+    sound::model(|_| (), &[|t| t.park(0)], |t| t.evict(), |_| ());
 }
 
 #[test]
@@ -331,5 +331,5 @@ fn weaker_orderings_are_found_out() {
 #[test]
 #[should_panic(expected = "a copy that counts is of another state")]
 fn weaker_orderings_are_found_out_by_copies_too() {
-    weakened::model(|_| (), &[|t| t.copy(0)], |t| t.oust(), |_| ());
+    weakened::model(|_| (), &[|t| t.copy(0)], |t| t.evict(), |_| ());
 }

@@ -1,7 +1,7 @@
 //! Execution of a flush: a record with two barriers, or log blocks with one.
 
 use super::Until;
-use super::{Chosen, ChosenLog, ChosenRecord, Pipeline, Recorded, unpark};
+use super::{Chosen, ChosenLog, ChosenMeta, Pipeline, Recorded, unpark};
 use crate::commit::files::Files;
 use crate::commit::metrics::{Metrics, Phase};
 use crate::commit::second_file::LargeFile;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, meta_at};
 use crate::format::meta::Meta;
 use crate::seeded::{Bug, active};
-use crate::storage::Look;
+use crate::storage::MoveCheck;
 use crate::storage::Storage;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -32,7 +32,7 @@ impl Pipeline {
         };
         // Acknowledge nothing in a file that cannot be found at its path. The effect is that of a kill after the last
         // barrier.
-        let done = done.and_then(|()| self.check_moved(files, Look::Full));
+        let done = done.and_then(|()| self.check_moved(files, MoveCheck::Full));
         if let Err(error) = done {
             if !matches!(error, Error::FileMoved { .. }) {
                 files.poison(&error);
@@ -50,7 +50,7 @@ impl Pipeline {
         let txn = commit.txn();
         let is_done = |tip: &Arc<Recorded>| tip.txn() <= txn;
         if stages.tip.as_ref().is_none_or(is_done) {
-            stages.settle();
+            stages.note_all_durable();
         }
         let begun = Instant::now();
         versions.publish(&files.lock, &commit.state, true);
@@ -58,14 +58,14 @@ impl Pipeline {
         self.may_give(files, &stages);
         self.note_reached(&stages);
         let was_on_duty = stages.on_duty;
-        stages.on_duty = stages.goes_on(&self.leader);
+        stages.on_duty = stages.continues(&self.leader);
         let begins = stages.on_duty && !was_on_duty;
         let woken = stages.take_reached();
         drop(stages);
         if begins {
             self.leader.call();
         }
-        files.turns.tell();
+        files.writer_lock.notify_listeners();
         std::mem::forget(unwound);
         (woken, Ok(()))
     }
@@ -83,7 +83,7 @@ impl Pipeline {
                 return stages.take_all();
             };
             drop(stages);
-            Metrics::add(&self.metrics.flushes_standing, 1);
+            Metrics::add(&self.metrics.flushes_by_leader, 1);
             // The error is stored, and every affected thread meets it.
             let (woken, _) = self.flush(files, versions, chosen);
             if !self.stages().on_duty {
@@ -101,12 +101,12 @@ impl Pipeline {
         let woken = stages.take_all();
         self.may_give(files, &stages);
         drop(stages);
-        files.turns.tell();
+        files.writer_lock.notify_listeners();
         woken
     }
 
     /// Writes a record, with a barrier before and after it.
-    fn write(&self, files: &Files, chosen: &ChosenRecord) -> Result<()> {
+    fn write(&self, files: &Files, chosen: &ChosenMeta) -> Result<()> {
         if let Some(observer) = files.observer() {
             observer.flush_began(chosen.record.txn);
         }
@@ -117,7 +117,7 @@ impl Pipeline {
             self.sync(files, Phase::SyncData, whole)?;
         }
         if !active(Bug::MetaBeforeData) {
-            let written = || write_record(&*files.storage, &chosen.record, &chosen.block);
+            let written = || write_meta(&*files.storage, &chosen.record, &chosen.block);
             self.metrics.time(Phase::MetaWrite, written)?;
         }
         Metrics::add(&self.metrics.records, 1);
@@ -195,7 +195,7 @@ impl Drop for Unwound<'_> {
 }
 
 /// Writes both copies to the pair that does not hold the newest durable record. `block` is the first copy.
-pub(crate) fn write_record(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
+pub(crate) fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
     for copy in [0, 1] {
         let second;
         let at = match copy {

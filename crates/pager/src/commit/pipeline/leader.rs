@@ -1,14 +1,14 @@
-//! The standing leader: a thread that leads consecutive flushes while many threads wait.
+//! The leader thread: a thread that leads consecutive flushes while many threads wait.
 //!
 //! Without it, a waiting thread leads the flush and at its end wakes another to lead the next. Until that thread runs
 //! the medium is idle: 20 to 40 us when the processors are busy with the threads just woken, a third of a log flush. If
-//! `STANDING_FROM` or more threads still wait when a flush ends, a library thread takes over. It starts the next flush
+//! `LEADER_FROM` or more threads still wait when a flush ends, a library thread takes over. It starts the next flush
 //! as soon as it has woken the threads of the last one, until none waits. InnoDB's log writer is such a thread; this
 //! one is on duty only under load: one or two threads never meet it. It starts with the first such flush and ends with
 //! the handle.
 //!
 //! Invariants
-//! 1. While the standing leader is on duty (`Stages::on_duty`) no other thread begins a flush. It goes off duty under
+//! 1. While the leader thread is on duty (`Stages::on_duty`) no other thread begins a flush. It goes off duty under
 //!    the lock, and then either no thread waits or all waiters are woken.
 //! 2. The thread drops its reference to the handle before it wakes the last waiters, so that they can close the handle.
 //!    (A waiter that notices durability by itself, or gives up, may be faster; this thread then closes the file a
@@ -19,25 +19,25 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
 
 /// Waiters left at the end of a flush that justify waking the thread. With two committing threads at most one waits.
-pub(super) const STANDING_FROM: usize = 2;
+pub(super) const LEADER_FROM: usize = 2;
 
 /// The leader thread, started on demand.
 #[derive(Debug, Default)]
-pub(crate) struct StandingLeader {
+pub(crate) struct LeaderThread {
     thread: OnceLock<Thread>,
     wanted: AtomicBool,
     /// Set by the thread that starts it: at most one is started.
     started: AtomicBool,
 }
 
-impl StandingLeader {
+impl LeaderThread {
     /// Whether the thread exists; if not, requests one.
-    pub(super) fn is_there(&self) -> bool {
-        let is_there = self.thread.get().is_some();
-        if !is_there {
+    pub(super) fn is_running(&self) -> bool {
+        let is_running = self.thread.get().is_some();
+        if !is_running {
             self.wanted.store(true, Ordering::Relaxed);
         }
-        is_there
+        is_running
     }
 
     /// Wakes the thread, if it exists, to lead or to end with the handle.

@@ -1,13 +1,13 @@
-//! Decisions of the commit pipeline: the weak record of a lazy commit, the commit of the next flush, and the threads to
-//! wake. All of it runs under the lock of the pipeline; nothing here waits or writes to the file.
+//! Decisions of the commit pipeline: the unsynced meta record of a lazy commit, the commit of the next flush, and the
+//! threads to wake. All of it runs under the lock of the pipeline; nothing here waits or writes to the file.
 
-use super::leader::{STANDING_FROM, StandingLeader};
-use super::{Chosen, ChosenLog, ChosenRecord, Flushing, Recorded, Stages, Until, Waiting};
+use super::leader::{LEADER_FROM, LeaderThread};
+use super::{Chosen, ChosenLog, ChosenMeta, Flushing, Recorded, Stages, Until, Waiting};
 use crate::commit::files::Files;
-use crate::commit::found::Weak;
+use crate::commit::found::UnsyncedMeta;
 use crate::commit::redo::Log;
 use crate::format::layout::{BLOCK_BYTES, meta_at};
-use crate::format::meta::{Meta, Standing};
+use crate::format::meta::{LazyBase, Meta};
 use crate::seeded::{Bug, active};
 use std::sync::Arc;
 use std::thread::Thread;
@@ -15,7 +15,7 @@ use tidalite_base::get_u64;
 
 impl Stages {
     /// Everything is durable: resets the counters of unsynced data.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn note_all_durable(&mut self) {
         self.unsynced_bytes = 0;
         self.unsynced_since = None;
     }
@@ -29,37 +29,37 @@ impl Stages {
         }
     }
 
-    /// Writes the weak record of a commit to the lock area, not over the newest weak record.
-    pub(super) fn set_weak(&mut self, files: &Files, commit: &Meta) {
-        let slot = match self.weak {
-            Some(weak) if !active(Bug::WeakInOneSlot) => 1 - weak.slot,
+    /// Writes the unsynced meta record of a commit to the lock area, not over the newest unsynced meta record.
+    pub(super) fn set_unsynced_meta(&mut self, files: &Files, commit: &Meta) {
+        let slot = match self.unsynced_meta {
+            Some(unsynced_meta) if !active(Bug::UnsyncedMetaInOneSlot) => 1 - unsynced_meta.slot,
             _ => 0,
         };
-        self.weak = Some(Weak {
+        self.unsynced_meta = Some(UnsyncedMeta {
             txn: commit.txn,
             slot,
         });
-        let standing = Standing {
+        let standing = LazyBase {
             sequence: self.durable.sequence,
             checksum: self.durable_checksum,
             next_checksum: match &self.flushing {
-                Some(next) if !active(Bug::WeakStandsOnOne) => next.checksum,
+                Some(next) if !active(Bug::UnsyncedMetaOnOneBase) => next.checksum,
                 _ => 0,
             },
             boot_id: files.lock.area.identity().boot,
         };
-        let block = &mut self.weak_block;
+        let block = &mut self.unsynced_block;
         block.clear();
         block.resize(BLOCK_BYTES, 0);
-        commit.encode_standing(block, 0, standing.sequence + 1, &standing);
-        files.lock.area.set_weak(slot, block);
+        commit.encode_with_base(block, 0, standing.sequence + 1, &standing);
+        files.lock.area.set_unsynced_meta(slot, block);
     }
 
     /// Begins a flush.
     pub(super) fn choose(&mut self, syncs_done: u64, wanted: Until) -> Option<Chosen> {
         let tip = self.tip.as_ref()?;
         if wanted == Until::Kept
-            && !self.wants_record
+            && !self.wants_meta
             && let Some(appended) = self.log.as_ref().and_then(|log| log.flush(tip.txn()))
         {
             self.flushing = Some(Flushing {
@@ -71,15 +71,17 @@ impl Stages {
                 appended,
             }));
         }
-        let record = self.choose_record(syncs_done)?;
+        let record = self.choose_meta(syncs_done)?;
         Some(Chosen::Record(Box::new(record)))
     }
 
-    fn choose_record(&mut self, syncs_done: u64) -> Option<ChosenRecord> {
-        let weak = self.weak.map_or(0, |weak| weak.txn);
+    fn choose_meta(&mut self, syncs_done: u64) -> Option<ChosenMeta> {
+        let unsynced_meta = self
+            .unsynced_meta
+            .map_or(0, |unsynced_meta| unsynced_meta.txn);
         let is_covered = |commit: &&Arc<Recorded>| {
             let reached = commit.syncs_before < syncs_done || active(Bug::CoveredTooEarly);
-            reached && commit.txn() >= weak
+            reached && commit.txn() >= unsynced_meta
         };
         let durable = self.durable.txn;
         let newer = |commit: &&Arc<Recorded>| commit.txn() > durable;
@@ -104,7 +106,7 @@ impl Stages {
             txn: record.txn,
             checksum,
         });
-        Some(ChosenRecord {
+        Some(ChosenMeta {
             commit,
             record,
             block,
@@ -115,15 +117,17 @@ impl Stages {
     }
 
     /// Updates the state after a record has reached the medium.
-    pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenRecord) -> Arc<Recorded> {
+    pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenMeta) -> Arc<Recorded> {
         self.durable = chosen.record;
         self.durable_checksum = chosen.checksum;
         self.on_medium = true;
-        self.wants_record = false;
+        self.wants_meta = false;
         let txn = self.durable.txn;
         let (record, checksum) = (&self.durable, self.durable_checksum);
         self.log = Log::begin(record, checksum, files.page_size, self.log.take());
-        self.weak = self.weak.filter(|weak| weak.txn > txn);
+        self.unsynced_meta = self
+            .unsynced_meta
+            .filter(|unsynced_meta| unsynced_meta.txn > txn);
         self.covered.take_if(|commit| commit.txn() <= txn);
         let is_old = self.tip.as_ref().is_some_and(|commit| commit.txn() <= txn);
         if let Some(observer) = files.observer() {
@@ -144,11 +148,14 @@ impl Stages {
             log.flushed(&appended, txn);
         }
         self.logged = txn;
-        if self.weak.is_none_or(|weak| weak.txn < txn) {
-            // Other processes find the commit by its weak record.
-            self.set_weak(files, &commit.record);
+        if self
+            .unsynced_meta
+            .is_none_or(|unsynced_meta| unsynced_meta.txn < txn)
+        {
+            // Other processes find the commit by its unsynced meta record.
+            self.set_unsynced_meta(files, &commit.record);
             if let Some(observer) = files.observer() {
-                observer.weak(txn);
+                observer.unsynced_meta(txn);
             }
         }
         commit
@@ -163,17 +170,17 @@ impl Stages {
         self.reached(one.wanted) >= one.txn
     }
 
-    /// Whether the standing leader leads the next flush, after one has ended.
-    pub(super) fn goes_on(&self, leader: &StandingLeader) -> bool {
+    /// Whether the leader thread leads the next flush, after one has ended.
+    pub(super) fn continues(&self, leader: &LeaderThread) -> bool {
         let waits = |one: &&Waiting| !self.is_reached(one);
         let left = self.waiting.iter().filter(waits).count();
         match self.on_duty {
             true => left > 0,
-            false => left >= STANDING_FROM && leader.is_there(),
+            false => left >= LEADER_FROM && leader.is_running(),
         }
     }
 
-    /// Removes the threads to wake: a leader for the next flush, unless the standing leader leads, followed by the
+    /// Removes the threads to wake: a leader for the next flush, unless the leader thread leads, followed by the
     /// waiters whose condition is met.
     pub(super) fn take_reached(&mut self) -> Vec<Thread> {
         let (done, waiting) = std::mem::take(&mut self.waiting)

@@ -31,7 +31,7 @@ fn what_another_handle_made_durable_wakes_who_waits() {
     tidalite_testkit::watch();
     let pager = Pager::open_storage(Arc::new(MemoryStorage::new()), &Options::default());
     let pager = pager.expect("a database");
-    let txn = pager.begin_write().expect("the turn");
+    let txn = pager.begin_write().expect("the writer lock");
     txn.commit(b"one", Durability::Durable).expect("a commit");
     let pipeline = &pager.inner.pipeline;
     let Files {
@@ -61,5 +61,5 @@ fn what_another_handle_made_durable_wakes_who_waits() {
     pipeline.reset(&found, &Arc::new(state), true);
     assert_eq!(one.recv_timeout(LONG), Ok(Waited::Durable));
     // No other thread can lead for the second.
-    assert_eq!(other.recv_timeout(LONG), Ok(Waited::NeedsTurn));
+    assert_eq!(other.recv_timeout(LONG), Ok(Waited::NeedsWriterLock));
 }

@@ -30,7 +30,7 @@ const _: () = assert!(PAYLOAD_AT == 56);
 
 /// The durable record on which a log stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stand {
+pub(crate) struct LogBase {
     pub(crate) sequence: u64,
     pub(crate) checksum: u64,
 }
@@ -52,7 +52,7 @@ pub(super) fn blocks_for(payload: usize) -> u64 {
 /// The blocks of a flush, encoded for `place`.
 pub(super) fn encode(
     payload: &[u8],
-    (area, place, stand): (&Area, Place, Stand),
+    (area, place, log_base): (&Area, Place, LogBase),
     (newest, copies): (TxnId, u8),
 ) -> Vec<u8> {
     let blocks = blocks_for(payload.len());
@@ -61,8 +61,8 @@ pub(super) fn encode(
     let mut address = area.at + place.position * BLOCK_BYTES as u64;
     for (number, part) in payload.chunks(PAYLOAD_BYTES).enumerate() {
         for block in places.by_ref().take(usize::from(copies)) {
-            put_u64(block, SEQUENCE_AT, stand.sequence);
-            put_u64(block, CHECKSUM_AT, stand.checksum);
+            put_u64(block, SEQUENCE_AT, log_base.sequence);
+            put_u64(block, CHECKSUM_AT, log_base.checksum);
             put_u32(block, FIRST_AT, place.number);
             put_u16(block, BLOCKS_AT, blocks as u16);
             put_u16(block, USED_AT, part.len() as u16);
@@ -92,8 +92,8 @@ struct Found<'a> {
 }
 
 /// The block at a position of the log, if it is intact and stands on this record.
-fn block<'a>(log: &'a [u8], area: &Area, position: u64, stand: Stand) -> Option<Found<'a>> {
-    block_if(log, area, position, |found| found == stand)
+fn block<'a>(log: &'a [u8], area: &Area, position: u64, log_base: LogBase) -> Option<Found<'a>> {
+    block_if(log, area, position, |found| found == log_base)
 }
 
 /// The block at a position of the log, if it is intact and stands on a record that is `wanted`.
@@ -101,15 +101,15 @@ fn block_if<'a>(
     log: &'a [u8],
     area: &Area,
     position: u64,
-    wanted: impl Fn(Stand) -> bool,
+    wanted: impl Fn(LogBase) -> bool,
 ) -> Option<Found<'a>> {
     let from = usize::try_from(position).ok()?.checked_mul(BLOCK_BYTES)?;
     let bytes = log.get(from..from.checked_add(BLOCK_BYTES)?)?;
-    let stand = Stand {
+    let log_base = LogBase {
         sequence: get_u64(bytes, SEQUENCE_AT),
         checksum: get_u64(bytes, CHECKSUM_AT),
     };
-    if !wanted(stand) {
+    if !wanted(log_base) {
         return None;
     }
     verify_own(bytes, Kind::Redo, area.at + from as u64).ok()?;
@@ -132,13 +132,13 @@ pub(super) struct Flush {
 }
 
 /// The flush at a place in `log`, the bytes of the area; `None` if all copies of one of its blocks are missing.
-pub(super) fn flush(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<Flush> {
+pub(super) fn flush(log: &[u8], area: &Area, place: Place, log_base: LogBase) -> Option<Flush> {
     // A flush of no blocks would be followed by itself.
     let wanted = |found: &Found<'_>| {
         found.first == place.number && (1..=2).contains(&found.copies) && found.blocks > 0
     };
     let own = |position, number: u64| {
-        block(log, area, position, stand).filter(|found| found.number == number && wanted(found))
+        block(log, area, position, log_base).filter(|found| found.number == number && wanted(found))
     };
     let number = u64::from(place.number);
     let first = own(place.position, number).or_else(|| own(place.position + 1, number))?;
@@ -159,33 +159,38 @@ pub(super) fn flush(log: &[u8], area: &Area, place: Place, stand: Stand) -> Opti
 }
 
 /// The newest commit named by a block of the log.
-pub(super) fn newest(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
+pub(super) fn newest(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
-    let blocks = positions.filter_map(|position| block(log, area, position, stand));
+    let blocks = positions.filter_map(|position| block(log, area, position, log_base));
     blocks.map(|found| found.newest).max()
 }
 
 /// The newest commit in blocks that stand on a later record than this one. Such a record existed: a log begins only
 /// when its record is durable.
-pub(super) fn newest_of_later(log: &[u8], area: &Area, stand: Stand) -> Option<TxnId> {
+pub(super) fn newest_of_later(log: &[u8], area: &Area, log_base: LogBase) -> Option<TxnId> {
     let positions = 0..(log.len() / BLOCK_BYTES) as u64;
-    let is_later = |found: Stand| found.sequence > stand.sequence;
+    let is_later = |found: LogBase| found.sequence > log_base.sequence;
     let blocks = positions.filter_map(|position| block_if(log, area, position, is_later));
     blocks.map(|found| found.newest).max()
 }
 
 /// The newest commit of a flush after the one at `place`, which is missing. The missing flush was durable, since a
 /// flush begins only after the barrier of the previous one has succeeded.
-pub(super) fn newest_behind(log: &[u8], area: &Area, place: Place, stand: Stand) -> Option<TxnId> {
+pub(super) fn newest_behind(
+    log: &[u8],
+    area: &Area,
+    place: Place,
+    log_base: LogBase,
+) -> Option<TxnId> {
     let positions = place.position..(log.len() / BLOCK_BYTES) as u64;
-    let blocks = positions.filter_map(|position| block(log, area, position, stand));
+    let blocks = positions.filter_map(|position| block(log, area, position, log_base));
     let later = blocks.filter(|found| found.first > place.number);
     later.map(|found| found.newest).max()
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::commit::redo::block::{Area, BLOCK_BYTES, BLOCKS_AT, Place, Stand, encode, flush};
+    use crate::commit::redo::block::{Area, BLOCK_BYTES, BLOCKS_AT, LogBase, Place, encode, flush};
     use crate::format::header::{Header, seal_block};
     use tidalite_base::{TxnId, put_u16};
 
@@ -193,7 +198,7 @@ mod tests {
         at: 1 << 20,
         bytes: 8 * BLOCK_BYTES as u64,
     };
-    const STAND: Stand = Stand {
+    const LOG_BASE: LogBase = LogBase {
         sequence: 5,
         checksum: 7,
     };
@@ -201,7 +206,7 @@ mod tests {
     #[test]
     fn a_flush_leads_behind_itself_or_is_none() {
         let payload = vec![3; 5000];
-        let sound = encode(&payload, (&AREA, Place::default(), STAND), (TxnId(9), 1));
+        let sound = encode(&payload, (&AREA, Place::default(), LOG_BASE), (TxnId(9), 1));
         for blocks in 0..=4 {
             let mut log = sound.clone();
             for block in log.chunks_exact_mut(BLOCK_BYTES) {
@@ -209,7 +214,7 @@ mod tests {
                 let header = Header::decode(block);
                 let _ = seal_block(block, &header);
             }
-            let found = flush(&log, &AREA, Place::default(), STAND);
+            let found = flush(&log, &AREA, Place::default(), LOG_BASE);
             let position = found.as_ref().map(|found| found.next.position);
             // With fewer blocks the flush is truncated, which the records in it reveal; with more, some are missing.
             let expected = Some(u64::from(blocks)).filter(|blocks| (1..=2).contains(blocks));

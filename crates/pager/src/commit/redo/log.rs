@@ -1,7 +1,7 @@
 //! The log being written, and the entries that commits add to it.
 
 use super::area::{Area, COMMIT_BYTES_MAX, REPLAY_BYTES_MAX};
-use super::block::{self, Place, Stand};
+use super::block::{self, LogBase, Place};
 use super::record::{PageOf, Recorder};
 use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
@@ -12,7 +12,7 @@ use tidalite_base::TxnId;
 #[derive(Debug)]
 pub(crate) struct Log {
     area: Area,
-    stand: Stand,
+    log_base: LogBase,
     next: Place,
     /// The newest commit that is in the log or waits for it.
     top: u64,
@@ -33,7 +33,7 @@ struct Waiting {
 /// Input of a flush: its blocks are encoded from this without holding the lock of the log.
 pub(crate) struct Appended {
     area: Area,
-    stand: Stand,
+    log_base: LogBase,
     place: Place,
     next: Place,
     tip: TxnId,
@@ -46,7 +46,7 @@ impl Appended {
     /// The blocks, and their address in the file.
     pub(crate) fn blocks(&self) -> (u64, Vec<u8>) {
         let at = self.area.at + self.place.position * BLOCK_BYTES as u64;
-        let place = (&self.area, self.place, self.stand);
+        let place = (&self.area, self.place, self.log_base);
         let bytes = block::encode(&self.payload, place, (self.tip, self.copies));
         (at, bytes)
     }
@@ -64,7 +64,7 @@ impl Log {
         let area = Area::of(record, page_size)?;
         let mut log = Self {
             area,
-            stand: Stand {
+            log_base: LogBase {
                 sequence: record.sequence,
                 checksum,
             },
@@ -130,7 +130,7 @@ impl Log {
         }
         Some(Appended {
             area: self.area,
-            stand: self.stand,
+            log_base: self.log_base,
             place: self.next,
             next: Place {
                 number: self.next.number + blocks as u32,

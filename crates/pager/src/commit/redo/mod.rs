@@ -38,4 +38,4 @@ mod replay;
 
 pub(crate) use log::{Appended, Entry, Log};
 pub(crate) use record::{PageOf, Recorder};
-pub(crate) use replay::{Logged, Replayed, read, settle};
+pub(crate) use replay::{Logged, Replayed, read, write_replayed};

@@ -12,7 +12,7 @@ use super::delta;
 use super::delta::Encoder;
 use crate::error::Result;
 use crate::format::layout::BLOCK_BYTES;
-use crate::format::meta::{Meta, Standing};
+use crate::format::meta::{LazyBase, Meta};
 use std::sync::Arc;
 use tidalite_base::{Corrupt, get_u32, get_u64};
 
@@ -38,7 +38,7 @@ pub(super) fn image(meta: &Meta) -> Vec<u8> {
             &unconfirmed
         }
     };
-    bare.encode_standing(&mut block, 0, 0, &Standing::default());
+    bare.encode_with_base(&mut block, 0, 0, &LazyBase::default());
     block
 }
 

@@ -1,19 +1,19 @@
 //! Reading the log at opening, and making its end a durable record.
 //!
 //! Invariants
-//! 1. Nothing is written before the whole log is decoded. `settle` then writes pages that the durable record does not
-//!    show, syncs, writes the record of the newest commit over the other pair, and syncs again. After a crash in
-//!    between, opening finds the same log again.
+//! 1. Nothing is written before the whole log is decoded. `write_replayed` then writes pages that the durable record
+//!    does not show, syncs, writes the record of the newest commit over the other pair, and syncs again. After a crash
+//!    in between, opening finds the same log again.
 //! 2. A page whose base is damaged gets a wrong checksum, and its readers get an error.
 
 use super::area::{Area, BYTES_MAX, REPLAY_BYTES_MAX};
-use super::block::{Place, Stand, flush, newest, newest_behind, newest_of_later};
+use super::block::{LogBase, Place, flush, newest, newest_behind, newest_of_later};
 use super::delta;
 use super::record::{Changed, damaged, decode};
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, first_page, meta_at};
 use crate::format::meta::checksum_of;
-use crate::format::meta::{Meta, Standing};
+use crate::format::meta::{LazyBase, Meta};
 use crate::format::superblock::read_failed;
 use crate::storage::{Growth, Storage};
 use std::collections::BTreeMap;
@@ -64,12 +64,12 @@ pub(crate) fn read(
             &copy
         }
     };
-    let stand = Stand {
+    let log_base = LogBase {
         sequence: durable.sequence,
         checksum: checksum_of(durable),
     };
-    let newer = newest_of_later(log, &area, stand);
-    if newest(log, &area, stand).is_none_or(|newest| newest.0 <= known) {
+    let newer = newest_of_later(log, &area, log_base);
+    if newest(log, &area, log_base).is_none_or(|newest| newest.0 <= known) {
         return Ok(Logged {
             newer,
             ..Logged::default()
@@ -85,7 +85,7 @@ pub(crate) fn read(
     let len = storage.len().map_err(|error| read_failed(0, error))?;
     let pages_max = (len + REPLAY_BYTES_MAX) / page_size as u64;
     let mut place = Place::default();
-    while let Some(next) = flush(log, &area, place, stand) {
+    while let Some(next) = flush(log, &area, place, log_base) {
         place = next.next;
         let mut records = &*next.payload;
         while !records.is_empty() {
@@ -109,7 +109,7 @@ pub(crate) fn read(
     }
     Ok(Logged {
         replayed: (found.meta.txn > known).then_some(found),
-        lost: newest_behind(log, &area, place, stand),
+        lost: newest_behind(log, &area, place, log_base),
         newer,
     })
 }
@@ -149,7 +149,7 @@ impl Replayed {
 ///
 /// # Errors
 /// `DiskFull`, `Io`.
-pub(crate) fn settle(
+pub(crate) fn write_replayed(
     storage: &dyn Storage,
     page_size: usize,
     durable: &Meta,
@@ -170,7 +170,7 @@ pub(crate) fn settle(
     storage.sync_all().map_err(failed(0, bytes))?;
     let record = Meta {
         sequence: durable.sequence + 1,
-        standing: Standing::default(),
+        standing: LazyBase::default(),
         confirmations: 0,
         ..replayed.meta.clone()
     };
@@ -189,7 +189,7 @@ pub(crate) fn settle(
 #[cfg(test)]
 mod tests {
     use crate::commit::redo::area::Area;
-    use crate::commit::redo::block::{Place, Stand, encode};
+    use crate::commit::redo::block::{LogBase, Place, encode};
     use crate::commit::redo::record::{PageOf, Recorder};
     use crate::commit::redo::replay::{read, *};
     use crate::format::meta::Redo;
@@ -219,11 +219,11 @@ mod tests {
         let records = (&Arc::new(meta), &Arc::new(durable.clone()));
         let payload = Recorder::default().encode(records, pages.into_iter(), 1 << 20);
         let area = Area::of(&durable, PAGE).expect("a log");
-        let stand = Stand {
+        let log_base = LogBase {
             sequence: durable.sequence,
             checksum: checksum_of(&durable),
         };
-        let place = (&area, Place::default(), stand);
+        let place = (&area, Place::default(), log_base);
         let blocks = encode(&payload.expect("short"), place, (TxnId(2), 1));
         let mut image = vec![0; 64 * PAGE];
         image[PAGE..PAGE + blocks.len()].copy_from_slice(&blocks);

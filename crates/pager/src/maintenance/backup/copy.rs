@@ -8,7 +8,7 @@
 use super::format::{BackupInfo, OnMoved, PART_BYTES, file_head, head};
 use crate::error::{Error, Result};
 use crate::format::layout::{BLOCK_BYTES, LARGE_AT, first_page, is_large_page};
-use crate::format::meta::{Dead, Meta};
+use crate::format::meta::{FreedRange, Meta};
 use crate::format::ptr::Ptr;
 use crate::space::large::Large;
 use crate::space::load;
@@ -94,8 +94,8 @@ impl Pager {
         }
     }
 
-    /// The pages used by the version. `held`: include pages used only by older versions.
-    fn pages_of(&self, version: &Version, held: bool) -> Result<Used> {
+    /// The pages used by the version. `retained`: include pages used only by older versions.
+    fn pages_of(&self, version: &Version, retained: bool) -> Result<Used> {
         let meta = &version.meta;
         let page_size = self.page_size();
         let end = meta.pages * page_size as u64;
@@ -117,11 +117,11 @@ impl Pager {
             first: used,
             second: second_used(space.large.as_deref()),
         };
-        if held {
+        if retained {
             return Ok(used);
         }
         let number = Large::first_number(page_size);
-        let mut clear = |range: &Dead| {
+        let mut clear = |range: &FreedRange| {
             if is_large_page(range.page) {
                 let pages = used.second.len() as u64;
                 let from = range.page.saturating_sub(number).min(pages);
@@ -132,7 +132,7 @@ impl Pager {
             let to = range.page.saturating_add(range.pages).min(meta.pages);
             used[(range.page.min(to)) as usize..to as usize].fill(false);
         };
-        space.held().for_each(&mut clear);
+        space.retained().for_each(&mut clear);
         for stack in space.stacks() {
             walk(stack, &read, &mut |_, list| {
                 list.ranges.iter().for_each(&mut clear);
@@ -218,9 +218,9 @@ impl Pager {
         self.in_one_file()?;
         let version = self.version(None)?;
         // Pages held by pins must stay until they are copied.
-        let mut held = Vec::new();
+        let mut retained = Vec::new();
         for pin in version.snapshot.pins()? {
-            held.extend(self.begin_read_at(&pin.name)?);
+            retained.extend(self.begin_read_at(&pin.name)?);
         }
         let wanted = self.pages_of(&version, true)?.first;
         let page_size = self.page_size();
@@ -248,7 +248,7 @@ impl Pager {
             moved(len as u64, addr + len as u64, total)?;
         }
         out.flush().map_err(written(0))?;
-        drop(held);
+        drop(retained);
         Ok(total)
     }
 

@@ -167,12 +167,12 @@ pub fn restore(
     if path.try_exists().map_err(failed)? {
         return Err(failed(ErrorKind::AlreadyExists.into()));
     }
-    let temporary = beside(path, &format!(".new-{}", std::process::id()));
+    let temporary = path_next_to(path, &format!(".new-{}", std::process::id()));
     drop(std::fs::remove_file(&temporary));
     let mut files = Files {
         first: create(&temporary, path)?,
         second: None,
-        second_path: second.map_or_else(|| beside(path, "-large"), Path::to_owned),
+        second_path: second.map_or_else(|| path_next_to(path, "-large"), Path::to_owned),
     };
     let restored = fill(chain, &mut files, moved);
     let second = files.second.is_some().then_some(files.second_path);
@@ -191,7 +191,7 @@ pub fn restore(
         Ok(info)
     });
     drop(std::fs::remove_file(&temporary));
-    drop(std::fs::remove_file(beside(&temporary, "-lock")));
+    drop(std::fs::remove_file(path_next_to(&temporary, "-lock")));
     if restored.is_err()
         && let Some(second) = second
     {
@@ -220,7 +220,7 @@ impl Files {
     }
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn path_next_to(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

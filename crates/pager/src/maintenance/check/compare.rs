@@ -2,16 +2,22 @@
 
 use super::{Check, PageSet};
 use crate::format::layout::{first_page, is_large_page};
-use crate::format::meta::Dead;
+use crate::format::meta::FreedRange;
 use crate::space::large::Large;
 use std::collections::BTreeMap;
 
 impl Check {
     /// Compares the claimed pages of the second file with its free space.
-    pub(super) fn compare_large(&mut self, which: &str, free: &PageSet, pages: u64, held: &[Dead]) {
+    pub(super) fn compare_large(
+        &mut self,
+        which: &str,
+        free: &PageSet,
+        pages: u64,
+        retained: &[FreedRange],
+    ) {
         let first = Large::first_number(self.page_size as usize);
         let mut waits = PageSet::new(pages);
-        for range in held.iter().filter(|range| is_large_page(range.page)) {
+        for range in retained.iter().filter(|range| is_large_page(range.page)) {
             let from = range.page.saturating_sub(first).min(pages);
             for page in from..from.saturating_add(range.pages).min(pages) {
                 if !waits.insert(page) || free.has(page) {
@@ -41,12 +47,17 @@ impl Check {
     }
 
     /// State of each page according to the free space: 0 used, 1 free, 2 waits.
-    pub(super) fn states(&mut self, free: &PageSet, held: &[Dead], which: &str) -> Vec<u8> {
+    pub(super) fn states(
+        &mut self,
+        free: &PageSet,
+        retained: &[FreedRange],
+        which: &str,
+    ) -> Vec<u8> {
         let mut state: Vec<u8> = (0..self.pages)
             .map(|page| u8::from(free.has(page)))
             .collect();
         let mut doubly = Vec::new();
-        for range in held {
+        for range in retained {
             for page in range.page..range.page.saturating_add(range.pages).min(self.pages) {
                 if state[page as usize] != 0 {
                     doubly.push(page);

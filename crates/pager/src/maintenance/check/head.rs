@@ -41,9 +41,9 @@ impl Check {
         let mut heads = self.heads();
         if !heads.is_sound() {
             // A read-only handle cannot keep writers of other processes away.
-            let turn = self.pager.inner.turn();
+            let guard = self.pager.inner.lock_writer();
             heads = self.heads();
-            drop(turn);
+            drop(guard);
         }
         for attempt in 1..=HEAD_ATTEMPTS {
             if heads.is_sound() || !self.written_since() {

@@ -9,15 +9,15 @@
 //! ```
 //!
 //! Invariants
-//! 1. Between `write` and `settle` no other thread writes to the file within pages of the transaction: a page freed
+//! 1. Between `write` and `drain` no other thread writes to the file within pages of the transaction: a page freed
 //!    meanwhile may be reallocated, and a late write would overwrite its new content. Other code that writes there must
 //!    settle first.
-//! 2. A failure is reported by `settle`, once; the caller then abandons the thread and treats none of its pages as
+//! 2. A failure is reported by `drain`, once; the caller then abandons the thread and treats none of its pages as
 //!    written.
 //! 3. The thread ends with its transaction: dropping it waits for the pages in progress and discards the rest; none are
 //!    left if the transaction has settled. It holds the file, and with it the lock that marks the file as open.
 
-use super::write_out::{Handing, write_pages};
+use super::write_out::{WriteHint, write_pages};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use std::io;
@@ -43,7 +43,7 @@ enum Piece {
 struct Writes {
     /// Pieces handed over and not yet in the file.
     left: usize,
-    /// Write calls since the last `settle`.
+    /// Write calls since the last `drain`.
     calls: u64,
     failed: Option<Error>,
     /// The thread has ended.
@@ -70,7 +70,7 @@ impl Shared {
         for piece in pages.chunks((PIECE_BYTES / page_size).max(1)) {
             let ask = |at, len| storage.write_back(at, len);
             let lent = piece.iter().map(|(number, bytes)| (*number, &**bytes));
-            match write_pages(storage, ask, page_size, lent.collect(), Handing::Plain) {
+            match write_pages(storage, ask, page_size, lent.collect(), WriteHint::Plain) {
                 Ok(made) => calls += made,
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -101,13 +101,13 @@ impl Drop for Ending {
 
 /// The background thread.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct BackgroundWriter {
     pieces: Option<Sender<Piece>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Beside {
+impl BackgroundWriter {
     /// Starts it if useful: `None` if the storage does not need it, or there is only one processor.
     pub(crate) fn if_useful(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let cores = || thread::available_parallelism().map_or(1, NonZero::get);
@@ -150,7 +150,7 @@ impl Beside {
     fn send(&self, piece: Piece) {
         self.shared.ahead.fetch_add(1, Ordering::Relaxed);
         if let Some(pieces) = &self.pieces {
-            // If the thread is gone, `settle` reports that the piece was not written.
+            // If the thread is gone, `drain` reports that the piece was not written.
             drop(pieces.send(piece));
         }
     }
@@ -166,11 +166,11 @@ impl Beside {
         self.send(Piece::Ask(at, len));
     }
 
-    /// Waits until all pages handed over are in the file. Returns the number of write calls since the last `settle`.
+    /// Waits until all pages handed over are in the file. Returns the number of write calls since the last `drain`.
     ///
     /// # Errors
-    /// I/O errors of writes since the last `settle`.
-    pub(crate) fn settle(&self) -> Result<u64> {
+    /// I/O errors of writes since the last `drain`.
+    pub(crate) fn drain(&self) -> Result<u64> {
         let mut writes = self.shared.writes();
         while writes.left > 0 && !writes.gone {
             let woken = self.shared.written.wait(writes);
@@ -192,7 +192,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for BackgroundWriter {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.pieces = None;
@@ -203,7 +203,7 @@ impl Drop for Beside {
 
 #[cfg(test)]
 mod tests {
-    use super::Beside;
+    use super::BackgroundWriter;
     use crate::storage::{Growth, MemoryStorage, Storage};
     use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -213,14 +213,14 @@ mod tests {
 
     /// Records the requests, writes late, and fails or panics on demand.
     #[derive(Default)]
-    struct Late {
+    struct SlowStorage {
         memory: MemoryStorage,
-        asked: Mutex<Vec<(u64, u64)>>,
+        requested: Mutex<Vec<(u64, u64)>>,
         fails: AtomicBool,
         panics: AtomicBool,
     }
 
-    impl Storage for Late {
+    impl Storage for SlowStorage {
         fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
             self.memory.read_at(at, bytes)
         }
@@ -233,7 +233,7 @@ mod tests {
             self.memory.write_at(at, bytes)
         }
         fn write_back(&self, at: u64, len: u64) {
-            self.asked.lock().unwrap().push((at, len));
+            self.requested.lock().unwrap().push((at, len));
         }
         fn writes_back(&self) -> bool {
             true
@@ -256,52 +256,55 @@ mod tests {
         Arc::from([byte; PAGE])
     }
 
-    fn begin() -> (Arc<Late>, Beside) {
-        let late = Arc::new(Late::default());
+    fn begin() -> (Arc<SlowStorage>, BackgroundWriter) {
+        let late = Arc::new(SlowStorage::default());
         late.grow(1 << 20, Growth::Reserve).unwrap();
         let storage: Arc<dyn Storage> = Arc::clone(&late) as Arc<dyn Storage>;
-        let beside = Beside::begin(&storage, PAGE).unwrap();
-        (late, beside)
+        let background = BackgroundWriter::begin(&storage, PAGE).unwrap();
+        (late, background)
     }
 
     #[test]
-    fn what_was_handed_over_is_in_the_file_when_it_has_settled() {
-        let (late, beside) = begin();
+    fn what_was_handed_over_is_in_the_file_when_it_is_drained() {
+        let (late, background) = begin();
         for round in 1..50u8 {
-            beside.write(vec![(9, page(round)), (8, page(round)), (40, page(round))]);
-            beside.write(vec![(9, page(round | 0x80))]);
+            background.write(vec![(9, page(round)), (8, page(round)), (40, page(round))]);
+            background.write(vec![(9, page(round | 0x80))]);
             // Two ranges and one.
-            assert_eq!(beside.settle().unwrap(), 3);
+            assert_eq!(background.drain().unwrap(), 3);
             let mut bytes = vec![0; 2 * PAGE];
             late.read_at(8 * PAGE as u64, &mut bytes).unwrap();
             assert_eq!((bytes[0], bytes[PAGE]), (round, round | 0x80));
         }
-        beside.write_back(0, 77);
-        while !beside.is_idle() {
+        background.write_back(0, 77);
+        while !background.is_idle() {
             std::thread::yield_now();
         }
-        drop(beside);
+        drop(background);
         assert_eq!(Arc::strong_count(&late), 1, "nobody holds the file");
-        let asked = late.asked.lock().unwrap();
+        let requested = late.requested.lock().unwrap();
         let bytes = PAGE as u64;
-        assert_eq!(asked[..2], [(8 * bytes, 33 * bytes), (9 * bytes, bytes)]);
-        assert_eq!(asked.last(), Some(&(0, 77)));
+        assert_eq!(
+            requested[..2],
+            [(8 * bytes, 33 * bytes), (9 * bytes, bytes)]
+        );
+        assert_eq!(requested.last(), Some(&(0, 77)));
     }
 
     #[test]
-    fn what_fails_shows_when_it_settles() {
-        let (late, beside) = begin();
+    fn what_fails_shows_when_it_is_drained() {
+        let (late, background) = begin();
         late.fails.store(true, Ordering::SeqCst);
-        beside.write(vec![(8, page(1))]);
-        let found = beside.settle().unwrap_err();
+        background.write(vec![(8, page(1))]);
+        let found = background.drain().unwrap_err();
         assert!(matches!(found, crate::Error::DiskFull { .. }), "{found:?}");
         late.fails.store(false, Ordering::SeqCst);
-        beside.write(vec![(8, page(1))]);
-        beside.settle().unwrap();
+        background.write(vec![(8, page(1))]);
+        background.drain().unwrap();
         late.panics.store(true, Ordering::SeqCst);
-        beside.write(vec![(8, page(1))]);
-        beside.write(vec![(8, page(2))]);
-        let found = beside.settle().unwrap_err();
+        background.write(vec![(8, page(1))]);
+        background.write(vec![(8, page(2))]);
+        let found = background.drain().unwrap_err();
         assert!(matches!(found, crate::Error::Io { .. }), "{found:?}");
     }
 }

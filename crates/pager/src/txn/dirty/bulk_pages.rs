@@ -10,7 +10,7 @@
 
 use super::buffers::filled;
 use super::dirty_pages::{Dirty, DirtyPage, FLAGS_AT};
-use super::write_out::{Handing, write_pages};
+use super::write_out::{WriteHint, write_pages};
 use crate::error::Result;
 use crate::format::header::{Header, seal_block};
 use crate::format::kind::Kind;
@@ -29,7 +29,7 @@ impl Dirty {
     ///
     /// # Errors
     /// I/O errors, if pages are written.
-    pub(crate) fn add_whole(
+    pub(crate) fn add_bulk(
         &mut self,
         storage: &dyn Storage,
         page: u64,
@@ -38,7 +38,7 @@ impl Dirty {
         bytes: &[u8],
     ) -> Result<Ptr> {
         if self.enough_wait() {
-            self.write_whole(storage)?;
+            self.write_bulk(storage)?;
         }
         self.make_room(storage)?;
         let mut bytes = filled(self.buffer(), bytes);
@@ -64,23 +64,23 @@ impl Dirty {
         let before = self.pages.insert(page, dirty);
         assert!(before.is_none(), "page {page} is allocated twice");
         self.in_memory += 1;
-        self.whole.waiting.push(page);
+        self.bulk.waiting.push(page);
         Ok(sealed)
     }
 
     fn enough_wait(&self) -> bool {
-        let enough = if self.whole.has_begun {
+        let enough = if self.bulk.has_begun {
             PART_BYTES
         } else {
             KEPT_BYTES
         };
-        self.whole.waiting.len() * self.page_size >= enough
+        self.bulk.waiting.len() * self.page_size >= enough
     }
 
     /// Writes the waiting whole pages.
-    pub(super) fn write_whole(&mut self, storage: &dyn Storage) -> Result<()> {
-        self.settle()?;
-        let mut numbers = std::mem::take(&mut self.whole.waiting);
+    pub(super) fn write_bulk(&mut self, storage: &dyn Storage) -> Result<()> {
+        self.drain()?;
+        let mut numbers = std::mem::take(&mut self.bulk.waiting);
         let (pages, order) = (&self.pages, &mut self.order);
         numbers.retain(|number| {
             let page = pages.get(number).filter(|page| page.bytes.is_some());
@@ -100,7 +100,7 @@ impl Dirty {
             |at, len| storage.write_back(at, len),
             self.page_size,
             in_memory.collect(),
-            Handing::Plain,
+            WriteHint::Plain,
         )?;
         self.pages_written += numbers.len() as u64;
         for number in &numbers {
@@ -112,10 +112,10 @@ impl Dirty {
                 self.keep_buffer(bytes);
             }
             let bytes = self.page_size as u64;
-            self.whole.write_back.ask(storage, number * bytes, bytes);
+            self.bulk.write_back.ask(storage, number * bytes, bytes);
         }
         numbers.clear();
-        (self.whole.waiting, self.whole.has_begun) = (numbers, true);
+        (self.bulk.waiting, self.bulk.has_begun) = (numbers, true);
         Ok(())
     }
 }

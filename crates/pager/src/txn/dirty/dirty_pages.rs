@@ -7,8 +7,8 @@
 
 use super::buffers::read_back;
 use super::places::InPlace;
-use super::state::{Early, Whole};
-use super::write_out::{Handing, write_pages};
+use super::state::{BulkPages, WriteBehind};
+use super::write_out::{WriteHint, write_pages};
 use crate::commit::unwritten_pages::Waiting;
 use crate::error::{Error, Result};
 use crate::format::header::{Header, seal_block};
@@ -32,13 +32,13 @@ pub(super) const FLAGS_AT: usize = 9;
 
 /// A page as kept by a reader of uncommitted state.
 #[derive(Clone, Debug)]
-pub(crate) enum Kept {
+pub(crate) enum CapturedPage {
     InMemory(Arc<[u8]>),
     /// Written early; the checksum of its bytes after the first eight.
     OnDisk(u64),
 }
 
-pub(crate) type KeptPages = PageMap<(Kind, Kept)>;
+pub(crate) type CapturedPages = PageMap<(Kind, CapturedPage)>;
 
 #[derive(Debug)]
 pub(super) struct DirtyPage {
@@ -70,7 +70,7 @@ type Pages = PageMap<DirtyPage>;
 
 /// Memory that a transaction leaves to the next one.
 #[derive(Debug, Default)]
-pub(crate) struct Spare {
+pub(crate) struct Recycled {
     /// Page buffers.
     buffers: Vec<Arc<[u8]>>,
     /// Empty, for its capacity.
@@ -91,8 +91,8 @@ pub(crate) struct Dirty {
     /// Unused buffers.
     spare: Vec<Arc<[u8]>>,
     pub(super) in_place: InPlace,
-    pub(super) whole: Whole,
-    pub(super) early: Early,
+    pub(super) bulk: BulkPages,
+    pub(super) write_behind: WriteBehind,
     pub(crate) pages_written: u64,
     /// Calls that wrote them.
     pub(crate) writes: u64,
@@ -102,8 +102,8 @@ pub(crate) struct Dirty {
 }
 
 impl Dirty {
-    /// `spare`: the result of `take_spare` of the previous transaction.
-    pub(crate) fn new(page_size: usize, txn: TxnId, bytes_max: usize, spare: Spare) -> Self {
+    /// `spare`: the result of `take_recycled` of the previous transaction.
+    pub(crate) fn new(page_size: usize, txn: TxnId, bytes_max: usize, spare: Recycled) -> Self {
         Self {
             page_size,
             txn,
@@ -113,8 +113,8 @@ impl Dirty {
             in_memory_max: (bytes_max / page_size).max(16),
             spare: spare.buffers,
             in_place: spare.in_place,
-            whole: Whole::default(),
-            early: Early::default(),
+            bulk: BulkPages::default(),
+            write_behind: WriteBehind::default(),
             pages_written: 0,
             writes: 0,
             spilled: 0,
@@ -134,7 +134,7 @@ impl Dirty {
 
     /// True if no page is only on disk.
     #[inline]
-    fn is_at_hand(&self) -> bool {
+    fn is_in_memory(&self) -> bool {
         self.in_memory + self.in_place.pages == self.pages.len()
     }
 
@@ -157,13 +157,13 @@ impl Dirty {
 
     /// Ends an abandoned transaction: background writes stop before its pages are reallocated. `here`: this is the
     /// process that began it.
-    pub(crate) fn end(&mut self, here: bool) -> Spare {
-        self.end_beside(here);
-        self.take_spare()
+    pub(crate) fn end(&mut self, here: bool) -> Recycled {
+        self.stop_background(here);
+        self.take_recycled()
     }
 
     /// Takes the memory for the next transaction; the pages are dropped.
-    pub(crate) fn take_spare(&mut self) -> Spare {
+    pub(crate) fn take_recycled(&mut self) -> Recycled {
         let (mut pages, mut order) = (
             std::mem::take(&mut self.pages),
             std::mem::take(&mut self.order),
@@ -175,7 +175,7 @@ impl Dirty {
         if pages.capacity().max(order.capacity()) > SPARE_PAGES_MAX {
             (pages, order) = (Pages::default(), VecDeque::new());
         }
-        Spare {
+        Recycled {
             buffers: std::mem::take(&mut self.spare),
             pages,
             order,
@@ -201,7 +201,7 @@ impl Dirty {
         let ptr = self.enter(page, (kind, owner, origin), epoch, Some(bytes));
         self.order.push_back(page);
         self.in_memory += 1;
-        self.note_early(storage, page)?;
+        self.note_for_write_behind(storage, page)?;
         Ok(ptr)
     }
 
@@ -270,16 +270,16 @@ impl Dirty {
     }
 
     /// Every page in its current state, for a reader of uncommitted state.
-    pub(crate) fn keep(&self) -> KeptPages {
+    pub(crate) fn keep(&self) -> CapturedPages {
         let each = self.pages.iter();
         each.filter_map(|(&number, page)| {
             let kept = match (&page.bytes, page.spilled) {
-                (Some(bytes), _) => Kept::InMemory(Arc::clone(bytes)),
+                (Some(bytes), _) => CapturedPage::InMemory(Arc::clone(bytes)),
                 (None, _) if page.in_place => {
                     let bytes = self.in_place.bytes(number, self.page_size);
-                    Kept::InMemory(bytes.into())
+                    CapturedPage::InMemory(bytes.into())
                 }
-                (None, Some(sum)) => Kept::OnDisk(sum),
+                (None, Some(sum)) => CapturedPage::OnDisk(sum),
                 (None, None) => return None,
             };
             Some((number, (page.kind, kept)))
@@ -323,13 +323,13 @@ impl Dirty {
     }
 
     pub(crate) fn get_mut(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&mut [u8]> {
-        if !self.is_at_hand() {
+        if !self.is_in_memory() {
             self.bring_in(storage, ptr)?;
         }
         let page = own(&mut self.pages, self.page_size, ptr)?;
         page.touched = true;
         if page.spilled.take().is_some() {
-            self.early.again += 1;
+            self.write_behind.again += 1;
         }
         page.sealed = None;
         Ok(bytes_mut(
@@ -342,7 +342,7 @@ impl Dirty {
 
     /// A page to inspect and possibly change.
     pub(crate) fn get_own(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<&[u8]> {
-        if !self.is_at_hand() {
+        if !self.is_in_memory() {
             self.bring_in(storage, ptr)?;
         }
         let number = self.number(ptr);
@@ -356,7 +356,7 @@ impl Dirty {
 
     pub(crate) fn seal(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<Ptr> {
         let txn = self.txn;
-        if !self.is_at_hand() && self.known(ptr)?.sealed.is_none() {
+        if !self.is_in_memory() && self.known(ptr)?.sealed.is_none() {
             self.bring_in(storage, ptr)?;
         }
         let page = own(&mut self.pages, self.page_size, ptr)?;
@@ -416,12 +416,12 @@ impl Dirty {
     /// Spills a quarter of the pages if too many are in memory.
     pub(super) fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
         if self.in_memory >= self.in_memory_max {
-            self.write_whole(storage)?;
+            self.write_bulk(storage)?;
         }
         if self.in_memory < self.in_memory_max {
             return Ok(());
         }
-        self.settle()?;
+        self.drain()?;
         let wanted = self.in_memory_max / 4 + 1;
         let mut chosen = Vec::with_capacity(wanted);
         let mut passes = self.order.len() * 2;
@@ -467,8 +467,8 @@ impl Dirty {
         });
         let unwritten: Vec<_> = unwritten.collect();
         let count = unwritten.len() as u64;
-        let ask = |at, len| self.early.ask(storage, at, len);
-        let written = write_pages(storage, ask, self.page_size, unwritten, Handing::ForSync);
+        let ask = |at, len| self.write_behind.ask(storage, at, len);
+        let written = write_pages(storage, ask, self.page_size, unwritten, WriteHint::ForSync);
         match written {
             Ok(writes) => self.writes += writes,
             Err(error) => {
@@ -514,16 +514,16 @@ impl Dirty {
         &mut self,
         storage: &dyn Storage,
         waiting: &[(u64, Waiting)],
-        handing: Handing,
+        hint: WriteHint,
     ) -> Result<()> {
-        self.settle()?;
+        self.drain()?;
         let own = self.pages.iter().filter(|(_, page)| page.spilled.is_none());
         let own = own.filter_map(|(&number, page)| Some((number, &**page.bytes.as_ref()?)));
         let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
         let pages: Vec<_> = own.chain(before).collect();
         self.pages_written += pages.len() as u64;
-        let ask = |at, len| self.early.ask(storage, at, len);
-        self.writes += write_pages(storage, ask, self.page_size, pages, handing)?;
+        let ask = |at, len| self.write_behind.ask(storage, at, len);
+        self.writes += write_pages(storage, ask, self.page_size, pages, hint)?;
         self.end_in_place(storage)
     }
 
@@ -536,7 +536,7 @@ impl Dirty {
     }
 
     /// Number of pages in memory or changed in place.
-    pub(crate) fn at_hand(&self) -> usize {
+    pub(crate) fn pages_in_memory(&self) -> usize {
         self.in_memory + self.in_place.pages
     }
 
@@ -551,7 +551,7 @@ impl Dirty {
                 kind: page.kind,
                 checksum: page.sealed?,
                 birth,
-                is_dead: false,
+                is_freed: false,
                 bytes,
             };
             Some((number, waiting))

@@ -11,5 +11,5 @@ pub(crate) mod write_behind;
 mod write_out;
 
 pub(crate) use buffers::{filled, read_back, zeroed};
-pub(crate) use dirty_pages::{Dirty, Kept, KeptPages, Spare};
-pub(crate) use write_out::{Handing, write};
+pub(crate) use dirty_pages::{CapturedPage, CapturedPages, Dirty, Recycled};
+pub(crate) use write_out::{WriteHint, write};

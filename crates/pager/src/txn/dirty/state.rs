@@ -1,6 +1,6 @@
 //! State of the early writes of an open transaction.
 
-use super::background::Beside;
+use super::background::BackgroundWriter;
 use crate::storage::{Storage, WriteBack};
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,36 +14,36 @@ const AGAIN_PART: u64 = 4;
 
 /// Early writes of a transaction.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(super) struct WriteBehind {
     /// Set while pages are written early; dropped when too many are changed again.
-    pub(super) storage: Option<Own>,
+    pub(super) storage: Option<OwnedStorage>,
     /// Pages of a part.
     pub(super) part: usize,
     /// The background thread; started once enough pages were changed.
-    pub(super) beside: Option<Beside>,
+    pub(super) background: Option<BackgroundWriter>,
     /// Pages in the order in which they were allocated.
     pub(super) waiting: VecDeque<u64>,
     /// Pages allocated since the last check whether the disk is idle.
-    pub(super) unasked: usize,
+    pub(super) not_requested: usize,
     pub(super) written: u64,
     /// Number of these that were changed afterwards.
     pub(super) again: u64,
 }
 
 /// Handle for the background thread.
-pub(super) struct Own(pub(super) Arc<dyn Storage>);
+pub(super) struct OwnedStorage(pub(super) Arc<dyn Storage>);
 
-impl fmt::Debug for Own {
+impl fmt::Debug for OwnedStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Own")
     }
 }
 
-impl Early {
+impl WriteBehind {
     /// Asks the system to start writing a range to the medium, through the background thread if there is one.
     pub(super) fn ask(&self, storage: &dyn Storage, at: u64, len: u64) {
-        match &self.beside {
-            Some(beside) => beside.write_back(at, len),
+        match &self.background {
+            Some(background) => background.write_back(at, len),
             None => storage.write_back(at, len),
         }
     }
@@ -55,7 +55,7 @@ impl Early {
 
 /// The whole pages of a transaction.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct BulkPages {
     /// Numbers of whole pages in memory; some may have been freed or changed since.
     pub(super) waiting: Vec<u64>,
     /// Some were written.
@@ -63,7 +63,7 @@ pub(super) struct Whole {
     pub(super) write_back: WriteBack,
 }
 
-impl Default for Whole {
+impl Default for BulkPages {
     fn default() -> Self {
         Self {
             waiting: Vec::new(),

@@ -13,14 +13,14 @@
 //!
 //! Invariants
 //! 1. A page handed over here is also in memory, sealed, and `spilled` with the same checksum; `load` clears `spilled`
-//!    before the page is changed. Until `settle` it may not be in the file yet.
+//!    before the page is changed. Until `drain` it may not be in the file yet.
 //! 2. Only pages allocated by this transaction are written: no reader sees them before its commit, and if given up they
 //!    are free pages.
 
-use super::background::Beside;
+use super::background::BackgroundWriter;
 use super::dirty_pages::{Dirty, FLAGS_AT};
-use super::state::Own;
-use super::write_out::{Handing, write_pages};
+use super::state::OwnedStorage;
+use super::write_out::{WriteHint, write_pages};
 use crate::error::Result;
 use crate::format::header::{Header, seal_block};
 use crate::format::kind::Kind;
@@ -28,8 +28,8 @@ use crate::storage::Storage;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A part is this fraction (1/n) of the size that makes a transaction large (`Options::early_bytes`). The newest part
-/// of the pages is not written: pages changed a moment ago are likely to be changed again.
+/// A part is this fraction (1/n) of the size that makes a transaction large (`Options::write_behind_bytes`). The newest
+/// part of the pages is not written: pages changed a moment ago are likely to be changed again.
 const PARTS: u64 = 8;
 /// Number of checks whether the disk is idle, for each part of changed pages.
 const ASKED_A_PART: usize = 4;
@@ -38,12 +38,12 @@ const PAUSE: u32 = 15;
 
 /// Whether the next transaction uses write-behind; part of the writer state.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Habit {
+pub(crate) struct WriteBehindChoice {
     large: bool,
     pause: u32,
 }
 
-impl Habit {
+impl WriteBehindChoice {
     /// Begins a transaction: whether it uses write-behind.
     pub(crate) fn begin(&mut self) -> bool {
         let pauses = self.pause > 0;
@@ -53,40 +53,41 @@ impl Habit {
         self.large && !pauses
     }
 
-    /// Notes a committed transaction. `for_sync`: a sync follows. `early_bytes`: size that makes a transaction large,
-    /// or 0.
-    pub(crate) fn note(&mut self, dirty: &Dirty, for_sync: bool, early_bytes: u64) {
+    /// Notes a committed transaction. `for_sync`: a sync follows. `write_behind_bytes`: size that makes a transaction
+    /// large, or 0.
+    pub(crate) fn note(&mut self, dirty: &Dirty, for_sync: bool, write_behind_bytes: u64) {
         let bytes = dirty.pages_written * dirty.page_size as u64;
-        let is_large = early_bytes > 0 && bytes >= early_bytes;
+        let is_large = write_behind_bytes > 0 && bytes >= write_behind_bytes;
         self.large = for_sync && is_large;
-        if dirty.early.comes_back() {
+        if dirty.write_behind.comes_back() {
             self.pause = PAUSE;
         }
     }
 }
 
 impl Dirty {
-    /// Enables write-behind. `early_bytes`: size that makes a transaction large.
-    pub(crate) fn write_early(&mut self, storage: &Arc<dyn Storage>, early_bytes: u64) {
-        self.early.storage = Some(Own(Arc::clone(storage)));
-        self.early.part = (early_bytes / PARTS / self.page_size as u64).max(1) as usize;
+    /// Enables write-behind. `write_behind_bytes`: size that makes a transaction large.
+    pub(crate) fn write_behind(&mut self, storage: &Arc<dyn Storage>, write_behind_bytes: u64) {
+        self.write_behind.storage = Some(OwnedStorage(Arc::clone(storage)));
+        self.write_behind.part =
+            (write_behind_bytes / PARTS / self.page_size as u64).max(1) as usize;
     }
 
     /// Waits until all pages handed over are in the file.
     ///
     /// # Errors
     /// I/O errors: then no page in memory counts as written.
-    pub(crate) fn settle(&mut self) -> Result<()> {
-        let Some(beside) = &self.early.beside else {
+    pub(crate) fn drain(&mut self) -> Result<()> {
+        let Some(background) = &self.write_behind.background else {
             return Ok(());
         };
-        match beside.settle() {
+        match background.drain() {
             Ok(calls) => {
                 self.writes += calls;
                 Ok(())
             }
             Err(error) => {
-                (self.early.storage, self.early.beside) = (None, None);
+                (self.write_behind.storage, self.write_behind.background) = (None, None);
                 let in_memory = self.pages.values_mut().filter(|page| page.bytes.is_some());
                 in_memory.for_each(|page| page.spilled = None);
                 Err(error)
@@ -95,37 +96,41 @@ impl Dirty {
     }
 
     /// Ends the background writes. `here`: this is the process that began them.
-    pub(super) fn end_beside(&mut self, here: bool) {
-        match self.early.beside.take() {
-            Some(beside) if !here => beside.leave(),
-            beside => drop(beside),
+    pub(super) fn stop_background(&mut self, here: bool) {
+        match self.write_behind.background.take() {
+            Some(background) if !here => background.leave(),
+            background => drop(background),
         }
     }
 
-    /// Seals and writes the leaves of a large transaction: few will be changed again. `early_bytes`: size that makes it
-    /// large.
+    /// Seals and writes the leaves of a large transaction: few will be changed again. `write_behind_bytes`: size that
+    /// makes it large.
     ///
     /// # Errors
     /// I/O errors.
-    pub(crate) fn hand_over(&mut self, storage: &Arc<dyn Storage>, early_bytes: u64) -> Result<()> {
+    pub(crate) fn hand_over(
+        &mut self,
+        storage: &Arc<dyn Storage>,
+        write_behind_bytes: u64,
+    ) -> Result<()> {
         let bytes = (self.in_memory * self.page_size) as u64;
-        if early_bytes == 0 || bytes < early_bytes {
+        if write_behind_bytes == 0 || bytes < write_behind_bytes {
             return Ok(());
         }
-        self.early.storage = None;
+        self.write_behind.storage = None;
         // A late write may still hit the place of a leaf that is freed from now on.
         self.end_changing_in_place();
-        if self.early.beside.is_none() {
-            self.early.beside = Beside::if_useful(storage, self.page_size);
+        if self.write_behind.background.is_none() {
+            self.write_behind.background = BackgroundWriter::if_useful(storage, self.page_size);
         }
-        let part = (early_bytes / PARTS / self.page_size as u64).max(1) as usize;
-        let written = self.early.written;
+        let part = (write_behind_bytes / PARTS / self.page_size as u64).max(1) as usize;
+        let written = self.write_behind.written;
         let order: Vec<u64> = self.order.iter().copied().collect();
         for numbers in order.chunks(part) {
             self.write_leaves(&**storage, numbers.to_vec())?;
         }
         // These writes do not count for the rate of rewrites.
-        self.early.written = written;
+        self.write_behind.written = written;
         Ok(())
     }
 
@@ -133,30 +138,36 @@ impl Dirty {
     ///
     /// # Errors
     /// I/O errors, if pages are written.
-    pub(super) fn note_early(&mut self, storage: &dyn Storage, page: u64) -> Result<()> {
-        let early = &mut self.early;
-        let Some(own) = &early.storage else {
+    pub(super) fn note_for_write_behind(&mut self, storage: &dyn Storage, page: u64) -> Result<()> {
+        let write_behind = &mut self.write_behind;
+        let Some(own) = &write_behind.storage else {
             return Ok(());
         };
-        early.waiting.push_back(page);
-        early.unasked += 1;
+        write_behind.waiting.push_back(page);
+        write_behind.not_requested += 1;
         let often = match storage.writes_back() {
             true => ASKED_A_PART,
             false => 1,
         };
-        if early.waiting.len() < 2 * early.part || early.unasked * often < early.part {
+        if write_behind.waiting.len() < 2 * write_behind.part
+            || write_behind.not_requested * often < write_behind.part
+        {
             return Ok(());
         }
-        early.unasked = 0;
-        if early.beside.is_none() {
-            early.beside = Beside::if_useful(&own.0, self.page_size);
+        write_behind.not_requested = 0;
+        if write_behind.background.is_none() {
+            write_behind.background = BackgroundWriter::if_useful(&own.0, self.page_size);
         }
-        if early.comes_back() {
-            (early.storage, early.waiting) = (None, VecDeque::new());
+        if write_behind.comes_back() {
+            (write_behind.storage, write_behind.waiting) = (None, VecDeque::new());
             return Ok(());
         }
-        if early.beside.as_ref().is_none_or(Beside::is_idle) {
-            let numbers = early.waiting.drain(..early.part).collect();
+        if write_behind
+            .background
+            .as_ref()
+            .is_none_or(BackgroundWriter::is_idle)
+        {
+            let numbers = write_behind.waiting.drain(..write_behind.part).collect();
             self.write_leaves(storage, numbers)?;
         }
         Ok(())
@@ -192,13 +203,13 @@ impl Dirty {
             Some((*number, Arc::clone(bytes)))
         });
         let pages: Vec<_> = pages.collect();
-        match &self.early.beside {
-            Some(beside) => beside.write(pages),
+        match &self.write_behind.background {
+            Some(background) => background.write(pages),
             None => {
                 let lent = pages.iter().map(|(number, bytes)| (*number, &**bytes));
                 let ask = |at, len| storage.write_back(at, len);
                 self.writes +=
-                    write_pages(storage, ask, page_size, lent.collect(), Handing::ForSync)?;
+                    write_pages(storage, ask, page_size, lent.collect(), WriteHint::ForSync)?;
             }
         }
         for number in &numbers {
@@ -207,7 +218,7 @@ impl Dirty {
             }
         }
         self.pages_written += numbers.len() as u64;
-        self.early.written += numbers.len() as u64;
+        self.write_behind.written += numbers.len() as u64;
         Ok(())
     }
 }

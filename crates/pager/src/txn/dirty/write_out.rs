@@ -9,7 +9,7 @@ const WRITE_BYTES_MAX: usize = 64 << 10;
 
 /// Expected fate of pages when they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handing {
+pub(crate) enum WriteHint {
     /// No sync is about to follow, and they are likely to be overwritten soon: `Storage::write_passing`.
     Passing,
     /// No expectation.
@@ -25,13 +25,13 @@ pub(super) fn write_pages(
     ask: impl Fn(u64, u64),
     page_size: usize,
     mut pages: Vec<(u64, &[u8])>,
-    handing: Handing,
+    hint: WriteHint,
 ) -> Result<u64> {
     pages.sort_unstable_by_key(|(number, _)| *number);
     let per_write = (WRITE_BYTES_MAX / page_size).max(1);
     let (mut pieces, mut writes) = (Vec::with_capacity(per_write), 0);
     let mut write_back = WriteBack::new(Some((pages.len() * page_size) as u64));
-    let passing = handing == Handing::Passing;
+    let passing = hint == WriteHint::Passing;
     let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
     for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
         let at = group[0].0 * page_size as u64;
@@ -51,7 +51,7 @@ pub(super) fn write_pages(
             }
         }
         writes += 1;
-        if handing == Handing::ForSync
+        if hint == WriteHint::ForSync
             && let Some((at, len)) = write_back.note(at, bytes)
         {
             ask(at, len);

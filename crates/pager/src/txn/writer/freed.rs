@@ -26,7 +26,7 @@ impl Freed {
     }
 
     /// Whether many pages become free only with the next records.
-    pub(crate) fn needs_record(&self, page_size: usize, options: &Options) -> bool {
+    pub(crate) fn needs_meta(&self, page_size: usize, options: &Options) -> bool {
         let records = 1 + usize::from(options.keep_older);
         let bytes = self.0[..records].iter().sum::<u64>() * page_size as u64;
         bytes > options.shrink_bytes.max(options.log_bytes)

@@ -1,6 +1,6 @@
 //! Kind of the last commit of a handle: the next one is likely to be of the same kind. Affects only speed.
 
-use crate::txn::dirty::write_behind::Habit;
+use crate::txn::dirty::write_behind::WriteBehindChoice;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Last {
@@ -9,5 +9,5 @@ pub(crate) struct Last {
     /// It was not durable.
     pub(crate) lazy: bool,
     /// Whether leaves are written while a transaction is open.
-    pub(crate) early: Habit,
+    pub(crate) early: WriteBehindChoice,
 }

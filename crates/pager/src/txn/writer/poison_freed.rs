@@ -10,8 +10,8 @@ const WRITE_BYTES: usize = 64 << 10;
 
 impl Writer {
     /// Overwrites freed pages. A failure is ignored: nothing reads them.
-    pub(super) fn spoil(&mut self, shared: &Shared) {
-        if !shared.files.options.spoil_freed || shared.files.options.read_only {
+    pub(super) fn poison(&mut self, shared: &Shared) {
+        if !shared.files.options.poison_freed || shared.files.options.read_only {
             return;
         }
         let page_bytes = shared.files.page_size as u64;

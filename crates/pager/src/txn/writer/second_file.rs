@@ -46,7 +46,7 @@ impl Writer {
             if self.take_lists(shared, 1) {
                 continue;
             }
-            if self.relieve(shared, retries, false) {
+            if self.wait_for_long_reader(shared, retries, false) {
                 retries += 1;
                 continue;
             }
@@ -74,7 +74,7 @@ impl Writer {
                 Err(error) => {
                     let error = grown(error);
                     let is_full = matches!(error, Error::DiskFull { .. });
-                    if !is_full || !self.relieve(shared, retries, true) {
+                    if !is_full || !self.wait_for_long_reader(shared, retries, true) {
                         return Err(error);
                     }
                     retries += 1;
@@ -87,8 +87,8 @@ impl Writer {
     }
 
     /// After a durable commit: cuts free space off the end of the second file, and punches long free ranges inside it,
-    /// a zone a commit.
-    pub(super) fn tidy_large(&mut self, shared: &Shared, compacts: bool) {
+    /// a region a commit.
+    pub(super) fn trim_large(&mut self, shared: &Shared, compacts: bool) {
         self.cut_large(shared, compacts);
         let (Some(large), Some(file)) = (self.space.large.as_deref_mut(), &shared.files.large)
         else {

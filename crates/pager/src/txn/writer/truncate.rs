@@ -21,9 +21,9 @@ const KEPT_PART: u64 = 32;
 
 impl Writer {
     /// After a durable commit: cuts free space off the file's end, and punches long free ranges inside it,
-    /// a zone a commit.
-    pub(crate) fn tidy(&mut self, shared: &Shared, compacts: bool) {
-        self.tidy_large(shared, compacts);
+    /// a region a commit.
+    pub(crate) fn trim(&mut self, shared: &Shared, compacts: bool) {
+        self.trim_large(shared, compacts);
         let page_bytes = shared.files.page_size as u64;
         // A compaction cuts to the page: nothing is grown ahead for it.
         let much = if compacts {
@@ -34,7 +34,7 @@ impl Writer {
         if self.space.free_pages() < much {
             return;
         }
-        if self.space.tail_free() >= much.min(self.space.pages() % self.space.zone_pages())
+        if self.space.tail_free() >= much.min(self.space.pages() % self.space.region_pages())
             && let Some(least) = self.least_pages(shared, compacts)
         {
             if self.space.describes_too_much(much) {
@@ -50,7 +50,7 @@ impl Writer {
             return;
         }
         let end = self.space.pages();
-        for (page, pages) in self.space.unpunched(&mut self.punch_zone, stretch) {
+        for (page, pages) in self.space.unpunched(&mut self.punch_region, stretch) {
             if page + pages == end {
                 // This range is cut with the file's end.
                 break;

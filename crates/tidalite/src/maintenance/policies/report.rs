@@ -38,7 +38,7 @@ pub struct CapState {
     /// Current size of the file in bytes.
     pub file_bytes: u64,
     /// Bytes of pages that only old versions need.
-    pub held_bytes: u64,
+    pub retained_bytes: u64,
     /// The pins and readers of these versions, if the file is longer than the cap.
     pub holders: Vec<Holder>,
 }

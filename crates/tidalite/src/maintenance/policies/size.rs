@@ -28,8 +28,8 @@ const LOG_PART: u64 = 4;
 const SHARE_PART: u64 = 2;
 /// Maximum factor by which the bytes freed per byte of rows may fall between two measurements.
 const GAIN_FALL: f64 = 4.0;
-/// Minimum ratio of freed bytes to bytes of rows that makes a round remove less than the excess. A round that falls short
-/// by little needs another commit, and the log of that commit counts against the cap.
+/// Minimum ratio of freed bytes to bytes of rows that makes a round remove less than the excess. A round that falls
+/// short by little needs another commit, and the log of that commit counts against the cap.
 const GAIN_MIN: f64 = 1.5;
 /// If this multiple of the excess can be removed, a cap is possible without a closer look.
 const SURE_TIMES: u64 = 4;
@@ -352,10 +352,10 @@ impl Database {
             used_before,
             used_bytes: used_bytes(&stat, cap),
             file_bytes: stat.file_bytes,
-            held_bytes: stat.pages_pending * stat.page_size as u64,
+            retained_bytes: stat.pages_pending * stat.page_size as u64,
             holders: Vec::new(),
         };
-        if state.file_bytes > cap && state.held_bytes > 0 {
+        if state.file_bytes > cap && state.retained_bytes > 0 {
             let pins = self.pins()?.into_iter().filter(|pin| pin.txn < stat.txn);
             state.holders.extend(pins.map(|pin| Holder::Pin {
                 name: pin.name,

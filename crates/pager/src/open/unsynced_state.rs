@@ -17,7 +17,7 @@ use crate::format::layout::first_page;
 use crate::format::meta::Meta;
 use crate::format::pages::{Counters, PageRead, PageRef, expect_zeros};
 use crate::format::pins;
-use crate::format::pins::Alone;
+use crate::format::pins::SoleBlock;
 use crate::format::ptr::Ptr;
 use crate::format::superblock::{Superblock, read_failed};
 use crate::options::Options;
@@ -91,7 +91,7 @@ fn verify_state(
     }
     let newest = state_of(files, record, since, end);
     verify_space(&newest, record)?;
-    verify_alone(&newest, &record.clock)?;
+    verify_standalone(&newest, &record.clock)?;
     if record.clock.birth > since {
         pins::read_clock(&record.clock, &|ptr| newest.block(ptr))?;
     }
@@ -99,7 +99,7 @@ fn verify_state(
     if record.pins.birth <= since {
         return Ok(());
     }
-    verify_alone(&newest, &record.pins)?;
+    verify_standalone(&newest, &record.pins)?;
     for pin in pins::read_table(&record.pins, &|ptr| newest.block(ptr))? {
         // The birth of a pinned record is the birth of its version: the pin may be younger.
         let block = newest.block(&pin.record)?;
@@ -121,7 +121,7 @@ fn state_of<'a>(files: &'a Files<'a>, record: &Meta, since: TxnId, end: u64) -> 
     }
 }
 
-/// Verifies the free space: its structure, and the lists of dead ranges.
+/// Verifies the free space: its structure, and the lists of freed ranges.
 fn verify_space(state: &Unrecorded<'_>, record: &Meta) -> Result<()> {
     let since = state.since;
     let page_size = state.files.page_size;
@@ -145,7 +145,7 @@ fn verify_space(state: &Unrecorded<'_>, record: &Meta) -> Result<()> {
 }
 
 /// Verifies a block alone in its extent, if it is young.
-fn verify_alone(state: &Unrecorded<'_>, ptr: &Ptr) -> Result<()> {
+fn verify_standalone(state: &Unrecorded<'_>, ptr: &Ptr) -> Result<()> {
     if ptr.birth <= state.since {
         return Ok(());
     }
@@ -154,7 +154,7 @@ fn verify_alone(state: &Unrecorded<'_>, ptr: &Ptr) -> Result<()> {
 }
 
 fn verify_padding(state: &Unrecorded<'_>, ptr: &Ptr) -> Result<()> {
-    let pages = Alone(*ptr).extent(state.files.page_size).pages;
+    let pages = SoleBlock(*ptr).extent(state.files.page_size).pages;
     let room = (pages * state.files.page_size as u64).saturating_sub(u64::from(ptr.len));
     let at = ptr.addr.saturating_add(u64::from(ptr.len));
     expect_zeros(state, at, room as usize)

@@ -4,20 +4,20 @@
 //! further range an eighth of the whole (decision 0015). Once a file has been in use for a while its lowest free pages
 //! are scattered. So a transaction takes the lowest free range of the length that it is likely to need: as many pages
 //! as the previous transaction needed and, once it has taken more, twice as many as taken. If there is none it tries
-//! half the length, down to `STRETCH_PAGES_MIN`; below that it takes the lowest single pages, to avoid breaking up
+//! half the length, down to `RANGE_PAGES_MIN`; below that it takes the lowest single pages, to avoid breaking up
 //! longer ranges.
 //!
 //! Invariants
-//! 1. `next..end` lies in one zone. Its pages were free when it was found; each is checked again when it is taken.
+//! 1. `next..end` lies in one region. Its pages were free when it was found; each is checked again when it is taken.
 
 use super::free_space::Space;
-use super::placement::Stretch;
-use super::zone::Use;
+use super::placement::CurrentRange;
+use super::region::Use;
 
 /// Maximum length of a range that is searched for.
-const STRETCH_PAGES_MAX: u64 = 512;
+const RANGE_PAGES_MAX: u64 = 512;
 /// Minimum length, except for a transaction that is likely to need fewer pages.
-const STRETCH_PAGES_MIN: u64 = 8;
+const RANGE_PAGES_MIN: u64 = 8;
 /// Pages at the free end of the file left to extents: a transaction that frees space on a full disk may have to copy a
 /// leaf, which needs adjacent pages.
 const TAIL_PAGES: u64 = 64;
@@ -25,96 +25,97 @@ const TAIL_PAGES: u64 = 64;
 impl Space {
     /// Begins a transaction. `recent`: its pages are likely to stay in the cache for now, so adjacent ones are not
     /// cheaper.
-    pub(crate) fn begin_stretch(&mut self, recent: bool) {
+    pub(crate) fn begin_free_range(&mut self, recent: bool) {
         self.prefer_recent(recent);
-        let taken = self.stretch.taken;
-        self.stretch = Stretch {
+        let taken = self.current_range.taken;
+        self.current_range = CurrentRange {
             // A transaction without allocations gives no estimate.
             before: if taken > 0 {
                 taken
             } else {
-                self.stretch.before
+                self.current_range.before
             },
-            missing: self.stretch.missing,
-            ..Stretch::default()
+            missing: self.current_range.missing,
+            ..CurrentRange::default()
         };
     }
 
     /// Records that pages were freed inside a free range of this length.
-    pub(super) fn free_stretch(&mut self, pages: u64) {
-        if pages >= self.stretch.missing {
-            self.stretch.missing = u64::MAX;
+    pub(super) fn note_free_range(&mut self, pages: u64) {
+        if pages >= self.current_range.missing {
+            self.current_range.missing = u64::MAX;
         }
     }
 
     /// After growth of the file there may be ranges again.
-    pub(super) fn look_again(&mut self) {
-        self.stretch.over = false;
-        self.stretch.missing = u64::MAX;
+    pub(super) fn search_again(&mut self) {
+        self.current_range.over = false;
+        self.current_range.missing = u64::MAX;
     }
 
     /// Takes pages adjacent to the last ones, or in a new range.
-    pub(crate) fn take_beside(&mut self, pages: u64) -> Option<u64> {
-        if !self.stretch_has(pages) && !self.find_stretch(pages) {
+    pub(crate) fn take_next_to(&mut self, pages: u64) -> Option<u64> {
+        if !self.range_has(pages) && !self.find_free_range(pages) {
             return None;
         }
-        let page = self.stretch.next;
-        let zone = &mut self.zones[(page / self.zone_pages) as usize];
-        zone.take(page % self.zone_pages, pages);
-        if zone.used_for == Use::Any {
-            zone.used_for = Use::Pages;
+        let page = self.current_range.next;
+        let region = &mut self.regions[(page / self.region_pages) as usize];
+        region.take(page % self.region_pages, pages);
+        if region.used_for == Use::Any {
+            region.used_for = Use::Pages;
         }
-        self.stretch.next += pages;
-        self.stretch.taken += pages;
+        self.current_range.next += pages;
+        self.current_range.taken += pages;
         self.unpunch(page, pages);
         Some(page)
     }
 
-    fn stretch_has(&self, pages: u64) -> bool {
-        let (page, end) = (self.stretch.next, self.stretch.end);
+    fn range_has(&self, pages: u64) -> bool {
+        let (page, end) = (self.current_range.next, self.current_range.end);
         page + pages <= end
-            && self.zones[(page / self.zone_pages) as usize].is_free(page % self.zone_pages, pages)
+            && self.regions[(page / self.region_pages) as usize]
+                .is_free(page % self.region_pages, pages)
     }
 
     /// Finds the next range, of at least `least` pages.
-    fn find_stretch(&mut self, least: u64) -> bool {
-        if self.stretch.over {
+    fn find_free_range(&mut self, least: u64) -> bool {
+        if self.current_range.over {
             return false;
         }
-        let wanted = self.stretch.before.max(self.stretch.taken * 2);
-        let mut pages = wanted.min(STRETCH_PAGES_MAX).max(least);
+        let wanted = self.current_range.before.max(self.current_range.taken * 2);
+        let mut pages = wanted.min(RANGE_PAGES_MAX).max(least);
         loop {
             // A fruitless search of all free space would cost more than everything else.
-            if pages < self.stretch.missing {
-                if let Some(page) = self.lowest_stretch(pages) {
-                    self.stretch.next = page;
-                    self.stretch.end = page + pages;
+            if pages < self.current_range.missing {
+                if let Some(page) = self.lowest_free_range(pages) {
+                    self.current_range.next = page;
+                    self.current_range.end = page + pages;
                     return true;
                 }
-                self.stretch.missing = pages;
+                self.current_range.missing = pages;
             }
             pages /= 2;
-            if pages < least.max(STRETCH_PAGES_MIN) {
-                self.stretch.over = least == 1;
+            if pages < least.max(RANGE_PAGES_MIN) {
+                self.current_range.over = least == 1;
                 return false;
             }
         }
     }
 
-    /// The lowest free range of this length in zones for single pages.
-    fn lowest_stretch(&mut self, pages: u64) -> Option<u64> {
+    /// The lowest free range of this length in regions for single pages.
+    fn lowest_free_range(&mut self, pages: u64) -> Option<u64> {
         let end = self.pages - self.tail_free().min(TAIL_PAGES);
-        let (zone_pages, punched) = (self.zone_pages, &self.punched);
-        let zones = self.zones.iter_mut().enumerate();
-        let mut usable = zones.filter(|(_, zone)| zone.used_for != Use::Extents);
-        usable.find_map(|(number, zone)| {
-            let page = |bit: u64| number as u64 * zone_pages + bit;
+        let (region_pages, punched) = (self.region_pages, &self.punched);
+        let regions = self.regions.iter_mut().enumerate();
+        let mut usable = regions.filter(|(_, region)| region.used_for != Use::Extents);
+        usable.find_map(|(number, region)| {
+            let page = |bit: u64| number as u64 * region_pages + bit;
             if self.punched_pages == 0 {
-                let found = zone.find(pages).map(page);
+                let found = region.find(pages).map(page);
                 return found.filter(|&page| page + pages <= end);
             }
             // Punched pages are taken last.
-            let long = zone.stretches(pages).into_iter();
+            let long = region.ranges(pages).into_iter();
             long.map(|(bit, _)| page(bit))
                 .find(|&page| page + pages <= end && !punched.overlaps(page, pages))
         })
@@ -138,9 +139,9 @@ mod tests {
     /// A file in use, and the pages freed by its last commits.
     struct File {
         space: Space,
-        held: VecDeque<Vec<u64>>,
+        retained: VecDeque<Vec<u64>>,
         hot: Vec<u64>,
-        stretches: u64,
+        ranges: u64,
     }
 
     impl File {
@@ -157,9 +158,9 @@ mod tests {
             }
             let mut file = Self {
                 space,
-                held: VecDeque::new(),
+                retained: VecDeque::new(),
                 hot: Vec::new(),
-                stretches: 0,
+                ranges: 0,
             };
             let mut txn = TxnSpace::default();
             file.hot = (0..hot).map(|_| file.take(&mut txn)).collect();
@@ -177,12 +178,12 @@ mod tests {
 
         /// Changes these hot pages, and adds `more` pages that are not changed again.
         fn commit(&mut self, places: impl Iterator<Item = usize>, more: u64) {
-            if self.held.len() == HELD {
-                for page in self.held.pop_front().unwrap() {
+            if self.retained.len() == HELD {
+                for page in self.retained.pop_front().unwrap() {
                     self.space.release(page, 1);
                 }
             }
-            self.space.begin_stretch(false);
+            self.space.begin_free_range(false);
             let (mut txn, mut freed) = (TxnSpace::default(), Vec::new());
             for place in places {
                 freed.push(self.hot[place]);
@@ -191,44 +192,44 @@ mod tests {
             for _ in 0..more {
                 self.take(&mut txn);
             }
-            self.held.push_back(freed);
-            self.stretches += txn.own.iter().count() as u64;
+            self.retained.push_back(freed);
+            self.ranges += txn.own.iter().count() as u64;
         }
     }
 
     /// One of a hundred leaves in turn, its branch and the root; occasionally one more leaf.
     #[test]
-    fn a_small_commit_is_one_stretch() {
+    fn a_small_commit_is_one_range() {
         let mut file = File::new(2000, 102);
         let before = file.space.pages();
         for n in 0..5000usize {
             file.commit([n % 100, 100, 101].into_iter(), u64::from(n % 30 == 0));
         }
-        let stretches = file.stretches as f64 / 5000.0;
+        let ranges = file.ranges as f64 / 5000.0;
         let grown = file.space.pages() - before;
         println!(
-            "{stretches:.2} stretches a commit, {grown} pages grown for {}",
+            "{ranges:.2} stretches a commit, {grown} pages grown for {}",
             5000 / 30
         );
-        assert!(stretches < 1.25, "{stretches} stretches a commit");
+        assert!(ranges < 1.25, "{ranges} stretches a commit");
         assert!(grown <= 2 * 256, "{grown} pages");
     }
 
     /// A hundred leaves at once, of which a dozen are full.
     #[test]
-    fn a_large_commit_is_few_stretches() {
+    fn a_large_commit_is_few_ranges() {
         let mut file = File::new(2000, 112);
         let before = file.space.pages();
         for _ in 0..300 {
             file.commit(0..112, 12);
         }
-        let stretches = file.stretches as f64 / 300.0;
+        let ranges = file.ranges as f64 / 300.0;
         let grown = file.space.pages() - before;
         println!(
-            "{stretches:.2} stretches a commit of 124 pages, {grown} pages grown for {}",
+            "{ranges:.2} stretches a commit of 124 pages, {grown} pages grown for {}",
             300 * 12
         );
-        assert!(stretches < 10.0, "{stretches} stretches a commit");
+        assert!(ranges < 10.0, "{ranges} stretches a commit");
         // Besides the held pages, the reserve and one step of growth.
         assert!(grown <= 300 * 12 + 3 * 124 + 2 * 256, "{grown} pages");
     }

@@ -43,8 +43,8 @@ impl LockMemory {
         }
     }
 
-    /// The part that outlives the handles: the current words and weak records. It survives the kill of a process, but
-    /// not a power cut.
+    /// The part that outlives the handles: the current words and unsynced meta records. It survives the kill of a
+    /// process, but not a power cut.
     #[must_use]
     pub fn image(&self) -> Vec<u8> {
         let words = self.words.words[..RECORDS_BYTES / 8].iter();
@@ -76,8 +76,8 @@ impl LockMemory {
         self.board.kill_all();
     }
 
-    pub(crate) fn seat(&self) -> Seat {
-        Seat {
+    pub(crate) fn attachment(&self) -> Attachment {
+        Attachment {
             area: Area::Memory(Arc::clone(&self.words)),
             locks: ByteLocks::Memory(MemoryLocks::new(Arc::clone(&self.board))),
             path: PathBuf::from("(memory)"),
@@ -87,7 +87,7 @@ impl LockMemory {
 
 /// A lock area and a lock owner, before registration as a handle.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Attachment {
     pub(super) area: Area,
     pub(super) locks: ByteLocks,
     pub(super) path: PathBuf,
@@ -116,29 +116,29 @@ pub(super) fn wait_for_setup(locks: &ByteLocks, path: &Path) -> Result<()> {
 /// The error if a lock file serves another file than the one at this path, which may be missing, and that other file is
 /// open. If the lock file has the name of the data file, or the other file is the same database (`is_copy`), that file
 /// was at this path before. Caller must hold the setup lock.
-fn in_use(seat: &Seat, named: &Path, is_copy: bool) -> Error {
+fn in_use(attachment: &Attachment, named: &Path, is_copy: bool) -> Error {
     let handle = (0..HANDLES_MAX).find(|&index| {
-        let opened = seat.area.handle(index)[0].load(Ordering::SeqCst) != 0;
-        opened && matches!(seat.locks.taken(HANDLES + index as u64, 1), Ok(true))
+        let opened = attachment.area.handle(index)[0].load(Ordering::SeqCst) != 0;
+        opened && matches!(attachment.locks.taken(HANDLES + index as u64, 1), Ok(true))
     });
     let process = handle.map_or(0, |index| {
-        seat.area.handle(index)[1].load(Ordering::Relaxed)
+        attachment.area.handle(index)[1].load(Ordering::Relaxed)
     });
-    if is_copy || seat.path == beside(&real_path(named)) {
+    if is_copy || attachment.path == path_next_to(&real_path(named)) {
         return Error::FileReplaced {
             path: named.to_owned(),
             process: process as u32,
         };
     }
     Error::LockFile {
-        path: seat.path.clone(),
+        path: attachment.path.clone(),
         problem: format!(
             "process {process} uses it for another database, or for a file that was replaced"
         ),
     }
 }
 
-impl Seat {
+impl Attachment {
     /// Acquires the setup lock: until [`Lock::opened`] no other handle opens, closes or cleans up.
     pub(crate) fn begin(&self) -> Result<()> {
         wait_for_setup(&self.locks, &self.path)
@@ -162,8 +162,8 @@ impl Seat {
     }
 
     /// Registers as a handle. Caller must hold the setup lock. Returns whether no other handle was alive; the area was
-    /// then reset, except for weak records of the same file (the inode, not a copy of it) and the same start of the
-    /// system.
+    /// then reset, except for unsynced meta records of the same file (the inode, not a copy of it) and the same start
+    /// of the system.
     pub(crate) fn attach(
         self,
         identity: &Identity,
@@ -193,8 +193,8 @@ impl Seat {
             let served = area.identity();
             let is_known = area.is_ours() && area.version() == VERSION;
             if is_known && served.file != identity.file {
-                let seat = Self { area, locks, path };
-                return Err(in_use(&seat, named, served.uuid == identity.uuid));
+                let attachment = Self { area, locks, path };
+                return Err(in_use(&attachment, named, served.uuid == identity.uuid));
             }
             let problem = "it belongs to another database, another version of the library or \
                            another start of the system, and is in use";
@@ -242,7 +242,7 @@ impl Seat {
 }
 
 /// `name.tdl-lock` beside `name.tdl`.
-pub(crate) fn beside(path: &Path) -> PathBuf {
+pub(crate) fn path_next_to(path: &Path) -> PathBuf {
     let mut name = OsString::from(path.as_os_str());
     name.push("-lock");
     PathBuf::from(name)

@@ -1,10 +1,10 @@
-//! One zone: the region of one bitmap page. A set bit is a free page.
+//! One region: the region of one bitmap page. A set bit is a free page.
 //!
 //! Invariants
 //! 1. `count` is the number of set bits of `free`; `longest` is at least the length of its longest run.
 //! 2. No set bit of `free` lies before word `first`.
 
-/// Main use of a zone. Pages and extents prefer different zones, so that single pages do not break up the long free
+/// Main use of a region. Pages and extents prefer different regions, so that single pages do not break up the long free
 /// ranges that extents need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -25,7 +25,7 @@ impl Use {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Zone {
+pub(crate) struct Region {
     free: Vec<u64>,
     count: u64,
     longest: u64,
@@ -48,8 +48,8 @@ fn for_words(from: u64, len: u64, mut f: impl FnMut(usize, u64)) {
     }
 }
 
-impl Zone {
-    /// A zone without free pages.
+impl Region {
+    /// A region without free pages.
     pub(crate) fn new(pages: u64) -> Self {
         let words = pages.div_ceil(64) as usize;
         Self {
@@ -183,7 +183,7 @@ impl Zone {
     }
 
     /// The free ranges of at least `len` pages, as (page, pages).
-    pub(crate) fn stretches(&self, len: u64) -> Vec<(u64, u64)> {
+    pub(crate) fn ranges(&self, len: u64) -> Vec<(u64, u64)> {
         let end = self.free.len() as u64 * 64;
         let (mut found, mut at) = (Vec::new(), self.next_free(0, end));
         while at < end && len <= self.longest {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A reader that blocks the reuse of space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Laggard {
+pub struct LongReader {
     /// The reader and the space that it retains.
     pub reader: Reader,
     /// Number of earlier queries for this request of space.
@@ -16,9 +16,9 @@ pub struct Laggard {
     pub disk_full: bool,
 }
 
-/// Decision of the callback about a laggard.
+/// Decision of the callback about a long-lived reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaggardAction {
+pub enum LongReaderAction {
     /// Check again a few milliseconds later.
     Wait,
     /// Evict the reader if it is evictable or parked; otherwise evict the evictable or parked reader that retains most.
@@ -28,11 +28,11 @@ pub enum LaggardAction {
     GiveUp,
 }
 
-/// Callback that decides about a laggard; see [`Options::on_laggard`](crate::Options::on_laggard).
+/// Callback that decides about a long-lived reader; see [`Options::on_long_reader`](crate::Options::on_long_reader).
 #[derive(Clone)]
-pub struct OnLaggard(pub Arc<dyn Fn(&Laggard) -> LaggardAction + Send + Sync>);
+pub struct OnLongReader(pub Arc<dyn Fn(&LongReader) -> LongReaderAction + Send + Sync>);
 
-impl fmt::Debug for OnLaggard {
+impl fmt::Debug for OnLongReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OnLaggard(..)")
     }

@@ -17,12 +17,12 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 #[derive(Debug)]
-pub(super) struct Stretches {
+pub(super) struct RangeMaps {
     file: File,
     maps: [OnceLock<Option<Map>>; MAPS_MAX],
 }
 
-impl Stretches {
+impl RangeMaps {
     pub(super) fn of(file: &File) -> Option<Self> {
         // Outside of Linux such a name is a duplicate of the same opening, or missing.
         if !cfg!(target_os = "linux") {
