@@ -1,15 +1,18 @@
-//! Commit: writes pages to the file and passes a record to the pipeline. docs/durability.md argues it case by case.
+//! Commit: gathers the facts, lets `commit_plan.rs` decide, then carries the plan out: writes pages to the file and
+//! passes a meta record to the pipeline. docs/durability.md argues it case by case.
 
 use super::WriteTxn;
-use super::dirty::{WriteHint, write};
+use super::commit_plan::{CommitFacts, CommitPlan, PageDestination, granted};
+use super::dirty::write;
+use super::durability::{CommitInfo, Durability};
 use crate::commit::metrics::{Metrics, Phase};
 use crate::commit::pipeline::flush::write_meta;
-use crate::commit::pipeline::{LogUse, Recorded, Until};
+use crate::commit::pipeline::{Recorded, Until};
 use crate::commit::redo::Entry;
 use crate::commit::unwritten_pages::Waiting;
 use crate::commit::versions::State;
 use crate::error::{Error, Result};
-use crate::format::layout::{BLOCK_BYTES, meta_at};
+use crate::format::layout::{is_large_page, meta_at};
 use crate::format::meta::{APP_BYTES_MAX, FreedRange, LazyBase, Meta};
 use crate::format::ptr::Ptr;
 use crate::options::Verify;
@@ -21,49 +24,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tidalite_base::TxnId;
-
-/// Guarantee of a commit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// The commit survives a power cut. It takes two barriers, shared by the commits of many threads, or one, if small
-    /// commits follow each other and the log takes them (`Options::log_bytes`); each log block is then written twice.
-    #[default]
-    Durable,
-    /// Like `Durable`, but small commits go to the log from the second one on, and each log block is written once. The
-    /// price: if one of these blocks is damaged before the log is emptied, and the file is opened after a crash, it
-    /// goes back to the commit before (and reports this: `recovery` of the open database).
-    OneFlush,
-    /// The commit is visible to all processes and survives the death of this one. After a system crash the file is as
-    /// of the last durable commit. No barrier; the commit becomes durable later: with the next durable commit, by
-    /// `sync` of the open database, or after the bytes and time set in the options.
-    Lazy,
-    /// The commit is visible to this process only, until the next commit of another kind stores it too. For bulk loads.
-    None,
-}
-
-impl Durability {
-    pub(crate) fn is_durable(self) -> bool {
-        matches!(self, Self::Durable | Self::OneFlush)
-    }
-}
-
-/// Result of a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CommitInfo {
-    /// Its number; if nothing was changed, the number of the commit it builds on.
-    pub txn: TxnId,
-    /// Whole pages written, including the free-space structure, without meta blocks and extents.
-    pub pages_written: u64,
-    /// All bytes written: pages, extents, meta blocks.
-    pub bytes_written: u64,
-    /// Pages of the free-space structure among the pages written.
-    pub space_pages_written: u64,
-}
-
-/// After this many commits without a record, their changes to the free space are no longer listed; the structure is
-/// rewritten.
-const LONG_CHAIN: u64 = 64;
 
 /// Content that a durable commit writes besides the changed pages.
 struct Prepared {
@@ -97,7 +57,7 @@ impl WriteTxn {
     pub(crate) fn enqueue(
         &mut self,
         app: &[u8],
-        durability: Durability,
+        requested: Durability,
         wanted: Until,
         begun: Instant,
     ) -> Result<(CommitInfo, Durability)> {
@@ -114,120 +74,161 @@ impl WriteTxn {
         for (page, pages) in self.epochs.finish() {
             self.release_own(page, pages);
         }
-        // Pins are promised to survive.
-        let durability = if self.pins.any() {
-            Durability::Durable
-        } else {
-            durability
-        };
-        let with_meta = durability != Durability::None;
-        if self.changes_nothing(app, with_meta) {
+        let durability = granted(requested, self.pins.any());
+        if self.changes_nothing(app, durability.has_meta()) {
             if durability.is_durable() {
-                let wanted = (self.base.txn.0, wanted);
-                self.inner
-                    .pipeline
-                    .keep_writer_lock(&self.inner.files, wanted);
+                let pipeline = &self.inner.pipeline;
+                pipeline.keep_writer_lock(&self.inner.files, (self.base.txn.0, wanted));
             }
             return Ok((self.info(self.base.txn, 0, 0), durability));
         }
         self.plan_pins(durability.is_durable())?;
-        let logged = self.plan_log(durability)? == LogUse::Append;
+        let facts = self.facts(durability);
+        let (pipeline, base) = (&self.inner.pipeline, self.base.txn.0);
+        let plan = CommitPlan::of(&facts, |at_once| pipeline.log_for(base, at_once));
+        Ok((self.execute(app, &plan, begun)?, durability))
+    }
+
+    /// The facts that decide how the commit is made.
+    fn facts(&mut self, durability: Durability) -> CommitFacts {
+        let redo = self.writer().meta.redo;
+        let log_is_in_the_way =
+            durability.is_durable() && redo.is_some_and(|redo| self.log_is_in_the_way(redo));
+        let inner = Arc::clone(&self.inner);
+        let options = &inner.files.options;
+        let pages_kept = self.dirty.pages_in_memory() + inner.versions.unwritten.len();
+        let written = self.base.written.min(self.base.txn.0);
+        let writer = self.writer();
+        let needs_meta = writer.freed.needs_meta(inner.files.page_size, options);
+        let length_unsynced = writer.length_unsynced;
+        CommitFacts {
+            durability,
+            changes_pins: self.pins.any(),
+            is_large: self.is_large(),
+            writes_second_file: self.space.own.iter().any(|(page, _)| is_large_page(page)),
+            compacts: self.space.compacts,
+            space_unsynced: self.space.took_reserve || length_unsynced,
+            log_is_enabled: options.log_bytes > 0,
+            has_log: redo.is_some(),
+            log_is_in_the_way,
+            needs_meta,
+            bytes_kept: pages_kept * inner.files.page_size,
+            bytes_kept_max: options.unwritten_bytes_max,
+            commits_unwritten: self.txn.0 - written,
+        }
+    }
+
+    /// Carries the plan out. The commit then waits in the pipeline for its flush, if it needs one.
+    fn execute(&mut self, app: &[u8], plan: &CommitPlan, begun: Instant) -> Result<CommitInfo> {
+        self.change_log(plan)?;
         if let Some(writer) = &self.writer {
             writer.check_reserve(&self.inner, &self.space)?;
         }
-        let large = if with_meta {
+        let large = if plan.durability.has_meta() {
             self.write_large()?
         } else {
             Vec::new()
         };
         let inner = Arc::clone(&self.inner);
         let metrics = &inner.pipeline.metrics;
-        let mut freed_ranges = self.space.freed_ranges(self.txn.0);
+        let freed_ranges = self.space.freed_ranges(self.txn.0);
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
         writer.space.stage(&self.space);
         self.staged = true;
         let (mut prepared, mut lap) = (None, begun);
-        if with_meta {
-            let ready = self.prepare(app, &freed_ranges, large.last())?;
+        if plan.durability.has_meta() {
+            prepared = Some(self.prepare(app, &freed_ranges, large.last())?);
             lap = metrics.lap(Phase::Seal, begun);
-            if active(Bug::MetaBeforeData) && durability.is_durable() {
-                self.write_meta_early(&ready)?;
-            }
-            if active(Bug::UnsyncedMetaBeforeData) && durability == Durability::Lazy {
-                inner
-                    .pipeline
-                    .write_unsynced_meta_early(&inner.files, &ready.meta);
-            }
-            prepared = Some(ready);
         }
         self.dirty.expect_sealed()?;
-        let page_bytes = inner.files.page_size;
-        let kept = self.dirty.pages_in_memory() + inner.versions.unwritten.len();
-        let keeps = !with_meta && kept * page_bytes <= inner.files.options.unwritten_bytes_max;
-        let waiting = if keeps { Vec::new() } else { self.waiting() };
-        let hint = match durability {
-            Durability::None => WriteHint::Plain,
-            _ if logged || durability == Durability::Lazy => WriteHint::Passing,
-            _ => WriteHint::ForSync,
-        };
-        if !keeps {
-            self.dirty
-                .write_all(&*inner.files.storage, &waiting, hint)?;
-        }
-        for (at, bytes) in prepared.iter().flat_map(|ready| &ready.built.writes) {
-            write(&*inner.files.storage, *at, bytes)?;
-        }
-        if !keeps {
+        self.write_metas_early(plan, prepared.as_ref())?;
+        let waiting = self.write_pages(plan, prepared.as_ref())?;
+        if plan.writes_pages() {
             lap = metrics.lap(Phase::Write, lap);
         }
         let entry = match &prepared {
-            Some(ready) if logged => {
-                let twice = durability != Durability::OneFlush;
-                let entry = self.log_entry(&ready.meta, twice)?;
+            Some(ready) if plan.is_logged() => {
+                let entry = self.log_entry(&ready.meta, plan.writes_log_twice())?;
                 metrics.lap(Phase::Seal, lap);
                 entry
             }
             _ => None,
         };
         // Nothing fails from here on: the commit is complete.
-        if inner.files.options.verify == Verify::OnFirstTouch {
-            // Pages just written by this process need no verification when it reads them.
-            self.dirty
-                .for_each_sealed(|ptr| inner.files.verified.learn(ptr));
-            for (number, page) in &waiting {
-                inner.files.verified.learn(&Ptr {
-                    addr: number * page_bytes as u64,
-                    len: page_bytes as u32,
-                    kind: page.kind,
-                    checksum: page.checksum,
-                    birth: page.birth,
-                });
-            }
-        }
+        self.learn_written(&waiting);
         self.staged = false;
-        let syncs_before = inner.pipeline.syncs_begun();
+        Ok(self.complete(app, plan, prepared, freed_ranges, &large, entry))
+    }
+
+    /// Writes the changed pages, those of earlier commits that are still in memory, and the free-space structure.
+    /// Returns the pages of earlier commits.
+    fn write_pages(
+        &mut self,
+        plan: &CommitPlan,
+        prepared: Option<&Prepared>,
+    ) -> Result<Vec<(u64, Waiting)>> {
+        let storage = &*self.inner.files.storage;
+        let mut waiting = Vec::new();
+        if let PageDestination::File(hint) = plan.pages {
+            waiting = self.waiting();
+            self.dirty.write_all(storage, &waiting, hint)?;
+        }
+        for (at, bytes) in prepared.iter().flat_map(|ready| &ready.built.writes) {
+            write(storage, *at, bytes)?;
+        }
+        Ok(waiting)
+    }
+
+    /// Pages just written by this process need no verification when it reads them. `waiting`: those of earlier commits.
+    fn learn_written(&self, waiting: &[(u64, Waiting)]) {
+        let files = &self.inner.files;
+        if files.options.verify != Verify::OnFirstTouch {
+            return;
+        }
+        self.dirty.for_each_sealed(|ptr| files.verified.learn(ptr));
+        for (number, page) in waiting {
+            files.verified.learn(&Ptr {
+                addr: number * files.page_size as u64,
+                len: files.page_size as u32,
+                kind: page.kind,
+                checksum: page.checksum,
+                birth: page.birth,
+            });
+        }
+    }
+
+    /// Updates the writer state for a commit whose pages are written, and passes it to the pipeline.
+    fn complete(
+        &mut self,
+        app: &[u8],
+        plan: &CommitPlan,
+        prepared: Option<Prepared>,
+        mut freed_ranges: Vec<FreedRange>,
+        large: &[(LargeWhat, Ptr)],
+        entry: Option<Entry>,
+    ) -> CommitInfo {
+        let syncs_before = self.inner.pipeline.syncs_begun();
+        let page_bytes = self.inner.files.page_size as u64;
         let (txn, mut space_bytes) = (self.txn.0, 0);
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let for_sync = hint == WriteHint::ForSync;
-        writer.last.passing = !for_sync;
-        writer.last.lazy = !durability.is_durable();
-        let write_behind_bytes = inner.files.options.write_behind_bytes;
+        writer.last.passing = !plan.writes_for_sync();
+        writer.last.lazy = !plan.durability.is_durable();
+        let write_behind_bytes = self.inner.files.options.write_behind_bytes;
         let early = &mut writer.last.early;
-        early.note(&self.dirty, for_sync, write_behind_bytes);
-        writer
-            .freed
-            .add(freed_ranges.iter().map(|range| range.pages).sum());
-        let record = match prepared {
+        early.note(&self.dirty, plan.writes_for_sync(), write_behind_bytes);
+        let freed = freed_ranges.iter().map(|range| range.pages);
+        writer.freed.add(freed.sum());
+        let meta = match prepared {
             Some(ready) => {
-                space_bytes = ready.built.pages() * inner.files.page_size as u64;
+                space_bytes = ready.built.pages() * page_bytes;
                 freed_ranges.extend_from_slice(ready.built.replaced());
                 writer.install_lists(ready.built);
                 if let Some(space) = writer.space.large.as_deref_mut() {
-                    space.install(&large);
+                    space.install(large);
                 }
                 writer.meta = Arc::clone(&ready.meta);
                 Some(ready.meta)
@@ -237,26 +238,19 @@ impl WriteTxn {
                 None
             }
         };
-        let meta_bytes = match durability {
-            Durability::Durable | Durability::OneFlush => {
-                let of_log = entry.as_ref().map(Entry::bytes_written);
-                of_log.unwrap_or(2 * BLOCK_BYTES as u64)
-            }
-            Durability::Lazy => BLOCK_BYTES as u64,
-            Durability::None => 0,
-        };
+        let meta_bytes = plan.meta_bytes(entry.as_ref().map(Entry::bytes_written));
         let info = self.info(self.txn, space_bytes, meta_bytes);
-        self.count(durability, &info, &freed_ranges);
-        let later = if keeps && inner.files.observed {
+        self.count(plan.durability, &info, &freed_ranges);
+        let later = if !plan.writes_pages() && self.inner.files.observed {
             self.dirty.numbers_unwritten()
         } else {
             Vec::new()
         };
-        self.tell(&freed_ranges, &later);
-        let written = self.keep_or_drop_unwritten(keeps, &freed_ranges);
-        let recorded = record.map(|record| (record, syncs_before, entry));
-        self.finish(app, recorded, &info, durability, written);
-        Ok((info, durability))
+        self.report(&freed_ranges, &later);
+        let written = self.keep_or_drop_unwritten(plan, &freed_ranges);
+        let recorded = meta.map(|meta| (meta, syncs_before, entry));
+        self.finish(app, recorded, &info, plan.durability, written);
+        info
     }
 
     /// Unwritten pages of earlier commits, without the pages freed by this one.
@@ -266,9 +260,9 @@ impl WriteTxn {
     }
 
     /// Keeps the pages of this commit in memory, or drops the pages that it has written. Returns `State::written`.
-    fn keep_or_drop_unwritten(&mut self, keeps: bool, freed_ranges: &[FreedRange]) -> u64 {
+    fn keep_or_drop_unwritten(&mut self, plan: &CommitPlan, freed_ranges: &[FreedRange]) -> u64 {
         let inner = Arc::clone(&self.inner);
-        if !keeps && inner.versions.unwritten.len() == 0 {
+        if plan.writes_pages() && inner.versions.unwritten.len() == 0 {
             return u64::MAX;
         }
         let mut pages = inner.versions.unwritten.lock();
@@ -278,12 +272,8 @@ impl WriteTxn {
         {
             (range.page..range.page + range.pages).for_each(|number| pages.bury(number));
         }
-        if keeps {
-            let written = self.base.written.min(self.base.txn.0);
-            if self.txn.0 - written > LONG_CHAIN
-                && let Some(writer) = &mut self.writer
-            {
-                // The next record could not hold the list of their changes.
+        if let PageDestination::Memory { rewrites_space } = plan.pages {
+            if rewrites_space && let Some(writer) = &mut self.writer {
                 writer.space.rewrite();
             }
             let kept = self.dirty.take_unwritten();
@@ -358,6 +348,21 @@ impl WriteTxn {
         Ok(Prepared { meta, built })
     }
 
+    /// Implements `Bug::MetaBeforeData` and `Bug::UnsyncedMetaBeforeData`.
+    fn write_metas_early(&self, plan: &CommitPlan, prepared: Option<&Prepared>) -> Result<()> {
+        let Some(ready) = prepared else {
+            return Ok(());
+        };
+        if active(Bug::MetaBeforeData) && plan.durability.is_durable() {
+            self.write_meta_early(ready)?;
+        }
+        if active(Bug::UnsyncedMetaBeforeData) && plan.durability == Durability::Lazy {
+            let pipeline = &self.inner.pipeline;
+            pipeline.write_unsynced_meta_early(&self.inner.files, &ready.meta);
+        }
+        Ok(())
+    }
+
     /// Implements `Bug::MetaBeforeData`.
     fn write_meta_early(&self, ready: &Prepared) -> Result<()> {
         let record = Meta {
@@ -398,7 +403,7 @@ impl WriteTxn {
     }
 
     /// `later`: allocated pages that are not yet written.
-    fn tell(&self, freed_ranges: &[FreedRange], later: &[u64]) {
+    fn report(&self, freed_ranges: &[FreedRange], later: &[u64]) {
         let Some(observer) = self.inner.files.observer() else {
             return;
         };

@@ -1,13 +1,13 @@
 //! The log in a commit: creating it, giving it up, and the log entry of the commit.
 
-use super::{Durability, WriteTxn, dirty};
-use crate::commit::pipeline::LogUse;
+use super::commit_plan::CommitPlan;
+use super::{WriteTxn, dirty};
 use crate::commit::redo::area::{
     BYTES_MAX, BYTES_MIN, COMMIT_BYTES_MAX, COMMIT_PAGE_BYTES_MAX, PART_OF_FILE,
 };
 use crate::commit::redo::{Entry, PageOf, Recorder};
 use crate::error::{Error, Result};
-use crate::format::layout::{BLOCK_BYTES, is_large_page};
+use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use crate::format::meta::Redo;
 use crate::format::pages::PageRef;
@@ -25,44 +25,23 @@ const PART_OF_BOUNDED: u64 = 8;
 const BLOCKS_MIN: u64 = 4;
 
 impl WriteTxn {
-    /// Decides how the commit uses the log; creates a log if it pays off, and gives it up if the file is to become
-    /// shorter.
-    pub(super) fn plan_log(&mut self, durability: Durability) -> Result<LogUse> {
-        let redo = self.writer().meta.redo;
-        if let Some(redo) = redo
-            && durability != Durability::None
-            && (self.space.compacts || durability.is_durable() && self.log_is_in_the_way(redo))
+    /// Gives the log up or creates one, as planned.
+    pub(super) fn change_log(&mut self, plan: &CommitPlan) -> Result<()> {
+        if plan.leaves_log
+            && let Some(redo) = self.writer().meta.redo
         {
             let addr = redo.page * self.inner.files.page_size as u64;
             self.free(addr, redo.pages, TxnId(redo.birth));
             self.check()?;
             self.leaves_log = true;
         }
-        if self.space.compacts || self.leaves_log {
-            return Ok(LogUse::None);
-        }
-        let in_second = self.space.own.iter().any(|(page, _)| is_large_page(page));
-        let too_much = self.is_large() || self.inner.files.options.log_bytes == 0;
-        let inner = Arc::clone(&self.inner);
-        let freed = &self.writer().freed;
-        let needs_meta = freed.needs_meta(inner.files.page_size, &inner.files.options);
-        // After a power cut, pages in the log could lie beyond the file's end.
-        let space_waits = self.space.took_reserve || self.writer().length_unsynced;
-        // Pins are promised to survive, even without the log.
-        if !durability.is_durable() || too_much || space_waits || self.pins.any() || in_second {
-            return Ok(LogUse::None);
-        }
-        if needs_meta {
-            // The next flush writes a record. This commit is logged as well, so that commits which arrive during that
-            // flush can continue the log.
+        if plan.wants_meta {
             self.inner.pipeline.want_meta();
         }
-        let at_once = durability == Durability::OneFlush;
-        let log = self.inner.pipeline.log_for(self.base.txn.0, at_once);
-        if log == LogUse::Wanted && redo.is_none() {
+        if plan.creates_log {
             self.make_log()?;
         }
-        Ok(log)
+        Ok(())
     }
 
     /// Whether the commit is too large for the log, or will hardly fit.
@@ -82,7 +61,7 @@ impl WriteTxn {
 
     /// Whether the log should be replaced: less than half of the pages in use at its creation are still in use, and it
     /// lies far beyond the possible end of the file; or the file has become too large for it.
-    fn log_is_in_the_way(&mut self, redo: Redo) -> bool {
+    pub(super) fn log_is_in_the_way(&mut self, redo: Redo) -> bool {
         let page_bytes = self.inner.files.page_size as u64;
         let much = self.inner.files.options.shrink_bytes / page_bytes;
         let is_small = self.log_bytes() / page_bytes >= 2 * redo.pages;

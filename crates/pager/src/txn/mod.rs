@@ -2,7 +2,9 @@
 
 mod checkpoint;
 mod commit;
+mod commit_plan;
 pub(crate) mod dirty;
+mod durability;
 pub(crate) mod inner;
 mod large_values;
 mod logged;
@@ -19,7 +21,7 @@ mod write;
 mod write_txn;
 pub(crate) mod writer;
 
-pub use commit::{CommitInfo, Durability};
+pub use durability::{CommitInfo, Durability};
 pub use large_values::SecondFile;
 pub use savepoints::Savepoint;
 pub use ticket::Ticket;
