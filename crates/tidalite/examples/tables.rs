@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
-use tidalite::{Database, ReadTxn, TypedTable, TypedTableMut, WriteTxn};
+use tidalite::{Database, ReadTxn, WriteTxn};
 
 /// A user and the index by city: two tables, always of one state, because they change in one transaction.
 fn add(tx: &mut WriteTxn, id: u64, name: &str, city: &str) -> tidalite::Result<()> {
@@ -69,13 +69,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Keys and values of Rust types, in the order of the types; a tuple sorts by its parts.
 fn typed(db: &Database) -> Result<(), Box<dyn std::error::Error>> {
     let mut tx = db.begin_write()?;
-    let mut prices = TypedTableMut::<(String, i32), f64>::of(tx.table("prices")?);
+    let mut prices = tx.typed_table::<(String, i32), f64>("prices")?;
     prices.put(&("tea".into(), 2024), &2.5)?;
     prices.put(&("tea".into(), 2025), &2.75)?;
     tx.commit()?;
 
     let snap = db.begin_read()?;
-    let prices = TypedTable::<(String, i32), f64>::of(snap.table("prices")?.ok_or("no prices")?);
+    let prices = snap
+        .typed_table::<(String, i32), f64>("prices")?
+        .ok_or("no prices")?;
     let newest = prices.floor(&("tea".into(), i32::MAX))?;
     assert_eq!(newest, Some((("tea".into(), 2025), 2.75)));
     Ok(())

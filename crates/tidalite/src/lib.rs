@@ -29,7 +29,7 @@
 //! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, Group, Matching, Records, DotFunctions             filters, many series, joins, functions
 //! series        Series, Range, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
-//! tables        Table, MultiTable, TypedTable; TableMut, TableEdit            ordered tables; put, remove, cursors
+//! tables        Table, TableCursor, MultiTable; TableMut, TableCursorMut      ordered tables; put, remove, cursors
 //! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
 //! catalog       SeriesInfo, Retention                                         roots, names, schemas, texts as stored
 //! types         Error, Schema, Value, SeriesName, Timestamp, Row              value types shared by all folders
@@ -93,16 +93,18 @@ pub use series::read::Series;
 pub use series::record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
 pub use series::write::SeriesMut;
 pub use tables::cached::{Cached, CachedGet};
-pub use tables::key_range::KeyRange;
+pub use tables::codec::{AsArg, TableKey, TableValue};
+pub use tables::key_range::{KeyBounds, KeyRange};
+pub use tables::lent::Lent;
 pub use tables::multi::{MultiCursor, MultiTable};
 pub use tables::multi_edit::MultiEdit;
 pub use tables::multi_mut::MultiTableMut;
 pub use tables::range::{MultiRange, TableRange};
 pub use tables::stream::ValueReader;
-pub use tables::table::{Lent, Table, TableCursor};
-pub use tables::table_edit::TableEdit;
+pub use tables::table::Table;
+pub use tables::table_cursor::TableCursor;
+pub use tables::table_cursor_mut::TableCursorMut;
 pub use tables::table_mut::TableMut;
-pub use tables::typed::{TypedTable, TypedTableMut};
 pub use tables::typed_multi::{TypedMultiTable, TypedMultiTableMut};
 pub use tidalite_base::{
     Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key, text_key,

@@ -6,8 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite::{
-    Database, Error, LongReaderAction, MemoryStorage, Options, TypedMultiTableMut, TypedTableMut,
-    WriteTxn,
+    Database, Error, LongReaderAction, MemoryStorage, Options, TypedMultiTableMut, WriteTxn,
 };
 use tidalite_testkit::SimDisk;
 
@@ -70,8 +69,8 @@ fn tables_of_a_broken_transaction_tell_nothing() {
     assert!(is_broken(table.view()) && is_broken(table.try_view()));
     let mut nested = table.nested(b"n");
     assert!(is_broken(nested.get(b"k")) && is_broken(nested.view()));
-    assert!(is_broken(nested.edit().first()));
-    let typed = TypedTableMut::<String, String>::of(nested);
+    assert!(is_broken(nested.cursor_mut().first()));
+    let typed = nested.typed::<String, String>();
     assert!(is_broken(typed.get(&"k".into())) && is_broken(typed.view()));
     assert!(is_broken(tx.view_table("t")) && is_broken(tx.view_multi_table("m")));
     assert!(is_broken(tx.is_multi_table("t")));
@@ -82,7 +81,7 @@ fn tables_of_a_broken_transaction_tell_nothing() {
     assert!(pairs.view().is_ok());
     panics(|| drop(pairs.put_many(b"k", &[Panics])));
     assert!(is_broken(pairs.view()));
-    assert!(is_broken(pairs.edit().first()));
+    assert!(is_broken(pairs.cursor_mut().first()));
     let typed = TypedMultiTableMut::<String, String>::of(pairs);
     assert!(is_broken(typed.view()));
 

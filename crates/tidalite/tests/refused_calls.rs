@@ -3,9 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
-use tidalite::{
-    Database, Error, MemoryStorage, MultiTableMut, Options, Result, TableMut, TypedTableMut,
-};
+use tidalite::{Database, Error, MemoryStorage, MultiTableMut, Options, Result, TableMut};
 use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use tidalite_testkit::rng::Rng;
 
@@ -69,8 +67,10 @@ const CALLS: [Call; 30] = [
         t.nested(b"none").pop_last().map(drop)
     }),
     ("clear of none", |t, _| t.nested(b"none").clear()),
-    ("edit put", |t, long| t.edit().put(long, b"v").map(drop)),
-    ("edit remove", |t, _| t.edit().remove().map(drop)),
+    ("edit put", |t, long| {
+        t.cursor_mut().put(long, b"v").map(drop)
+    }),
+    ("edit remove", |t, _| t.cursor_mut().remove().map(drop)),
     ("nested put", |t, long| {
         t.nested(b"none").put(long, b"v").map(drop)
     }),
@@ -254,9 +254,11 @@ fn refused_and_empty_calls_store_no_pair() {
         ("remove_all", |t, _| t.remove_all(b"new").map(drop)),
         ("take", |t, _| t.take(b"new").map(drop)),
         ("take_sequence", |t, _| t.take_sequence(0).map(drop)),
-        ("edit put", |t, long| t.edit().put(b"new", long).map(drop)),
+        ("edit put", |t, long| {
+            t.cursor_mut().put(b"new", long).map(drop)
+        }),
         ("edit replace", |t, long| {
-            let mut edit = t.edit();
+            let mut edit = t.cursor_mut();
             assert!(edit.first()?);
             edit.replace(long)
         }),
@@ -295,9 +297,9 @@ fn a_typed_table_is_not_made_by_a_refused_call() {
     let db = memory(512);
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.table("t").unwrap();
-    let mut typed = TypedTableMut::<String, u64>::of(table.nested(b"typed"));
+    let mut typed = table.nested(b"typed").typed::<String, u64>();
     assert!(typed.put(&"x".repeat(KEY_BYTES_MAX + 1), &1).is_err());
-    typed.extend([]).unwrap();
+    typed.extend([(String::new(), 0); 0]).unwrap();
     assert_eq!(table.view().unwrap().count(), 0);
 }
 

@@ -6,9 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{
-    Database, Durability, MemoryStorage, Options, TypedTable, TypedTableMut, Verify, WriteTxn,
-};
+use tidalite::{Database, Durability, MemoryStorage, Options, Verify, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 fn memory(options: &Options) -> Database {
@@ -126,7 +124,7 @@ fn cursors_that_write_agree_with_maps() {
             table.nested_at::<&[u8]>(&[])
         };
         let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        let mut edit = table.edit();
+        let mut edit = table.cursor_mut();
         let mut at: Option<Vec<u8>> = None;
         for step in 0..4000u32 {
             let (to, value) = (key(&mut rng), step.to_le_bytes());
@@ -160,9 +158,9 @@ fn cursors_that_write_agree_with_maps() {
                 }
                 9..11 if at.is_some() => {
                     let key = at.clone().unwrap();
-                    assert_eq!(edit.remove().unwrap().as_ref(), Some(&key));
+                    assert!(edit.key() == key && edit.remove().unwrap());
                     model.remove(&key);
-                    assert!(!edit.is_at_entry() && edit.remove().unwrap().is_none());
+                    assert!(!edit.is_at_entry() && !edit.remove().unwrap());
                     if rng.one_in(2) {
                         let next = model.range(key..).next().map(|row| row.0.clone());
                         (edit.next().unwrap(), next)
@@ -208,7 +206,7 @@ fn cursors_that_write_pairs_agree_with_a_set() {
             rng.below(90).to_be_bytes().to_vec(),
         )
     };
-    let mut edit = table.edit();
+    let mut edit = table.cursor_mut();
     for _ in 0..3000 {
         let to = pair(&mut rng);
         match rng.below(6) {
@@ -262,13 +260,13 @@ fn cursors_that_write_pairs_agree_with_a_set() {
 fn typed_tables_have_ranges() {
     let db = memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
-    let mut table = TypedTableMut::<i64, String>::of(tx.table("t").unwrap());
+    let mut table = tx.typed_table::<i64, String>("t").unwrap();
     for i in -50..50 {
         table.put(&i, &i.to_string()).unwrap();
     }
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
-    let table = TypedTable::<i64, String>::of(snap.table("t").unwrap().unwrap());
+    let table = snap.typed_table::<i64, String>("t").unwrap().unwrap();
     let found: Vec<_> = table
         .range(-3..2)
         .unwrap()

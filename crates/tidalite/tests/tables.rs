@@ -58,7 +58,9 @@ fn each_way_of_writing(path: &[&str]) {
             .unwrap()
     );
     assert!(t.put(b"", b"1").unwrap() && !t.put(b"", b"").unwrap());
-    assert!(t.edit().put(b"gone", b"").unwrap() && !t.edit().put(b"gone", b"").unwrap());
+    assert!(
+        t.cursor_mut().put(b"gone", b"").unwrap() && !t.cursor_mut().put(b"gone", b"").unwrap()
+    );
     assert!(t.remove(b"gone").unwrap());
     assert!(t.is_dirty(b"a").unwrap());
     assert_eq!(

@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{
-    Database, Error, MemoryStorage, Options, TypedMultiTable, TypedMultiTableMut, TypedTable,
-    TypedTableMut,
+    Database, Error, MemoryStorage, Options, Table, TypedMultiTable, TypedMultiTableMut,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -27,7 +26,7 @@ fn key(rng: &mut Rng) -> Key {
     (word.to_owned(), rng.below(41) as i32 - 20)
 }
 
-fn agree(table: &TypedTable<'_, Key, i64>, model: &BTreeMap<Key, i64>, rng: &mut Rng) {
+fn agree(table: &Table<'_, Key, i64>, model: &BTreeMap<Key, i64>, rng: &mut Rng) {
     let (one, other) = (key(rng), key(rng));
     let owned = |pair: Option<(&Key, &i64)>| pair.map(|(key, value)| (key.clone(), *value));
     assert_eq!(table.count(), model.len() as u64);
@@ -79,8 +78,7 @@ fn agree(table: &TypedTable<'_, Key, i64>, model: &BTreeMap<Key, i64>, rng: &mut
         !whole || parts.iter().max().unwrap() - parts.iter().min().unwrap() <= 1,
         "{parts:?}"
     );
-    let mut all = Vec::new();
-    table.for_each(|key, value| all.push((key, value))).unwrap();
+    let all: Vec<_> = table.iter().map(Result::unwrap).collect();
     assert!(all.iter().map(|(key, value)| (key, value)).eq(model));
 }
 
@@ -93,7 +91,7 @@ fn typed_tables_agree_with_a_map() {
         let mut model: BTreeMap<Key, i64> = BTreeMap::new();
         for _ in 0..6 {
             let mut tx = db.begin_write().unwrap();
-            let mut table = TypedTableMut::<Key, i64>::of(tx.table("t").unwrap());
+            let mut table = tx.typed_table::<Key, i64>("t").unwrap();
             for _ in 0..120 {
                 let (at, value) = (key(&mut rng), rng.below(9) as i64 - 4);
                 let old = model.get(&at).copied();
@@ -160,7 +158,7 @@ fn typed_tables_agree_with_a_map() {
             }
             tx.commit().unwrap();
             let snap = db.begin_read().unwrap();
-            let table = TypedTable::of(snap.table("t").unwrap().unwrap());
+            let table = snap.typed_table("t").unwrap().unwrap();
             agree(&table, &model, &mut rng);
         }
     }
@@ -205,7 +203,7 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
             .put(b"80", b"80")
             .unwrap();
     }
-    let mut table = TypedTableMut::<[u8; 2], f64>::of(tx.table("config").unwrap());
+    let mut table = tx.typed_table::<[u8; 2], f64>("config").unwrap();
     wrong(table.get(b"80"), "config", "value", "f64");
     wrong(table.pop_first(), "config", "value", "f64");
     wrong(table.pop_last(), "config", "value", "f64");
@@ -223,9 +221,14 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     names.push("config".to_owned());
     // More tables than a snapshot caches, each twice: once looked up, once cached.
     for name in names.iter().chain(&names) {
-        let table = TypedTable::<i64, [u8; 2]>::of(snap.table(name).unwrap().unwrap());
+        let table = snap.typed_table::<i64, [u8; 2]>(name).unwrap().unwrap();
         wrong(table.first(), name, "key", "i64");
-        wrong(table.for_each(|_, _| {}), name, "key", "i64");
+        wrong(
+            table.iter().try_for_each(|entry| entry.map(drop)),
+            name,
+            "key",
+            "i64",
+        );
         wrong(table.range(..).unwrap().next().unwrap(), name, "key", "i64");
     }
     let tags = TypedMultiTable::<[u8; 2], f64>::of(snap.multi_table("tags").unwrap().unwrap());
@@ -240,11 +243,11 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     assert_eq!(tags.first().unwrap().unwrap().1, *b"80");
     let tree = snap.table("tree").unwrap().unwrap();
     let below = tree.nested(b"n").unwrap().unwrap();
-    let below = TypedTable::<[u8; 2], f64>::of(below);
+    let below = below.typed::<[u8; 2], f64>();
     wrong(below.get(b"80"), "tree", "value", "f64");
     let mut cursor = tree.cursor();
     assert!(cursor.next().unwrap());
-    let below = TypedTable::<[u8; 2], f64>::of(cursor.nested().unwrap().unwrap());
+    let below = cursor.nested().unwrap().unwrap().typed::<[u8; 2], f64>();
     wrong(below.get(b"80"), "tree", "value", "f64");
 }
 

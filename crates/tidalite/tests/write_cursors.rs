@@ -25,7 +25,7 @@ fn steps_from_a_miss(table: &mut TableMut<'_>, keys: &[Vec<u8>], probe: &[u8]) {
         at.checked_sub(1).map(|at| &keys[at]),
         keys.get(at + usize::from(there)),
     );
-    let mut edit = table.edit();
+    let mut edit = table.cursor_mut();
     for round in 0..2 {
         assert_eq!(edit.seek(probe).unwrap(), there, "{probe:?}");
         assert!(edit.is_at_entry() == there && !edit.eof());
@@ -305,7 +305,7 @@ fn moves_among_pairs_agree_with_a_list() {
             pairs: Vec::new(),
             here: Here::Before,
         };
-        let mut edit = table.edit();
+        let mut edit = table.cursor_mut();
         for step in 0..12_000 {
             let to = pair(&mut rng);
             if rng.one_in(4) {

@@ -1,14 +1,14 @@
 //! The bounds of a range of keys, or of pairs, as owned bytes.
 
-use crate::tables::key_range::KeyRange;
+use crate::tables::key_range::{KeyBounds, KeyRange, lent};
+use std::borrow::Cow;
 use std::ops::{Bound, RangeBounds};
 
 /// The bounds of a range of keys.
 pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-pub(crate) fn owned(range: &impl KeyRange) -> Ends {
-    let owned = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
-    (owned(range.begin()), owned(range.end()))
+pub(crate) fn owned((from, to): KeyBounds<'_>) -> Ends {
+    (from.map(Cow::into_owned), to.map(Cow::into_owned))
 }
 
 /// The range of all keys that begin with `prefix`.
@@ -49,6 +49,12 @@ pub(crate) fn pairs_between(begin: Bound<&[u8]>, end: Bound<&[u8]>) -> PairEnds 
         Bound::Excluded(key) => Bound::Excluded(least(key)),
     };
     (begin, end)
+}
+
+/// The pairs whose keys lie in a range of keys.
+pub(crate) fn pairs_of<K: ?Sized>(range: &impl KeyRange<K>) -> PairEnds {
+    let (from, to) = range.bounds();
+    pairs_between(lent(&from), lent(&to))
 }
 
 pub(crate) fn owned_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(

@@ -1,12 +1,19 @@
 //! Ranges of keys as written in a call: `"a".."b"`, `..=key`, `..`, or two bounds.
 //!
-//! `RangeBounds<K>` would leave the key type undetermined if there are no bounds, as in `table.range(..)`.
+//! `RangeBounds<K>` would leave the type of the ends undetermined if there are none, as in `table.range(..)`, and does
+//! not exist for `[u8]` and `str`.
 
+use crate::tables::codec::{AsArg, TableKey};
+use std::borrow::Cow;
 use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
 };
 
-/// A range of keys of a table: any Rust range whose ends are bytes in some form, or a pair of bounds.
+/// The stored bytes of the start and of the end of a range.
+pub type KeyBounds<'r> = (Bound<Cow<'r, [u8]>>, Bound<Cow<'r, [u8]>>);
+
+/// A range of keys of a table with keys of type `K`: any Rust range, or a pair of bounds, whose ends are keys, references
+/// to keys, or, for keys of bytes and of text, bytes or text in some form.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
@@ -19,39 +26,45 @@ use std::ops::{
 /// assert_eq!(view.count_range("b"..)?, 2);
 /// assert_eq!(view.count_range(b"a"..=b"b")?, 2);
 /// assert_eq!(view.count_range((Bound::Excluded(vec![b'a']), Bound::Unbounded))?, 2);
+/// let mut squares = tx.typed_table::<u32, u64>("squares")?;
+/// squares.extend((0..10).map(|n| (n, u64::from(n) * u64::from(n))))?;
+/// assert_eq!(squares.remove_range(3..=4)?, 2);
+/// assert_eq!(squares.remove_range(..)?, 8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait KeyRange {
-    /// The start bound.
-    fn begin(&self) -> Bound<&[u8]>;
-
-    /// The end bound.
-    fn end(&self) -> Bound<&[u8]>;
+pub trait KeyRange<K: ?Sized> {
+    /// The bounds as stored bytes.
+    fn bounds(&self) -> KeyBounds<'_>;
 }
 
-impl KeyRange for RangeFull {
-    fn begin(&self) -> Bound<&[u8]> {
-        Bound::Unbounded
-    }
-
-    fn end(&self) -> Bound<&[u8]> {
-        Bound::Unbounded
+impl<K: ?Sized> KeyRange<K> for RangeFull {
+    fn bounds(&self) -> KeyBounds<'_> {
+        (Bound::Unbounded, Bound::Unbounded)
     }
 }
 
 macro_rules! ranges {
     ($($range:ty),*) => {$(
-        impl<K: AsRef<[u8]>> KeyRange for $range {
-            fn begin(&self) -> Bound<&[u8]> {
-                self.start_bound().map(AsRef::as_ref)
-            }
-
-            fn end(&self) -> Bound<&[u8]> {
-                self.end_bound().map(AsRef::as_ref)
+        impl<K: TableKey + ?Sized, A: AsArg<K>> KeyRange<K> for $range {
+            fn bounds(&self) -> KeyBounds<'_> {
+                (code(self.start_bound()), code(self.end_bound()))
             }
         }
     )*};
 }
 ranges! {
-    Range<K>, RangeInclusive<K>, RangeFrom<K>, RangeTo<K>, RangeToInclusive<K>, (Bound<K>, Bound<K>)
+    Range<A>, RangeInclusive<A>, RangeFrom<A>, RangeTo<A>, RangeToInclusive<A>, (Bound<A>, Bound<A>)
+}
+
+fn code<K: TableKey + ?Sized, A: AsArg<K>>(bound: Bound<&A>) -> Bound<Cow<'_, [u8]>> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key.as_arg().key_code()),
+        Bound::Excluded(key) => Bound::Excluded(key.as_arg().key_code()),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+/// A bound with its bytes borrowed.
+pub(crate) fn lent<'b>(bound: &'b Bound<Cow<'_, [u8]>>) -> Bound<&'b [u8]> {
+    bound.as_ref().map(AsRef::as_ref)
 }

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! open_read, open_write                        tables of a snapshot; tables of a write transaction
-//! table, table_mut, table_edit                 one value per key: reading, changing, a cursor that writes
+//! table, table_cursor                          one value per key: reading, a cursor
+//! table_mut, table_cursor_mut                  changing, a cursor that changes
 //! multi, multi_mut, multi_edit                 the same for a set of values per key
-//! typed, typed_multi                           keys and values of Rust types
+//! codec, lent                                  keys and values of Rust types as bytes; values lent by a page
 //! range, key_range, bounds                     ranges of keys, from both ends
 //! retain                                       removing entries by a predicate
 //! stream, cached                               a value as a stream; repeated gets
@@ -12,7 +13,9 @@
 
 pub(crate) mod bounds;
 pub(crate) mod cached;
+pub(crate) mod codec;
 pub(crate) mod key_range;
+pub(crate) mod lent;
 pub(crate) mod multi;
 pub(crate) mod multi_edit;
 pub(crate) mod multi_mut;
@@ -22,7 +25,7 @@ pub(crate) mod range;
 pub(crate) mod retain;
 pub(crate) mod stream;
 pub(crate) mod table;
-pub(crate) mod table_edit;
+pub(crate) mod table_cursor;
+pub(crate) mod table_cursor_mut;
 pub(crate) mod table_mut;
-pub(crate) mod typed;
 pub(crate) mod typed_multi;

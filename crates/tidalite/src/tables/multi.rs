@@ -4,7 +4,7 @@
 //! keys and values are best stored as big-endian bytes (see `tidalite_base::order`): they then sort by number.
 
 use crate::catalog::table_name::Named;
-use crate::tables::bounds::pairs_between;
+use crate::tables::bounds::pairs_of;
 use crate::tables::key_range::KeyRange;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
@@ -247,8 +247,8 @@ impl<'a> MultiTable<'a> {
     ///
     /// # Cost
     /// One descent per pair, and one in its key's set.
-    pub fn split(&self, range: impl KeyRange, parts: usize) -> Result<Vec<Pair>> {
-        let ranks = self.ranks(&pairs_between(range.begin(), range.end()))?;
+    pub fn split(&self, range: impl KeyRange<[u8]>, parts: usize) -> Result<Vec<Pair>> {
+        let ranks = self.ranks(&pairs_of(&range))?;
         Ok(self.tree.split_pairs(&self.pages, ranks, parts)?)
     }
 

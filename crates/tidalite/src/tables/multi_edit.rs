@@ -1,10 +1,10 @@
 //! Write cursors in tables of multi-values: a position is a pair.
 //!
-//! The invariant of `table_edit.rs` holds.
+//! The invariant of `table_cursor_mut.rs` holds.
 
 use crate::tables::multi::MultiCursor;
 use crate::tables::multi_mut::MultiTableMut;
-use crate::tables::table_edit::At;
+use crate::tables::table_cursor_mut::At;
 use crate::types::error::Result;
 
 type Pair = (Vec<u8>, Vec<u8>);
@@ -22,7 +22,7 @@ type Pair = (Vec<u8>, Vec<u8>);
 /// tags.put_many(b"a", &["1", "2", "3"])?;
 /// tags.put(b"c", b"4")?;
 /// // Only the greatest value of the key `a` stays.
-/// let mut edit = tags.edit();
+/// let mut edit = tags.cursor_mut();
 /// edit.seek_key(b"a")?;
 /// edit.last_dup()?;
 /// while edit.prev_dup()? {
@@ -44,7 +44,7 @@ pub struct MultiEdit<'e, 't> {
 
 impl<'t> MultiTableMut<'t> {
     /// A write cursor, positioned before the first pair.
-    pub fn edit(&mut self) -> MultiEdit<'_, 't> {
+    pub fn cursor_mut(&mut self) -> MultiEdit<'_, 't> {
         MultiEdit {
             table: self,
             at: At::Before,
@@ -56,7 +56,7 @@ impl<'t> MultiTableMut<'t> {
     /// # Errors
     /// As for [`remove`](Self::remove).
     pub fn pop_first(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let mut edit = self.edit();
+        let mut edit = self.cursor_mut();
         edit.first()?;
         edit.take()
     }
@@ -66,7 +66,7 @@ impl<'t> MultiTableMut<'t> {
     /// # Errors
     /// As for [`remove`](Self::remove).
     pub fn pop_last(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let mut edit = self.edit();
+        let mut edit = self.cursor_mut();
         edit.last()?;
         edit.take()
     }

@@ -1,6 +1,6 @@
 //! Changes to a table of multi-values in a write transaction.
 
-use crate::tables::bounds::{PairEnds, pairs_between};
+use crate::tables::bounds::{PairEnds, pairs_of};
 use crate::tables::key_range::KeyRange;
 use crate::tables::multi::MultiTable;
 use crate::txn::write::WriteTxn;
@@ -136,7 +136,7 @@ impl<'t> MultiTableMut<'t> {
         match behind {
             true => Ok(()),
             false => Err(Error::OutOfOrder {
-                table: self.txn.table_name(self.index),
+                table: self.txn.table_name(self.index).to_owned(),
             }),
         }
     }
@@ -238,8 +238,8 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// A full disk; a damaged page.
-    pub fn remove_range(&mut self, range: impl KeyRange) -> Result<u64> {
-        self.cut(pairs_between(range.begin(), range.end()))
+    pub fn remove_range(&mut self, range: impl KeyRange<[u8]>) -> Result<u64> {
+        self.cut(pairs_of(&range))
     }
 
     /// Removes all pairs in a range of pairs, so that the first and the last key may keep some values; returns their
@@ -330,7 +330,7 @@ impl<'t> MultiTableMut<'t> {
     fn only(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.view()?.get(key)? {
             Some((_, values)) if values > 1 => Err(Error::Ambiguous {
-                table: self.txn.table_name(self.index),
+                table: self.txn.table_name(self.index).to_owned(),
                 values,
             }),
             found => Ok(found.map(|(value, _)| value)),

@@ -2,6 +2,7 @@
 
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
+use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::multi::MultiTable;
 use crate::tables::open_write::expect_kind;
 use crate::tables::table::Table;
@@ -19,6 +20,18 @@ impl<S: ReadSource> Reading<S> {
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
         Ok(found.map(|(named, tree)| Table::new(self.pages.view(), tree, named)))
+    }
+
+    /// The table with this name, with keys of type `K` and values of type `V`.
+    ///
+    /// # Errors
+    /// As for `table`.
+    pub fn typed_table<K, V>(&self, name: &str) -> Result<Option<Table<'_, K, V>>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        Ok(self.table(name)?.map(Table::typed))
     }
 
     /// The table of multi-values with this name.

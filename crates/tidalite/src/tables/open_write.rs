@@ -2,6 +2,7 @@
 
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
+use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::multi::MultiTable;
 use crate::tables::multi_mut::MultiTableMut;
 use crate::tables::table::Table;
@@ -113,8 +114,8 @@ impl WriteTxn {
         })
     }
 
-    pub(crate) fn table_name(&self, index: usize) -> String {
-        self.tables[index].name.clone()
+    pub(crate) fn table_name(&self, index: usize) -> &str {
+        &self.tables[index].name
     }
 
     /// Opens a table for changes; creates it if it does not exist. One table at a time can be open for changes; to only
@@ -172,6 +173,21 @@ impl WriteTxn {
             Some(index) => Ok(TableMut::new(self, index)),
             None => unreachable!("it is created"),
         }
+    }
+
+    /// Opens a table with keys of type `K` and values of type `V`; creates it if it does not exist.
+    ///
+    /// # Errors
+    /// As for `table`.
+    ///
+    /// # Cost
+    /// As for `table`.
+    pub fn typed_table<K, V>(&mut self, name: &str) -> Result<TableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        Ok(self.table(name)?.typed())
     }
 
     /// Opens an existing table; `None` if it does not exist, and nothing is created.

@@ -3,12 +3,17 @@
 //! The number of remaining entries is computed from ranks (a descent for each bound), so that the two ends need not
 //! compare keys to detect where they meet.
 
-use crate::tables::bounds::{Ends, Pair, PairEnds, owned, owned_pairs, pairs_between, prefixed};
+use crate::tables::bounds::{
+    Ends, Pair, PairEnds, owned, owned_pairs, pairs_between, pairs_of, prefixed,
+};
+use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::key_range::KeyRange;
 use crate::tables::multi::{MultiCursor, MultiTable};
-use crate::tables::table::{Lent, Table, TableCursor};
+use crate::tables::table::Table;
+use crate::tables::table_cursor::TableCursor;
 use crate::types::error::Result;
 use std::iter::FusedIterator;
+use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use tidalite_base::Corrupt;
 
@@ -23,14 +28,15 @@ fn fewer() -> crate::Error {
 }
 
 /// Entries of a range, key and value, from either end. An error ends the iteration; otherwise `left` is exact.
-pub struct TableRange<'a> {
+pub struct TableRange<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     front: TableCursor<'a>,
     back: TableCursor<'a>,
     ends: Ends,
     left: u64,
+    types: PhantomData<fn(&K, &V)>,
 }
 
-impl Table<'_> {
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
     /// The entries with keys in a range, from either end (`rev`). Inverted bounds are an empty range. A nested table
     /// gives an error in place of its entry (`IsTable`); use [`cursor`](Self::cursor) for nested tables.
     ///
@@ -49,13 +55,13 @@ impl Table<'_> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page.
+    /// A damaged or unreadable page; for single entries: bytes that do not decode as `K` or `V` (`WrongType`).
     ///
     /// # Cost
-    /// A descent for each bound; then one for the first entry from each end.
-    pub fn range(&self, range: impl KeyRange) -> Result<TableRange<'_>> {
-        let left = self.count_range((range.begin(), range.end()))?;
-        Ok(self.between(owned(&range), left))
+    /// A descent for each bound; then one for the first entry from each end. Keys are copied: a
+    /// [`cursor`](Self::cursor) lends them.
+    pub fn range(&self, range: impl KeyRange<K>) -> Result<TableRange<'_, K, V>> {
+        self.between(owned(range.bounds()))
     }
 
     /// True without entries. Reads nothing.
@@ -80,8 +86,9 @@ impl Table<'_> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` if the entry is a nested table.
-    pub fn first(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
+    /// A damaged or unreadable page; `IsTable` if the entry is a nested table; bytes that do not decode as `K` or `V`
+    /// (`WrongType`).
+    pub fn first(&self) -> Result<Option<(K::Owned, V::Lent<'_>)>> {
         let mut cursor = self.cursor();
         cursor.first()?.then(|| cursor.entry()).transpose()
     }
@@ -90,36 +97,68 @@ impl Table<'_> {
     ///
     /// # Errors
     /// As for `first`.
-    pub fn last(&self) -> Result<Option<(Vec<u8>, Lent<'_>)>> {
+    pub fn last(&self) -> Result<Option<(K::Owned, V::Lent<'_>)>> {
         let mut cursor = self.cursor();
         cursor.last()?.then(|| cursor.entry()).transpose()
     }
 
-    /// All entries, from either end. Reads nothing before the first entry is requested.
-    #[must_use]
-    pub fn iter(&self) -> TableRange<'_> {
-        self.between((Bound::Unbounded, Bound::Unbounded), self.count())
-    }
-
-    /// The entries whose keys begin with these bytes, from either end.
+    /// The entry with the greatest key at or below this one. Cost: one page per level.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
-    pub fn prefix(&self, prefix: &[u8]) -> Result<TableRange<'_>> {
-        self.range(prefixed(prefix))
+    /// As for `first`.
+    pub fn floor(&self, key: &K) -> Result<Option<(K::Owned, V::Lent<'_>)>> {
+        let mut cursor = self.cursor();
+        cursor.seek_le(key)?.then(|| cursor.entry()).transpose()
     }
 
-    fn between(&self, ends: Ends, left: u64) -> TableRange<'_> {
+    /// The entry with the least key at or above this one. Cost: one page per level.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn ceiling(&self, key: &K) -> Result<Option<(K::Owned, V::Lent<'_>)>> {
+        let mut cursor = self.cursor();
+        cursor.seek_ge(key)?.then(|| cursor.entry()).transpose()
+    }
+
+    /// All entries, from either end. Reads nothing before the first entry is requested.
+    #[must_use]
+    pub fn iter(&self) -> TableRange<'_, K, V> {
+        self.within((Bound::Unbounded, Bound::Unbounded), self.count())
+    }
+
+    fn between(&self, ends: Ends) -> Result<TableRange<'_, K, V>> {
+        let (from, to) = self.ranks(
+            ends.0.as_ref().map(Vec::as_slice),
+            ends.1.as_ref().map(Vec::as_slice),
+        )?;
+        Ok(self.within(ends, to.saturating_sub(from)))
+    }
+
+    fn within(&self, ends: Ends, left: u64) -> TableRange<'_, K, V> {
         TableRange {
-            front: self.cursor(),
-            back: self.cursor(),
+            front: self.cursor_as(),
+            back: self.cursor_as(),
             ends,
             left,
+            types: PhantomData,
         }
     }
 }
 
-impl<'a> TableRange<'a> {
+impl<V: TableValue + ?Sized> Table<'_, [u8], V> {
+    /// The entries whose keys begin with these bytes, from either end.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn prefix(&self, prefix: &[u8]) -> Result<TableRange<'_, [u8], V>> {
+        self.between(prefixed(prefix))
+    }
+}
+
+/// An entry of an iteration.
+type Entry<'a, K, V> = (<K as TableKey>::Owned, <V as TableValue>::Lent<'a>);
+
+impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableRange<'a, K, V> {
     /// Entries not yet taken from either end.
     #[must_use]
     pub fn left(&self) -> u64 {
@@ -128,8 +167,8 @@ impl<'a> TableRange<'a> {
 
     fn taken(
         &mut self,
-        step: impl FnOnce(&mut Self) -> Result<(Vec<u8>, Lent<'a>)>,
-    ) -> Option<Result<(Vec<u8>, Lent<'a>)>> {
+        step: impl FnOnce(&mut Self) -> Result<Entry<'a, K, V>>,
+    ) -> Option<Result<Entry<'a, K, V>>> {
         if self.left == 0 {
             return None;
         }
@@ -139,8 +178,8 @@ impl<'a> TableRange<'a> {
     }
 }
 
-impl<'a> Iterator for TableRange<'a> {
-    type Item = Result<(Vec<u8>, Lent<'a>)>;
+impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Iterator for TableRange<'a, K, V> {
+    type Item = Result<Entry<'a, K, V>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.taken(|this| {
@@ -151,7 +190,11 @@ impl<'a> Iterator for TableRange<'a> {
                 Bound::Included(key) => front.seek_ge(key)?,
                 Bound::Excluded(key) => front.seek_gt(key)?,
             };
-            if there { front.entry() } else { Err(fewer()) }
+            if there {
+                front.entry_as::<K, V>()
+            } else {
+                Err(fewer())
+            }
         })
     }
 
@@ -160,9 +203,9 @@ impl<'a> Iterator for TableRange<'a> {
     }
 }
 
-impl FusedIterator for TableRange<'_> {}
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> FusedIterator for TableRange<'_, K, V> {}
 
-impl DoubleEndedIterator for TableRange<'_> {
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> DoubleEndedIterator for TableRange<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.taken(|this| {
             let back = &mut this.back;
@@ -172,7 +215,11 @@ impl DoubleEndedIterator for TableRange<'_> {
                 Bound::Included(key) => back.seek_le(key)?,
                 Bound::Excluded(key) => back.seek_lt(key)?,
             };
-            if there { back.entry() } else { Err(fewer()) }
+            if there {
+                back.entry_as::<K, V>()
+            } else {
+                Err(fewer())
+            }
         })
     }
 }
@@ -193,8 +240,8 @@ impl MultiTable<'_> {
     ///
     /// # Cost
     /// Two descents; then one for the first pair from each end.
-    pub fn range(&self, range: impl KeyRange) -> Result<MultiRange<'_>> {
-        self.between(pairs_between(range.begin(), range.end()))
+    pub fn range(&self, range: impl KeyRange<[u8]>) -> Result<MultiRange<'_>> {
+        self.between(pairs_of(&range))
     }
 
     /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values.
@@ -217,7 +264,12 @@ impl MultiTable<'_> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn prefix(&self, prefix: &[u8]) -> Result<MultiRange<'_>> {
-        self.range(prefixed(prefix))
+        let (from, to) = prefixed(prefix);
+        let ends = (
+            from.as_ref().map(Vec::as_slice),
+            to.as_ref().map(Vec::as_slice),
+        );
+        self.between(pairs_between(ends.0, ends.1))
     }
 
     /// The values of one key, from either end.
@@ -232,8 +284,8 @@ impl MultiTable<'_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn count_range(&self, range: impl KeyRange) -> Result<u64> {
-        let (from, to) = self.ranks(&pairs_between(range.begin(), range.end()))?;
+    pub fn count_range(&self, range: impl KeyRange<[u8]>) -> Result<u64> {
+        let (from, to) = self.ranks(&pairs_of(&range))?;
         Ok(to.saturating_sub(from))
     }
 

@@ -45,10 +45,10 @@ impl TableMut<'_> {
     /// one `remove` for a single one.
     pub fn retain(
         &mut self,
-        range: impl KeyRange,
+        range: impl KeyRange<[u8]>,
         mut keep: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
-        let mut ends = owned(&range);
+        let mut ends = owned(range.bounds());
         let mut removed = 0;
         loop {
             let part = self.unwanted(&ends, &mut keep)?;

@@ -1,12 +1,13 @@
 //! Streaming reads of values that should not be in memory as a whole.
 
+use crate::tables::codec::TableKey;
 use crate::tables::table::Table;
 use crate::types::error::{Error, Result};
 use std::io::{self, BufRead, Read};
 use tidalite_kv::{Chunks, Piece};
 use tidalite_pager::Error as StoreError;
 
-impl Table<'_> {
+impl<K: TableKey + ?Sized> Table<'_, K> {
     /// The value of a key as a stream of bytes; `None` if the key does not exist.
     ///
     /// ```
@@ -28,8 +29,8 @@ impl Table<'_> {
     ///
     /// # Cost
     /// One page per level; then one piece of at most 64 KiB at a time, borrowed if the file is mapped.
-    pub fn read_value(&self, key: &[u8]) -> Result<Option<ValueReader<'_>>> {
-        let value = self.find(key)?;
+    pub fn read_value(&self, key: &K) -> Result<Option<ValueReader<'_>>> {
+        let value = self.find(&key.key_code())?;
         Ok(value.map(|value| ValueReader {
             left: value.len(),
             chunks: value.chunks(),

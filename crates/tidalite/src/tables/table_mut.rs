@@ -1,32 +1,36 @@
 //! Changes to an ordered table in a write transaction.
 
-use crate::tables::key_range::KeyRange;
+use crate::catalog::table_name::Named;
+use crate::tables::codec::{AsArg, CodedKey, CodedValue, TableKey, TableValue, value_of};
+use crate::tables::key_range::{KeyRange, lent};
 use crate::tables::table::Table;
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
+use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{Absent, PutRow, Work};
 
-/// A table of a write transaction, for changes; with a path, the table nested at that path.
+/// A table of a write transaction, for changes; with a path, the table nested at that path. Keys are of type `K`, values
+/// of type `V`; both are plain bytes by default.
 ///
 /// # Cost
 /// Each method gives its cost in the table itself. A descent is a page per level; a page is copied when the transaction
 /// first changes it. In a nested table each call adds one descent for each key of the path, which finds the table, and
 /// a change adds another, which rewrites the table's row. A small nested table is stored in that row, and is read and
 /// written as a whole.
-pub struct TableMut<'t> {
+pub struct TableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     index: usize,
     path: Vec<Vec<u8>>,
+    types: PhantomData<fn(&K, &V)>,
 }
 
 impl<'t> TableMut<'t> {
-    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
-        Self {
-            txn,
-            index,
-            path: Vec::new(),
-        }
+    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an error
+    /// (`WrongType`) only if they do not decode. For nested tables, and tables of programs that store bytes.
+    #[must_use]
+    pub fn typed<K: TableKey + ?Sized, V: TableValue + ?Sized>(self) -> TableMut<'t, K, V> {
+        TableMut::of(self.txn, self.index, self.path)
     }
 
     /// The table nested under a key. It is created, with its missing parents, by the first entry put into it, by
@@ -36,11 +40,7 @@ impl<'t> TableMut<'t> {
     pub fn nested(&mut self, key: &[u8]) -> TableMut<'_> {
         let mut path = self.path.clone();
         path.push(key.to_vec());
-        TableMut {
-            txn: self.txn,
-            index: self.index,
-            path,
-        }
+        TableMut::of(self.txn, self.index, path)
     }
 
     /// The table at the end of a path of keys, relative to this one.
@@ -48,11 +48,27 @@ impl<'t> TableMut<'t> {
     pub fn nested_at<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> TableMut<'_> {
         let mut path = self.path.clone();
         path.extend(keys.iter().map(|key| key.as_ref().to_vec()));
-        TableMut {
-            txn: self.txn,
-            index: self.index,
+        TableMut::of(self.txn, self.index, path)
+    }
+}
+
+impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
+    pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
+        Self::of(txn, index, Vec::new())
+    }
+
+    fn of(txn: &'t mut WriteTxn, index: usize, path: Vec<Vec<u8>>) -> Self {
+        Self {
+            txn,
+            index,
             path,
+            types: PhantomData,
         }
+    }
+
+    /// The same table with keys and values as plain bytes.
+    pub fn bytes(&mut self) -> TableMut<'_> {
+        TableMut::of(self.txn, self.index, self.path.clone())
     }
 
     /// Changes the table; `None` if it is nested, does not exist and is not to be created.
@@ -75,6 +91,37 @@ impl<'t> TableMut<'t> {
         })
     }
 
+    /// The table in its current state, for reading; `None` for a nested table that does not exist.
+    ///
+    /// # Errors
+    /// `Store` with `Unsupported` if a key on the path holds a value; `TransactionBroken`; a damaged page.
+    ///
+    /// # Cost
+    /// A descent for each key of the path.
+    pub fn try_view(&self) -> Result<Option<Table<'_, K, V>>> {
+        let there = self.txn.opened_view(self.index)?.nested_at(&self.path)?;
+        Ok(there.map(|table| Table::of(table.pages, table.sub, table.named)))
+    }
+
+    /// The table in its current state, for reading. A nested table that does not exist is empty (see `try_view`).
+    ///
+    /// # Errors
+    /// As for `try_view`.
+    ///
+    /// # Cost
+    /// As for `try_view`.
+    pub fn view(&self) -> Result<Table<'_, K, V>> {
+        match self.try_view()? {
+            Some(table) => Ok(table),
+            None => {
+                let table = self.txn.opened_view(self.index)?.emptied();
+                Ok(Table::of(table.pages, table.sub, table.named))
+            }
+        }
+    }
+}
+
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// Stores a pair, whether or not the key exists; returns true if it is new.
     ///
     /// ```
@@ -98,7 +145,8 @@ impl<'t> TableMut<'t> {
     /// # Cost
     /// One descent; none for keys that ascend after the last one, from the third consecutive put on (not in a nested
     /// table).
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn put(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
+        let (key, value) = (&key.key_code(), &V::value_code(value));
         if self.path.is_empty() {
             let was = self
                 .txn
@@ -129,7 +177,8 @@ impl<'t> TableMut<'t> {
     ///
     /// # Cost
     /// One descent, two if the pair is stored.
-    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn insert(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
+        let (key, value) = (&key.key_code(), &V::value_code(value));
         let done = self.change(Absent::MakeToFill, &mut |pages, table| {
             Ok(!table.contains(pages, key)? && !table.insert(pages, key, value)?)
         })?;
@@ -143,7 +192,8 @@ impl<'t> TableMut<'t> {
     ///
     /// # Cost
     /// As for `insert`.
-    pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn update(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
+        let (key, value) = (&key.key_code(), &V::value_code(value));
         let done = self.change(Absent::Leave, &mut |pages, table| {
             Ok(table.contains(pages, key)? && table.insert(pages, key, value)?)
         })?;
@@ -157,13 +207,26 @@ impl<'t> TableMut<'t> {
     ///
     /// # Cost
     /// Two descents; the old value is read.
-    pub fn replace(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub fn replace(&mut self, key: &K, value: &V::Borrowed) -> Result<Option<V::Owned>> {
+        self.replace_code(&key.key_code(), value)
+    }
+
+    pub(crate) fn replace_code(
+        &mut self,
+        key: &[u8],
+        value: &V::Borrowed,
+    ) -> Result<Option<V::Owned>> {
+        let value = &V::value_code(value);
         let old = self.change(Absent::MakeToFill, &mut |pages, table| {
             let old = table.get(pages, key)?;
             table.insert(pages, key, value)?;
             Ok(old)
         })?;
-        Ok(old.flatten())
+        old.flatten().map(|old| self.owned(old)).transpose()
+    }
+
+    fn owned(&self, bytes: Vec<u8>) -> Result<V::Owned> {
+        value_of::<V>(&Named::Lent(self.txn.table_name(self.index)), bytes.into())
     }
 
     /// Removes a key and returns its value.
@@ -173,7 +236,8 @@ impl<'t> TableMut<'t> {
     ///
     /// # Cost
     /// One descent, two if the key exists; its value is read.
-    pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub fn take(&mut self, key: &K) -> Result<Option<V::Owned>> {
+        let key = &key.key_code();
         self.txn.pages.free_space();
         let old = self.change(Absent::Leave, &mut |pages, table| {
             let old = table.get(pages, key)?;
@@ -182,7 +246,7 @@ impl<'t> TableMut<'t> {
             }
             Ok(old)
         })?;
-        Ok(old.flatten())
+        old.flatten().map(|old| self.owned(old)).transpose()
     }
 
     /// Sets the value of a key to `new` if it is `expected`; `None` stands for no value. Returns whether it was
@@ -195,10 +259,13 @@ impl<'t> TableMut<'t> {
     /// One descent, two if the value was `expected`; the value is read.
     pub fn compare_and_set(
         &mut self,
-        key: &[u8],
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
+        key: &K,
+        expected: Option<&V::Borrowed>,
+        new: Option<&V::Borrowed>,
     ) -> Result<bool> {
+        let key = &key.key_code();
+        let (expected, new) = (expected.map(V::value_code), new.map(V::value_code));
+        let (expected, new) = (expected.as_deref(), new.as_deref());
         let absent = match expected.is_none() && new.is_some() {
             true => Absent::MakeToFill,
             false => Absent::Leave,
@@ -223,7 +290,7 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// As for `remove`.
-    pub fn remove_if(&mut self, key: &[u8], expected: &[u8]) -> Result<bool> {
+    pub fn remove_if(&mut self, key: &K, expected: &V::Borrowed) -> Result<bool> {
         self.compare_and_set(key, Some(expected), None)
     }
 
@@ -232,11 +299,13 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction goes on.
-    pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
+    pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<u64>
     where
-        K: AsRef<[u8]>,
-        V: AsRef<[u8]>,
+        A: AsArg<K>,
+        B: AsArg<V::Borrowed>,
     {
+        let coded = |(key, value)| (CodedKey::<K, A>::of(key), CodedValue::<V, B>::of(value));
+        let pairs = pairs.into_iter().map(coded);
         if self.path.is_empty() {
             return self
                 .txn
@@ -275,7 +344,8 @@ impl<'t> TableMut<'t> {
     ///
     /// # Cost
     /// Two descents; none from the third consecutive append on (not in a nested table).
-    pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn append(&mut self, key: &K, value: &V::Borrowed) -> Result<()> {
+        let (key, value) = (&key.key_code(), &V::value_code(value));
         let done = if self.path.is_empty() {
             self.txn
                 .change_table_near_end(self.index, |tree, ending, pages| {
@@ -289,35 +359,8 @@ impl<'t> TableMut<'t> {
         if done {
             return Ok(());
         }
-        Err(Error::OutOfOrder {
-            table: self.txn.table_name(self.index),
-        })
-    }
-
-    /// Stores a value of `len` bytes that `fill` writes, initially zeros. Returns true if the key is new.
-    ///
-    /// `fill` gets the bytes in the page of the value, if the value is no longer than a quarter of a page, is stored in
-    /// the leaf next to its key, and the table has pages of its own. Otherwise, for a long value and in a small nested
-    /// table, it gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
-    ///
-    /// # Errors
-    /// As for `put`.
-    ///
-    /// # Cost
-    /// In the page, two descents and a copy of zeros, which is more than `put` costs with bytes at hand; else as for
-    /// `put`.
-    pub fn reserve(
-        &mut self,
-        key: &[u8],
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<bool> {
-        let mut fill = Some(fill);
-        let was = self.change(Absent::MakeToFill, &mut |pages, table| match fill.take() {
-            Some(fill) => table.insert_with(pages, key, len, fill),
-            None => Ok(true),
-        })?;
-        Ok(was == Some(false))
+        let table = self.txn.table_name(self.index).to_owned();
+        Err(Error::OutOfOrder { table })
     }
 
     /// Removes a key, and a nested table under it with all its content; returns whether it existed.
@@ -327,7 +370,11 @@ impl<'t> TableMut<'t> {
     ///
     /// # Cost
     /// One descent; for a nested table also the cost of [`clear`](Self::clear) there.
-    pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
+    pub fn remove(&mut self, key: &K) -> Result<bool> {
+        self.remove_code(&key.key_code())
+    }
+
+    pub(crate) fn remove_code(&mut self, key: &[u8]) -> Result<bool> {
         self.txn.pages.free_space();
         if self.path.is_empty() {
             return self
@@ -353,16 +400,17 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// As for `remove`.
-    pub fn remove_range(&mut self, range: impl KeyRange) -> Result<u64> {
+    pub fn remove_range(&mut self, range: impl KeyRange<K>) -> Result<u64> {
         self.txn.pages.free_space();
+        let (from, to) = range.bounds();
         // The next key after a key is the key with a zero byte appended.
         let after = |key: &[u8]| [key, &[0]].concat();
-        let from = match range.begin() {
+        let from = match lent(&from) {
             Bound::Unbounded => Vec::new(),
             Bound::Included(key) => key.to_vec(),
             Bound::Excluded(key) => after(key),
         };
-        let to = match range.end() {
+        let to = match lent(&to) {
             Bound::Unbounded => None,
             Bound::Excluded(key) => Some(key.to_vec()),
             Bound::Included(key) => Some(after(key)),
@@ -409,35 +457,9 @@ impl<'t> TableMut<'t> {
     ///
     /// # Errors
     /// A damaged or unreadable page; `Store` with `Unsupported` if a key on the path holds a value.
-    pub fn is_dirty(&self, key: &[u8]) -> Result<bool> {
+    pub fn is_dirty(&self, key: &K) -> Result<bool> {
         let (tree, pages) = self.txn.table_tree(self.index)?;
-        Ok(tree.is_dirty_at(pages, &self.path, key)?)
-    }
-
-    /// The table in its current state, for reading; `None` for a nested table that does not exist.
-    ///
-    /// # Errors
-    /// `Store` with `Unsupported` if a key on the path holds a value; `TransactionBroken`; a damaged page.
-    ///
-    /// # Cost
-    /// A descent for each key of the path.
-    pub fn try_view(&self) -> Result<Option<Table<'_>>> {
-        self.txn.opened_view(self.index)?.nested_at(&self.path)
-    }
-
-    /// The table in its current state, for reading. A nested table that does not exist is empty (see `try_view`).
-    ///
-    /// # Errors
-    /// As for `try_view`.
-    ///
-    /// # Cost
-    /// As for `try_view`.
-    pub fn view(&self) -> Result<Table<'_>> {
-        let there = self.try_view()?;
-        match there {
-            Some(table) => Ok(table),
-            None => Ok(self.txn.opened_view(self.index)?.emptied()),
-        }
+        Ok(tree.is_dirty_at(pages, &self.path, &key.key_code())?)
     }
 
     /// The value of a key, own writes included.
@@ -447,10 +469,34 @@ impl<'t> TableMut<'t> {
     ///
     /// # Cost
     /// A descent, and one for each key of the path.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         match self.try_view()? {
             Some(table) => table.get(key),
             None => Ok(None),
         }
+    }
+}
+
+impl<K: TableKey + ?Sized> TableMut<'_, K> {
+    /// Stores a value of `len` bytes that `fill` writes, initially zeros. Returns true if the key is new.
+    ///
+    /// `fill` gets the bytes in the page of the value, if the value is no longer than a quarter of a page, is stored in
+    /// the leaf next to its key, and the table has pages of its own. Otherwise, for a long value and in a small nested
+    /// table, it gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
+    ///
+    /// # Errors
+    /// As for `put`.
+    ///
+    /// # Cost
+    /// In the page, two descents and a copy of zeros, which is more than `put` costs with bytes at hand; else as for
+    /// `put`.
+    pub fn reserve(&mut self, key: &K, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
+        let key = &key.key_code();
+        let mut fill = Some(fill);
+        let was = self.change(Absent::MakeToFill, &mut |pages, table| match fill.take() {
+            Some(fill) => table.insert_with(pages, key, len, fill),
+            None => Ok(true),
+        })?;
+        Ok(was == Some(false))
     }
 }

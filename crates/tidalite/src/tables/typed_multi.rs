@@ -1,10 +1,10 @@
 //! Tables of multi-values with keys and values of Rust types, on top of tables of bytes.
 
 use crate::tables::bounds::PairEnds;
+use crate::tables::codec::wrong_type;
 use crate::tables::multi::MultiTable;
 use crate::tables::multi_mut::MultiTableMut;
 use crate::tables::range::MultiRange;
-use crate::tables::typed::decode;
 use crate::types::error::Result;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -34,6 +34,10 @@ use tidalite_base::Ordered;
 pub struct TypedMultiTable<'a, K, V> {
     table: MultiTable<'a>,
     types: PhantomData<(K, V)>,
+}
+
+fn decode<T: Ordered>(table: &str, part: &'static str, bytes: &[u8]) -> Result<T> {
+    T::from_key(bytes).ok_or_else(|| wrong_type::<T>(table, part, bytes))
 }
 
 fn value_of<V: Ordered>(table: &str, bytes: &[u8]) -> Result<V> {

@@ -1,0 +1,338 @@
+//! How keys and values of tables are stored: as bytes, or as the code of a Rust type.
+//!
+//! ```text
+//! keys, and values of sets    [u8]: as they are; str: like String; every Ordered type: its code, which sorts like it
+//! values of other tables      [u8], str, Vec<u8>, String: their bytes; (): none; char: 4 bytes, big-endian
+//!                             Option<T>: 0, or 1 and the code of T; every other Ordered type: as in a key
+//! ```
+
+use crate::catalog::table_name::Named;
+use crate::tables::lent::Lent;
+use crate::types::error::Error;
+use crate::types::text_form::key_text;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use tidalite_base::{Ordered, Reversed, text_key};
+
+/// A type of keys of tables, and of values of [`SetTable`](crate::SetTable): `[u8]` for plain bytes, `str`, and every
+/// type that implements [`Ordered`]. Entries are stored in the order of the type.
+pub trait TableKey: 'static {
+    /// The type of a key that is read.
+    type Owned;
+
+    /// The stored bytes of this key.
+    fn key_code(&self) -> Cow<'_, [u8]>;
+
+    /// The key with these stored bytes; `None` for the bytes of another type.
+    fn decode_key(code: &[u8]) -> Option<Self::Owned>;
+}
+
+impl TableKey for [u8] {
+    type Owned = Vec<u8>;
+
+    #[inline(always)]
+    fn key_code(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self)
+    }
+
+    #[inline]
+    fn decode_key(code: &[u8]) -> Option<Vec<u8>> {
+        Some(code.to_vec())
+    }
+}
+
+impl TableKey for str {
+    type Owned = String;
+
+    fn key_code(&self) -> Cow<'_, [u8]> {
+        Cow::Owned(text_key(self))
+    }
+
+    fn decode_key(code: &[u8]) -> Option<String> {
+        String::from_key(code)
+    }
+}
+
+impl<T: Ordered + 'static> TableKey for T {
+    type Owned = T;
+
+    #[inline]
+    fn key_code(&self) -> Cow<'_, [u8]> {
+        Cow::Owned(self.to_key())
+    }
+
+    #[inline]
+    fn decode_key(code: &[u8]) -> Option<T> {
+        T::from_key(code)
+    }
+}
+
+/// A type of values of a [`Table`](crate::Table): `[u8]` or `Vec<u8>` for plain bytes, `str` or `String`, numbers,
+/// `bool`, `char`, `()`, arrays of bytes, tuples of [`Ordered`] types, and `Option` of a value type.
+pub trait TableValue: 'static {
+    /// The type of a value that is stored.
+    type Borrowed: ?Sized;
+
+    /// The type of a value that is read.
+    type Owned;
+
+    /// The type of a value in an iteration: lent by the table for plain bytes, else `Owned`.
+    type Lent<'a>;
+
+    /// The stored bytes of a value.
+    fn value_code(value: &Self::Borrowed) -> Cow<'_, [u8]>;
+
+    /// The value with these stored bytes; `None` for the bytes of another type.
+    fn decode_value(bytes: &[u8]) -> Option<Self::Owned>;
+
+    /// Like `decode_value`, in the form of an iteration.
+    ///
+    /// # Errors
+    /// The bytes, if they are of another type.
+    fn lend_value(bytes: Lent<'_>) -> Result<Self::Lent<'_>, Lent<'_>>;
+
+    /// Like `decode_value`, for bytes that may be moved into the result.
+    ///
+    /// # Errors
+    /// The bytes, if they are of another type.
+    fn take_value(bytes: Lent<'_>) -> Result<Self::Owned, Lent<'_>> {
+        Self::decode_value(&bytes).ok_or(bytes)
+    }
+}
+
+impl TableValue for [u8] {
+    type Borrowed = [u8];
+    type Owned = Vec<u8>;
+    type Lent<'a> = Lent<'a>;
+
+    #[inline(always)]
+    fn value_code(value: &[u8]) -> Cow<'_, [u8]> {
+        Cow::Borrowed(value)
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Vec<u8>> {
+        Some(bytes.to_vec())
+    }
+
+    #[inline]
+    fn lend_value(bytes: Lent<'_>) -> Result<Lent<'_>, Lent<'_>> {
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn take_value(bytes: Lent<'_>) -> Result<Vec<u8>, Lent<'_>> {
+        Ok(bytes.into_vec())
+    }
+}
+
+impl TableValue for Vec<u8> {
+    type Borrowed = Self;
+    type Owned = Self;
+    type Lent<'a> = Self;
+
+    fn value_code(value: &Self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(value)
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        Some(bytes.to_vec())
+    }
+
+    fn lend_value(bytes: Lent<'_>) -> Result<Self, Lent<'_>> {
+        Ok(bytes.into_vec())
+    }
+
+    fn take_value(bytes: Lent<'_>) -> Result<Self, Lent<'_>> {
+        Ok(bytes.into_vec())
+    }
+}
+
+macro_rules! texts {
+    ($($text:ty),*) => {$(
+        impl TableValue for $text {
+            type Borrowed = Self;
+            type Owned = String;
+            type Lent<'a> = String;
+
+            fn value_code(value: &Self) -> Cow<'_, [u8]> {
+                Cow::Borrowed(value.as_bytes())
+            }
+
+            fn decode_value(bytes: &[u8]) -> Option<String> {
+                std::str::from_utf8(bytes).ok().map(str::to_owned)
+            }
+
+            fn lend_value(bytes: Lent<'_>) -> Result<String, Lent<'_>> {
+                Self::take_value(bytes)
+            }
+        }
+    )*};
+}
+texts! { str, String }
+
+/// The values of these types are encoded by the expressions.
+macro_rules! values {
+    ($([$($generic:tt)*] $ty:ty, $value:ident => $encode:expr, $bytes:ident => $decode:expr;)*) => {$(
+        impl<$($generic)*> TableValue for $ty {
+            type Borrowed = Self;
+            type Owned = Self;
+            type Lent<'a> = Self;
+
+            fn value_code($value: &Self) -> Cow<'_, [u8]> {
+                Cow::Owned($encode)
+            }
+
+            fn decode_value($bytes: &[u8]) -> Option<Self> {
+                $decode
+            }
+
+            fn lend_value(bytes: Lent<'_>) -> Result<Self, Lent<'_>> {
+                Self::decode_value(&bytes).ok_or(bytes)
+            }
+        }
+    )*};
+}
+
+macro_rules! ordered {
+    ($([$($generic:tt)*] $ty:ty;)*) => {
+        values! { $([$($generic)*] $ty, value => value.to_key(), bytes => Self::from_key(bytes);)* }
+    };
+}
+ordered! {
+    [] u8; [] u16; [] u32; [] u64; [] u128;
+    [] i8; [] i16; [] i32; [] i64; [] i128;
+    [] f32; [] f64; [] bool;
+    [const N: usize] [u8; N];
+    [T: Ordered + 'static] Reversed<T>;
+    [A: Ordered + 'static] (A,);
+    [A: Ordered + 'static, B: Ordered + 'static] (A, B);
+    [A: Ordered + 'static, B: Ordered + 'static, C: Ordered + 'static] (A, B, C);
+    [A: Ordered + 'static, B: Ordered + 'static, C: Ordered + 'static, D: Ordered + 'static] (A, B, C, D);
+}
+
+values! {
+    [] (), _value => Vec::new(), bytes => bytes.is_empty().then_some(());
+    [] char, value => u32::from(*value).to_key(), bytes => char::from_u32(u32::from_key(bytes)?);
+    [T: TableValue<Borrowed = T, Owned = T>] Option<T>,
+        value => match value {
+            None => vec![0],
+            Some(value) => [&[1], &T::value_code(value)[..]].concat(),
+        },
+        bytes => match bytes.split_first()? {
+            (0, []) => Some(None),
+            (1, code) => T::decode_value(code).map(Some),
+            _ => None,
+        };
+}
+
+/// An argument that is a `T`, a `&T`, or, for bytes and text, anything that has them: a key of a range, an entry of
+/// `extend`.
+pub trait AsArg<T: ?Sized> {
+    /// The value itself.
+    fn as_arg(&self) -> &T;
+}
+
+impl<A: AsRef<[u8]> + ?Sized> AsArg<[u8]> for A {
+    #[inline(always)]
+    fn as_arg(&self) -> &[u8] {
+        self.as_ref()
+    }
+}
+
+impl<A: AsRef<str> + ?Sized> AsArg<str> for A {
+    fn as_arg(&self) -> &str {
+        self.as_ref()
+    }
+}
+
+impl<T> AsArg<T> for T {
+    #[inline(always)]
+    fn as_arg(&self) -> &T {
+        self
+    }
+}
+
+impl<T> AsArg<T> for &T {
+    #[inline(always)]
+    fn as_arg(&self) -> &T {
+        self
+    }
+}
+
+/// An argument for a call that takes many, with its code; plain bytes need none, and are not copied.
+macro_rules! coded {
+    ($name:ident, $part:ident: $ofs:ident, $given:ident, $code:expr, $form:ty) => {
+        pub(crate) struct $name<$part: ?Sized, A> {
+            given: A,
+            code: Option<Vec<u8>>,
+            part: PhantomData<fn(&$part)>,
+        }
+
+        impl<$part: $ofs + ?Sized, A: AsArg<$form>> $name<$part, A> {
+            #[inline(always)]
+            pub(crate) fn of(given: A) -> Self {
+                let $given = given.as_arg();
+                let code = match $code {
+                    Cow::Borrowed(_) => None,
+                    Cow::Owned(code) => Some(code),
+                };
+                let part = PhantomData;
+                Self { given, code, part }
+            }
+        }
+
+        impl<$part: $ofs + ?Sized, A: AsArg<$form>> AsRef<[u8]> for $name<$part, A> {
+            #[inline(always)]
+            fn as_ref(&self) -> &[u8] {
+                if let Some(code) = &self.code {
+                    return code;
+                }
+                let $given = self.given.as_arg();
+                match $code {
+                    Cow::Borrowed(code) => code,
+                    Cow::Owned(_) => unreachable!("an owned code is stored"),
+                }
+            }
+        }
+    };
+}
+coded! { CodedKey, K: TableKey, given, given.key_code(), K }
+coded! { CodedValue, V: TableValue, given, V::value_code(given), V::Borrowed }
+
+/// The error for bytes of a table that do not decode as `T`.
+#[cold]
+pub(crate) fn wrong_type<T: ?Sized>(table: &str, part: &'static str, bytes: &[u8]) -> Error {
+    Error::WrongType {
+        table: table.to_owned(),
+        part,
+        expected: std::any::type_name::<T>(),
+        found: format!("{} bytes, {}", bytes.len(), key_text(bytes)),
+    }
+}
+
+/// Decodes a key of a table.
+#[inline]
+pub(crate) fn key_of<K: TableKey + ?Sized>(
+    table: &Named<'_>,
+    code: &[u8],
+) -> crate::Result<K::Owned> {
+    K::decode_key(code).ok_or_else(|| wrong_type::<K>(table.as_str(), "key", code))
+}
+
+/// Decodes a value of a table.
+#[inline]
+pub(crate) fn value_of<V: TableValue + ?Sized>(
+    table: &Named<'_>,
+    bytes: Lent<'_>,
+) -> crate::Result<V::Owned> {
+    V::take_value(bytes).map_err(|bytes| wrong_type::<V>(table.as_str(), "value", &bytes))
+}
+
+/// Decodes a value of a table in the form of an iteration.
+#[inline]
+pub(crate) fn lent_of<'a, V: TableValue + ?Sized>(
+    table: &Named<'_>,
+    bytes: Lent<'a>,
+) -> crate::Result<V::Lent<'a>> {
+    V::lend_value(bytes).map_err(|bytes| wrong_type::<V>(table.as_str(), "value", &bytes))
+}
