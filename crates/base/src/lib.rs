@@ -9,6 +9,7 @@
 //! order     keys that sort like numbers, texts and tuples
 //! prefetch  prefetching memory before it is used
 //! limits    every bound on which several crates rely
+//! worker    the threads of the library: named, woken, stopped and joined in one way
 //! ```
 
 mod bytes;
@@ -18,6 +19,7 @@ mod id;
 pub mod limits;
 mod order;
 mod prefetch;
+mod worker;
 
 pub use bytes::{get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64};
 pub use checksum::checksum;
@@ -25,3 +27,4 @@ pub use corrupt::Corrupt;
 pub use id::{SeriesId, TxnId};
 pub use order::{Ordered, Reversed, json_integer_key, json_number_key, text_key};
 pub use prefetch::{prefetch, prefetch_at};
+pub use worker::{Signal, Worker};

@@ -1,29 +1,25 @@
 //! The background flusher: a thread that makes lazy and queued commits durable. It exists only on request
-//! (`Options::background_flush`); it ends when the file is closed (`Inner::drop` wakes it) or poisoned. After any other
+//! (`Options::background_flush`); it ends when the file is closed or poisoned. After any other
 //! error it tries again.
 
 use crate::commit::pipeline::Until;
 use crate::txn::inner::Inner;
 use crate::txn::make_durable;
 use std::sync::{Arc, Weak};
-use std::thread::{self, Thread};
 use std::time::Duration;
-use tidalite_base::TxnId;
+use tidalite_base::{Signal, TxnId, Worker};
 
 /// Minimum pause; a shorter one would keep a processor busy with polling.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// Starts the flusher; `None` if the system refuses a thread (commits then look after themselves).
-pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Thread> {
+pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Worker> {
     let weak = Arc::downgrade(inner);
-    let builder = thread::Builder::new().name("tidalite-flush".into());
-    let started = builder.spawn(move || run(&weak, pause));
-    started.ok().map(|handle| handle.thread().clone())
+    Worker::start_detached("flush", move |signal| run(signal, &weak, pause)).ok()
 }
 
-fn run(inner: &Weak<Inner>, pause: Duration) {
-    loop {
-        thread::park_timeout(pause.max(PAUSE_MIN));
+fn run(signal: &Signal, inner: &Weak<Inner>, pause: Duration) {
+    while signal.park_for(pause.max(PAUSE_MIN)) {
         let Some(inner) = inner.upgrade() else {
             return;
         };

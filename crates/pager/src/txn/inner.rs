@@ -23,8 +23,7 @@ use crate::storage::Storage;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::Thread;
-use tidalite_base::TxnId;
+use tidalite_base::{TxnId, Worker};
 
 enum WriterSlot {
     /// The free space is not read yet, or others have changed it since.
@@ -45,7 +44,7 @@ pub(crate) struct Inner {
     writer: Mutex<WriterSlot>,
     pub(crate) wakers: Wakers,
     pub(crate) recovery: Recovery,
-    flusher: OnceLock<Thread>,
+    flusher: OnceLock<Worker>,
     /// The part that needs no writer state. Dropped last.
     pub(crate) shared: Shared,
 }
@@ -63,8 +62,6 @@ impl Drop for Inner {
     /// Cuts off space grown ahead at the end of the file, if it is a step or more. There are no readers any more, and
     /// the newest durable record does not count these pages.
     fn drop(&mut self) {
-        self.wake_flusher();
-        self.pipeline.leader.call();
         let moved = self.files.known_moved().is_err();
         if self.files.options.read_only || self.files.is_poisoned() || moved {
             return;
@@ -107,7 +104,7 @@ impl Inner {
         }
     }
 
-    pub(crate) fn set_flusher(&self, flusher: Option<Thread>) {
+    pub(crate) fn set_flusher(&self, flusher: Option<Worker>) {
         if let Some(flusher) = flusher {
             let _ = self.flusher.set(flusher);
         }
@@ -116,7 +113,7 @@ impl Inner {
     /// Wakes the background flusher; false if there is none.
     pub(super) fn wake_flusher(&self) -> bool {
         let flusher = self.flusher.get();
-        flusher.inspect(|flusher| flusher.unpark()).is_some()
+        flusher.inspect(|flusher| flusher.wake()).is_some()
     }
 
     /// Reads the newest record of the file and heals damaged blocks. Caller must hold the writer lock.

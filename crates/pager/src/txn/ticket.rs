@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
-use tidalite_base::TxnId;
+use tidalite_base::{TxnId, Worker};
 
 /// A commit on its way to the medium. Many threads may hold one each; one flush serves them all.
 ///
@@ -253,9 +253,8 @@ fn ask(inner: &Arc<Inner>, txn: TxnId, waker: &Waker) -> Result<()> {
         return Ok(());
     }
     let own = Arc::clone(inner);
-    let thread = std::thread::Builder::new().name("tidalite-tickets".into());
-    match thread.spawn(move || serve(&own)) {
-        Ok(_) => {
+    match Worker::run_once("tickets", move || serve(&own)) {
+        Ok(()) => {
             tasks.running = true;
             Ok(())
         }

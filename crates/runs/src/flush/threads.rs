@@ -24,8 +24,7 @@ use crate::link::threshold::Take;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
-use tidalite_base::SeriesId;
+use tidalite_base::{SeriesId, Worker};
 use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_pager::Result;
 
@@ -65,7 +64,7 @@ impl<E> Default for Beside<E> {
 pub(crate) struct Running<E> {
     pub(crate) layout: usize,
     pub(crate) job: Arc<Job<E>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Worker>,
     /// Slots with rows that could not simply be linked.
     pub(crate) refused: BTreeSet<u32>,
 }
@@ -110,16 +109,6 @@ impl Desk {
             sorting: Sorting::new(columns),
             kept: Kept::new(columns),
         }
-    }
-}
-
-/// Reports the end of a thread, even if it panics.
-struct Leaving<'a, E>(&'a Job<E>);
-
-impl<E> Drop for Leaving<'_, E> {
-    fn drop(&mut self) {
-        self.0.out().threads -= 1;
-        self.0.changed.notify_all();
     }
 }
 
@@ -203,7 +192,6 @@ impl<E: Default> Job<E> {
 
     /// Main function of a helper thread.
     fn run(&self) {
-        let leaving = Leaving(self);
         let mut desk = Desk::new(self.log.types.len());
         let give = |piece| {
             self.give(piece);
@@ -212,7 +200,6 @@ impl<E: Default> Job<E> {
         // This cannot fail, since it touches no page.
         while self.part(&mut desk, give).unwrap_or(false) {}
         self.put_down(desk);
-        drop(leaving);
     }
 
     fn give(&self, piece: Piece<E>) {
@@ -288,11 +275,14 @@ impl<E: Default + Send + 'static> Running<E> {
             refused: BTreeSet::new(),
         };
         for _ in 0..threads {
-            let job = Arc::clone(&running.job);
+            let (job, ended) = (Arc::clone(&running.job), Arc::clone(&running.job));
             running.job.out().threads += 1;
+            let at_end = move || {
+                ended.out().threads -= 1;
+                ended.changed.notify_all();
+            };
             // If the system cannot start a thread, the own thread does all the work.
-            let thread = std::thread::Builder::new().name("tidalite-sealing".to_owned());
-            match thread.spawn(move || job.run()) {
+            match Worker::start_with_end("sealing", move |_| job.run(), at_end) {
                 Ok(thread) => running.threads.push(thread),
                 Err(_) => running.job.out().threads -= 1,
             }
@@ -306,9 +296,7 @@ impl<E> Running<E> {
     /// Propagates a panic of a thread.
     pub(crate) fn end(mut self) -> (Vec<Kept>, bool, Log) {
         for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+            thread.join();
         }
         let mut out = self.job.out();
         let (kept, late) = (std::mem::take(&mut out.kept), out.late);
@@ -330,7 +318,7 @@ impl<E> Drop for Running<E> {
         self.job.changed.notify_all();
         for thread in self.threads.drain(..) {
             // A drop has its own cause; a panic of a thread adds no information.
-            let _ = thread.join();
+            drop(thread);
         }
     }
 }

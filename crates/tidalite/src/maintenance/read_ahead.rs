@@ -13,6 +13,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use tidalite_base::Worker;
 use tidalite_kv::Tree;
 
 /// Maximum number of leaves read ahead: 4 MiB of pages of 4 KiB.
@@ -79,9 +80,7 @@ pub(crate) fn read_ahead<T>(
             });
         };
         // Without a thread the copy is only slower.
-        let _ = thread::Builder::new()
-            .name("tidalite-ahead".into())
-            .spawn_scoped(scope, go);
+        let _ = Worker::start_scoped(scope, "ahead", go);
         let copied = copy(&mut copier);
         drop(copier);
         copied

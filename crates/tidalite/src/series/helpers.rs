@@ -11,6 +11,7 @@ use crate::types::error::Result;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use tidalite_base::Worker;
 use tidalite_pager::{PageRead, Snapshot};
 
 /// More threads than this are useless for work that waits for memory.
@@ -81,9 +82,8 @@ impl<'a> Helpers<'a> {
             let helper = |_| {
                 let own = self.snapshot.clone();
                 let work = &work;
-                let thread = thread::Builder::new().name("tidalite-scan".to_owned());
                 // If a thread cannot be started, the others do its part.
-                thread.spawn_scoped(scope, move || (work(&own), own)).ok()
+                Worker::start_scoped(scope, "scan", move || (work(&own), own)).ok()
             };
             let helpers: Vec<_> = (1..jobs.min(self.threads + 1)).filter_map(helper).collect();
             let mut answers = work(self.snapshot);

@@ -16,7 +16,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::thread::{self, Thread};
+use std::thread::Thread;
+use tidalite_base::{Signal, Worker};
 
 /// Waiters left at the end of a flush that justify waking the thread. With two committing threads at most one waits.
 pub(super) const LEADER_FROM: usize = 2;
@@ -24,7 +25,7 @@ pub(super) const LEADER_FROM: usize = 2;
 /// The leader thread, started on demand.
 #[derive(Debug, Default)]
 pub(crate) struct LeaderThread {
-    thread: OnceLock<Thread>,
+    worker: OnceLock<Worker>,
     wanted: AtomicBool,
     /// Set by the thread that starts it: at most one is started.
     started: AtomicBool,
@@ -33,17 +34,17 @@ pub(crate) struct LeaderThread {
 impl LeaderThread {
     /// Whether the thread exists; if not, requests one.
     pub(super) fn is_running(&self) -> bool {
-        let is_running = self.thread.get().is_some();
+        let is_running = self.worker.get().is_some();
         if !is_running {
             self.wanted.store(true, Ordering::Relaxed);
         }
         is_running
     }
 
-    /// Wakes the thread, if it exists, to lead or to end with the handle.
+    /// Wakes the thread, if it exists, to lead.
     pub(crate) fn call(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
+        if let Some(worker) = self.worker.get() {
+            worker.wake();
         }
     }
 
@@ -61,17 +62,15 @@ impl LeaderThread {
             return;
         }
         let weak = Arc::downgrade(handle);
-        let builder = thread::Builder::new().name("tidalite-leader".into());
-        match builder.spawn(move || run(&weak, lead)) {
-            Ok(thread) => drop(self.thread.set(thread.thread().clone())),
+        match Worker::start_detached("leader", move |signal| run(signal, &weak, lead)) {
+            Ok(worker) => drop(self.worker.set(worker)),
             Err(_) => self.started.store(false, Ordering::SeqCst),
         }
     }
 }
 
-fn run<T>(handle: &Weak<T>, lead: fn(&T) -> Vec<Thread>) {
-    loop {
-        thread::park();
+fn run<T>(signal: &Signal, handle: &Weak<T>, lead: fn(&T) -> Vec<Thread>) {
+    while signal.park() {
         let Some(handle) = handle.upgrade() else {
             return;
         };

@@ -5,27 +5,28 @@
 //!
 //! ```text
 //! transaction ──pages, sealed──> [write, ask] [write, ask] ...      pages are written in the order of hand-over
-//!      └── settle: waits until all of them are in the file
+//!      └── drain: waits until all of them are in the file
 //! ```
 //!
 //! Invariants
 //! 1. Between `write` and `drain` no other thread writes to the file within pages of the transaction: a page freed
 //!    meanwhile may be reallocated, and a late write would overwrite its new content. Other code that writes there must
-//!    settle first.
+//!    drain first.
 //! 2. A failure is reported by `drain`, once; the caller then abandons the thread and treats none of its pages as
 //!    written.
 //! 3. The thread ends with its transaction: dropping it waits for the pages in progress and discards the rest; none are
-//!    left if the transaction has settled. It holds the file, and with it the lock that marks the file as open.
+//!    left after a drain. It holds the file, and with it the lock that marks the file as open.
 
 use super::write_out::{WriteHint, write_pages};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use std::io;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use tidalite_base::{Signal, Worker};
 
 /// Bytes written before the system is asked to start writing them to the medium: longer pieces leave the disk idle
 /// meanwhile, shorter ones split adjacent pages (decision 0025).
@@ -52,7 +53,6 @@ struct Writes {
 
 #[derive(Debug, Default)]
 struct Shared {
-    stop: AtomicBool,
     /// Pieces not yet completed.
     ahead: AtomicUsize,
     writes: Mutex<Writes>,
@@ -89,22 +89,12 @@ impl Shared {
     }
 }
 
-/// Reports the end of the thread, whatever the cause.
-struct Ending(Arc<Shared>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.writes().gone = true;
-        self.0.written.notify_all();
-    }
-}
-
 /// The background thread.
 #[derive(Debug)]
 pub(crate) struct BackgroundWriter {
     pieces: Option<Sender<Piece>>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    worker: Option<Worker>,
 }
 
 impl BackgroundWriter {
@@ -121,24 +111,25 @@ impl BackgroundWriter {
     fn begin(storage: &Arc<dyn Storage>, page_size: usize) -> Option<Self> {
         let (sender, pieces) = channel::<Piece>();
         let (storage, shared) = (Arc::clone(storage), Arc::<Shared>::default());
-        let ending = Ending(Arc::clone(&shared));
-        let run = move || {
-            let shared = &ending.0;
-            let stopped = || shared.stop.load(Ordering::Relaxed);
-            for piece in pieces.iter().take_while(|_| !stopped()) {
+        let (own, ended) = (Arc::clone(&shared), Arc::clone(&shared));
+        let write = move |signal: &Signal| {
+            for piece in pieces.iter().take_while(|_| !signal.is_stopped()) {
                 match piece {
-                    Piece::Write(pages) => shared.write(&*storage, page_size, pages),
+                    Piece::Write(pages) => own.write(&*storage, page_size, pages),
                     Piece::Ask(at, len) => storage.write_back(at, len),
                 }
-                shared.ahead.fetch_sub(1, Ordering::Relaxed);
+                own.ahead.fetch_sub(1, Ordering::Relaxed);
             }
         };
-        let thread = thread::Builder::new().name("tidalite-write".into());
-        let thread = thread.spawn(run).ok()?;
+        let at_end = move || {
+            ended.writes().gone = true;
+            ended.written.notify_all();
+        };
+        let worker = Worker::start_with_end("write", write, at_end).ok()?;
         Some(Self {
             pieces: Some(sender),
             shared,
-            thread: Some(thread),
+            worker: Some(worker),
         })
     }
 
@@ -188,16 +179,21 @@ impl BackgroundWriter {
 
     /// Abandons the thread in a forked process, in which it does not exist.
     pub(crate) fn leave(mut self) {
-        std::mem::forget((self.pieces.take(), self.thread.take()));
+        std::mem::forget(self.pieces.take());
+        if let Some(worker) = self.worker.take() {
+            worker.forget();
+        }
     }
 }
 
 impl Drop for BackgroundWriter {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(worker) = &self.worker {
+            worker.stop();
+        }
+        // Without a sender, the thread waits for no more pieces. Its errors were reported when it was drained.
         self.pieces = None;
-        // Its errors were reported when the transaction settled.
-        drop(self.thread.take().map(JoinHandle::join));
+        drop(self.worker.take());
     }
 }
 
