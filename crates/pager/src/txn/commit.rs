@@ -162,7 +162,7 @@ impl WriteTxn {
         Ok(self.complete(app, plan, prepared, freed_ranges, &large, entry))
     }
 
-    /// Writes the changed pages, those of earlier commits that are still in memory, and the free-space structure.
+    /// Writes the changed pages, unwritten pages of earlier commits, and the free-space structure.
     /// Returns the pages of earlier commits.
     fn write_pages(
         &mut self,
@@ -181,7 +181,7 @@ impl WriteTxn {
         Ok(waiting)
     }
 
-    /// Pages just written by this process need no verification when it reads them. `waiting`: those of earlier commits.
+    /// Pages just written by this process need no verification when it reads them. `waiting`: pages of earlier commits.
     fn learn_written(&self, waiting: &[(u64, Waiting)]) {
         let files = &self.inner.files;
         if files.options.verify != Verify::OnFirstTouch {
