@@ -299,7 +299,7 @@ fn a_typed_table_is_not_made_by_a_refused_call() {
     let mut table = tx.table("t").unwrap();
     let mut typed = table.nested(b"typed").typed::<String, u64>();
     assert!(typed.put(&"x".repeat(KEY_BYTES_MAX + 1), &1).is_err());
-    typed.extend([(String::new(), 0); 0]).unwrap();
+    typed.extend(Vec::<(String, u64)>::new()).unwrap();
     assert_eq!(table.view().unwrap().count(), 0);
 }
 
