@@ -8,9 +8,8 @@
 use std::ffi::CStr;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{
-    Database, Error, MemoryStorage, MultiCursor, MultiTableMut, Options, TableCursor, WriteTxn,
-};
+use tidalite::{Database, Error, MultiCursor, MultiTableMut, Options, TableCursor, WriteTxn};
+use tidalite::storage::MemoryStorage;
 use tidalite_agree::lmdb::*;
 use tidalite_testkit::rng::Rng;
 

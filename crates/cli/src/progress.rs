@@ -4,7 +4,7 @@ use crate::output::{bytes_text, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
-use tidalite::Progress as Now;
+use tidalite::maintenance::Progress as Now;
 
 /// Number of lines written over the whole operation.
 const LINES: u64 = 10;

@@ -75,8 +75,8 @@ pub(crate) fn record(input: &DeriveInput) -> Result<TokenStream> {
     let described = columns.iter().map(|column| {
         let (name, ty) = (&column.name, column.ty);
         match column.scale {
-            None => quote!(::tidalite::column_of::<#ty>(#name)),
-            Some(scale) => quote!(::tidalite::decimal_of::<#ty>(#name, #scale)),
+            None => quote!(::tidalite::record::column_of::<#ty>(#name)),
+            Some(scale) => quote!(::tidalite::record::decimal_of::<#ty>(#name, #scale)),
         }
     });
     let names: Vec<&Ident> = columns.iter().map(|column| column.field).collect();
@@ -85,7 +85,7 @@ pub(crate) fn record(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         #[automatically_derived]
         impl #generics ::tidalite::Record for #ident #arguments #bounds {
-            const ANY_UNIT: bool = <#time_type as ::tidalite::RecordTime>::ANY_UNIT;
+            const ANY_UNIT: bool = <#time_type as ::tidalite::record::RecordTime>::ANY_UNIT;
 
             fn schema() -> ::tidalite::Schema {
                 ::tidalite::Schema {
@@ -96,24 +96,24 @@ pub(crate) fn record(input: &DeriveInput) -> Result<TokenStream> {
 
             #[inline]
             fn time(&self) -> ::tidalite::Result<i64> {
-                ::tidalite::RecordTime::steps(&self.#time, #unit)
+                ::tidalite::record::RecordTime::steps(&self.#time, #unit)
             }
 
             #[inline]
             fn time_in(&self, unit: ::tidalite::Unit) -> ::tidalite::Result<i64> {
-                ::tidalite::RecordTime::steps(&self.#time, unit)
+                ::tidalite::record::RecordTime::steps(&self.#time, unit)
             }
 
             #[inline]
-            fn write(&self, row: &mut ::tidalite::RowWriter<'_>) -> ::tidalite::Result<()> {
+            fn write(&self, row: &mut ::tidalite::record::RowWriter<'_>) -> ::tidalite::Result<()> {
                 #(row.put(&self.#names)?;)*
                 ::std::result::Result::Ok(())
             }
 
             #[inline]
-            fn read(row: &mut ::tidalite::RowReader<'_>) -> ::tidalite::Result<Self> {
+            fn read(row: &mut ::tidalite::record::RowReader<'_>) -> ::tidalite::Result<Self> {
                 ::std::result::Result::Ok(Self {
-                    #time: <#time_type as ::tidalite::RecordTime>::of_steps(row.time(), row.unit())?,
+                    #time: <#time_type as ::tidalite::record::RecordTime>::of_steps(row.time(), row.unit())?,
                     #(#names: row.take()?,)*
                 })
             }

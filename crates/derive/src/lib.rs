@@ -9,7 +9,8 @@
 //!          #[record(scale = 2)]         for an i64 or Decimal: a decimal column with two fractional digits
 //! ```
 //!
-//! The type of a field determines its column through the trait `tidalite::Field`; `Option` makes the column nullable.
+//! The type of a field determines its column through the trait `tidalite::record::Field`; `Option` makes the column
+//! nullable.
 
 mod expand;
 

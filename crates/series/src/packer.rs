@@ -435,7 +435,8 @@ mod tests {
         all
     }
 
-    /// Two extents of older transactions touch; the last leaf of the first and the first leaf of the second die together.
+    /// Two extents of older transactions touch; the last leaf of the first and the first leaf of the second die
+    /// together.
     #[test]
     fn a_dead_leaf_just_behind_a_full_extent_is_counted_in_its_own() {
         let mut pages = ScratchPages::new(PAGE);

@@ -1,5 +1,5 @@
-//! Ordered tables, for who knows LMDB or redb: a table and its index in one transaction, ranges, a cursor, several values a key, typed
-//! tables, tables inside tables.
+//! Ordered tables, for who knows LMDB or redb: a table and its index in one transaction, ranges, a cursor, several
+//! values a key, typed tables, tables inside tables.
 //!
 //! `cargo run --release -p tidalite --example tables`
 

@@ -22,6 +22,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The root holds the types that most programs name. The rest is grouped in modules: [`maintenance`], [`monitor`],
+//! [`retention`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
+//! [`storage`], [`text`] and [`limits`].
+//!
 //! The folders, from the top down; each imports only from those below it:
 //!
 //! ```text
@@ -40,49 +44,104 @@
 
 mod catalog;
 mod database;
-mod maintenance;
-mod query;
+pub mod maintenance;
+pub mod query;
 mod series;
 mod tables;
 mod txn;
 mod types;
 
-pub use catalog::annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
-pub use catalog::commit_clock::ClockReading;
+/// Row-by-row functions on the values of a column: rates, moving means, sums; the most frequent values.
+///
+/// [`Range::dots`](crate::Range::dots) gives the values of a column; [`DotFunctions`](functions::DotFunctions) has a
+/// method for each function, and all of them are lazy iterators. [`SpaceSaving`](functions::SpaceSaving) counts
+/// frequent values in bounded memory.
+pub mod functions {
+    pub use crate::query::functions::{
+        Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, Errors,
+        ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate,
+        SpaceSaving,
+    };
+}
+
+/// Limits of names, texts, readers and handles.
+///
+/// Every limit of the format and of this library is listed in docs/limits.md. A call beyond a limit is an error of kind
+/// [`Limit`](crate::Error::Limit) and changes nothing.
+pub mod limits {
+    pub use crate::catalog::annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
+    pub use crate::catalog::retention::{RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX};
+    pub use crate::txn::open_table::TABLE_NAME_BYTES_MAX;
+    pub use crate::types::decimal::DECIMAL_SCALE_MAX;
+    pub use crate::types::merge_policy::time_rows_max;
+    pub use crate::types::name::SERIES_NAME_BYTES_MAX;
+    pub use crate::types::schema::COLUMN_NAME_BYTES_MAX;
+    pub use crate::types::value::TEXT_BYTES_MAX;
+    pub use tidalite_pager::{HANDLES_MAX, READERS_MAX, USER_BYTES_MAX};
+}
+
+/// Observation of a running database: counters, durations, events, its readers and its writer.
+///
+/// [`Database::counters`](crate::Database::counters) and [`Database::metrics`](crate::Database::metrics) report what
+/// this handle did; [`Options::on_event`](crate::Options::on_event) reports changes of the file as they happen;
+/// [`look`](monitor::look) inspects a file without opening it.
+pub mod monitor {
+    pub use tidalite_pager::{
+        Counters, Event, LongReader, LongReaderAction, Look, MetricsReport, PHASES, Phase, Reader,
+        ReaderKind, Recovery, Times, WriterSeen, look,
+    };
+}
+
+/// Rows as plain structs: the traits behind `#[derive(Record)]`, and readers of records.
+///
+/// Most programs only need [`Record`](trait@crate::Record) and its derive macro.
+pub mod record {
+    pub use crate::query::records::{RecordCursor, RecordReader, Records};
+    pub use crate::series::record::{
+        Field, RecordTime, RowReader, RowWriter, column_of, decimal_of,
+    };
+}
+
+/// Retention policies: rows that expire by age, caps on the size of the file, and the clock that both use.
+///
+/// [`WriteTxn::set_retention`](crate::WriteTxn::set_retention) stores a policy,
+/// [`Database::maintain`](crate::Database::maintain) applies all of them.
+pub mod retention {
+    pub use crate::catalog::commit_clock::ClockReading;
+    pub use crate::catalog::retention::{KeepFrom, Retention};
+    pub use crate::maintenance::policies::{
+        Budget, CapState, Holder, Maintained, Preview, Removal,
+    };
+    pub use tidalite_pager::Clocks;
+}
+
+/// Storage other than files: a database in memory, and the trait for a storage of your own.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tidalite::{Options, storage::MemoryStorage};
+///
+/// let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// # Ok::<(), tidalite::Error>(())
+/// ```
+pub mod storage {
+    pub use tidalite_pager::LockMemory;
+    pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
+}
+
+/// Keys, names and GUIDs as text, and texts as table keys that sort like the values they show.
+pub mod text {
+    pub use crate::types::text_form::{guid_dotnet, guid_text, key_text};
+    pub use tidalite_base::{json_integer_key, json_number_key, text_key};
+}
+
 pub use catalog::entries::SeriesInfo;
-pub use catalog::retention::{
-    KeepFrom, RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX, Retention,
-};
 pub use database::handle::Database;
 pub use database::options::{OpenMode, Options, ReadAhead, Verify};
 pub use database::pins::Pin;
 pub use database::readers::ParkedRead;
-pub use maintenance::backup::{BackupInfo, restore, restore_in_two};
-pub use maintenance::check::{CheckReport, Finding, HitSeries, Place};
-pub use maintenance::cold::Cooled;
-pub use maintenance::compact::Compaction;
-pub use maintenance::diff::Change;
-pub use maintenance::page_map::{PageDump, PageRange, Weight};
-pub use maintenance::policies::{Budget, CapState, Holder, Maintained, Preview, Removal};
-pub use maintenance::salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
-pub use maintenance::stat::Stat;
-pub use maintenance::watch::{Progress, Watch};
-pub use query::candles::{Candle, CandleSize};
-pub use query::fill::{Fill, Filled};
 pub use query::filter::ValueFilter;
-pub use query::functions::{
-    Combined, CumulativeSum, Derivative, Difference, Dot, DotFunctions, Dots, Errors,
-    ExponentialMean, ExponentialMeanOver, Frequent, MovingMean, MovingMeanOver, Rate, SpaceSaving,
-};
-pub use query::join::{Join, Joined, JoinedRow};
-pub use query::matching::Matching;
-pub use query::merge::{MergedRow, MergedRows};
-pub use query::names::Names;
-pub use query::records::{RecordCursor, RecordReader, Records};
-pub use query::selection::{Group, Selection};
-pub use query::text_matches::TextMatches;
-pub use query::window_rows::WindowRow;
-pub use query::windows::{GroupFigures, GroupWindow};
+pub use query::selection::Selection;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};
@@ -90,7 +149,7 @@ pub use series::figures::{Figure, Figures, RangeFigures};
 pub use series::nearest::Direction;
 pub use series::range::{Range, Vector};
 pub use series::read::Series;
-pub use series::record::{Field, Record, RecordTime, RowReader, RowWriter, column_of, decimal_of};
+pub use series::record::Record;
 pub use series::write::SeriesMut;
 pub use tables::cached::{Cached, CachedGet};
 pub use tables::codec::{AsArg, TableKey, TableValue};
@@ -106,34 +165,23 @@ pub use tables::table_cursor::TableCursor;
 pub use tables::table_cursor_mut::TableCursorMut;
 pub use tables::table_mut::TableMut;
 pub use tables::typed_multi::{TypedMultiTable, TypedMultiTableMut};
-pub use tidalite_base::{
-    Corrupt, Ordered, Reversed, SeriesId, TxnId, json_integer_key, json_number_key, text_key,
-};
-pub use tidalite_codec::{ColumnType as WordType, Stats};
+pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId};
 pub use tidalite_derive::Record;
-pub use tidalite_kv::TableShape;
-pub use tidalite_pager::storage::{Growth, MemoryStorage, Storage};
-pub use tidalite_pager::{
-    Clocks, Counters, Durability, Error as StoreError, Event, HANDLES_MAX, LockMemory, LongReader,
-    LongReaderAction, Look, LossCause, LostCommits, MetricsReport, PHASES, Phase, READERS_MAX,
-    Reader, ReaderKind, Recovery, Ticket, Times, USER_BYTES_MAX, WriterSeen, look,
-};
-pub use txn::open_table::TABLE_NAME_BYTES_MAX;
+pub use tidalite_pager::{Durability, Error as StoreError, Ticket};
 pub use txn::pages::ReadSource;
 pub use txn::read::{ReadTxn, Reading};
 pub use txn::savepoint::Savepoint;
 pub use txn::uncommitted::UncommittedRead;
 pub use txn::write::{Commit, WriteTxn};
 pub use types::column::{Column, ColumnType};
-pub use types::decimal::{DECIMAL_SCALE_MAX, Decimal};
+pub use types::decimal::Decimal;
 pub use types::error::{Error, Result};
 pub use types::grid::Grid;
 pub use types::into_column::IntoColumn;
-pub use types::merge_policy::{MergePolicy, time_rows_max};
-pub use types::name::{SERIES_NAME_BYTES_MAX, SeriesName, SeriesPattern};
+pub use types::merge_policy::MergePolicy;
+pub use types::name::{SeriesName, SeriesPattern};
 pub use types::point::{Point, Sample};
 pub use types::row::Row;
-pub use types::schema::{COLUMN_NAME_BYTES_MAX, Schema, Unit};
-pub use types::text_form::{guid_dotnet, guid_text, key_text};
+pub use types::schema::{Schema, Unit};
 pub use types::time::{Instant, Timestamp};
-pub use types::value::{TEXT_BYTES_MAX, Value};
+pub use types::value::Value;

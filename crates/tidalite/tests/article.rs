@@ -1,6 +1,7 @@
 //! The first example of the LMDB time-series article, as a user would write it here.
 
-use tidalite::{Database, MemoryStorage, Options, Result, Schema, SearchResult, Timestamp, Unit};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Options, Result, Schema, SearchResult, Timestamp, Unit};
 
 fn database() -> Result<Database> {
     let memory = std::sync::Arc::new(MemoryStorage::default());

@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{
-    Change, Database, Error, MemoryStorage, Options, Place, ReadTxn, SalvageReport, Storage, Table,
-    Watch, salvage_storage,
-};
+use tidalite::maintenance::{Change, Place, SalvageReport, Watch, salvage_storage};
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Database, Error, Options, ReadTxn, Table};
 use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;

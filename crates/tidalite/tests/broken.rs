@@ -5,9 +5,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidalite::{
-    Database, Error, LongReaderAction, MemoryStorage, Options, TypedMultiTableMut, WriteTxn,
-};
+use tidalite::monitor::LongReaderAction;
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Error, Options, TypedMultiTableMut, WriteTxn};
 use tidalite_testkit::SimDisk;
 
 fn is_broken<T>(done: Result<T, Error>) -> bool {

@@ -4,10 +4,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tidalite::{
-    Cached, CachedGet, Counters, Database, Durability, MemoryStorage, Options, ReadTxn, Table,
-    WriteTxn,
-};
+use tidalite::monitor::Counters;
+use tidalite::storage::MemoryStorage;
+use tidalite::{Cached, CachedGet, Database, Durability, Options, ReadTxn, Table, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 const KEYS: u64 = 3000;

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{
-    Change, Column, ColumnType, Database, MemoryStorage, MergePolicy, Options, ReadTxn, Schema,
-    Storage, Unit, Value,
-};
+use tidalite::maintenance::Change;
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Column, ColumnType, Database, MergePolicy, Options, ReadTxn, Schema, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
 const NAME: &str = "log";

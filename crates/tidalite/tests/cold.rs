@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::{Budget, Database, MemoryStorage, Options, Retention, Storage, Timestamp};
 #[cfg(feature = "cold")]
-use tidalite::{Watch, salvage_storage};
+use tidalite::maintenance::{Watch, salvage_storage};
+use tidalite::retention::{Budget, Retention};
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Database, Options, Timestamp};
 #[cfg(feature = "cold")]
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tidalite::{Compaction, Database, Options, ReadTxn};
+use tidalite::maintenance::Compaction;
+use tidalite::{Database, Options, ReadTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum number of pages by which a compacted file may exceed its copy, besides 5 %.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{
-    Database, Error, MemoryStorage, MergePolicy, Options, Schema, Series, SeriesMut, Storage, Watch,
-};
+use tidalite::maintenance::Watch;
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Database, Error, MergePolicy, Options, Schema, Series, SeriesMut};
 use tidalite_testkit::rng::Rng;
 
 type Model = BTreeMap<i64, [u64; 2]>;
@@ -294,7 +294,7 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
         [word("site", "north"), word("unit", "m/s")]
     );
     drop(copy);
-    tidalite::salvage(&path, &rescued, Watch::default()).unwrap();
+    tidalite::maintenance::salvage(&path, &rescued, Watch::default()).unwrap();
     let saved = Database::open(&rescued).unwrap();
     assert_eq!(annotations(&saved, "a"), [word("unit", "km/h")]);
     assert!(saved.check().unwrap().is_clean());

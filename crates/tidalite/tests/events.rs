@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{Column, ColumnType, MemoryStorage, MergePolicy, Options, Schema, Unit, Value};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Column, ColumnType, MergePolicy, Options, Schema, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
 /// Texts of few words, some of them long: texts beyond the dictionary's capacity are in blocks.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{
-    Column, ColumnType, Error, Frequent, MemoryStorage, Options, Schema, SpaceSaving, Unit, Value,
-};
+use tidalite::functions::{Frequent, SpaceSaving};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Column, ColumnType, Error, Options, Schema, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
 /// Few items occur often, many rarely.

@@ -3,9 +3,11 @@
 mod aged;
 
 use std::sync::Arc;
+use tidalite::functions::{Dot, DotFunctions};
+use tidalite::query::Join;
+use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Column, ColumnType, Database, Dot, DotFunctions, Figure, Join, MemoryStorage, Options, Result,
-    Schema, Storage, Timestamp, Unit, Value,
+    Column, ColumnType, Database, Figure, Options, Result, Schema, Timestamp, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -137,7 +139,7 @@ fn functions_over_rows_equal_brute_force() {
 /// Exponential means by their definition, a sum over all values so far, and the errors for each kind of mean.
 fn exponential_means_and_errors<'s>(
     values: &[(i64, f64)],
-    dots: impl Fn() -> tidalite::Dots<'s>,
+    dots: impl Fn() -> tidalite::functions::Dots<'s>,
     rng: &mut Rng,
 ) {
     let weighted = |weight: &dyn Fn(usize, usize) -> f64| -> Vec<(i64, f64)> {

@@ -3,7 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tidalite::{Database, Durability, Options, Result, Schema, Storage};
+use tidalite::storage::Storage;
+use tidalite::{Database, Durability, Options, Result, Schema};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Pager};
 use tidalite_runs::SERIES_MAX;

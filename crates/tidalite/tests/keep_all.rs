@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tidalite::limits::time_rows_max;
+use tidalite::maintenance::{Change, Watch, salvage_storage};
+use tidalite::query::{CandleSize, Join};
+use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    CandleSize, Change, Column, ColumnType, Database, Direction, Durability, Error, Join,
-    MemoryStorage, MergePolicy, Options, Range, Schema, Selection, Series, SeriesMut, Storage,
-    Timestamp, ValueFilter, Verify, Watch, salvage_storage, time_rows_max,
+    Column, ColumnType, Database, Direction, Durability, Error, MergePolicy, Options, Range,
+    Schema, Selection, Series, SeriesMut, Timestamp, ValueFilter, Verify,
 };
 use tidalite_testkit::rng::Rng;
 

@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tidalite::limits::time_rows_max;
+use tidalite::maintenance::{Watch, salvage_storage};
+use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Column, ColumnType, Database, Decimal, Error, MemoryStorage, MergePolicy, Options, Record,
-    Schema, Series, SeriesMut, Storage, Unit, Value, Watch, salvage_storage, time_rows_max,
+    Column, ColumnType, Database, Decimal, Error, MergePolicy, Options, Record, Schema, Series,
+    SeriesMut, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 

@@ -2,7 +2,8 @@
 //! any order.
 
 use std::sync::Arc;
-use tidalite::{Figure, Grid, MemoryStorage, Options, Storage, Timestamp};
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Figure, Grid, Options, Timestamp};
 
 const MAX: f64 = f64::MAX;
 

@@ -5,9 +5,11 @@ mod aged;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tidalite::query::{CandleSize, Fill, GroupWindow, Join};
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Aggregate, CandleSize, ColumnType, Database, Direction, Figure, Fill, Grid, GroupWindow, Join,
-    MemoryStorage, Options, Schema, Timestamp, Unit, ValueFilter,
+    Aggregate, ColumnType, Database, Direction, Figure, Grid, Options, Schema, Timestamp, Unit,
+    ValueFilter,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -289,14 +291,15 @@ fn rows_beside(
                     (own, series)
                 })
                 .collect();
-            let found: Vec<(String, u64)> = tidalite::Names::beginning(&names.tags[key], prefix)
-                .map(|(value, series)| (value.to_owned(), *series))
-                .collect();
+            let found: Vec<(String, u64)> =
+                tidalite::query::Names::beginning(&names.tags[key], prefix)
+                    .map(|(value, series)| (value.to_owned(), *series))
+                    .collect();
             assert_eq!(found, expected, "{key} {prefix:?}");
         }
     }
     for (prefix, series) in [("lo", world.series.len() as u64), ("los", 0), ("oad", 0)] {
-        let begun = tidalite::Names::beginning(&names.metrics, prefix);
+        let begun = tidalite::query::Names::beginning(&names.metrics, prefix);
         let told: u64 = begun.map(|(_, series)| series).sum();
         assert_eq!(told, series, "{prefix}");
     }
@@ -339,7 +342,7 @@ fn a_row_has_a_cell_for_every_metric() {
     let all = snap.select("").unwrap();
     assert_eq!(all.metrics(), ["cpu", "memory"]);
     let asked = [("memory", "value"), ("cpu", "value")];
-    let rows_of = |group: &tidalite::Group<'_, '_>| -> Vec<(i64, Vec<Option<f64>>)> {
+    let rows_of = |group: &tidalite::query::Group<'_, '_>| -> Vec<(i64, Vec<Option<f64>>)> {
         let sums = group.figures(Figure::Sum);
         let rows = sums.window_rows(&asked, .., &Grid::hours(1)).unwrap();
         let rows = rows.into_iter();
@@ -362,7 +365,7 @@ fn a_row_has_a_cell_for_every_metric() {
 
 /// Selected figures of a group equal the whole aggregates, bit by bit.
 fn figures(
-    group: &tidalite::Group<'_, '_>,
+    group: &tidalite::query::Group<'_, '_>,
     times: &std::ops::Range<Timestamp>,
     grid: &Grid,
     whole: &Aggregate,
@@ -497,7 +500,7 @@ fn joined(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: 
 
 type Cells = Vec<Option<(i64, f64)>>;
 
-fn told(mut rows: tidalite::Joined<'_>, series: usize) -> Vec<(i64, Cells)> {
+fn told(mut rows: tidalite::query::Joined<'_>, series: usize) -> Vec<(i64, Cells)> {
     let mut found = Vec::new();
     while let Some(row) = rows.next().unwrap() {
         let cell = |i: usize| {

@@ -6,9 +6,11 @@ mod aged;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tidalite::query::{CandleSize, Join};
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Aggregate, CandleSize, Column, ColumnType, Database, Decimal, Grid, Join, MemoryStorage,
-    Options, Schema, Selection, Timestamp, Unit, Value,
+    Aggregate, Column, ColumnType, Database, Decimal, Grid, Options, Schema, Selection, Timestamp,
+    Unit, Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;

@@ -7,9 +7,11 @@ mod aged;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tidalite::query::Join;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Aggregate, Column, ColumnType, Database, Decimal, Direction, Join, MemoryStorage, MergePolicy,
-    Options, Schema, Selection, Series, Timestamp, Unit, Value, ValueFilter,
+    Aggregate, Column, ColumnType, Database, Decimal, Direction, MergePolicy, Options, Schema,
+    Selection, Series, Timestamp, Unit, Value, ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
 

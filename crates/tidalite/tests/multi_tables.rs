@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Database, Error, MemoryStorage, MultiTable, MultiTableMut, Options, StoreError,
-    TypedMultiTableMut,
+    Database, Error, MultiTable, MultiTableMut, Options, StoreError, TypedMultiTableMut,
 };
 use tidalite_testkit::rng::Rng;
 

@@ -4,9 +4,9 @@
 mod aged;
 
 use std::sync::Arc;
+use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Database, Direction, Durability, MemoryStorage, MergePolicy, Options, Schema, Storage,
-    ValueFilter, Verify,
+    Database, Direction, Durability, MergePolicy, Options, Schema, ValueFilter, Verify,
 };
 use tidalite_testkit::rng::Rng;
 

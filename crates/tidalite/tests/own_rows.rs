@@ -2,7 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
-use tidalite::{MemoryStorage, MergePolicy, Options, Row, Schema, SeriesMut};
+use tidalite::storage::MemoryStorage;
+use tidalite::{MergePolicy, Options, Row, Schema, SeriesMut};
 use tidalite_testkit::rng::Rng;
 
 type Model = Vec<(i64, u64)>;

@@ -3,9 +3,9 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    ColumnType, Database, Error, Figure, Grid, MemoryStorage, Options, ReadTxn, Schema, Selection,
-    Timestamp, Unit,
+    ColumnType, Database, Error, Figure, Grid, Options, ReadTxn, Schema, Selection, Timestamp, Unit,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Error, MemoryStorage, Options, Record, Result, Sample, Schema,
-    Timestamp, Unit,
+    Column, ColumnType, Database, Error, Options, Record, Result, Sample, Schema, Timestamp, Unit,
 };
 
 #[derive(Record, Clone, Debug, PartialEq)]

@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
+use tidalite::record::{Field, RowReader, RowWriter};
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Decimal, Error, Field, MemoryStorage, Options, Record, Result,
-    RowReader, RowWriter, Schema, Timestamp, Unit,
+    Column, ColumnType, Database, Decimal, Error, Options, Record, Result, Schema, Timestamp, Unit,
 };
 
 #[derive(Record, Clone, Debug, Default, PartialEq)]

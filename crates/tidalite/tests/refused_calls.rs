@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
-use tidalite::{Database, Error, MemoryStorage, MultiTableMut, Options, Result, TableMut};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Error, MultiTableMut, Options, Result, TableMut};
 use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use tidalite_testkit::rng::Rng;
 

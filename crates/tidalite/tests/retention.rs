@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tidalite::{
-    Budget, ColumnType, Database, Durability, Maintained, MemoryStorage, Options, Retention,
-    Schema, Storage, Timestamp, Unit,
-};
+use tidalite::retention::{Budget, Maintained, Retention};
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Timestamp, Unit};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -135,14 +134,14 @@ fn policies_that_cannot_be_are_refused() {
     for policy in [&nothing, &zero, &none, &keep("a{", 1)] {
         assert!(tx.set_retention("a", policy).is_err(), "{policy:?}");
     }
-    let most = tidalite::RETENTION_NAME_BYTES_MAX;
+    let most = tidalite::limits::RETENTION_NAME_BYTES_MAX;
     assert!(tx.set_retention(&"n".repeat(most), &keep("", 1)).is_ok());
     assert!(
         tx.set_retention(&"n".repeat(most + 1), &keep("", 1))
             .is_err()
     );
     assert!(tx.set_retention("", &keep("", 1)).is_err());
-    let most = tidalite::RETENTION_PATTERN_BYTES_MAX;
+    let most = tidalite::limits::RETENTION_PATTERN_BYTES_MAX;
     assert!(tx.set_retention("p", &keep(&"p".repeat(most), 1)).is_ok());
     assert!(
         tx.set_retention("p", &keep(&"p".repeat(most + 1), 1))

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::{
-    Budget, CapState, Database, Error, Holder, Maintained, MemoryStorage, Options, Retention,
-};
+use tidalite::retention::{Budget, CapState, Holder, Maintained, Retention};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Error, Options};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 

@@ -8,10 +8,10 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tidalite::{
-    Budget, Clocks, Database, Event, KeepFrom, LockMemory, MemoryStorage, Options, Retention,
-    Timestamp,
-};
+use tidalite::monitor::Event;
+use tidalite::retention::{Budget, Clocks, KeepFrom, Retention};
+use tidalite::storage::{LockMemory, MemoryStorage};
+use tidalite::{Database, Options, Timestamp};
 
 const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -264,7 +264,7 @@ fn a_copy_and_another_handle_do_not_believe_it_either() {
     let saved = path.with_extension("saved");
     let _ = std::fs::remove_file(&saved);
     drop(copy);
-    tidalite::salvage(&path, &saved, tidalite::Watch::new()).unwrap();
+    tidalite::maintenance::salvage(&path, &saved, tidalite::maintenance::Watch::new()).unwrap();
     let rescued = Database::open(&saved).unwrap();
     assert!(rescued.clock().unwrap().is_ahead);
     assert!(rescued.maintain(&Budget::default()).unwrap().rows <= 1);

@@ -3,7 +3,8 @@
 use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tidalite::{Database, Error, MemoryStorage, Options, Storage, StoreError, Verify};
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Database, Error, Options, StoreError, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// A piece is no longer, header included.

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{Database, Durability, MemoryStorage, Options, Verify, WriteTxn};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Durability, Options, Verify, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 fn memory(options: &Options) -> Database {

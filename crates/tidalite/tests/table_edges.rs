@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{CachedGet, Database, Error, MemoryStorage, Options, Result};
+use tidalite::storage::MemoryStorage;
+use tidalite::{CachedGet, Database, Error, Options, Result};
 use tidalite_testkit::rng::Rng;
 
 type Pair = (Vec<u8>, Vec<u8>);

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{
-    Database, Durability, Error, LongReaderAction, MemoryStorage, Options, StoreError, WriteTxn,
-};
+use tidalite::monitor::LongReaderAction;
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Durability, Error, Options, StoreError, WriteTxn};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 

@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
+use tidalite::query::Join;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Decimal, Direction, Error, Grid, Join, MemoryStorage,
-    MergePolicy, Options, Record, Result, Row, SearchResult, Series, Timestamp, Unit, ValueFilter,
+    Column, ColumnType, Database, Decimal, Direction, Error, Grid, MergePolicy, Options, Record,
+    Result, Row, SearchResult, Series, Timestamp, Unit, ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -367,7 +369,7 @@ fn a_column_is_asked_for_by_its_name_and_windows_on_the_clock() {
     let late = all.matching([ValueFilter::new(0, 100.0..)]).unwrap();
     assert_eq!(late.windows_on(&grid, "n").unwrap().len(), 3);
     assert_eq!(late.aggregate("n").unwrap().count(), 140);
-    let size = tidalite::CandleSize::Level(0);
+    let size = tidalite::query::CandleSize::Level(0);
     let candles = all.candles(size, "n").unwrap();
     assert_eq!(candles, all.candles(size, 0).unwrap());
     assert_eq!(all.dots("n").unwrap().count(), 240);

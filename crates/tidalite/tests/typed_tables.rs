@@ -7,9 +7,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{
-    Database, Error, MemoryStorage, Options, Table, TypedMultiTable, TypedMultiTableMut,
-};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Error, Options, Table, TypedMultiTable, TypedMultiTableMut};
 use tidalite_testkit::rng::Rng;
 
 fn memory(options: &Options) -> Database {

@@ -5,11 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tidalite::limits::TEXT_BYTES_MAX;
+use tidalite::maintenance::{Watch, salvage_storage};
+use tidalite::query::CandleSize;
+use tidalite::retention::{Budget, Retention};
+use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Budget, CandleSize, Column, ColumnType, Database, Decimal, Direction, Error, MemoryStorage,
-    Options, Retention, Schema, Series, SeriesMut, Storage, TEXT_BYTES_MAX, Unit, Value,
-    ValueFilter, Watch, WordType, salvage_storage,
+    Column, ColumnType, Database, Decimal, Direction, Error, Options, Schema, Series, SeriesMut,
+    Unit, Value, ValueFilter,
 };
+use tidalite_codec::ColumnType as WordType;
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 

@@ -3,9 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
+use tidalite::retention::Retention;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Database, Error, Grid, MemoryStorage, Options, ReadSource, Reading, Retention, Schema,
-    SeriesId, StoreError, WriteTxn,
+    Database, Error, Grid, Options, ReadSource, Reading, Schema, SeriesId, StoreError, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 

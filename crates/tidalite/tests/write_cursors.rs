@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{Database, MemoryStorage, MultiEdit, Options, TableMut};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, MultiEdit, Options, TableMut};
 use tidalite_testkit::rng::Rng;
 
 fn small_pages() -> Database {

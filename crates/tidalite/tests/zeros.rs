@@ -4,9 +4,9 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Direction, MemoryStorage, Options, Schema, Unit, Value,
-    ValueFilter,
+    Column, ColumnType, Database, Direction, Options, Schema, Unit, Value, ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
 

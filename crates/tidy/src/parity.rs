@@ -249,6 +249,7 @@ fn is_test(code: &str, line: usize) -> bool {
 fn exports(tree: &Tree) -> BTreeMap<String, String> {
     let mut below = BTreeMap::new();
     let mut found = BTreeMap::new();
+    let modules = public_modules(tree);
     for (path, text) in tree.ending(".rs") {
         if !path.starts_with(LIBRARY) {
             continue;
@@ -258,7 +259,7 @@ fn exports(tree: &Tree) -> BTreeMap<String, String> {
                 Some(room) => format!("crates/{room}/src/"),
                 None => LIBRARY.to_owned(),
             };
-            if path == EXPORTS {
+            if path == EXPORTS || modules.iter().any(|module| module == path) {
                 found.insert(name, folder);
             } else if folder != LIBRARY {
                 below.insert(name, folder);
@@ -273,6 +274,16 @@ fn exports(tree: &Tree) -> BTreeMap<String, String> {
         }
     }
     found
+}
+
+/// The heads of the folders that `lib.rs` makes public.
+fn public_modules(tree: &Tree) -> Vec<String> {
+    let root = tree.ending(".rs").find(|(path, _)| *path == EXPORTS);
+    let lines = root.into_iter().flat_map(|(_, text)| text.lines());
+    let names = lines.filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    names
+        .map(|name| format!("{LIBRARY}{name}/mod.rs"))
+        .collect()
 }
 
 /// The names in each `pub use` of a file: the first segment of the path, and the exported name.

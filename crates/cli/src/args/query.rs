@@ -9,7 +9,7 @@ use crate::time::{age_nanos, width_nanos};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
-use tidalite::Fill;
+use tidalite::query::Fill;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

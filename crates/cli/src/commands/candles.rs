@@ -8,7 +8,7 @@ use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
-use tidalite::CandleSize;
+use tidalite::query::CandleSize;
 
 /// Columns printed for a candle, after its times.
 const FIGURES: [(&str, Function); 6] = [

@@ -7,7 +7,8 @@ use crate::bytes::typeable;
 use crate::exit::{Failure, Outcome};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
-use tidalite::{CheckReport, Error, Finding, HitSeries, LossCause, LostCommits, Place, StoreError};
+use tidalite::maintenance::{CheckReport, Finding, HitSeries, LossCause, LostCommits, Place};
+use tidalite::{Error, StoreError};
 
 /// The report of `check` as one JSON document.
 pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {

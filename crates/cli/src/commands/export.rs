@@ -12,7 +12,8 @@ use crate::time::TimeShow;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
-use tidalite::{Join, Selection, Series, SeriesInfo, Timestamp};
+use tidalite::query::Join;
+use tidalite::{Selection, Series, SeriesInfo, Timestamp};
 
 /// `tidalite export`
 pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {

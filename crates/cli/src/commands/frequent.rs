@@ -252,7 +252,8 @@ fn roughly(
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use tidalite::{MemoryStorage, Options, Schema, Unit};
+    use tidalite::storage::MemoryStorage;
+    use tidalite::{Options, Schema, Unit};
 
     #[test]
     fn values_are_counted_while_they_fit_the_memory() {

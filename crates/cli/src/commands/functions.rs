@@ -7,7 +7,9 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
-use tidalite::{Dot, DotFunctions, Join, Selection, Unit};
+use tidalite::functions::{Dot, DotFunctions};
+use tidalite::query::Join;
+use tidalite::{Selection, Unit};
 
 type Dots<'s> = Box<dyn Iterator<Item = tidalite::Result<Dot>> + 's>;
 

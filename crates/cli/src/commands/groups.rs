@@ -12,7 +12,8 @@ use crate::time::{TimeShow, read_any};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::ops::Bound;
-use tidalite::{Figure, Fill, Grid, Group, GroupWindow, Selection, Timestamp};
+use tidalite::query::{Fill, Group, GroupWindow};
+use tidalite::{Figure, Grid, Selection, Timestamp};
 
 /// `tidalite window --group-by`, `--fill`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {

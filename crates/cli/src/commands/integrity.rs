@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
-use tidalite::{Timestamp, Watch};
+use tidalite::Timestamp;
+use tidalite::maintenance::Watch;
 
 /// Maximum number of losses that are printed.
 const SHOWN: usize = 100;
@@ -97,8 +98,8 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
         backups.push(Box::new(opened));
     }
     let restored = match second_file() {
-        Some(second) => tidalite::restore_in_two(backups, path, second, Watch::new()),
-        None => tidalite::restore(backups, path, Watch::new()),
+        Some(second) => tidalite::maintenance::restore_in_two(backups, path, second, Watch::new()),
+        None => tidalite::maintenance::restore(backups, path, Watch::new()),
     };
     let info = restored.map_err(|error| {
         use tidalite::StoreError as Store;
@@ -137,14 +138,14 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
     }
     refuse_wrong_place(to)?;
     let saved = match second_file() {
-        Some(second) => tidalite::salvage_in_two(from, second, to, Watch::new()),
-        None => tidalite::salvage(from, to, Watch::new()),
+        Some(second) => tidalite::maintenance::salvage_in_two(from, second, to, Watch::new()),
+        None => tidalite::maintenance::salvage(from, to, Watch::new()),
     };
     let report = saved.map_err(|error| failure(from, &error))?;
     let lost = report.lost.len() as u64 + report.more_lost;
     if args.json {
-        let saved = |all: &[tidalite::Saved]| -> Vec<Value> {
-            let one = |saved: &tidalite::Saved| json!({"name": saved.name, "rows": saved.rows, "rows_by_headers": saved.rows_by_headers});
+        let saved = |all: &[tidalite::maintenance::Saved]| -> Vec<Value> {
+            let one = |saved: &tidalite::maintenance::Saved| json!({"name": saved.name, "rows": saved.rows, "rows_by_headers": saved.rows_by_headers});
             all.iter().map(one).collect()
         };
         let document = json!({

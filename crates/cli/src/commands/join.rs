@@ -8,7 +8,8 @@ use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::sync::Arc;
-use tidalite::{Join, Selection, SeriesInfo, ValueFilter};
+use tidalite::query::Join;
+use tidalite::{Selection, SeriesInfo, ValueFilter};
 
 /// `tidalite join`
 pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {

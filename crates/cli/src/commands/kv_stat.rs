@@ -7,7 +7,10 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{plural, printable};
 use crate::terminal::Terminal;
 use std::io::Write;
-use tidalite::{Database, READERS_MAX, ReadTxn, Reader, TableShape};
+use tidalite::limits::READERS_MAX;
+use tidalite::maintenance::TableShape;
+use tidalite::monitor::Reader;
+use tidalite::{Database, ReadTxn};
 
 /// `tidalite kv stat`
 pub(crate) fn run(args: &KvStatArgs, terminal: &mut Terminal<'_>) -> Outcome {

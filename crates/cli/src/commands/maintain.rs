@@ -8,7 +8,8 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use jiff::tz::TimeZone;
 use std::time::Duration;
-use tidalite::{Budget, CapState, ClockReading, Database, Holder, Maintained};
+use tidalite::Database;
+use tidalite::retention::{Budget, CapState, ClockReading, Holder, Maintained};
 
 /// Maximum number of pins and readers that are named.
 const HOLDERS_SHOWN: usize = 5;

@@ -6,7 +6,7 @@ use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use std::time::Duration;
-use tidalite::{Reader, ReaderKind, WriterSeen};
+use tidalite::monitor::{Reader, ReaderKind, WriterSeen};
 
 /// `tidalite readers`
 pub(crate) fn run(args: &ReadersArgs, terminal: &mut Terminal<'_>) -> Outcome {

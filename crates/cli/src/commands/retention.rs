@@ -8,7 +8,7 @@ use crate::output::{Cell, Column};
 use crate::store;
 use crate::terminal::Terminal;
 use std::time::Duration;
-use tidalite::{KeepFrom, Retention};
+use tidalite::retention::{KeepFrom, Retention};
 
 /// `tidalite retention`
 pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome {

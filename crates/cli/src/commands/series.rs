@@ -7,7 +7,8 @@ use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::sync::Arc;
-use tidalite::{MergePolicy, Names, Schema};
+use tidalite::query::Names;
+use tidalite::{MergePolicy, Schema};
 
 /// `tidalite series`
 pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {

@@ -12,7 +12,9 @@ use crate::terminal::Terminal;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
-use tidalite::{Budget, Database, Stat, StoreError, Timestamp, Watch};
+use tidalite::maintenance::{Stat, Watch};
+use tidalite::retention::Budget;
+use tidalite::{Database, StoreError, Timestamp};
 
 /// Maximum number of problems that `check` prints; a broken file may have one per page.
 const PROBLEMS_SHOWN: usize = 100;

@@ -16,7 +16,8 @@ use crate::time::Nanos;
 use csv::ByteRecord;
 use std::collections::{HashMap, VecDeque};
 use std::io::{Chain, Cursor, Read};
-use tidalite::{Column, ColumnType, SeriesName, TEXT_BYTES_MAX, Value};
+use tidalite::limits::TEXT_BYTES_MAX;
+use tidalite::{Column, ColumnType, SeriesName, Value};
 
 /// Number of rows from which the roles of the columns are decided.
 const SAMPLE_ROWS: usize = 1000;

@@ -3,7 +3,8 @@
 use crate::support::Folder;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use tidalite::{ColumnType, Database, Options, PageRange, ReadTxn, Schema, Unit, Watch};
+use tidalite::maintenance::{PageRange, Watch};
+use tidalite::{ColumnType, Database, Options, ReadTxn, Schema, Unit};
 use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 4096;
@@ -246,7 +247,7 @@ fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
         // by block.
         let saved = folder.path("saved.tdl");
         let _ = std::fs::remove_file(&saved);
-        tidalite::salvage(folder.path("damaged.tdl"), &saved, Watch::new()).unwrap();
+        tidalite::maintenance::salvage(folder.path("damaged.tdl"), &saved, Watch::new()).unwrap();
         let txn = open(&folder, "saved.tdl").begin_read().unwrap();
         let mut lost = BTreeSet::new();
         for (name, times) in &rows {

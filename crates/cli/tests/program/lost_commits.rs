@@ -2,7 +2,8 @@
 
 use crate::support::Folder;
 use serde_json::Value;
-use tidalite::{Database, Durability, look};
+use tidalite::monitor::look;
+use tidalite::{Database, Durability};
 
 const BLOCK: usize = 4096;
 

@@ -3,7 +3,8 @@
 use crate::support::Folder;
 use std::fmt::Write;
 use std::time::Duration;
-use tidalite::{Clocks, Options, Retention, Timestamp};
+use tidalite::retention::{Clocks, Retention};
+use tidalite::{Options, Timestamp};
 use tidalite_testkit::rng::Rng;
 
 const DAY: i64 = 86_400 * 1_000_000_000;

@@ -29,8 +29,8 @@ use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// Number of newest rows that must lie just before a position at the end of a leaf.
 const RUN: usize = 4;
-/// The same for a position inside a leaf, where it must also be at least a fifth of the leaf's rows. Fewer may come from
-/// a single call that inserted rows where none ascend.
+/// The same for a position inside a leaf, where it must also be at least a fifth of the leaf's rows. Fewer may come
+/// from a single call that inserted rows where none ascend.
 const RUN_INSIDE: usize = 8;
 const RUN_INSIDE_DIV: usize = 5;
 

@@ -408,9 +408,9 @@ impl Walk for Sparse<'_> {
     }
 }
 
-/// A range delete merges the pages at both of its edges with a neighbour, or rebalances them.
-/// Mending looks at each level once, from the leaf up. So a few sparse pages stay: a leaf whose branch has no other child, and a branch
-/// above two leaves that share their rows.
+/// A range delete merges the pages at both of its edges with a neighbour, or rebalances them. Mending looks at each
+/// level once, from the leaf up. So a few sparse pages stay: a leaf whose branch has no other child, and a branch above
+/// two leaves that share their rows.
 #[test]
 #[cfg_attr(miri, ignore = "thousands of rows, counted")]
 fn a_cut_leaves_hardly_any_sparse_page_at_either_edge() {

@@ -57,8 +57,8 @@ pub struct Retention {
     ///
     /// The file is somewhat larger: [`Options::reserve_bytes`](crate::Options::reserve_bytes) are kept free, the file
     /// grows by [`Options::growth_bytes`](crate::Options::growth_bytes) at a time, and pins and readers retain pages of
-    /// old versions, which [`Maintained`](crate::Maintained) lists. At most a quarter of the bound is counted for the
-    /// log ([`Options::log_bytes`](crate::Options::log_bytes)).
+    /// old versions, which [`Maintained`](crate::retention::Maintained) lists. At most a quarter of the bound is
+    /// counted for the log ([`Options::log_bytes`](crate::Options::log_bytes)).
     pub bytes: Option<u64>,
     /// Leaves whose rows are all older than this are rewritten in cold form (`cold.rs`). Needs the feature `cold`.
     pub cold: Option<Duration>,

@@ -13,7 +13,7 @@ impl Database {
     /// The snapshot does not change.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.table("stock")?.put(b"bolts", b"3")?;
     /// tx.commit()?;
@@ -51,7 +51,7 @@ impl WriteTxn {
     /// released.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.table("stock")?.put(b"bolts", b"3")?;
     /// let (commit, snap) = tx.commit_and_read(tidalite::Durability::Durable)?;

@@ -11,7 +11,9 @@ impl Options {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Clocks, MemoryStorage, Options, Timestamp};
+    /// use tidalite::{Options, Timestamp};
+    /// use tidalite::retention::Clocks;
+    /// use tidalite::storage::MemoryStorage;
     /// let noon = Timestamp::parse("2014-06-01T12:00")?.0;
     /// let clocks = move || Clocks { wall_ns: noon, since_boot_ns: 60_000_000_000, boot: 1 };
     /// let db = Options::new().clock(clocks).open_storage(Arc::new(MemoryStorage::new()))?;

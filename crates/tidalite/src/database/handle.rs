@@ -19,8 +19,9 @@ pub struct Database {
 
 impl Database {
     /// The identity of the file: random bytes assigned at creation and kept for ever. A byte-for-byte copy
-    /// ([`copy_image`](Self::copy_image)) has the same; a file made by `copy_to` or [`restore`](crate::restore) has a
-    /// new one. [`Look::uuid`](crate::Look::uuid) gives it for a file that is not opened.
+    /// ([`copy_image`](Self::copy_image)) has the same; a file made by `copy_to` or
+    /// [`restore`](crate::maintenance::restore) has a new one. [`Look::uuid`](crate::monitor::Look::uuid) gives it for
+    /// a file that is not opened.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         self.pager.uuid()

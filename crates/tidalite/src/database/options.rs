@@ -91,8 +91,8 @@ impl Options {
     }
 
     /// Opens the state of the durable commit *before* the newest one, read-only and exclusively: see
-    /// [`look`](crate::look). The next normal opening finds the newest again. The state is complete if writers had
-    /// [`keep_older`](Self::keep_older); otherwise pages overwritten since are reported as damage.
+    /// [`look`](crate::monitor::look). The next normal opening finds the newest again. The state is complete if writers
+    /// had [`keep_older`](Self::keep_older); otherwise pages overwritten since are reported as damage.
     pub fn older_record(mut self) -> Self {
         self.store.older_record = true;
         self.exclusive(true).read_only(true)
@@ -256,7 +256,7 @@ impl Options {
         self
     }
 
-    /// Calls `f` on events of the file ([`Event`](crate::Event)): opened, healed, recovered, grown, truncated,
+    /// Calls `f` on events of the file ([`Event`](crate::monitor::Event)): opened, healed, recovered, grown, truncated,
     /// poisoned; a commit that took longer than a second ([`slow_commit`](Self::slow_commit)); a reader that retains
     /// space. Called on any thread; `f` must not use the database.
     pub fn logger(mut self, f: impl Fn(&tidalite_pager::Event) + Send + Sync + 'static) -> Self {

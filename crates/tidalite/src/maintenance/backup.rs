@@ -23,7 +23,8 @@ impl Database {
     /// ```
     /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-backup-{}", std::process::id()));
     /// # std::fs::create_dir_all(&dir)?;
-    /// use tidalite::{Database, Watch, restore};
+    /// use tidalite::Database;
+    /// use tidalite::maintenance::{Watch, restore};
     /// # let db = Database::open(dir.join("plant.tdl"))?;
     /// db.pin("monday")?;
     /// let (mut full, mut more) = (Vec::new(), Vec::new());

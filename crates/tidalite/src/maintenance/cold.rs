@@ -1,9 +1,9 @@
 //! Old leaves in cold form: about a seventh smaller, for rows that are seldom read (decision 0414).
 //!
-//! Leaves get this form only by rewriting: by a call, a policy with [`Retention::cold`](crate::Retention::cold), or the
-//! program's `compact --cold`. A build without the feature `cold` returns
-//! [`Unsupported`](tidalite_pager::Error::Unsupported) when it reads such a leaf; it reads the rest of the file as
-//! before.
+//! Leaves get this form only by rewriting: by a call, a policy with
+//! [`Retention::cold`](crate::retention::Retention::cold), or the program's `compact --cold`. A build without the
+//! feature `cold` returns [`Unsupported`](tidalite_pager::Error::Unsupported) when it reads such a leaf; it reads the
+//! rest of the file as before.
 
 use crate::database::handle::Database;
 use crate::maintenance::policies::Budget;

@@ -27,3 +27,15 @@ pub(crate) mod retention;
 pub(crate) mod salvage;
 pub(crate) mod stat;
 pub(crate) mod watch;
+
+pub use backup::{BackupInfo, restore, restore_in_two};
+pub use check::{CheckReport, Finding, HitSeries, Place};
+pub use cold::Cooled;
+pub use compact::Compaction;
+pub use diff::Change;
+pub use page_map::{PageDump, PageRange, Weight};
+pub use salvage::{SalvageReport, Saved, salvage, salvage_in_two, salvage_storage};
+pub use stat::Stat;
+pub use tidalite_kv::TableShape;
+pub use tidalite_pager::{LossCause, LostCommits};
+pub use watch::{Progress, Watch};

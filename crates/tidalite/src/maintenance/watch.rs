@@ -31,7 +31,7 @@ type Callback<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use tidalite::Watch;
+/// use tidalite::maintenance::Watch;
 /// let watch = Watch::new().bytes_per_second(50 << 20).on_progress(|progress| {
 ///     println!("{} of {}: {}", progress.done_bytes, progress.total_bytes, progress.what);
 ///     ControlFlow::Continue(())

@@ -43,8 +43,8 @@ pub struct Filled<'w, A = Aggregate> {
 impl GroupWindow {
     /// One figure per window, ascending, with gaps filled: over `times` (gaps are filled from windows before and after,
     /// too), or from the first window to the last if `times` is unbounded. `windows` come from
-    /// [`Group::windows`](crate::Group::windows) with the same `grid`; a grid without a width has no windows and gives
-    /// nothing.
+    /// [`Group::windows`](crate::query::Group::windows) with the same `grid`; a grid without a width has no windows and
+    /// gives nothing.
     pub fn filled<'w>(
         windows: &'w [Self],
         times: &impl RangeBounds<Timestamp>,
@@ -61,7 +61,9 @@ impl<A> GroupWindow<A> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Figure, Fill, Grid, GroupWindow, MemoryStorage, Options, Timestamp};
+    /// use tidalite::{Figure, Grid, Options, Timestamp};
+    /// use tidalite::query::{Fill, GroupWindow};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (time, load) in [(0, 1.0), (2, 3.0)] {

@@ -21,7 +21,8 @@ impl ValueFilter {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Database, Direction, MemoryStorage, Options, ValueFilter};
+    /// use tidalite::{Database, Direction, Options, ValueFilter};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut load = tx.series("load")?;

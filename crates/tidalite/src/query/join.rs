@@ -105,7 +105,9 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Join, MemoryStorage, Options, ValueFilter};
+    /// use tidalite::{Options, ValueFilter};
+    /// use tidalite::query::Join;
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (time, power, wind) in [(0_i64, 0.0, 3.0), (1, 900.0, 9.0), (2, 0.0, 9.5)] {
@@ -143,7 +145,9 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Join, MemoryStorage, Options};
+    /// use tidalite::Options;
+    /// use tidalite::query::Join;
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (time, bid, ask) in [(0_i64, 9.9, 10.1), (1, 9.8, 10.0), (2, 9.9, 10.2)] {

@@ -23,7 +23,8 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit, ValueFilter};
+    /// use tidalite::{ColumnType, Options, Schema, Unit, ValueFilter};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let columns = [("speed", ColumnType::F64), ("power", ColumnType::F64)];

@@ -149,7 +149,8 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Options};
+    /// use tidalite::Options;
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.series("a")?.insert("2014-06-01", 1.0)?;

@@ -27,3 +27,15 @@ pub(crate) mod text_matches;
 pub(crate) mod units;
 pub(crate) mod window_rows;
 pub(crate) mod windows;
+
+pub use candles::{Candle, CandleSize};
+pub use fill::{Fill, Filled};
+pub use join::{Join, Joined, JoinedRow};
+pub use matching::Matching;
+pub use merge::{MergedRow, MergedRows};
+pub use names::Names;
+pub use selection::Group;
+pub use text_matches::TextMatches;
+pub use tidalite_codec::Stats;
+pub use window_rows::WindowRow;
+pub use windows::{GroupFigures, GroupWindow};

@@ -25,7 +25,9 @@ impl<S: ReadSource> Reading<S> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Names, Options};
+    /// use tidalite::Options;
+    /// use tidalite::query::Names;
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for name in [r#"cpu.user{host="a"}"#, r#"cpu.user{host="b"}"#, r#"memory{host="a",bank="1"}"#] {

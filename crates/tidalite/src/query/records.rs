@@ -56,8 +56,8 @@ impl<'s, R: Record> RecordReader<'s, R> {
         self.read_words(row.time, &row.words)
     }
 
-    /// Converts a row, given as its time and its words, to a record: [`MergedRow`](crate::MergedRow) and
-    /// [`JoinedRow`](crate::JoinedRow) provide these.
+    /// Converts a row, given as its time and its words, to a record: [`MergedRow`](crate::query::MergedRow) and
+    /// [`JoinedRow`](crate::query::JoinedRow) provide these.
     ///
     /// # Errors
     /// As for `read`; `Timestamp` if `t` does not fit the unit.
@@ -91,7 +91,8 @@ impl<'a> Series<'a> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Options, Record, Timestamp};
+    /// use tidalite::{Options, Record, Timestamp};
+    /// use tidalite::storage::MemoryStorage;
     ///
     /// #[derive(Record)]
     /// struct Wind { time: Timestamp, speed: f64, gusts: u32 }
@@ -132,7 +133,8 @@ impl<'a> Series<'a> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Options, Sample};
+    /// use tidalite::{Options, Sample};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut wind = tx.series("wind")?;
@@ -269,7 +271,8 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Options, Sample};
+    /// use tidalite::{Options, Sample};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut wind = tx.series("wind")?;
@@ -430,7 +433,8 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Options, Sample};
+    /// use tidalite::{Options, Sample};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.series("load{host=\"a\"}")?.insert(1_i64, 0.5)?;

@@ -28,7 +28,8 @@ impl<S: ReadSource> Reading<S> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Database, Grid, MemoryStorage, Options, Timestamp};
+    /// use tidalite::{Database, Grid, Options, Timestamp};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (host, load) in [("a", 0.5), ("b", 1.5)] {
@@ -266,7 +267,8 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options};
+    /// # use tidalite::Options;
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
     /// # for host in ["a", "b"] { tx.series(&format!(r#"load{{host="{host}"}}"#))?.insert(7_i64, 0.5)?; }

@@ -37,7 +37,8 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit};
+    /// use tidalite::{ColumnType, Options, Schema, Unit};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let events = Schema::new(Unit::Seconds, [("message", ColumnType::String)]);

@@ -39,7 +39,8 @@ impl<'t> Group<'_, 't> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Figure, Grid, MemoryStorage, Options, Timestamp};
+    /// use tidalite::{Figure, Grid, Options, Timestamp};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (name, time, value) in [

@@ -26,7 +26,8 @@ impl<'s, 't> Group<'s, 't> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Figure, Grid, MemoryStorage, Options, Timestamp};
+    /// use tidalite::{Figure, Grid, Options, Timestamp};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (host, load) in [("a", 0.5), ("b", 1.5)] {

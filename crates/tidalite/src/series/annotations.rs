@@ -37,7 +37,8 @@ impl SeriesMut<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options};
+    /// # use tidalite::Options;
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("wind.speed")?;

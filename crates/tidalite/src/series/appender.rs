@@ -51,7 +51,8 @@ impl WriteTxn {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Options};
+    /// use tidalite::Options;
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// std::thread::scope(|scope| {

@@ -29,11 +29,12 @@ impl Series<'_> {
 
     /// The value of a row in a column, as a type of the column: `f64`, `i64`, `u32`, `bool`,
     /// [`Decimal`](crate::Decimal), `String`, or an `Option` of one if the column is nullable. A row is a
-    /// [`Row`](crate::Row), a [`MergedRow`](crate::MergedRow), or a row's words.
+    /// [`Row`](crate::Row), a [`MergedRow`](crate::query::MergedRow), or a row's words.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Column, ColumnType, MemoryStorage, Options, Schema, Unit, Value};
+    /// use tidalite::{Column, ColumnType, Options, Schema, Unit, Value};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let schema = Schema::new(Unit::Seconds, [("pieces", ColumnType::I64), ("shop", ColumnType::String)])
     ///     .with(Column::nullable("price", ColumnType::F64));

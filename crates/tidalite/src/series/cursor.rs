@@ -40,7 +40,8 @@ impl Cursor<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, Options, SearchResult};
+    /// use tidalite::{Options, SearchResult};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut wind = tx.series("wind")?;
@@ -79,7 +80,8 @@ impl Cursor<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options};
+    /// # use tidalite::Options;
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
     /// # for time in 0..5000_i64 { tx.series("wind")?.insert(2 * time, 0.5)?; }

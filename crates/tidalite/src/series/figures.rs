@@ -135,7 +135,8 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Figure, MemoryStorage, Options};
+    /// use tidalite::{Figure, Options};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("wind")?;

@@ -19,7 +19,8 @@ impl WriteTxn {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options};
+    /// # use tidalite::Options;
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.series("load")?.insert("2014-06-01", 1.0)?;

@@ -69,7 +69,8 @@ impl<S: ReadSource> Reading<S> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options};
+    /// # use tidalite::Options;
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("room.temperature")?;

@@ -64,7 +64,8 @@ impl WriteTxn {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Error, MemoryStorage, MergePolicy, Options, Schema};
+    /// use tidalite::{Error, MergePolicy, Options, Schema};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series_merging("first", &Schema::point(), MergePolicy::KeepFirst)?;

@@ -46,7 +46,8 @@ impl SeriesMut<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options};
+    /// # use tidalite::Options;
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut counter = tx.series("counter")?;
@@ -184,7 +185,8 @@ fn last_of(rows: RowsRef<'_>) -> Option<Row> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{MemoryStorage, Options};
+    use crate::Options;
+    use crate::storage::MemoryStorage;
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
     use tidalite_pager::PageRead;

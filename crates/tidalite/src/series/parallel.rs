@@ -131,7 +131,8 @@ impl Range<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options};
+    /// # use tidalite::Options;
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
     /// # for time in 0..1000_i64 { tx.series("wind")?.insert(time, 0.5)?; }

@@ -78,7 +78,8 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, Grid, MemoryStorage, Options, Schema, Unit};
+    /// use tidalite::{ColumnType, Grid, Options, Schema, Unit};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let wind = Schema::new(Unit::Millis, [("speed", ColumnType::F64)]);
@@ -138,7 +139,8 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit};
+    /// use tidalite::{ColumnType, Options, Schema, Unit};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let columns = [("user", ColumnType::I64), ("idle", ColumnType::I64)];

@@ -24,7 +24,8 @@ use tidalite_kv::Tree;
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use tidalite::{Decimal, MemoryStorage, Options, Record};
+/// use tidalite::{Decimal, Options, Record};
+/// use tidalite::storage::MemoryStorage;
 ///
 /// #[derive(Record, Debug, Clone, PartialEq)]
 /// #[record(unit = "ms")]

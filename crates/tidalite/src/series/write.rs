@@ -252,7 +252,8 @@ impl<'t> SeriesMut<'t> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Column, ColumnType, Decimal, MemoryStorage, Options, Schema, Unit, Value};
+    /// use tidalite::{Column, ColumnType, Decimal, Options, Schema, Unit, Value};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let shop = Schema::new(Unit::Seconds, [("open", ColumnType::Bool)])
     ///     .with(Column::nullable("till", ColumnType::Decimal(2)));
@@ -370,7 +371,8 @@ impl<'t> SeriesMut<'t> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Column, ColumnType, MemoryStorage, Options, Value};
+    /// use tidalite::{Column, ColumnType, Options, Value};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("load")?;

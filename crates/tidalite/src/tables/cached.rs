@@ -27,7 +27,7 @@ pub enum Cached {
 /// result always belongs to the given table.
 ///
 /// ```
-/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// use tidalite::{Cached, CachedGet};
 /// let mut tx = db.begin_write()?;
 /// tx.table("limits")?.put(b"pressure", b"16")?;

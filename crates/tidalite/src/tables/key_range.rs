@@ -12,11 +12,11 @@ use std::ops::{
 /// The stored bytes of the start and of the end of a range.
 pub type KeyBounds<'r> = (Bound<Cow<'r, [u8]>>, Bound<Cow<'r, [u8]>>);
 
-/// A range of keys of a table with keys of type `K`: any Rust range, or a pair of bounds, whose ends are keys, references
-/// to keys, or, for keys of bytes and of text, bytes or text in some form.
+/// A range of keys of a table with keys of type `K`: any Rust range, or a pair of bounds, whose ends are keys,
+/// references to keys, or, for keys of bytes and of text, bytes or text in some form.
 ///
 /// ```
-/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// # use std::ops::Bound;
 /// let mut tx = db.begin_write()?;
 /// let mut table = tx.table("t")?;

@@ -123,7 +123,7 @@ impl<'a> MultiTable<'a> {
     /// values of each ascending. Missing keys are skipped.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut tags = tx.multi_table("tags")?;
     /// tags.put_many(b"a", &["1", "2"])?;
@@ -156,7 +156,7 @@ impl<'a> MultiTable<'a> {
     /// copied or allocated per value.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut tags = tx.multi_table("tags")?;
     /// tags.put_many(b"a", &["1", "22"])?;
@@ -221,7 +221,7 @@ impl<'a> MultiTable<'a> {
     /// pair, see [`range_of_pairs`](Self::range_of_pairs).
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// # use std::ops::Bound::{Excluded, Included, Unbounded};
     /// let mut tx = db.begin_write()?;
     /// let values: Vec<[u8; 4]> = (0..1000u32).map(u32::to_be_bytes).collect();
@@ -273,7 +273,7 @@ impl<'a> MultiTable<'a> {
 /// `seek_value_lt`: at the previous pair, as `seek_le` and `seek_lt` do): a step from there skips nothing.
 ///
 /// ```
-/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// let mut tx = db.begin_write()?;
 /// let mut tags = tx.multi_table("tags")?;
 /// tags.put_many(b"a", &["1", "3"])?;

@@ -16,7 +16,7 @@ type Pair = (Vec<u8>, Vec<u8>);
 /// values of a key (`next_dup`, `prev_dup`) leaves the cursor where it was.
 ///
 /// ```
-/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// let mut tx = db.begin_write()?;
 /// let mut tags = tx.multi_table("tags")?;
 /// tags.put_many(b"a", &["1", "2", "3"])?;

@@ -64,7 +64,7 @@ impl<'t> MultiTableMut<'t> {
     /// number of new ones.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut tags = tx.multi_table("tags")?;
     /// assert_eq!(tags.extend([("a", "1"), ("a", "2"), ("b", "1")])?, 3);
@@ -246,7 +246,7 @@ impl<'t> MultiTableMut<'t> {
     /// number. Inverted bounds are an empty range.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut tags = tx.multi_table("tags")?;
     /// tags.put_many(b"a", &["1", "2", "3"])?;

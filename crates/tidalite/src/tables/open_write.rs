@@ -124,7 +124,7 @@ impl WriteTxn {
     /// A table and its index, changed together: readers see both changes or neither.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// use tidalite::{Result, WriteTxn};
     ///
     /// /// The city of each person, and the persons of each city.
@@ -240,7 +240,7 @@ impl WriteTxn {
     /// written is copied out first. To read one table while another is changed, see [`reader`](Self::reader).
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.table("limits")?.put(b"speed", b"7")?;
     /// let limit = match tx.view_table("limits")? {

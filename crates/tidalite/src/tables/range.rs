@@ -41,7 +41,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
     /// gives an error in place of its entry (`IsTable`); use [`cursor`](Self::cursor) for nested tables.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.table("t")?.extend([("a", "1"), ("ab", "2"), ("b", "3")])?;
     /// tx.commit()?;
@@ -73,7 +73,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
     /// The entry with the least key. Cost: one page per level.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("t")?;
     /// assert!(table.view()?.is_empty() && table.view()?.first()?.is_none());

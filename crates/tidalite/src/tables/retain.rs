@@ -28,7 +28,7 @@ impl TableMut<'_> {
     /// the others; returns their number. A nested table has no value to pass to `keep`: it stays.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("sessions")?;
     /// table.extend([("ann", "12"), ("ben", "7"), ("eve", "9")])?;

@@ -11,7 +11,7 @@ impl<K: TableKey + ?Sized> Table<'_, K> {
     /// The value of a key as a stream of bytes; `None` if the key does not exist.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.table("films")?.put(b"tide", &vec![7; 3_000_000])?;
     /// tx.commit()?;

@@ -11,11 +11,11 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{Sub, TableShape, Tree, Value};
 
-/// A table in a snapshot, or in a write transaction at one moment: keys of type `K`, in their order, with values of type
-/// `V`; both are plain bytes by default.
+/// A table in a snapshot, or in a write transaction at one moment: keys of type `K`, in their order, with values of
+/// type `V`; both are plain bytes by default.
 ///
 /// ```
-/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// let mut tx = db.begin_write()?;
 /// let mut heights = tx.typed_table::<(String, i32), f64>("heights")?;
 /// heights.put(&("north".into(), -3), &80.5)?;
@@ -99,7 +99,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
     /// the parent.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// tx.table("t")?.extend((0..1000u32).map(|i| (i.to_be_bytes(), "value")))?;
     /// tx.table("t")?.put(b"long", &[7; 10_000])?;
@@ -241,7 +241,7 @@ impl<'a, K: TableKey + ?Sized> Table<'a, K> {
     /// Cost: as for `get`.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
     /// # tx.table("t")?.put(b"a", b"1")?;
     /// # tx.commit()?;
@@ -268,8 +268,8 @@ impl<'a, K: TableKey + ?Sized> Table<'a, K> {
 }
 
 impl<'a> Table<'a> {
-    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an error
-    /// (`WrongType`) only if they do not decode. For nested tables, and tables of programs that store bytes.
+    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an
+    /// error (`WrongType`) only if they do not decode. For nested tables, and tables of programs that store bytes.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableValue + ?Sized>(self) -> Table<'a, K, V> {
         Table::of(self.pages, self.sub, self.named)

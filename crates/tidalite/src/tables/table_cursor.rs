@@ -130,7 +130,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
     /// page, adds up the counts in the pages of the descent path.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("t")?;
     /// table.extend((0..10_000u32).map(|key| (key.to_be_bytes(), "value")))?;
@@ -320,7 +320,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
     /// memory.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
     /// # tx.table("t")?.put(b"a", b"1")?;
     /// # tx.commit()?;

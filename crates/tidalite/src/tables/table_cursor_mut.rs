@@ -28,7 +28,7 @@ pub(crate) enum At<P> {
 /// and a removal in the gap left by the entry: a step from there goes to the neighbour and skips nothing.
 ///
 /// ```
-/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// let mut tx = db.begin_write()?;
 /// let mut table = tx.table("t")?;
 /// table.extend([("a", "1"), ("b", "2"), ("c", "3")])?;

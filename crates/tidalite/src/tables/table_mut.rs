@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use tidalite_kv::{Absent, PutRow, Work};
 
-/// A table of a write transaction, for changes; with a path, the table nested at that path. Keys are of type `K`, values
-/// of type `V`; both are plain bytes by default.
+/// A table of a write transaction, for changes; with a path, the table nested at that path. Keys are of type `K`,
+/// values of type `V`; both are plain bytes by default.
 ///
 /// # Cost
 /// Each method gives its cost in the table itself. A descent is a page per level; a page is copied when the transaction
@@ -26,8 +26,8 @@ pub struct TableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<'t> TableMut<'t> {
-    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an error
-    /// (`WrongType`) only if they do not decode. For nested tables, and tables of programs that store bytes.
+    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an
+    /// error (`WrongType`) only if they do not decode. For nested tables, and tables of programs that store bytes.
     #[must_use]
     pub fn typed<K: TableKey + ?Sized, V: TableValue + ?Sized>(self) -> TableMut<'t, K, V> {
         TableMut::of(self.txn, self.index, self.path)
@@ -125,7 +125,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// Stores a pair, whether or not the key exists; returns true if it is new.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// use tidalite::Error;
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("t")?;
@@ -389,7 +389,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// between are freed, most of them unread.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("t")?;
     /// table.extend([("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")])?;

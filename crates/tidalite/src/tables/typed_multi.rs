@@ -13,7 +13,7 @@ use tidalite_base::Ordered;
 /// A table of multi-values with keys of type `K` and values of type `V`, both in their order.
 ///
 /// ```
-/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// use tidalite::{TypedMultiTable, TypedMultiTableMut};
 ///
 /// let mut tx = db.begin_write()?;

@@ -97,7 +97,8 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use crate::{MemoryStorage, Options, Schema};
+    use crate::storage::MemoryStorage;
+    use crate::{Options, Schema};
     use std::sync::Arc;
 
     const NAME: &str = r#"a{x="1"}"#;

@@ -335,7 +335,8 @@ impl<W: PageWrite> SealingSink<W> for Leaves {
 
 #[cfg(test)]
 mod tests {
-    use crate::{MemoryStorage, Options, WriteTxn};
+    use crate::storage::MemoryStorage;
+    use crate::{Options, WriteTxn};
     use std::sync::Arc;
     use tidalite_testkit::rng::Rng;
 

@@ -28,7 +28,8 @@ use tidalite_runs::Front;
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use tidalite::{MemoryStorage, Options};
+/// # use tidalite::Options;
+/// # use tidalite::storage::MemoryStorage;
 /// use tidalite::{ReadSource, Reading};
 ///
 /// fn entries<S: ReadSource>(state: &Reading<S>) -> tidalite::Result<u64> {
@@ -154,7 +155,8 @@ impl ReadTxn {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::{MemoryStorage, Options, Timestamp};
+    /// # use tidalite::{Options, Timestamp};
+    /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let before = Timestamp::now();
     /// let mut tx = db.begin_write()?;

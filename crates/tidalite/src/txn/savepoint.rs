@@ -127,7 +127,7 @@ impl WriteTxn {
     /// concurrently.
     ///
     /// ```
-    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::MemoryStorage::new()))?;
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// use tidalite::Durability;
     /// let mut tx = db.begin_write()?;
     /// for batch in 0..10u8 {

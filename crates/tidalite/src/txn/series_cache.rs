@@ -71,7 +71,8 @@ impl Opened {
 #[cfg(test)]
 mod tests {
     use super::BYTES_MAX;
-    use crate::{MemoryStorage, Options, ReadTxn, Series};
+    use crate::storage::MemoryStorage;
+    use crate::{Options, ReadTxn, Series};
     use std::sync::Arc;
 
     fn state_of(snap: &ReadTxn, id: tidalite_base::SeriesId) -> Arc<super::OpenedSeries> {

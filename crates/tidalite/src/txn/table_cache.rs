@@ -43,7 +43,8 @@ impl FoundTables {
 #[cfg(test)]
 mod tests {
     use super::KEPT;
-    use crate::{MemoryStorage, Options};
+    use crate::Options;
+    use crate::storage::MemoryStorage;
     use std::sync::Arc;
 
     #[test]

@@ -251,8 +251,8 @@ impl WriteTxn {
         self.pages.user_data()
     }
 
-    /// Sets the user data: up to [`USER_BYTES_MAX`](crate::USER_BYTES_MAX) bytes in the commit itself that readers get
-    /// with their snapshot, such as the last applied position of a log. They stay until set again.
+    /// Sets the user data: up to [`USER_BYTES_MAX`](crate::limits::USER_BYTES_MAX) bytes in the commit itself that
+    /// readers get with their snapshot, such as the last applied position of a log. They stay until set again.
     ///
     /// # Errors
     /// `Store` (a limit) if there are more bytes.

@@ -31,7 +31,8 @@ pub enum MergePolicy {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MemoryStorage, MergePolicy, Options, Schema};
+    /// use tidalite::{MergePolicy, Options, Schema};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// for _ in 0..2 {
     ///     let mut tx = db.begin_write()?;

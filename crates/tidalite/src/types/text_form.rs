@@ -18,9 +18,9 @@ pub fn key_text(key: &[u8]) -> String {
 ///
 /// ```
 /// let text_order = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
-/// let dotnet = tidalite::guid_dotnet(text_order);
+/// let dotnet = tidalite::text::guid_dotnet(text_order);
 /// assert_eq!(dotnet[..8], [0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66]);
-/// assert_eq!(tidalite::guid_dotnet(dotnet), text_order);
+/// assert_eq!(tidalite::text::guid_dotnet(dotnet), text_order);
 /// ```
 #[must_use]
 pub const fn guid_dotnet(guid: [u8; 16]) -> [u8; 16] {

@@ -208,7 +208,8 @@ impl fmt::Display for Timestamp {
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use tidalite::{MemoryStorage, Options, Schema, Timestamp, Unit};
+/// use tidalite::{Options, Schema, Timestamp, Unit};
+/// use tidalite::storage::MemoryStorage;
 /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
 /// let in_millis = Schema { unit: Unit::Millis, ..Schema::point() };
 /// let mut tx = db.begin_write()?;

@@ -116,7 +116,7 @@ impl fmt::Display for Value {
             Self::Decimal(x) => x.fmt(f),
             Self::String(x) => f.write_str(x),
             Self::Bytes(x) => x.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
-            Self::Guid(x) => f.write_str(&crate::guid_text(x)),
+            Self::Guid(x) => f.write_str(&crate::types::text_form::guid_text(x)),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Retention in the mix of a random test.
 
 use std::time::Duration;
-use tidalite::{Budget, Database, Retention, Timestamp};
+use tidalite::retention::{Budget, Retention};
+use tidalite::{Database, Timestamp};
 
 /// Lets a policy cut the series that a pattern selects: removes rows older than `now - keep`. Returns their number.
 pub(crate) fn cut(db: &Database, pattern: &str, now: i64, keep: i64) -> u64 {

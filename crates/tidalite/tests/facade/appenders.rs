@@ -4,9 +4,10 @@ use crate::common::in_memory;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Appender, Column, ColumnType, Database, Error, MemoryStorage, Options, Schema, SeriesId,
-    StoreError, Unit, Value,
+    Appender, Column, ColumnType, Database, Error, Options, Schema, SeriesId, StoreError, Unit,
+    Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;

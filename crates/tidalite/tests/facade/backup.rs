@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tidalite::{Database, Error, Options, StoreError, Watch, restore};
+use tidalite::maintenance::{Watch, restore};
+use tidalite::{Database, Error, Options, StoreError};
 use tidalite_testkit::rng::Rng;
 
 fn change(db: &Database, rng: &mut Rng, step: u64) {

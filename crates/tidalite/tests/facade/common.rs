@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidalite::{Database, MemoryStorage, Options, ReadTxn, Result, Series, Table};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Options, ReadTxn, Result, Series, Table};
 
 /// A temporary directory, removed when dropped. After the first one every database of this process is monitored.
 pub(crate) struct Folder(pub(crate) PathBuf);

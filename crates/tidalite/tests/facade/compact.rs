@@ -2,7 +2,8 @@
 
 use crate::common::{Folder, assert_clean, content_of};
 use std::sync::Arc;
-use tidalite::{Database, Options, Storage, WriteTxn};
+use tidalite::storage::Storage;
+use tidalite::{Database, Options, WriteTxn};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, SimDisk};
 

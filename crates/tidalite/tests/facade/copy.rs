@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
+use tidalite::maintenance::Watch;
 use tidalite::{
     ColumnType, Database, Error, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, StoreError, Unit,
-    Watch, WriteTxn,
+    WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -280,7 +281,7 @@ fn damage_that_the_reading_ahead_meets_first_fails_the_copy() {
     {
         let db = Database::open(&path).unwrap();
         large_table(&db);
-        let note = &mut |range: &tidalite::PageRange<'_>| {
+        let note = &mut |range: &tidalite::maintenance::PageRange<'_>| {
             if range.what.contains("large") && range.what.contains("leaf") {
                 leaves.push(range.first + range.pages / 2);
             }

@@ -6,9 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use tidalite::{
-    Database, Durability, Error, OpenMode, Options, Result, Storage, StoreError, WriteTxn,
-};
+use tidalite::storage::Storage;
+use tidalite::{Database, Durability, Error, OpenMode, Options, Result, StoreError, WriteTxn};
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
 
 /// Small steps, so that a transaction makes many calls.
@@ -583,7 +582,7 @@ fn a_disk_that_is_gone() {
 #[test]
 fn a_policy_is_set_on_a_full_disk() {
     use std::io::Write;
-    use tidalite::{Budget, Retention};
+    use tidalite::retention::{Budget, Retention};
     let Some(disk) = Mounted::in_memory(Folder::new("policy"), "8m") else {
         println!("skipped");
         return;

@@ -3,9 +3,10 @@
 
 use crate::common::in_memory;
 use std::sync::Arc;
+use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Appender, ColumnType, Database, Error, MemoryStorage, MergePolicy, Options, Schema, SeriesId,
-    StoreError, Unit, Value,
+    Appender, ColumnType, Database, Error, MergePolicy, Options, Schema, SeriesId, StoreError,
+    Unit, Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;

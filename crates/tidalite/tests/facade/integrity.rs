@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tidalite::{
-    CheckReport, ColumnType, Database, Durability, Finding, HitSeries, LockMemory, MemoryStorage,
-    Options, Place, Schema, Stat, Storage, StoreError, Unit, Verify, Watch,
-};
+use tidalite::maintenance::{CheckReport, Finding, HitSeries, Place, Stat, Watch};
+use tidalite::storage::{LockMemory, MemoryStorage, Storage};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, StoreError, Unit, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// The text of a row of the series of texts: one of a few, or its own.

@@ -3,10 +3,9 @@
 use crate::common::{Folder, assert_clean, pairs_of};
 use std::path::Path;
 use std::sync::Arc;
-use tidalite::{
-    Database, Error, LockMemory, MemoryStorage, OpenMode, Options, StoreError, Watch, restore,
-    restore_in_two, salvage, salvage_in_two,
-};
+use tidalite::maintenance::{Watch, restore, restore_in_two, salvage, salvage_in_two};
+use tidalite::storage::{LockMemory, MemoryStorage};
+use tidalite::{Database, Error, OpenMode, Options, StoreError};
 
 fn value(seed: u8, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| ((i * 31) >> 3) as u8 ^ seed).collect()

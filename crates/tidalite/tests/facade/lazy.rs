@@ -2,7 +2,8 @@
 
 use crate::common::{Folder, content_of};
 use std::sync::Arc;
-use tidalite::{Database, Durability, MemoryStorage, Options};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Durability, Options};
 use tidalite_testkit::rng::Rng;
 
 /// The unit that a medium writes atomically.

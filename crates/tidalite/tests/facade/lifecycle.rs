@@ -4,9 +4,14 @@ use crate::common::{Folder, in_memory, rows_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tidalite::maintenance::Change;
+use tidalite::monitor::look;
+use tidalite::retention::Retention;
+use tidalite::storage::{LockMemory, MemoryStorage, Storage};
+use tidalite::text::guid_dotnet;
 use tidalite::{
-    Change, Column, ColumnType, Database, Error, LockMemory, MemoryStorage, MergePolicy, Options,
-    ReadTxn, Retention, Schema, SeriesId, Storage, StoreError, Unit, guid_dotnet, look,
+    Column, ColumnType, Database, Error, MergePolicy, Options, ReadTxn, Schema, SeriesId,
+    StoreError, Unit,
 };
 use tidalite_testkit::rng::Rng;
 

@@ -2,10 +2,8 @@
 //! series are too much for a test; there only one beyond is tried.)
 
 use crate::common::{Folder, Pairs, assert_clean, content_of, in_memory, pairs_of};
-use tidalite::{
-    COLUMN_NAME_BYTES_MAX, Column, ColumnType, Database, Error, Options, SERIES_NAME_BYTES_MAX,
-    Schema, TABLE_NAME_BYTES_MAX, Unit,
-};
+use tidalite::limits::{COLUMN_NAME_BYTES_MAX, SERIES_NAME_BYTES_MAX, TABLE_NAME_BYTES_MAX};
+use tidalite::{Column, ColumnType, Database, Error, Options, Schema, Unit};
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, COLUMNS_MAX, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX, key_bytes_max};
 use tidalite_runs::LAYOUTS_MAX;

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use tidalite::{
-    ColumnType, Database, Durability, Event, LockMemory, MemoryStorage, Options, Schema, Storage,
-    Unit, Verify,
-};
+use tidalite::monitor::Event;
+use tidalite::storage::{LockMemory, MemoryStorage, Storage};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Unit, Verify};
 use tidalite_pager::{HEADER_BYTES, Header, Kind};
 
 /// The unit that a medium writes atomically.
@@ -162,8 +161,8 @@ fn kind_at(image: &[u8], at: usize) -> Option<Kind> {
     (header.address == at as u64).then_some(header.kind)
 }
 
-/// Damages one byte at a time of parts that no pointer of a lazy commit names alone: the tail page, the padding after the
-/// delta's record, and the padding after the leaves of a packed extent.
+/// Damages one byte at a time of parts that no pointer of a lazy commit names alone: the tail page, the padding after
+/// the delta's record, and the padding after the leaves of a packed extent.
 #[test]
 fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
     const PAGE: usize = 1024;

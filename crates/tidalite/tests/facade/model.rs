@@ -5,10 +5,8 @@ use crate::aged;
 use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, in_memory, pairs_of};
 use crate::oracle::{a_time, compare};
 use std::sync::Arc;
-use tidalite::{
-    ColumnType, Database, Durability, MemoryStorage, Options, Schema, Storage, Table, Unit, Verify,
-    WriteTxn,
-};
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Table, Unit, Verify, WriteTxn};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 

@@ -3,7 +3,8 @@
 use crate::common::{Content, Folder, assert_clean, content_of, in_memory};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tidalite::{Change, Database, Error, Options, ReadTxn, Timestamp};
+use tidalite::maintenance::Change;
+use tidalite::{Database, Error, Options, ReadTxn, Timestamp};
 use tidalite_testkit::rng::Rng;
 
 /// A random transaction over three tables and six series.

@@ -4,9 +4,8 @@ use crate::common::{Content, Folder, assert_clean, in_memory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tidalite::{
-    Database, Durability, Error, LongReaderAction, Options, ReadTxn, ReaderKind, StoreError,
-};
+use tidalite::monitor::{LongReaderAction, ReaderKind};
+use tidalite::{Database, Durability, Error, Options, ReadTxn, StoreError};
 
 fn content_of(snap: &ReadTxn) -> Content {
     crate::common::content_of(snap).unwrap()

@@ -2,10 +2,10 @@
 
 use crate::common::{Content, assert_clean, content_of, in_memory};
 use std::sync::Arc;
-use tidalite::{
-    ColumnType, MemoryStorage, Options, Place, Retention, SalvageReport, Schema, Storage, Unit,
-    Watch, salvage_storage,
-};
+use tidalite::maintenance::{Place, SalvageReport, Watch, salvage_storage};
+use tidalite::retention::Retention;
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{ColumnType, Options, Schema, Unit};
 use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;

@@ -4,9 +4,8 @@
 use crate::common::in_memory;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidalite::{
-    Database, Error, MemoryStorage, MergePolicy, Options, Schema, SeriesId, StoreError, WriteTxn,
-};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Error, MergePolicy, Options, Schema, SeriesId, StoreError, WriteTxn};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tidalite::{
-    Budget, Database, Durability, Error, LockMemory, Options, Result, Retention, Storage,
-    StoreError, Timestamp, Watch, restore, restore_in_two, salvage_storage,
-};
+use tidalite::maintenance::{Watch, restore, restore_in_two, salvage_storage};
+use tidalite::retention::{Budget, Retention};
+use tidalite::storage::{LockMemory, Storage};
+use tidalite::{Database, Durability, Error, Options, Result, StoreError, Timestamp};
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
 
 const KINDS: [FaultKind; 4] = [

@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::tally::Tally;
 use std::ops::Range;
 use std::sync::Arc;
-use tidalite::LockMemory;
+use tidalite::storage::LockMemory;
 use tidalite_base::get_u64;
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Crash, SECTOR_BYTES, SimDisk};

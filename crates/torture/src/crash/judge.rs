@@ -10,7 +10,7 @@ use super::tally::{Tally, count};
 use super::trace::{OPERATIONS_SHOWN, lines};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tidalite::{LockMemory, Storage};
+use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Crash, Cut, Promise, SimDisk, explore};
 

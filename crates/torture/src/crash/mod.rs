@@ -44,7 +44,7 @@ pub use plan::Plan;
 use record::{Run, Start};
 use std::sync::Arc;
 pub use tally::Tally;
-use tidalite::{LockMemory, Storage};
+use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::{Rng, mix};
 use tidalite_testkit::{Promise, SimDisk};
 use trace::lines;

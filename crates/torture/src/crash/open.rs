@@ -2,7 +2,8 @@
 
 use crate::workload::round_robin::STAGING_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidalite::{Database, LockMemory, OpenMode, Options, Storage, StoreError};
+use tidalite::storage::{LockMemory, Storage};
+use tidalite::{Database, OpenMode, Options, StoreError};
 use tidalite_testkit::SimDisk;
 
 /// Size of the file head in bytes.

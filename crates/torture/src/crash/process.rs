@@ -9,7 +9,10 @@ use crate::model::{Model, digest_of_snapshot};
 use crate::workload::TIME_MAX;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tidalite::{Budget, Database, Durability, MemoryStorage, ReadTxn, Storage, Timestamp, Watch};
+use tidalite::maintenance::Watch;
+use tidalite::retention::Budget;
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Database, Durability, ReadTxn, Timestamp};
 use tidalite_testkit::Note;
 use tidalite_testkit::rng::Rng;
 

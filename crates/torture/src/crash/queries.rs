@@ -311,7 +311,8 @@ mod tests {
     use crate::workload::Shape;
     use crate::workload::script::{Script, small_steps};
     use std::sync::Arc;
-    use tidalite::{Durability, MemoryStorage};
+    use tidalite::Durability;
+    use tidalite::storage::MemoryStorage;
 
     #[test]
     fn answers_are_the_models_and_wrong_ones_are_told() {

@@ -7,7 +7,7 @@ use super::process::Process;
 use super::trace::last_lines;
 use super::world::{World, inside};
 use std::sync::{Arc, Mutex};
-use tidalite::{LockMemory, Storage};
+use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Monitor, Second, SimDisk, Tap, Taped};
 

@@ -4,7 +4,8 @@ use super::image::PAGE_BYTES;
 use crate::model::digest_of;
 use std::ops::Range;
 use std::sync::Arc;
-use tidalite::{Database, MemoryStorage, Options, Storage};
+use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::{Database, Options};
 use tidalite_runs::FAN_IN;
 use tidalite_testkit::rng::Rng;
 

@@ -7,7 +7,8 @@ use super::threads::on_threads;
 use crate::model::digest_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tidalite::{Database, MemoryStorage, Storage};
+use tidalite::Database;
+use tidalite::storage::{MemoryStorage, Storage};
 
 /// Flips bits of the head and opens the file for writing. The content is always read. `OneBit` tests only one in four
 /// of the bytes that are zero. Returns the number of flips.

@@ -2,7 +2,8 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use tidalite::{Database, Options, Storage, Verify};
+use tidalite::storage::Storage;
+use tidalite::{Database, Options, Verify};
 
 /// Page size of the file under test.
 pub(super) const PAGE_BYTES: usize = 512;
@@ -35,7 +36,7 @@ impl Storage for Flipped {
         Ok(self.0.len() as u64)
     }
 
-    fn grow(&self, _: u64, _: tidalite::Growth) -> io::Result<()> {
+    fn grow(&self, _: u64, _: tidalite::storage::Growth) -> io::Result<()> {
         Err(ErrorKind::ReadOnlyFilesystem.into())
     }
 

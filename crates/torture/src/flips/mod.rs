@@ -63,7 +63,8 @@ fn flip(bytes: &[u8], right: &Right, at: usize, mask: u8, query: bool) -> Result
         right.expect_of(&db, at, mask)?;
     }
     // The check reports an obsolete meta record as a note, not as damage.
-    let told = |report: tidalite::CheckReport| !report.is_clean() || !report.notes.is_empty();
+    let told =
+        |report: tidalite::maintenance::CheckReport| !report.is_clean() || !report.notes.is_empty();
     let reported = db.check().map_or(true, told);
     if !query && !reported && digest_of(&db).ok() != Some(right.digest) {
         return Err(format!(

@@ -9,7 +9,9 @@ use crate::workload::Shape;
 use crate::workload::script::Script;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::{Database, Durability, MemoryStorage, Options, Result, Retention};
+use tidalite::retention::Retention;
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Durability, Options, Result};
 use tidalite_testkit::rng::Rng;
 
 /// Number of workload transactions in a file.

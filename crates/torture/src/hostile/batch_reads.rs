@@ -5,9 +5,10 @@
 //! by themselves.
 
 use super::errors::keep;
+use tidalite::query::{CandleSize, Join};
 use tidalite::{
-    CandleSize, Database, Direction, Grid, Join, MultiTable, Range, ReadTxn, Result, Series,
-    SeriesId, Table, ValueFilter,
+    Database, Direction, Grid, MultiTable, Range, ReadTxn, Result, Series, SeriesId, Table,
+    ValueFilter,
 };
 
 /// Maximum number of entries read from a range.

@@ -6,7 +6,8 @@
 use super::options::options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidalite::{Database, LockMemory, MemoryStorage, Options, Result, Storage};
+use tidalite::storage::{LockMemory, MemoryStorage, Storage};
+use tidalite::{Database, Options, Result};
 use tidalite_base::limits::SECOND_FILE_AT;
 
 /// Values of at least this many bytes go to the second file.

@@ -8,10 +8,12 @@ use super::read::{read, read_from};
 use std::io::sink;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::{
-    Budget, Database, MemoryStorage, ReadTxn, Result, SalvageReport, Timestamp, Watch, restore,
-    restore_in_two, salvage_in_two, salvage_storage,
+use tidalite::maintenance::{
+    SalvageReport, Watch, restore, restore_in_two, salvage_in_two, salvage_storage,
 };
+use tidalite::retention::Budget;
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, ReadTxn, Result, Timestamp};
 
 /// Bytes moved in a compaction step: few, so that several steps are needed.
 const STEP_BYTES: u64 = 16 << 10;

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use tidalite::{Durability, Watch};
+use tidalite::Durability;
+use tidalite::maintenance::Watch;
 
 /// Calls and their possible errors. The first calls load the program, so the list has no call used for that.
 const CALLS: [(&str, &[&str]); 8] = [
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let folder = Path::new(arguments.text("--folder").ok_or("--folder is needed")?);
     let open = |name: &str| File::open(folder.join(name)).map_err(|error| error.to_string());
     let chain = [open("full")?, open("increment")?];
-    let restored = tidalite::restore(chain, folder.join("new.tdl"), Watch::new());
+    let restored = tidalite::maintenance::restore(chain, folder.join("new.tdl"), Watch::new());
     let info = restored.map_err(|error| format!("e {error}"))?;
     say(&format!("r {}", info.txn.0));
     Ok(())

@@ -4,7 +4,7 @@ use super::digest::{Digest, with_pins};
 use super::wide::{self, Wide};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tidalite::Retention;
+use tidalite::retention::Retention;
 
 /// The table whose values are nested tables.
 pub const TOPICS: &str = "topics";

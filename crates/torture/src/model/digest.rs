@@ -4,7 +4,7 @@
 //! order. Two contents with the same digest are taken as equal (64 bits; a chance of 1 in 10^19).
 
 use std::collections::BTreeMap;
-use tidalite::Retention;
+use tidalite::retention::Retention;
 use tidalite_base::checksum;
 
 /// Folds parts of a content into one number, which depends on the order and the boundaries of the parts.

@@ -6,7 +6,8 @@ use super::wide::{self, WIDE, wide_name};
 use super::{appenders, points, round_robin, table_calls, tables};
 use crate::model::Model;
 use std::time::Duration;
-use tidalite::{Durability, Result, Retention, WriteTxn};
+use tidalite::retention::Retention;
+use tidalite::{Durability, Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Number of different pin names.

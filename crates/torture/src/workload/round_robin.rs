@@ -53,7 +53,7 @@ mod tests {
     use crate::model::{Model, digest_of};
     use crate::workload::script::small_steps;
     use std::sync::Arc;
-    use tidalite::MemoryStorage;
+    use tidalite::storage::MemoryStorage;
     use tidalite_testkit::rng::Rng;
 
     #[test]

@@ -8,7 +8,8 @@ use super::operations::operations;
 use super::shape::{Shape, chance};
 use crate::model::Model;
 use std::sync::Arc;
-use tidalite::{Database, Durability, MemoryStorage, Options, ReadTxn, Result, WriteTxn};
+use tidalite::storage::MemoryStorage;
+use tidalite::{Database, Durability, Options, ReadTxn, Result, WriteTxn};
 use tidalite_testkit::rng::{Rng, mix};
 
 /// Options for opening a database: the file grows and shrinks in small steps, hence often; leaves of larger

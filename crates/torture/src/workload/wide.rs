@@ -321,7 +321,7 @@ mod tests {
     use crate::model::{digest_of, model_of};
     use crate::workload::script::small_steps;
     use std::collections::BTreeSet;
-    use tidalite::MemoryStorage;
+    use tidalite::storage::MemoryStorage;
 
     /// Number of commits in the run.
     const COMMITS: u64 = 300;

@@ -52,7 +52,9 @@ impl Database {
     /// ```
     /// # use std::sync::Arc;
     /// use std::time::Duration;
-    /// use tidalite::{Budget, Database, MemoryStorage, Options, Retention, Timestamp};
+    /// use tidalite::{Database, Options, Timestamp};
+    /// use tidalite::retention::{Budget, Retention};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let month = Some(Duration::from_secs(30 * 86_400));

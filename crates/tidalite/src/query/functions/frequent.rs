@@ -57,7 +57,7 @@ impl<T> Frequent<T> {
 /// counters. Weights are floats: counts up to 2^53 add up exactly, other weights with float rounding.
 ///
 /// ```
-/// use tidalite::SpaceSaving;
+/// use tidalite::functions::SpaceSaving;
 /// let mut seen = SpaceSaving::new(10);
 /// for code in [7, 7, 3, 7, 5, 7, 3] {
 ///     seen.add(code, 1.0)?;
@@ -280,7 +280,8 @@ impl Range<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, MemoryStorage, Options, Schema, Unit, Value};
+    /// use tidalite::{ColumnType, Options, Schema, Unit, Value};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let events = Schema::new(Unit::Seconds, [("message", ColumnType::String)]);

@@ -60,7 +60,9 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{DotFunctions, MemoryStorage, Options};
+    /// use tidalite::Options;
+    /// use tidalite::functions::DotFunctions;
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("meter")?;
@@ -164,7 +166,7 @@ pub trait DotFunctions: Iterator<Item = Result<Dot>> + Sized {
     /// mean is NaN.
     ///
     /// ```
-    /// use tidalite::{Dot, DotFunctions};
+    /// use tidalite::functions::{Dot, DotFunctions};
     /// let rows = [(0, 1.0), (10, 4.0), (20, 2.0)];
     /// let values = || rows.into_iter().map(|(time, value)| Ok(Dot { time, value }));
     /// let means = values().exponential_mean(3).map(|dot| Ok(dot?.value));

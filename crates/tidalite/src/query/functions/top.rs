@@ -13,7 +13,8 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Figure, MemoryStorage, Options};
+    /// use tidalite::{Figure, Options};
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (name, load) in [("a", 0.5), ("b", 2.0), ("c", 1.0)] {
@@ -27,7 +28,7 @@ impl Selection<'_> {
     /// ```
     ///
     /// # Errors
-    /// As for [`Group::aggregate`](crate::Group::aggregate).
+    /// As for [`Group::aggregate`](crate::query::Group::aggregate).
     ///
     /// # Cost
     /// One aggregate from the tree of each series.

@@ -22,7 +22,10 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{DotFunctions, Join, MemoryStorage, Options};
+    /// use tidalite::Options;
+    /// use tidalite::functions::DotFunctions;
+    /// use tidalite::query::Join;
+    /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (name, volts_or_amperes) in [("i", 2.0), ("u", 230.0)] {
