@@ -125,7 +125,7 @@ fn series_take_points_by_the_same_calls() {
     let snapshot = db.begin_read().unwrap();
     let sum = |name: &str| {
         let series = snapshot.series(name).unwrap().unwrap();
-        let all = series.all().aggregate(1).unwrap();
+        let all = series.query(..).aggregate(1).unwrap();
         (all.count(), all.sum())
     };
     assert_eq!(

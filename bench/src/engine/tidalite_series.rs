@@ -69,10 +69,10 @@ impl Write for Writer<'_> {
         let value = f64::from_bits(super::touch(value));
         // Series are numbered in the order of their creation, from 0.
         match self.0.series_by_id(SeriesId(series)) {
-            Ok(mut series) => series.insert_point(time, 0, value)?,
+            Ok(mut series) => series.insert_point(Steps(time), 0, value)?,
             Err(::tidalite::Error::NoSuchSeries { .. }) => {
                 let mut series = self.0.series(&format!("s{series}"))?;
-                series.insert_point(time, 0, value)?;
+                series.insert_point(Steps(time), 0, value)?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -86,6 +86,6 @@ impl Write for Writer<'_> {
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let (series, time) = point_of(key)?;
         let mut series = self.0.series_by_id(SeriesId(series))?;
-        Ok(series.delete(time..=time)? == 1)
+        Ok(series.delete(Steps(time)..=Steps(time))? == 1)
     }
 }

@@ -158,7 +158,7 @@ impl Part {
             let mut one = to.series_by_id(self.ids[number])?;
             for _ in 0..run {
                 let (time, value) = self.source.next(number);
-                one.insert_point(time, 0, value)?;
+                one.insert_point(Steps(time), 0, value)?;
             }
             done += run;
             if in_turn || has + run >= self.each_series {
@@ -277,7 +277,7 @@ pub(crate) fn writer(options: &Options) -> Result<()> {
         for part in &mut parts {
             for (number, id) in part.ids.iter().enumerate() {
                 let (time, value) = part.source.next(number);
-                txn.series_by_id(*id)?.insert_point(time, 0, value)?;
+                txn.series_by_id(*id)?.insert_point(Steps(time), 0, value)?;
             }
         }
         txn.commit()?;
@@ -320,7 +320,7 @@ fn killed(options: &Options, contest: &mut Contest) -> Result<()> {
         let one = snapshot.series(&format!("n{n}"))?;
         rows += one
             .ok_or("a series is missing")?
-            .all()
+            .query(..)
             .aggregate(1)?
             .count();
     }
@@ -357,10 +357,10 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
         let mut txn = db.begin_write()?;
         for id in &others {
             txn.series_by_id(*id)?
-                .insert_point(round * SECOND, 0, round as f64)?;
+                .insert_point(Steps(round * SECOND), 0, round as f64)?;
         }
         let (time, value) = parts[0].source.next(0);
-        txn.series_by_id(ids[0])?.insert_point(time, 0, value)?;
+        txn.series_by_id(ids[0])?.insert_point(Steps(time), 0, value)?;
         txn.commit()?;
     }
     let snapshot = db.begin_read()?;
@@ -387,7 +387,7 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
                 _ => (from + (a - from) / 4, to - (to - b) / 4),
             };
             let start = Instant::now();
-            let (between, width) = (one.between(a..=b), (b - a) / 1000 + 1);
+            let (between, width) = (one.query(Steps(a)..=Steps(b)), (b - a) / 1000 + 1);
             match what {
                 "aggregate" => drop(black_box(between.aggregate(1)?)),
                 "windows-mean" => {

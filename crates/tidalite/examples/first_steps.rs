@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let before = at.previous()?; // January 1st
     let at_or_after = wind.nearest(noon, Direction::Forward)?; // January 4th
     let just_then = wind.at(noon)?; // none
-    let mean = wind.from("2020-01-02")?.aggregate(1)?.mean(); // 3.5, read from the tree
+    let mean = wind.query("2020-01-02"..).aggregate("value")?.mean(); // 3.5, read from the tree
 
     print("at or before", &wind, at_or_before);
     print("the one before that", &wind, before);

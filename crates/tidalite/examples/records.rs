@@ -54,17 +54,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let snap = db.begin_read()?;
     let sales = snap.series("shop.sales")?.ok_or("no such series")?;
-    sales.all().for_each_record(|sale: SaleWithWeight| {
+    sales.query(..).for_each_record(|sale: SaleWithWeight| {
         println!("{} {} {:?}", sale.time, sale.price, sale.weight);
     })?;
     // The old record reads the grown series too.
     let mut pieces = 0;
     sales
-        .all()
+        .query(..)
         .for_each_record(|sale: Sale| pieces += sale.pieces)?;
     println!(
         "{pieces} pieces, {} in all",
-        sales.all().aggregate(0)?.sum()
+        sales.query(..).aggregate(0)?.sum()
     );
 
     drop((snap, db));

@@ -75,11 +75,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .series(r#"trades{symbol="TIDE",venue="XNAS"}"#)?
         .ok_or("no such series")?;
     let mut turnover = 0.0;
-    series.all().for_each_record(|trade: Trade| {
+    series.query(..).for_each_record(|trade: Trade| {
         turnover += trade.volume * trade.price as f64 / 10_000.0;
     })?;
     println!("{} trades, turnover {turnover:.2}", series.count()?);
-    println!("highest price: {:?}", series.all().aggregate(3)?.max());
+    println!("highest price: {:?}", series.query(..).aggregate(3)?.max());
 
     drop(snap);
     std::fs::remove_dir_all(dir)?;

@@ -16,8 +16,8 @@
 //!
 //! let snap = db.begin_read()?;                                     // never waits, never changes
 //! let wind = snap.series(r#"wind.speed{turbine="R80711"}"#)?.ok_or("no such series")?;
-//! let june = wind.within("2014-06-01".."2014-07-01")?;
-//! assert_eq!(june.aggregate(1)?.max(), Some((7.12, 1_401_581_400_000_000_000)));
+//! let june = wind.query("2014-06-01".."2014-07-01");
+//! assert_eq!(june.aggregate("value")?.max(), Some((7.12, 1_401_581_400_000_000_000)));
 //! # drop(snap); drop(db); std::fs::remove_dir_all(dir)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -32,7 +32,7 @@
 //! maintenance   check, salvage, backup, copy, compact, retention, diff, stat   operations on a whole database
 //! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, Group, Matching, Records, DotFunctions             filters, many series, joins, functions
-//! series        Series, Range, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
+//! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
 //! tables        Table, TableCursor, MultiTable; TableMut, TableCursorMut      ordered tables; put, remove, cursors
 //! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
 //! catalog       SeriesInfo, Retention                                         roots, names, schemas, texts as stored
@@ -53,7 +53,7 @@ mod types;
 
 /// Row-by-row functions on the values of a column: rates, moving means, sums; the most frequent values.
 ///
-/// [`Range::dots`](crate::Range::dots) gives the values of a column; [`DotFunctions`](functions::DotFunctions) has a
+/// [`Query::dots`](crate::Query::dots) gives the values of a column; [`DotFunctions`](functions::DotFunctions) has a
 /// method for each function, and all of them are lazy iterators. [`SpaceSaving`](functions::SpaceSaving) counts
 /// frequent values in bounded memory.
 pub mod functions {
@@ -147,7 +147,7 @@ pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};
 pub use series::figures::{Figure, Figures, RangeFigures};
 pub use series::nearest::Direction;
-pub use series::range::{Range, Vector};
+pub use series::query::{Query, Vector};
 pub use series::read::Series;
 pub use series::record::Record;
 pub use series::write::SeriesMut;
@@ -177,11 +177,13 @@ pub use types::column::{Column, ColumnType};
 pub use types::decimal::Decimal;
 pub use types::error::{Error, Result};
 pub use types::grid::Grid;
+pub use types::instant::{Instant, Steps};
+pub use types::interval::Interval;
 pub use types::into_column::IntoColumn;
 pub use types::merge_policy::MergePolicy;
 pub use types::name::{SeriesName, SeriesPattern};
 pub use types::point::{Point, Sample};
 pub use types::row::Row;
 pub use types::schema::{Schema, Unit};
-pub use types::time::{Instant, Timestamp};
+pub use types::time::Timestamp;
 pub use types::value::Value;

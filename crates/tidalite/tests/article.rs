@@ -69,13 +69,13 @@ fn insert_step_and_search() -> Result<()> {
     assert_eq!(cursor.current(), None);
 
     // From the row that was current at noon; from noon; from before the first.
-    assert_eq!(series.from_current(noon)?.count()?, 3);
-    assert_eq!(series.from(noon)?.count()?, 2);
-    assert_eq!(series.from_current("2019-12-31")?.count()?, 4);
+    assert_eq!(series.query(noon..).from_current().count()?, 3);
+    assert_eq!(series.query(noon..).count()?, 2);
+    assert_eq!(series.query("2019-12-31"..).from_current().count()?, 4);
     // Between two times, from the row that was current at the first.
     let noons = noon..Timestamp::parse("2020-01-03T12:00:00Z")?;
-    assert_eq!(series.within(noons.clone())?.aggregate(1)?.sum(), 3.0);
-    assert_eq!(series.within_current(noons)?.aggregate(1)?.sum(), 5.0);
+    assert_eq!(series.query(noons.clone()).aggregate(1)?.sum(), 3.0);
+    assert_eq!(series.query(noons).from_current().aggregate(1)?.sum(), 5.0);
     for (times, rows) in [
         ("2019-12-31".."2020-01-02", 1),
         ("2020-01-02".."2020-01-02", 0),
@@ -84,14 +84,11 @@ fn insert_step_and_search() -> Result<()> {
         ("2021-01-01".."2022-01-01", 1),
         ("2018-01-01".."2019-01-01", 0),
     ] {
-        let found = series.within_current(times.clone())?;
+        let found = series.query(times.clone()).from_current();
         assert_eq!(found.count()?, rows, "{times:?}");
     }
     assert_eq!(
-        series
-            .within("2020-01-02".."2020-01-04")?
-            .aggregate(1)?
-            .sum(),
+        series.query("2020-01-02".."2020-01-04").aggregate(1)?.sum(),
         5.0
     );
     Ok(())

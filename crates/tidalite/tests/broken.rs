@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite::monitor::LongReaderAction;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Error, Options, TypedMultiTableMut, WriteTxn};
+use tidalite::{Database, Error, Options, Steps, TypedMultiTableMut, WriteTxn};
 use tidalite_testkit::SimDisk;
 
 fn is_broken<T>(done: Result<T, Error>) -> bool {
@@ -17,7 +17,7 @@ fn is_broken<T>(done: Result<T, Error>) -> bool {
 fn append(tx: &mut WriteTxn, from: i64, rows: i64) {
     for time in from..from + rows {
         let mut series = tx.series("wind").unwrap();
-        series.insert_point(time, 0, time as f64).unwrap();
+        series.insert_point(Steps(time), 0, time as f64).unwrap();
     }
 }
 
@@ -29,7 +29,9 @@ fn with_runs(disk: &Arc<SimDisk>) -> Database {
         for series in 0..20 {
             let mut series = tx.series(&format!("s{series}")).unwrap();
             for time in 0..20 {
-                series.insert_point(time * 100 + step, 0, 1.0).unwrap();
+                series
+                    .insert_point(Steps(time * 100 + step), 0, 1.0)
+                    .unwrap();
             }
         }
         tx.commit().unwrap();

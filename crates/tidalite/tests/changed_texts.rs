@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::maintenance::Change;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Column, ColumnType, Database, MergePolicy, Options, ReadTxn, Schema, Unit, Value};
+use tidalite::{
+    Column, ColumnType, Database, MergePolicy, Options, ReadTxn, Schema, Steps, Unit, Value,
+};
 use tidalite_testkit::rng::Rng;
 
 const NAME: &str = "log";
@@ -152,7 +154,7 @@ fn rows_that_say_the_same_are_not_told() {
             if rng.one_in(3) {
                 let from = rng.between(0, TIMES);
                 let to = from + rng.between(0, 8);
-                series.delete(from..to).unwrap();
+                series.delete(Steps(from)..Steps(to)).unwrap();
                 rows.retain(|time, _| !(from..to).contains(time));
             }
             for _ in 0..rng.below(if round == 0 { 400 } else { 40 }) {
@@ -165,7 +167,7 @@ fn rows_that_say_the_same_are_not_told() {
                         .map(|column| value(&mut rng, column))
                         .collect(),
                 };
-                series.insert_values(time, &row).unwrap();
+                series.insert_values(Steps(time), &row).unwrap();
                 rows.insert(time, row);
             }
             tx.commit().unwrap();
@@ -208,7 +210,7 @@ fn a_text_written_again_is_no_change() {
             let mut tx = db.begin_write().unwrap();
             let mut series = tx.series_with("s", &schema).unwrap();
             let id = series.id();
-            series.insert_values(1i64, &[text.into()]).unwrap();
+            series.insert_values(Steps(1), &[text.into()]).unwrap();
             tx.commit().unwrap();
             (db.begin_read().unwrap(), id)
         };

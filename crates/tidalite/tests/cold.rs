@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidalite::maintenance::{Watch, salvage_storage};
 use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Options, Timestamp};
+use tidalite::{Database, Options, Steps, Timestamp};
 #[cfg(feature = "cold")]
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -30,7 +30,9 @@ fn filled(storage: Arc<dyn Storage>) -> Database {
             };
             let mut series = tx.series(name).expect("a series");
             let value = walk as f64 / 100.0;
-            series.insert(i * SECOND + jitter, value).expect("a row");
+            series
+                .insert(Steps(i * SECOND + jitter), value)
+                .expect("a row");
         }
     }
     tx.commit().expect("a commit");
@@ -42,7 +44,7 @@ fn rows(db: &Database) -> Vec<(i64, u64)> {
     let mut rows = Vec::new();
     for name in ["walk.a", "walk.b", "steps"] {
         let series = snap.series(name).expect("a name").expect("a series");
-        let all = series.all();
+        let all = series.query(..);
         all.for_each(|time, words| rows.push((time, words[1])))
             .expect("rows");
     }
@@ -73,7 +75,9 @@ fn no_rows_left_still_makes_a_leaf_cold() {
     let mut series = tx.series("a").unwrap();
     for i in 0..400_000_i64 {
         let value = f64::from((i as u32).wrapping_mul(2_654_435_761) >> 20);
-        series.insert_point(i * 1000 + i % 7, 0, value).unwrap();
+        series
+            .insert_point(Steps(i * 1000 + i % 7), 0, value)
+            .unwrap();
     }
     tx.commit().unwrap();
     for _ in 0..4 {
@@ -137,7 +141,7 @@ fn old_rows_become_cold_and_stay_what_they_are() {
     let mut tx = db.begin_write().unwrap();
     let late = (0..2000).map(|i| (i * SECOND + 77, 0.5));
     let mut series = tx.series("walk.a").unwrap();
-    late.for_each(|(time, value)| series.insert(time, value).unwrap());
+    late.for_each(|(time, value)| series.insert(Steps(time), value).unwrap());
     tx.commit().unwrap();
     let none = Budget {
         time: Duration::ZERO,
@@ -158,7 +162,7 @@ fn old_rows_become_cold_and_stay_what_they_are() {
     // Deleted, compacted, copied, salvaged.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("walk.a").unwrap();
-    series.delete(..1000 * SECOND).unwrap();
+    series.delete(..Steps(1000 * SECOND)).unwrap();
     tx.commit().unwrap();
     drop(pin);
     while !db.compact(1 << 20).unwrap().done {}

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tidalite::maintenance::Compaction;
-use tidalite::{Database, Options, ReadTxn};
+use tidalite::{Database, Options, ReadTxn, Steps};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum number of pages by which a compacted file may exceed its copy, besides 5 %.
@@ -70,7 +70,7 @@ fn content_of(read: &ReadTxn) -> Content {
                 .iter()
                 .for_each(|word| bytes.extend(word.to_le_bytes()));
         };
-        series.all().for_each(row).unwrap();
+        series.query(..).for_each(row).unwrap();
         content.insert(info.label(), bytes);
     }
     content
@@ -134,7 +134,7 @@ fn delete(db: &Database, which: impl Fn(u64) -> bool, ranges: &[(i64, i64)]) {
     for series in (0..SERIES).filter(|series| which(*series)) {
         let mut series = tx.series(&format!("s{series}")).unwrap();
         for (from, to) in ranges {
-            series.delete(*from..*to).unwrap();
+            series.delete(Steps(*from)..Steps(*to)).unwrap();
         }
     }
     tx.commit().unwrap();

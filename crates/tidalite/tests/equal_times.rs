@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::maintenance::Watch;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Error, MergePolicy, Options, Schema, Series, SeriesMut};
+use tidalite::{Database, Error, MergePolicy, Options, Schema, Series, SeriesMut, Steps};
 use tidalite_testkit::rng::Rng;
 
 type Model = BTreeMap<i64, [u64; 2]>;
@@ -45,7 +45,7 @@ fn equal(series: &Series<'_>, model: &Model, rng: &mut Rng, seed: u64) {
     );
     let mut rows = Vec::new();
     let put = |time: i64, words: &[u64]| rows.push((time, [words[0], words[1]]));
-    series.all().for_each(put).expect("scan");
+    series.query(..).for_each(put).expect("scan");
     let expected: Vec<_> = model.iter().map(|(&time, &row)| (time, row)).collect();
     assert_eq!(rows, expected, "seed {seed}");
     let latest = series.latest().expect("latest").map(|row| row.time);
@@ -54,7 +54,10 @@ fn equal(series: &Series<'_>, model: &Model, rng: &mut Rng, seed: u64) {
     let to = from + rng.between(0, 2000);
     let inside = model.range(from..to);
     let sum: f64 = inside.clone().map(|(_, row)| f64::from_bits(row[1])).sum();
-    let whole = series.between(from..to).aggregate(1).expect("aggregate");
+    let whole = series
+        .query(Steps(from)..Steps(to))
+        .aggregate(1)
+        .expect("aggregate");
     assert_eq!(whole.count(), inside.count() as u64, "seed {seed}");
     assert_eq!(whole.sum(), sum, "seed {seed}");
 }
@@ -68,7 +71,7 @@ fn one_row(series: &mut SeriesMut<'_>, model: &mut Model, merge: MergePolicy, rn
     };
     let row = [rng.below(9), (rng.below(1000) as f64).to_bits()];
     let label = series.info().label();
-    let done = series.insert_point(time, row[0] as i64, f64::from_bits(row[1]));
+    let done = series.insert_point(Steps(time), row[0] as i64, f64::from_bits(row[1]));
     match (insert(model, merge, time, row), done) {
         (true, Ok(())) => {}
         (false, Err(error)) => assert!(refused(&error, &label), "{error}"),
@@ -130,7 +133,7 @@ fn run(merge: MergePolicy, seed: u64) {
                     let to = from + rng.between(0, 900);
                     let before = next.len();
                     next.retain(|&time, _| time < from || time >= to);
-                    let removed = series.delete(from..to).expect("it is done");
+                    let removed = series.delete(Steps(from)..Steps(to)).expect("it is done");
                     assert_eq!(removed as usize, before - next.len(), "seed {seed}");
                 }
                 1 => equal(&series.view().expect("it is done"), &next, &mut rng, seed),
@@ -192,8 +195,8 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     let mut series = tx
         .series_merging("a", &Schema::point(), MergePolicy::Error)
         .unwrap();
-    series.insert(5_i64, 1.0).unwrap();
-    let error = series.insert(5_i64, 2.0).unwrap_err();
+    series.insert(Steps(5_), 1.0).unwrap();
+    let error = series.insert(Steps(5_), 2.0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "series a has a row at 5 already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
@@ -206,10 +209,10 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     }
     assert_eq!(series.view().unwrap().count().unwrap(), 1);
     // Deleted times may be used again; with another policy the newest row wins.
-    assert_eq!(series.delete(5..6).unwrap(), 1);
-    series.insert(5_i64, 3.0).unwrap();
+    assert_eq!(series.delete(Steps(5)..Steps(6)).unwrap(), 1);
+    series.insert(Steps(5_), 3.0).unwrap();
     series.set_merge(MergePolicy::Replace).unwrap();
-    series.insert(5_i64, 4.0).unwrap();
+    series.insert(Steps(5_), 4.0).unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series("a").unwrap().unwrap();
@@ -233,7 +236,7 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
         let mut series = tx
             .series_merging(name, &Schema::point(), MergePolicy::KeepFirst)
             .unwrap();
-        series.insert(1_i64, 1.0).unwrap();
+        series.insert(Steps(1_), 1.0).unwrap();
         series.annotate("unit", "m/s").unwrap();
         series.annotate("site", "north").unwrap();
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Column, ColumnType, MergePolicy, Options, Schema, Unit, Value};
+use tidalite::{Column, ColumnType, MergePolicy, Options, Schema, Steps, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
 /// Texts of few words, some of them long: texts beyond the dictionary's capacity are in blocks.
@@ -43,7 +43,7 @@ fn rows_by_their_text_equal_brute_force() {
                 let time = rng.between(0, 20_000);
                 let message = (!rng.one_in(9)).then(|| text(&mut rng));
                 let level = rng.between(0, 5);
-                log.insert_values(time, &[level.into(), message.clone().into()])
+                log.insert_values(Steps(time), &[level.into(), message.clone().into()])
                     .unwrap();
                 let same = rows.entry(time).or_default();
                 if merge == MergePolicy::Replace {
@@ -64,7 +64,7 @@ fn rows_by_their_text_equal_brute_force() {
         for filter in filters {
             let (from, to) = (rng.between(0, 9000), rng.between(0, 20_001));
             let mut asked = 0;
-            let found = log.between(from..to).text_matches(1, |text| {
+            let found = log.query(Steps(from)..Steps(to)).text_matches(1, |text| {
                 asked += 1;
                 filter(text)
             });
@@ -84,9 +84,12 @@ fn rows_by_their_text_equal_brute_force() {
                 "{asked} of {texts}"
             );
         }
-        let mut none = log.between(5..5).text_matches(1, |_| true).unwrap();
+        let mut none = log
+            .query(Steps(5)..Steps(5))
+            .text_matches(1, |_| true)
+            .unwrap();
         assert!(none.next().is_none() && none.next().is_none());
-        assert!(log.all().text_matches(0, |_| true).is_err());
-        assert!(log.all().text_matches(2, |_| true).is_err());
+        assert!(log.query(..).text_matches(0, |_| true).is_err());
+        assert!(log.query(..).text_matches(2, |_| true).is_err());
     }
 }

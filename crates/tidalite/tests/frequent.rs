@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::functions::{Frequent, SpaceSaving};
 use tidalite::storage::MemoryStorage;
-use tidalite::{Column, ColumnType, Error, Options, Schema, Unit, Value};
+use tidalite::{Column, ColumnType, Error, Options, Schema, Steps, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
 /// Few items occur often, many rarely.
@@ -108,7 +108,7 @@ fn values_of_a_column_are_counted_wherever_they_are() {
                 let bytes = *rng.pick(&[1.0, 2.5, 7.0, -3.0, 0.0, -0.0, f64::NAN, f64::INFINITY]);
                 let code = skewed(&mut rng, 30);
                 let values = [bytes.into(), client.clone().into(), code.into()];
-                log.insert_values(time, &values).unwrap();
+                log.insert_values(Steps(time), &values).unwrap();
                 rows.insert(time, (bytes, client, code));
             }
             tx.commit().unwrap();
@@ -116,7 +116,7 @@ fn values_of_a_column_are_counted_wherever_they_are() {
         let snap = db.begin_read().unwrap();
         let log = snap.series("log").unwrap().unwrap();
         let (from, to) = (rng.between(0, 2000), rng.between(2000, 5000));
-        let range = log.between(from..to);
+        let range = log.query(Steps(from)..Steps(to));
         let rows = || rows.range(from..to).map(|(_, row)| row);
 
         let mut codes: BTreeMap<i64, f64> = BTreeMap::new();
@@ -168,7 +168,12 @@ fn values_of_a_column_are_counted_wherever_they_are() {
         assert!(range.frequent_items(3, 5).is_err());
         assert!(range.heavy_hitters(1, 3, 5).is_err());
         assert!(range.heavy_hitters(0, 1, 5).is_err());
-        assert!(log.between(5..5).frequent_items(1, 0).unwrap().is_empty());
+        assert!(
+            log.query(Steps(5)..Steps(5))
+                .frequent_items(1, 0)
+                .unwrap()
+                .is_empty()
+        );
     }
 }
 
@@ -201,19 +206,19 @@ fn weights_beyond_every_number_are_refused() {
         .series_with("log", &Schema::new(Unit::Seconds, columns))
         .unwrap();
     for time in 0..3 {
-        log.insert_values(time, &["one".into(), Value::F64(f64::MAX)])
+        log.insert_values(Steps(time), &["one".into(), Value::F64(f64::MAX)])
             .unwrap();
     }
     let log = log.view().unwrap();
-    let refused = log.all().heavy_hitters(0, 1, 10);
+    let refused = log.query(..).heavy_hitters(0, 1, 10);
     assert!(
         matches!(refused, Err(Error::WeightSum { .. })),
         "{refused:?}"
     );
-    let refused = log.all().heavy_hitters(1, 1, 10);
+    let refused = log.query(..).heavy_hitters(1, 1, 10);
     assert!(
         matches!(refused, Err(Error::WeightSum { .. })),
         "{refused:?}"
     );
-    assert_eq!(log.all().frequent_items(1, 10).unwrap()[0].weight, 3.0);
+    assert_eq!(log.query(..).frequent_items(1, 10).unwrap()[0].weight, 3.0);
 }

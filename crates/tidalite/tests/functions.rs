@@ -7,7 +7,7 @@ use tidalite::functions::{Dot, DotFunctions};
 use tidalite::query::Join;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Column, ColumnType, Database, Figure, Options, Result, Schema, Timestamp, Unit, Value,
+    Column, ColumnType, Database, Figure, Options, Result, Schema, Steps, Timestamp, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -37,7 +37,7 @@ fn fill(db: &Database, name: &str, rng: &mut Rng) -> Plain {
             let units = |units: i64| Value::from(tidalite::Decimal { units, scale: 1 });
             let value = level.map_or(Value::Null, units);
             let words = [Value::from(time % 97), value];
-            series.insert_values(time, &words).expect("a row");
+            series.insert_values(Steps(time), &words).expect("a row");
             rows.insert(time, level.map(|units| units as f64 / 10.0));
         }
         tx.commit().expect("a commit");
@@ -83,7 +83,7 @@ fn functions_over_rows_equal_brute_force() {
         let series = snap.series("a").unwrap().unwrap();
         let from = rng.between(0, 2000);
         let to = from + rng.between(0, 5000);
-        let dots = || series.between(from..to).dots(1).unwrap();
+        let dots = || series.query(Steps(from)..Steps(to)).dots(1).unwrap();
         let inside = plain.iter().filter(|(time, _)| (from..to).contains(time));
         let values: Vec<(i64, f64)> = inside.filter_map(|&(t, v)| Some((t, v?))).collect();
         assert_eq!(all(dots()), values, "seed {seed}");

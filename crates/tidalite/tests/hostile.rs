@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tidalite::storage::Storage;
-use tidalite::{Database, Durability, Options, Result, Schema};
+use tidalite::{Database, Durability, Options, Result, Schema, Steps};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Pager};
 use tidalite_runs::SERIES_MAX;
@@ -40,7 +40,7 @@ fn sound_image() -> Vec<u8> {
             let mut series = tx.series(name).expect("the sound file works");
             for i in 0..if part == 0 { 2_000 } else { 40 } {
                 series
-                    .insert_point(part * 10_000 + i, 0, i as f64 * 0.25)
+                    .insert_point(Steps(part * 10_000 + i), 0, i as f64 * 0.25)
                     .expect("the sound file works");
             }
         }
@@ -94,9 +94,9 @@ fn read(db: &Database) -> Result<()> {
     }
     for info in snap.list("")? {
         if let Some(series) = snap.series_by_id(info.id)? {
-            series.all().for_each(|_, _| ())?;
-            series.all().aggregate(0)?;
-            series.all().windows(1_000, 0, 1)?;
+            series.query(..).for_each(|_, _| ())?;
+            series.query(..).aggregate(0)?;
+            series.query(..).windows(1_000, 0, 1)?;
             series.latest()?;
         }
     }
@@ -107,12 +107,12 @@ fn write(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     tx.table("new")?.put(b"k", b"v")?;
     tx.table("t")?.put(b"k", b"v")?;
-    tx.series("new")?.insert_point(1, 0, 1.0)?;
+    tx.series("new")?.insert_point(Steps(1), 0, 1.0)?;
     let mut series = tx.series("a")?;
     for i in 0..1_100 {
-        series.insert_point(500_000 + i, 0, 1.0)?;
+        series.insert_point(Steps(500_000 + i), 0, 1.0)?;
     }
-    series.delete(5..1_500)?;
+    series.delete(Steps(5)..Steps(1_500))?;
     tx.commit()?;
     Ok(())
 }
@@ -158,7 +158,7 @@ fn a_far_series_number_costs_nothing() {
     let mut tx = db.begin_write().expect("a gap is no damage");
     let mut series = tx.series("late").expect("numbers are left");
     assert_eq!(series.id().0, 1 << 45);
-    series.insert(0_i64, 1.0).expect("the disk has room");
+    series.insert(Steps(0_), 1.0).expect("the disk has room");
     tx.commit().expect("the disk has room");
     let after = db.begin_read().expect("a gap is no damage");
     let mut changes = 0;
@@ -184,7 +184,9 @@ fn series_are_numbered_up_to_their_limit() {
     assert_eq!(series.id().0, SERIES_MAX);
     // Enough for a leaf, and rows that wait.
     for i in 0..1_500_i64 {
-        series.insert_point(i, 0, 0.5).expect("the disk has room");
+        series
+            .insert_point(Steps(i), 0, 0.5)
+            .expect("the disk has room");
     }
     tx.commit().expect("the disk has room");
     drop(db);
@@ -199,7 +201,9 @@ fn series_are_numbered_up_to_their_limit() {
     }
     // Nothing was changed: the transaction goes on.
     let mut series = tx.series("last").expect("it is there");
-    series.insert_point(-5, 0, 0.5).expect("the disk has room");
+    series
+        .insert_point(Steps(-5), 0, 0.5)
+        .expect("the disk has room");
     tx.commit().expect("the disk has room");
     let snap = db.begin_read().expect("no damage");
     let series = snap

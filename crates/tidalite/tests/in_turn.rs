@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
-use tidalite::{Column, ColumnType, Database, MergePolicy, WriteTxn};
+use tidalite::{Column, ColumnType, Database, MergePolicy, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Rows by series and time.
@@ -33,7 +33,7 @@ impl World {
             let mut words = vec![0, (self.rng.u64() % 1000) as f64 as u64];
             words.resize(self.columns[series], 7);
             let mut one = txn.series(&Self::name(series)).unwrap();
-            one.insert_row(self.clock - late, &words).unwrap();
+            one.insert_row(Steps(self.clock - late), &words).unwrap();
             self.model.insert((series, self.clock - late), words);
         }
     }
@@ -56,7 +56,7 @@ impl World {
             }
             1 => {
                 let from = self.clock - 40;
-                one.delete(from..).unwrap();
+                one.delete(Steps(from)..).unwrap();
                 self.model
                     .retain(|&(of, time), _| of != series || time < from);
             }
@@ -78,7 +78,7 @@ impl World {
             let Some(one) = txn.series(&Self::name(series)).unwrap() else {
                 continue;
             };
-            one.all()
+            one.query(..)
                 .for_each(|time, words| {
                     found.insert((series, time), words.to_vec());
                 })

@@ -8,8 +8,8 @@ use tidalite::maintenance::{Change, Watch, salvage_storage};
 use tidalite::query::{CandleSize, Join};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Column, ColumnType, Database, Direction, Durability, Error, MergePolicy, Options, Range,
-    Schema, Selection, Series, SeriesMut, Timestamp, ValueFilter, Verify,
+    Column, ColumnType, Database, Direction, Durability, Error, MergePolicy, Options, Query,
+    Schema, Selection, Series, SeriesMut, Steps, Timestamp, ValueFilter, Verify,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -66,7 +66,7 @@ fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::TimeTaken { .. } | Error::Limit { .. })
 }
 
-fn scanned(range: &Range<'_>) -> Vec<Row> {
+fn scanned(range: &Query<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     let put = |time: i64, words: &[u64]| rows.push((time, [words[0], words[1]]));
     let told = range.for_each(put).expect("a scan");
@@ -82,7 +82,7 @@ fn value(row: &Row) -> f64 {
     f64::from_bits(row.1[1])
 }
 
-fn scans(range: &Range<'_>, expected: &[Row]) {
+fn scans(range: &Query<'_>, expected: &[Row]) {
     assert_eq!(scanned(range), expected);
     assert_eq!(range.count().expect("count"), expected.len() as u64);
     let mut rows = Vec::new();
@@ -150,7 +150,7 @@ fn told(aggregate: &tidalite::Aggregate) -> Told {
     )
 }
 
-fn aggregates(range: &Range<'_>, rows: &[Row], rng: &mut Rng) {
+fn aggregates(range: &Query<'_>, rows: &[Row], rng: &mut Rng) {
     let whole = range.aggregate(1).expect("an aggregate");
     assert_eq!(told(&whole), told_of(rows));
     let least = rows.iter().map(value).reduce(f64::min);
@@ -186,7 +186,7 @@ fn steps(series: &Series<'_>, rows: &[Row], rng: &mut Rng) {
     let t = rng.between(-2, TIMES + 2);
     let mut cursor = series.cursor();
     let mut at = rows.partition_point(|row| row.0 <= t);
-    let found = cursor.search(t).expect("a search");
+    let found = cursor.search(Steps(t)).expect("a search");
     assert_eq!(
         found.as_ref().map(row_of),
         at.checked_sub(1).map(|at| rows[at])
@@ -218,16 +218,18 @@ fn steps(series: &Series<'_>, rows: &[Row], rng: &mut Rng) {
     assert_eq!(last.as_ref().map(row_of), rows.last().copied());
     let latest = series.latest().expect("latest");
     assert_eq!(latest.as_ref().map(row_of), rows.last().copied());
-    let here = series.at(t).expect("a row");
+    let here = series.at(Steps(t)).expect("a row");
     let last_here = rows.iter().rfind(|row| row.0 == t);
     assert_eq!(here.as_ref().map(row_of), last_here.copied());
-    let ahead = series.nearest(t, Direction::Forward).expect("a row");
+    let ahead = series.nearest(Steps(t), Direction::Forward).expect("a row");
     let expected = rows.iter().find(|row| row.0 >= t);
     assert_eq!(ahead.as_ref().map(row_of), expected.copied());
-    let behind = series.nearest(t, Direction::Backward).expect("a row");
+    let behind = series
+        .nearest(Steps(t), Direction::Backward)
+        .expect("a row");
     let expected = rows.iter().rfind(|row| row.0 < t);
     assert_eq!(behind.as_ref().map(row_of), expected.copied());
-    let current = scanned(&series.from_current(t).expect("a range"));
+    let current = scanned(&series.query(Steps(t)..).from_current());
     let from = rows.iter().rfind(|row| row.0 <= t).map_or(t, |row| row.0);
     let expected: Vec<Row> = rows.iter().filter(|row| row.0 >= from).copied().collect();
     assert_eq!(current, expected);
@@ -237,13 +239,13 @@ fn equal(series: &Series<'_>, model: &Model, rng: &mut Rng) {
     let all = rows_of(model, i64::MIN, i64::MAX);
     let span = all.first().zip(all.last()).map(|(a, b)| (a.0, b.0));
     assert_eq!(series.span(), span);
-    scans(&series.all(), &all);
+    scans(&series.query(..), &all);
     let from = rng.between(-2, TIMES);
     let to = from + rng.between(0, 2000);
     let inside = rows_of(model, from, to);
-    scans(&series.between(from..to), &inside);
-    aggregates(&series.all(), &all, rng);
-    aggregates(&series.between(from..to), &inside, rng);
+    scans(&series.query(Steps(from)..Steps(to)), &inside);
+    aggregates(&series.query(..), &all, rng);
+    aggregates(&series.query(Steps(from)..Steps(to)), &inside, rng);
     for _ in 0..3 {
         steps(series, &all, rng);
     }
@@ -265,7 +267,7 @@ fn one_row(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
         _ => newest + rng.between(1, 3),
     };
     let row = some_row(rng);
-    let done = series.insert_point(time, row[0] as i64, f64::from_bits(row[1]));
+    let done = series.insert_point(Steps(time), row[0] as i64, f64::from_bits(row[1]));
     match (insert(model, merge, time, row), done) {
         (true, Ok(())) => {}
         (false, Err(error)) => assert!(is_refusal(&error), "{error}"),
@@ -312,7 +314,7 @@ fn work(series: &mut SeriesMut<'_>, next: &mut Model, rng: &mut Rng) {
             let to = from + rng.between(0, 900);
             let before = rows_of(next, i64::MIN, i64::MAX).len();
             next.retain(|&time, _| time < from || time >= to);
-            let removed = series.delete(from..to).expect("a delete");
+            let removed = series.delete(Steps(from)..Steps(to)).expect("a delete");
             let left = rows_of(next, i64::MIN, i64::MAX).len();
             assert_eq!(removed as usize, before - left);
         }
@@ -491,17 +493,17 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
         .series_merging(NAME, &Schema::point(), MergePolicy::KeepAll)
         .unwrap();
     for i in 0..most {
-        series.insert(7_i64, i as f64).unwrap();
+        series.insert(Steps(7_), i as f64).unwrap();
     }
     let told = "rows of one time in a series of so many columns: 1025 is beyond the limit of 1024";
     let full = |error: Error| assert!(error.to_string().starts_with(told), "{error}");
-    full(series.insert(7_i64, 0.5).unwrap_err());
-    series.insert(8_i64, 0.5).unwrap();
+    full(series.insert(Steps(7_), 0.5).unwrap_err());
+    series.insert(Steps(8_), 0.5).unwrap();
     tx.commit().unwrap();
     // In a transaction of its own, and in a batch, which is stored as a whole or not at all.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(NAME).unwrap();
-    full(series.insert(7_i64, 0.5).unwrap_err());
+    full(series.insert(Steps(7_), 0.5).unwrap_err());
     let words = [0u64; 3];
     full(
         series
@@ -519,7 +521,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
         "{refused}"
     );
     series.add_columns(&columns[..3]).unwrap();
-    assert_eq!(series.delete(7..8).unwrap(), most as u64);
+    assert_eq!(series.delete(Steps(7)..Steps(8)).unwrap(), most as u64);
     series.add_columns(&columns[3..]).unwrap();
     tx.commit().unwrap();
     assert!(db.check().unwrap().is_clean());
@@ -534,7 +536,7 @@ fn joins_take_the_last_row_of_a_time_and_merges_all() {
             .series_merging(name, &Schema::point(), MergePolicy::KeepAll)
             .unwrap();
         for (time, value) in [(1_i64, 0.0), (1, 1.0), (2, 2.0), (3, 3.0), (3, 4.0)] {
-            series.insert(time, first + value).unwrap();
+            series.insert(Steps(time), first + value).unwrap();
         }
     }
     tx.commit().unwrap();
@@ -576,7 +578,7 @@ fn threads_append_to_one_time() {
                     appender
                         .series(NAME)
                         .unwrap()
-                        .insert(i / 100, value)
+                        .insert(Steps(i / 100), value)
                         .unwrap();
                 }
                 appender.finish().unwrap();
@@ -587,7 +589,7 @@ fn threads_append_to_one_time() {
     let snap = db.begin_read().unwrap();
     let series = snap.series(NAME).unwrap().unwrap();
     assert_eq!(series.count().unwrap(), 900);
-    let rows = scanned(&series.all());
+    let rows = scanned(&series.query(..));
     for n in 0..3 {
         let own = rows
             .iter()

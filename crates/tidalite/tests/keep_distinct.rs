@@ -8,7 +8,7 @@ use tidalite::maintenance::{Watch, salvage_storage};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Decimal, Error, MergePolicy, Options, Record, Schema, Series,
-    SeriesMut, Unit, Value,
+    SeriesMut, Steps, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -138,7 +138,7 @@ fn some_rows(series: &mut SeriesMut<'_>, model: &mut Model, rng: &mut Rng) {
         let time = rng.between(0, TIMES);
         let row = values(rng, columns);
         if !at_once {
-            series.insert_values(time, &row).expect("a row");
+            series.insert_values(Steps(time), &row).expect("a row");
             insert(model, time, &row);
             continue;
         }
@@ -166,7 +166,7 @@ fn through_appenders(tx: &mut tidalite::WriteTxn, model: &mut Model, rng: &mut R
         let mut series = appenders[rng.index(2)].series(NAME).expect("a series");
         let columns = series.info().schema.columns.len();
         let (time, row) = (rng.between(0, TIMES), values(rng, columns));
-        series.insert_values(time, &row).expect("a row");
+        series.insert_values(Steps(time), &row).expect("a row");
         insert(model, time, &row);
     }
 }
@@ -182,7 +182,7 @@ fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
         some_rows(&mut series, &mut undone, rng);
         equal(&series.view()?, &undone);
         // As when a row is refused.
-        series.insert_values(0_i64, &[])
+        series.insert_values(Steps(0_), &[])
     });
     assert!(matches!(done, Err(Error::Schema { .. })), "{done:?}");
 }
@@ -254,7 +254,9 @@ fn rows_of_every_type_equal_a_set_of_what_they_say() {
                 }
                 if rng.one_in(6) {
                     let from = rng.between(0, TIMES);
-                    series.delete(from..from + 7).expect("a delete");
+                    series
+                        .delete(Steps(from)..Steps(from + 7))
+                        .expect("a delete");
                     next.retain(|time, _| !(from..from + 7).contains(time));
                 }
                 if round == 7 && series.info().schema.columns.len() == 4 {
@@ -291,7 +293,7 @@ fn in_memory() -> Database {
 fn points(series: &Series<'_>) -> Vec<(i64, f64)> {
     let mut found = Vec::new();
     let put = |time: i64, words: &[u64]| found.push((time, f64::from_bits(words[1])));
-    series.all().for_each(put).expect("a scan");
+    series.query(..).for_each(put).expect("a scan");
     found
 }
 
@@ -306,7 +308,7 @@ fn a_row_is_left_out_wherever_its_equal_is() {
             .series_merging(NAME, &Schema::point(), MergePolicy::KeepDistinct)
             .unwrap();
         for time in (0..3000).step_by(step) {
-            series.insert(time, value).unwrap();
+            series.insert(Steps(time), value).unwrap();
             expected.push((time, value));
         }
         tx.commit().unwrap();
@@ -316,7 +318,7 @@ fn a_row_is_left_out_wherever_its_equal_is() {
     let again = |tx: &mut tidalite::WriteTxn| {
         let mut series = tx.series(NAME).unwrap();
         for &(time, value) in expected.iter().rev() {
-            series.insert(time, value).unwrap();
+            series.insert(Steps(time), value).unwrap();
         }
         let times: Vec<i64> = expected.iter().map(|row| row.0).collect();
         let flags = vec![0; times.len()];
@@ -334,7 +336,10 @@ fn a_row_is_left_out_wherever_its_equal_is() {
         let series = snap.series(NAME).unwrap().unwrap();
         assert_eq!(points(&series), expected);
         // A, B, C, A: the order of first arrival.
-        assert_eq!(series.at(300).unwrap().unwrap().words[1], 3.0f64.to_bits());
+        assert_eq!(
+            series.at(Steps(300)).unwrap().unwrap().words[1],
+            3.0f64.to_bits()
+        );
     }
     assert!(db.check().unwrap().is_clean());
 }
@@ -353,24 +358,24 @@ fn what_is_known_of_a_time_goes_when_its_rows_change() {
                 .map(|row| row.1)
                 .collect()
         };
-        series.insert(9_i64, 0.0).unwrap();
-        series.delete(..9).unwrap();
+        series.insert(Steps(9_), 0.0).unwrap();
+        series.delete(..Steps(9)).unwrap();
         for value in [1.0, 2.0, 1.0] {
-            series.insert(7_i64, value).unwrap();
+            series.insert(Steps(7_), value).unwrap();
         }
         if stored {
             tx.commit().unwrap();
             tx = db.begin_write().unwrap();
             series = tx.series(NAME).unwrap();
-            series.insert(7_i64, 2.0).unwrap();
+            series.insert(Steps(7_), 2.0).unwrap();
         }
         // A batch brings one more.
         let batch = [2.0f64, 3.0, 3.0].map(f64::to_bits);
         series.append_rows(&[7; 3], &[&[0; 3], &batch]).unwrap();
-        series.insert(7_i64, 3.0).unwrap();
+        series.insert(Steps(7_), 3.0).unwrap();
         assert_eq!(values(&mut series), [1.0, 2.0, 3.0, 0.0]);
-        series.delete(7..8).unwrap();
-        series.insert(7_i64, 2.0).unwrap();
+        series.delete(Steps(7)..Steps(8)).unwrap();
+        series.insert(Steps(7_), 2.0).unwrap();
         assert_eq!(values(&mut series), [2.0, 0.0]);
         // More columns, without values.
         let columns = series.info().schema.columns.len();
@@ -380,9 +385,9 @@ fn what_is_known_of_a_time_goes_when_its_rows_change() {
             .unwrap();
         let mut row = vec![Value::I64(0), Value::F64(2.0)];
         row.resize(columns + 1, Value::Null);
-        series.insert_values(7_i64, &row).unwrap();
+        series.insert_values(Steps(7_), &row).unwrap();
         row[columns] = Value::U64(1);
-        series.insert_values(7_i64, &row).unwrap();
+        series.insert_values(Steps(7_), &row).unwrap();
         assert_eq!(values(&mut series), [2.0, 2.0, 0.0]);
         tx.remove_series(NAME).unwrap();
         tx.commit().unwrap();
@@ -399,15 +404,15 @@ fn equal_rows_need_no_room() {
         .unwrap();
     for round in 0..3 {
         for i in 0..most {
-            series.insert(7_i64, i as f64).unwrap();
+            series.insert(Steps(7_), i as f64).unwrap();
         }
         if round == 1 {
             series.view().unwrap();
         }
     }
     let full = |error: Error| assert!(matches!(error, Error::Limit { limit: 1024, .. }), "{error}");
-    full(series.insert(7_i64, 0.5).unwrap_err());
-    series.insert(7_i64, 3.0).unwrap();
+    full(series.insert(Steps(7_), 0.5).unwrap_err());
+    series.insert(Steps(7_), 3.0).unwrap();
     tx.commit().unwrap();
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(NAME).unwrap();
@@ -419,15 +424,15 @@ fn equal_rows_need_no_room() {
             .append_rows(&[6, 7], &[&[0, 0], &[0, 0.5f64.to_bits()]])
             .unwrap_err(),
     );
-    full(series.insert(7_i64, 0.5).unwrap_err());
+    full(series.insert(Steps(7_), 0.5).unwrap_err());
     assert_eq!(series.view().unwrap().count().unwrap(), most as u64);
     // Rows kept twice before stay, and rows equal to them are ignored.
     series.set_merge(MergePolicy::KeepAll).unwrap();
-    series.insert(8_i64, 1.0).unwrap();
-    series.insert(8_i64, 1.0).unwrap();
+    series.insert(Steps(8_), 1.0).unwrap();
+    series.insert(Steps(8_), 1.0).unwrap();
     series.set_merge(MergePolicy::KeepDistinct).unwrap();
-    series.insert(8_i64, 1.0).unwrap();
-    series.insert(8_i64, 2.0).unwrap();
+    series.insert(Steps(8_), 1.0).unwrap();
+    series.insert(Steps(8_), 2.0).unwrap();
     let view = series.view().unwrap();
     let eight: Vec<f64> = points(&view)[most..].iter().map(|row| row.1).collect();
     assert_eq!(eight, [1.0, 1.0, 2.0]);
@@ -473,7 +478,7 @@ fn events_that_come_again_leave_no_texts_behind() {
                 u64::from(event.level).into(),
                 event.message.clone().unwrap().into(),
             ];
-            series.insert_values(event.time, &values).unwrap();
+            series.insert_values(Steps(event.time), &values).unwrap();
         }
         written.push(tx.commit().unwrap().bytes_written);
     }
@@ -482,7 +487,7 @@ fn events_that_come_again_leave_no_texts_behind() {
     let series = snap.series("events").unwrap().unwrap();
     let mut found = Vec::new();
     let put = |event: Event| found.push((event.time, event.level, event.message));
-    series.all().for_each_record(put).unwrap();
+    series.query(..).for_each_record(put).unwrap();
     let all = events.into_iter();
     let all: Vec<_> = all
         .map(|event| (event.time, event.level, event.message))
@@ -533,7 +538,7 @@ fn threads_bring_the_same_rows() {
                 scope.spawn(move || {
                     for i in 0..600_i64 {
                         let mut series = appender.series(NAME).unwrap();
-                        series.insert(i / 100, (i % 50) as f64).unwrap();
+                        series.insert(Steps(i / 100), (i % 50) as f64).unwrap();
                     }
                     appender.finish().unwrap();
                 });

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Figure, Grid, Options, Timestamp};
+use tidalite::{Figure, Grid, Options, Steps, Timestamp};
 
 const MAX: f64 = f64::MAX;
 
@@ -25,7 +25,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
         let mut series = tx.series(name).unwrap();
         for row in 0..4000i64 {
             let value = if row < 2000 { sign * MAX } else { -sign * MAX };
-            series.insert(row, value).unwrap();
+            series.insert(Steps(row), value).unwrap();
         }
     }
     tx.commit().unwrap();
@@ -33,12 +33,12 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
         let snap = db.begin_read().unwrap();
         for (name, sign) in [(r#"x{n="1"}"#, -1.0), (r#"x{n="2"}"#, 1.0)] {
             let series = snap.series(name).unwrap().unwrap();
-            let all = series.all().aggregate("value").unwrap();
+            let all = series.query(..).aggregate("value").unwrap();
             assert_eq!((all.sum(), all.mean()), (0.0, Some(0.0)));
             assert_eq!(all.stddev(), Some(MAX));
             assert_eq!(
                 series
-                    .all()
+                    .query(..)
                     .figures(Figure::Mean)
                     .aggregate("value")
                     .unwrap(),
@@ -53,7 +53,10 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
                 (0, 3999),
                 (2000, 4000),
             ] {
-                let part = series.between(from..to).aggregate("value").unwrap();
+                let part = series
+                    .query(Steps(from)..Steps(to))
+                    .aggregate("value")
+                    .unwrap();
                 let first = to.min(2000) - from.min(2000);
                 let second = to - from - first;
                 let mean = (first - second) as f64 / (to - from) as f64 * sign;
@@ -68,7 +71,7 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
                     "{from} to {to}"
                 );
             }
-            for window in series.all().windows(1500, 0, "value").unwrap() {
+            for window in series.query(..).windows(1500, 0, "value").unwrap() {
                 assert!(window.aggregate.mean().unwrap().abs() <= MAX);
             }
         }
@@ -96,10 +99,10 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
     // A late row within the first stretch, and others behind: both sums change by one.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(r#"x{n="1"}"#).unwrap();
-    series.insert(5i64, 0.0).unwrap();
-    series.insert(4000i64, 1.0).unwrap();
+    series.insert(Steps(5), 0.0).unwrap();
+    series.insert(Steps(4000), 1.0).unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series(r#"x{n="1"}"#).unwrap().unwrap();
-    assert_eq!(series.all().aggregate("value").unwrap().sum(), MAX);
+    assert_eq!(series.query(..).aggregate("value").unwrap().sum(), MAX);
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tidalite::query::{CandleSize, Fill, GroupWindow, Join};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Aggregate, ColumnType, Database, Direction, Figure, Grid, Options, Schema, Timestamp, Unit,
-    ValueFilter,
+    Aggregate, ColumnType, Database, Direction, Figure, Grid, Options, Schema, Steps, Timestamp,
+    Unit, ValueFilter,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -61,14 +61,18 @@ fn world(rng: &mut Rng) -> World {
                 let t = rng.between(-2000, 4000) * SECOND + i64::from(half) * SECOND / 2;
                 let value = rng.between(-50, 50) as f64 / 4.0;
                 let raw = Timestamp(t).in_raw(plain.unit);
-                writer.insert_row(raw, &[value.to_bits()]).expect("a row");
+                writer
+                    .insert_row(Steps(raw), &[value.to_bits()])
+                    .expect("a row");
                 plain.rows.insert(t, value);
             }
             if rng.one_in(3) {
                 let from = rng.between(-2000, 4000);
                 let to = from + rng.between(0, 300);
                 let raw = |s: i64| Timestamp(s * SECOND).in_raw(plain.unit);
-                writer.delete(raw(from)..raw(to)).expect("a delete");
+                writer
+                    .delete(Steps(raw(from))..Steps(raw(to)))
+                    .expect("a delete");
                 plain
                     .rows
                     .retain(|&t, _| t < from * SECOND || t >= to * SECOND);
@@ -410,7 +414,7 @@ fn filled(found: &[GroupWindow], times: &std::ops::Range<Timestamp>, grid: &Grid
         Fill::Value(7.0),
     ];
     for fill in fills {
-        let all = GroupWindow::filled(found, times, grid, Figure::Mean, fill);
+        let all = GroupWindow::filled(found, times.clone(), grid, Figure::Mean, fill).unwrap();
         let all: Vec<(Timestamp, Option<f64>)> = all.collect();
         let known = |t: i64| value(t).map(|v| (t, v));
         let expected: Vec<(Timestamp, Option<f64>)> = starts
@@ -516,7 +520,7 @@ fn told(mut rows: tidalite::query::Joined<'_>, series: usize) -> Vec<(i64, Cells
 /// Candles, filters and the nearest row of one series.
 fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
     let raw = |t: i64| Timestamp(t).in_raw(plain.unit);
-    let candles = series.all().candles(CandleSize::Level(0), 0).unwrap();
+    let candles = series.query(..).candles(CandleSize::Level(0), 0).unwrap();
     let rows: u64 = candles.iter().map(|candle| candle.aggregate.count()).sum();
     assert_eq!(rows, plain.rows.len() as u64);
     assert!(candles.is_sorted_by(|a, b| a.last_time < b.first_time));
@@ -533,7 +537,7 @@ fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
             found.push(part);
         };
         series
-            .all()
+            .query(..)
             .matching([filter])
             .unwrap()
             .for_each_vector_of(&[], direction, take)
@@ -552,14 +556,14 @@ fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
     for _ in 0..5 {
         let t = rng.between(-2500, 4500) * SECOND;
         let time = |row: Option<tidalite::Row>| row.map(|row| row.time);
-        let found = time(series.nearest(raw(t), Direction::Forward).unwrap());
+        let found = time(series.nearest(Steps(raw(t)), Direction::Forward).unwrap());
         assert_eq!(found, plain.rows.range(t..).next().map(|row| raw(*row.0)));
-        let found = time(series.nearest(raw(t), Direction::Backward).unwrap());
+        let found = time(series.nearest(Steps(raw(t)), Direction::Backward).unwrap());
         assert_eq!(
             found,
             plain.rows.range(..t).next_back().map(|row| raw(*row.0))
         );
-        let found = time(series.at(raw(t)).unwrap());
+        let found = time(series.at(Steps(raw(t))).unwrap());
         assert_eq!(found, plain.rows.get(&t).map(|_| raw(t)));
     }
     // Times on the clock, mostly between two steps of the unit.
@@ -578,9 +582,9 @@ fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
         assert_eq!(found, known(plain.rows.get_key_value(&t)));
         let found = time(series.cursor().search(from).unwrap());
         assert_eq!(found, known(plain.rows.range(..=t).next_back()));
-        let found = series.within(from..to).unwrap().count().unwrap();
+        let found = series.query(from..to).count().unwrap();
         assert_eq!(found, plain.rows.range(t..end).count() as u64);
-        let found = series.from(from).unwrap().count().unwrap();
+        let found = series.query(from..).count().unwrap();
         assert_eq!(found, plain.rows.range(t..).count() as u64);
     }
 }
@@ -605,10 +609,10 @@ fn what_does_not_fit_one_clock_is_a_typed_error() {
     let ticks = Schema::new(Unit::Ticks, [("value", ColumnType::F64)]);
     let words = [1.0f64.to_bits()];
     let mut old = tx.series_with(r#"load{host="a"}"#, &ticks).unwrap();
-    old.insert_row(0, &words).unwrap();
+    old.insert_row(Steps(0), &words).unwrap();
     let whole = Schema::new(Unit::Seconds, [("value", ColumnType::I64)]);
     let mut other = tx.series_with(r#"load{host="b"}"#, &whole).unwrap();
-    other.insert_row(0, &words).unwrap();
+    other.insert_row(Steps(0), &words).unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let chosen = snap.select("load").unwrap();
@@ -658,7 +662,7 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
                 let mut series = tx.series(&name).unwrap();
                 // Sealed ones, and then late ones that wait in the front.
                 for time in (0..20_000i64).filter(|time| (time % 331 == 5) == (part == 1)) {
-                    series.insert(time, value(time) * unit).unwrap();
+                    series.insert(Steps(time), value(time) * unit).unwrap();
                 }
             }
             tx.commit().unwrap();
@@ -677,7 +681,7 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
         let (small, large) = (&small.series()[i], &large.series()[i]);
         for times in [0..20_000, 777..19_001, 4..7] {
             let stddev = |series: &tidalite::Series<'_>| {
-                let range = series.between(times.clone());
+                let range = series.query(Steps(times.start)..Steps(times.end));
                 let whole = range.aggregate(1).unwrap().stddev();
                 let alone = range.figures(Figure::Stddev).aggregate(1).unwrap();
                 assert_eq!(whole.map(f64::to_bits), alone.map(f64::to_bits));
@@ -707,7 +711,7 @@ fn a_grid_without_a_width_has_no_windows() {
     for width in [0, -1, i64::MIN] {
         let grid = Grid::nanos(width);
         let times = Timestamp(0)..Timestamp(10);
-        let filled = GroupWindow::filled(&[], &times, &grid, Figure::Mean, Fill::Null);
+        let filled = GroupWindow::filled(&[], times, &grid, Figure::Mean, Fill::Null).unwrap();
         assert_eq!(filled.count(), 0, "{width}");
     }
 }
@@ -721,7 +725,7 @@ fn a_part_of_the_windows_is_filled_with_what_is_in_it() {
         .unwrap();
     let mut tx = db.begin_write().unwrap();
     for (time, value) in [(0, 1.0), (10, 2.0), (40, 5.0), (50, 6.0), (90, 8.0)] {
-        tx.series("a").unwrap().insert(time, value).unwrap();
+        tx.series("a").unwrap().insert(Steps(time), value).unwrap();
     }
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
@@ -730,7 +734,7 @@ fn a_part_of_the_windows_is_filled_with_what_is_in_it() {
     let windows = group.windows("value", .., &grid).unwrap();
     let filled = |times: std::ops::Range<i64>, fill| {
         let times = Timestamp(times.start)..Timestamp(times.end);
-        let filled = GroupWindow::filled(&windows, &times, &grid, Figure::Mean, fill);
+        let filled = GroupWindow::filled(&windows, times, &grid, Figure::Mean, fill).unwrap();
         filled
             .map(|(start, value)| (start.0, value))
             .collect::<Vec<_>>()

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tidalite::query::{CandleSize, Join};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Aggregate, Column, ColumnType, Database, Decimal, Grid, Options, Schema, Selection, Timestamp,
-    Unit, Value,
+    Aggregate, Column, ColumnType, Database, Decimal, Grid, Options, Schema, Selection, Steps,
+    Timestamp, Unit, Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -146,13 +146,15 @@ fn world(rng: &mut Rng) -> (Database, Vec<Plain>) {
                     start + i
                 } * MILLI;
                 let row: Vec<Value> = own.columns.iter().map(|c| a_value(rng, c)).collect();
-                writer.insert_values(own.raw(time), &row).unwrap();
+                writer.insert_values(Steps(own.raw(time)), &row).unwrap();
                 own.rows.insert(time, row);
             }
             if rng.one_in(3) {
                 let from = rng.between(0, TIMES) * MILLI;
                 let to = from + rng.between(0, 400) * MILLI;
-                writer.delete(own.raw(from)..own.raw(to)).unwrap();
+                writer
+                    .delete(Steps(own.raw(from))..Steps(own.raw(to)))
+                    .unwrap();
                 own.rows.retain(|&time, _| time < from || time >= to);
             }
         }
@@ -319,7 +321,7 @@ fn joined(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], (from, to): (
 
 /// One series: all of its columns backwards, and its candles.
 fn alone(rng: &mut Rng, chosen: &Selection<'_>, i: usize, own: &Plain, times: (i64, i64)) {
-    let range = chosen.series()[i].between(own.raw(times.0)..own.raw(times.1));
+    let range = chosen.series()[i].query(Steps(own.raw(times.0))..Steps(own.raw(times.1)));
     let rows: Vec<_> = own.rows.range(times.0..times.1.max(times.0)).collect();
     let mut at = rows.len();
     let told = range.for_each_vector_reverse(|vector| {

@@ -11,7 +11,7 @@ use tidalite::query::Join;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Aggregate, Column, ColumnType, Database, Decimal, Direction, MergePolicy, Options, Schema,
-    Selection, Series, Timestamp, Unit, Value, ValueFilter,
+    Selection, Series, Steps, Timestamp, Unit, Value, ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -101,7 +101,7 @@ fn fill(db: &Database, place: usize, rng: &mut Rng) -> Rows {
                 scale: 1,
             };
             let values: [Value; 3] = [row.rising.into(), row.whole.into(), tenths.into()];
-            series.insert_values(raw, &values).unwrap();
+            series.insert_values(Steps(raw), &values).unwrap();
             let same = rows.entry(raw * unit_of(place).nanos()).or_default();
             if !keeps {
                 same.clear();
@@ -110,7 +110,7 @@ fn fill(db: &Database, place: usize, rng: &mut Rng) -> Rows {
         }
         if rng.one_in(3) {
             let (from, to) = (rng.between(0, 3000), rng.between(3000, 3500));
-            series.delete(from..to).unwrap();
+            series.delete(Steps(from)..Steps(to)).unwrap();
             let nanos = unit_of(place).nanos();
             rows.retain(|&time, _| time < from * nanos || time >= to * nanos);
         }
@@ -189,7 +189,10 @@ fn ask(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let matching = |row: &(i64, Plain)| wanted.iter().all(|wanted| wanted.holds(&row.1));
     let expected: Vec<(i64, Plain)> = all.filter(matching).collect();
     let filters = wanted.iter().map(|wanted| wanted.filter());
-    let found = series.between(from..to).matching(filters).unwrap();
+    let found = series
+        .query(Steps(from)..Steps(to))
+        .matching(filters)
+        .unwrap();
     assert_eq!(found.count().unwrap(), expected.len() as u64, "{what}");
     let column = rng.index(3);
     assert_same(&found.aggregate(column).unwrap(), &expected, column, &what);
@@ -320,7 +323,7 @@ fn rows_that_match_their_windows_and_joins_equal_brute_force() {
             join(&mut rng, &chosen, &plain);
         }
         let filter = ValueFilter::new(3, ..);
-        assert!(chosen.series()[0].all().matching([filter]).is_err());
+        assert!(chosen.series()[0].query(..).matching([filter]).is_err());
         assert!(
             chosen
                 .join_matching(.., Join::Outer, [(0, filter)])
@@ -366,7 +369,7 @@ fn what_the_extremes_decide_is_not_decoded() {
         for time in 0..1_000_000_i64 {
             // Not a line, which would need no decoding at all.
             let value = time + (time * 7919) % 100;
-            series.insert_row(time, &[value as u64]).unwrap();
+            series.insert_row(Steps(time), &[value as u64]).unwrap();
         }
     }
     tx.commit().unwrap();
@@ -376,7 +379,7 @@ fn what_the_extremes_decide_is_not_decoded() {
 
     let before = decoded();
     let upper = rising
-        .all()
+        .query(..)
         .matching([ValueFilter::new(0, 500_000.0..)])
         .unwrap();
     let count = upper.count().unwrap();

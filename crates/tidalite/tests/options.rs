@@ -6,7 +6,7 @@ mod aged;
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
-    Database, Direction, Durability, MergePolicy, Options, Schema, ValueFilter, Verify,
+    Database, Direction, Durability, MergePolicy, Options, Schema, Steps, ValueFilter, Verify,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -78,7 +78,7 @@ fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>)
             for k in 0..rng.between(1, 60) {
                 // Whole numbers: their sums are exact in any order.
                 let value = rng.between(-1000, 1000) as f64;
-                let done = series.insert_point(start + 3 * k, rng.between(0, 3), value);
+                let done = series.insert_point(Steps(start + 3 * k), rng.between(0, 3), value);
                 told.extend(done.err().map(|error| error.to_string()));
             }
         }
@@ -94,7 +94,7 @@ fn operation(tx: &mut tidalite::WriteTxn, rng: &mut Rng, told: &mut Vec<String>)
         }
         6 => {
             let from = rng.between(0, TIMES);
-            let removed = series.delete(from..from + rng.between(0, 2500));
+            let removed = series.delete(Steps(from)..Steps(from + rng.between(0, 2500)));
             told.push(format!("{} removed", removed.expect("a delete")));
         }
         7 => {
@@ -138,7 +138,7 @@ fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
             told.push("none".to_owned());
             continue;
         };
-        let range = series.between(from..to);
+        let range = series.query(Steps(from)..Steps(to));
         let whole = range.aggregate(1).expect("aggregate");
         told.push(format!(
             "{} {:?} {} {:?} {:?} {:?} {:?}",
@@ -183,12 +183,14 @@ fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
         found.expect("a filter");
         told.push(format!("{matches:?}"));
         let mut cursor = series.cursor();
-        told.push(format!("{:?}", cursor.search(at).expect("a search")));
+        told.push(format!("{:?}", cursor.search(Steps(at)).expect("a search")));
         for _ in 0..rng.below(5) {
             told.push(format!("{:?}", cursor.previous().expect("a step")));
         }
         told.push(format!("{:?}", cursor.next().expect("a step")));
-        let near = series.nearest(at, Direction::Backward).expect("nearest");
+        let near = series
+            .nearest(Steps(at), Direction::Backward)
+            .expect("nearest");
         told.push(format!("{near:?} {:?}", series.latest().expect("latest")));
         told.push(format!("{:?}", series.annotations().expect("annotations")));
     }
@@ -289,7 +291,7 @@ fn merges_take_as_few_runs_as_they_are_told_to() {
             for series in 0..100 {
                 tx.series(&format!("s{series}"))
                     .unwrap()
-                    .insert(time, 0.5)
+                    .insert(Steps(time), 0.5)
                     .unwrap();
             }
             tx.commit().unwrap();
@@ -309,7 +311,7 @@ fn leaves_have_the_size_that_was_asked_for() {
         let mut tx = db.begin_write().unwrap();
         let mut series = tx.series("a").unwrap();
         for time in 0..40 * 1024 {
-            series.insert_point(time * time, 0, 0.5).unwrap();
+            series.insert_point(Steps(time * time), 0, 0.5).unwrap();
         }
         tx.commit().unwrap();
         let report = db.check().unwrap();
@@ -334,9 +336,9 @@ fn five_hundred_openings_leave_height_and_bytes_bounded() {
         for series in 0..4 {
             // A row behind the others, a late one, and one that is overwritten.
             let mut series = tx.series(&format!("s{series}")).unwrap();
-            series.insert(10 * cycle, 0.5).unwrap();
-            series.insert(5 * cycle + 1, 0.25).unwrap();
-            series.insert(0_i64, cycle as f64).unwrap();
+            series.insert(Steps(10 * cycle), 0.5).unwrap();
+            series.insert(Steps(5 * cycle + 1), 0.25).unwrap();
+            series.insert(Steps(0_), cycle as f64).unwrap();
         }
         tx.table("t")
             .unwrap()

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{MergePolicy, Options, Row, Schema, SeriesMut};
+use tidalite::{MergePolicy, Options, Row, Schema, SeriesMut, Steps};
 use tidalite_testkit::rng::Rng;
 
 type Model = Vec<(i64, u64)>;
@@ -25,9 +25,9 @@ fn compare(series: &mut SeriesMut<'_>, model: &Model, rng: &mut Rng) {
     ] {
         let behind = model.partition_point(|(time, _)| *time <= t);
         let found = last(behind);
-        assert_eq!(series.search(t).unwrap(), found, "search of {t}");
+        assert_eq!(series.search(Steps(t)).unwrap(), found, "search of {t}");
         let exact = found.filter(|row| row.time == t);
-        assert_eq!(series.at(t).unwrap(), exact, "at {t}");
+        assert_eq!(series.at(Steps(t)).unwrap(), exact, "at {t}");
     }
 }
 
@@ -54,7 +54,7 @@ fn what_is_found_between_changes_equals_a_sorted_list() {
                         _ => rng.between(0, 3000),
                     };
                     number += 1;
-                    series.insert_row(time, &[7, number]).unwrap();
+                    series.insert_row(Steps(time), &[7, number]).unwrap();
                     if merge == MergePolicy::Replace {
                         model.retain(|(other, _)| *other != time);
                     }
@@ -69,7 +69,7 @@ fn what_is_found_between_changes_equals_a_sorted_list() {
                     let to = from + rng.between(0, 100);
                     let inside = |time: i64| from <= time && time < to;
                     let gone = model.iter().filter(|(time, _)| inside(*time)).count();
-                    assert_eq!(series.delete(from..to).unwrap(), gone as u64);
+                    assert_eq!(series.delete(Steps(from)..Steps(to)).unwrap(), gone as u64);
                     model.retain(|(time, _)| !inside(*time));
                 }
                 compare(&mut series, &model, &mut rng);

@@ -5,7 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    ColumnType, Database, Error, Figure, Grid, Options, ReadTxn, Schema, Selection, Timestamp, Unit,
+    ColumnType, Database, Error, Figure, Grid, Options, ReadTxn, Schema, Selection, Steps,
+    Timestamp, Unit,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -34,7 +35,7 @@ fn world(rng: &mut Rng) -> [Database; 2] {
             time += 2_000_000;
         }
         let value = rng.between(-5000, 5000) as f64 / 100.0;
-        long.insert_row(time, &[value.to_bits(), row as u64])
+        long.insert_row(Steps(time), &[value.to_bits(), row as u64])
             .unwrap();
     }
     for n in 0..SERIES {
@@ -43,7 +44,7 @@ fn world(rng: &mut Rng) -> [Database; 2] {
         let step = rng.between(90, 110);
         for row in 0..30_000 {
             let value = rng.between(-5000, 5000) as f64 / 100.0;
-            host.insert_row(row * step + n, &[value.to_bits(), row as u64])
+            host.insert_row(Steps(row * step + n), &[value.to_bits(), row as u64])
                 .unwrap();
         }
     }
@@ -52,10 +53,11 @@ fn world(rng: &mut Rng) -> [Database; 2] {
     let mut long = tx.series_with("long", &schema).unwrap();
     for _ in 0..50 {
         let late = rng.between(-1_500_000, time + 1000);
-        long.insert_row(late, &[1.25f64.to_bits(), 7]).unwrap();
+        long.insert_row(Steps(late), &[1.25f64.to_bits(), 7])
+            .unwrap();
     }
     let from = rng.between(0, time);
-    long.delete(from..from + 50_000).unwrap();
+    long.delete(Steps(from)..Steps(from + 50_000)).unwrap();
     tx.commit().unwrap();
     drop(db);
     [3, 0].map(|threads| {
@@ -79,14 +81,14 @@ fn both<T: PartialEq + std::fmt::Debug>(
     alone
 }
 
-fn random_interval(rng: &mut Rng, (first, last): (i64, i64)) -> (Bound<i64>, Bound<i64>) {
+fn random_interval(rng: &mut Rng, (first, last): (i64, i64)) -> (Bound<Steps>, Bound<Steps>) {
     let mut end = || match rng.below(4) {
         0 => Bound::Unbounded,
         1 => Bound::Included(rng.between(first - 100, first + 1000)),
         2 => Bound::Excluded(rng.between(last - 1000, last + 100)),
         _ => Bound::Included(rng.between(first, last)),
     };
-    (end(), end())
+    (end().map(Steps), end().map(Steps))
 }
 
 #[test]
@@ -112,8 +114,8 @@ fn answers_are_those_of_one_thread() {
         for column in 0..2 {
             both(&snaps, &what, |snap| {
                 let long = snap.series("long").unwrap().unwrap();
-                let windows = long.between(times).windows(width, origin, column).unwrap();
-                let means = long.between(times).figures([Figure::Mean, Figure::Max]);
+                let windows = long.query(times).windows(width, origin, column).unwrap();
+                let means = long.query(times).figures([Figure::Mean, Figure::Max]);
                 (windows, means.windows(width, origin, column).unwrap())
             });
         }
@@ -148,7 +150,7 @@ fn parts_of_an_interval_hold_each_row_once() {
     let long = snap.series("long").unwrap().unwrap();
     let span = long.span().unwrap();
     for _ in 0..20 {
-        let whole = long.between(random_interval(rng, span));
+        let whole = long.query(random_interval(rng, span));
         let rows = whole.count().unwrap();
         let parts = rng.between(1, 20) as usize;
         let split = whole.split(parts).unwrap();
@@ -173,11 +175,11 @@ fn parts_of_an_interval_hold_each_row_once() {
         assert!(parts.unwrap().concat() == all, "rows of parts in order");
     }
     // Four threads, four pieces each.
-    assert_eq!(long.all().in_parallel(|_| Ok(())).unwrap().len(), 16);
+    assert_eq!(long.query(..).in_parallel(|_| Ok(())).unwrap().len(), 16);
     let few = snap.select(r#"host{n="3"}"#).unwrap();
-    let few = few.series()[0].all();
+    let few = few.series()[0].query(..);
     assert_eq!(few.in_parallel(|part| part.count()).unwrap(), [30_000]);
-    let nothing = long.between(5..5);
+    let nothing = long.query(Steps(5)..Steps(5));
     assert_eq!(nothing.split(4).unwrap().len(), 1);
     assert_eq!(nothing.in_parallel(|part| part.count()).unwrap(), [0]);
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Error, Options, Record, Result, Sample, Schema, Timestamp, Unit,
+    Column, ColumnType, Database, Error, Options, Record, Result, Sample, Schema, Steps, Timestamp,
+    Unit,
 };
 
 #[derive(Record, Clone, Debug, PartialEq)]
@@ -101,7 +102,7 @@ fn an_instant_goes_to_a_series_in_its_unit_and_comes_back() {
             let mut expected = winds.to_vec();
             expected.sort_by_key(|wind| wind.time);
             let mut raw = Vec::new();
-            series.all().for_each(|time, _| raw.push(time)).unwrap();
+            series.query(..).for_each(|time, _| raw.push(time)).unwrap();
             let steps: Vec<i64> = expected
                 .iter()
                 .map(|w| at(unit, &w.time.to_string()))
@@ -109,13 +110,13 @@ fn an_instant_goes_to_a_series_in_its_unit_and_comes_back() {
             assert_eq!(raw, steps, "{name} in {unit:?}");
             let mut found = Vec::new();
             series
-                .all()
+                .query(..)
                 .for_each_record(|wind: Wind| found.push(wind))
                 .unwrap();
             assert_eq!(found, expected, "{name} in {unit:?}");
             let mut times = Vec::new();
             let take = |wind: WindInSeconds| times.push(wind.time);
-            series.all().for_each_record(take).unwrap();
+            series.query(..).for_each_record(take).unwrap();
             assert!(times.iter().eq(expected.iter().map(|wind| &wind.time)));
         }
         let notes = snap.series("notes").unwrap().unwrap();
@@ -141,8 +142,12 @@ fn an_instant_between_two_steps_goes_to_the_one_before() {
     }
     assert_eq!(series.view().unwrap().span(), Some((-1, 1)));
     // A time beyond the range of nanoseconds is reported, not wrapped around.
-    series.insert_row(i64::MAX, &[0]).unwrap();
-    let read = series.view().unwrap().all().for_each_record(|_: Wind| {});
+    series.insert_row(Steps(i64::MAX), &[0]).unwrap();
+    let read = series
+        .view()
+        .unwrap()
+        .query(..)
+        .for_each_record(|_: Wind| {});
     assert!(matches!(read, Err(Error::Timestamp { .. })), "{read:?}");
 }
 
@@ -183,7 +188,7 @@ fn a_number_is_no_time_of_a_series_with_another_unit() {
         let mut series = tx.series_with("a-point", &point).unwrap();
         let sample = Sample::default();
         refused(series.insert_record(&sample));
-        series.insert(7_i64, 1.0).unwrap();
+        series.insert(Steps(7_), 1.0).unwrap();
         refused(series.insert_record(&sample));
         series.insert("1970-01-01T00:00:00.007Z", 2.0).unwrap();
     }
@@ -207,15 +212,15 @@ fn a_number_is_no_time_of_a_series_with_another_unit() {
     let snap = db.begin_read().unwrap();
     let series = snap.series("a").unwrap().unwrap();
     assert_eq!((series.count().unwrap(), series.span()), (1, Some((5, 5))));
-    refused(series.all().for_each_record(|_: Numbered| {}));
+    refused(series.query(..).for_each_record(|_: Numbered| {}));
     refused(series.reader_of::<Numbered>().map(drop));
     let points = snap.series("a-point").unwrap().unwrap();
     assert_eq!(points.span(), Some((7, 7)));
-    refused(points.all().for_each_record(|_: Sample| {}));
+    refused(points.query(..).for_each_record(|_: Sample| {}));
     // The default points of any unit, their times in it.
     let mut times = Vec::new();
     points
-        .all()
+        .query(..)
         .for_each_sample(|sample| times.push(sample.time))
         .unwrap();
     assert_eq!(times, [7]);

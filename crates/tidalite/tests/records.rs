@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tidalite::record::{Field, RowReader, RowWriter};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Decimal, Error, Options, Record, Result, Schema, Timestamp, Unit,
+    Column, ColumnType, Database, Decimal, Error, Options, Record, Result, Schema, Steps,
+    Timestamp, Unit,
 };
 
 #[derive(Record, Clone, Debug, Default, PartialEq)]
@@ -50,7 +51,9 @@ fn written(record: &Everything) -> Result<Vec<Everything>> {
     let snap = db.begin_read()?;
     let series = snap.series("x")?.unwrap();
     let mut found = Vec::new();
-    series.all().for_each_record(|record| found.push(record))?;
+    series
+        .query(..)
+        .for_each_record(|record| found.push(record))?;
     Ok(found)
 }
 
@@ -168,21 +171,21 @@ fn a_record_grows_by_fields_at_its_end() {
     let series = snap.series("x").unwrap().unwrap();
     let (mut old, mut grown) = (Vec::new(), Vec::new());
     series
-        .all()
+        .query(..)
         .for_each_record(|record: Old| old.push(record))
         .unwrap();
     series
-        .all()
+        .query(..)
         .for_each_record(|record: New| grown.push(record))
         .unwrap();
     assert_eq!((old.len(), old[2999].a), (3000, 1));
     assert_eq!(grown[2999], new);
     assert_eq!((grown[7].b, grown[7].c), (None, false));
-    assert_eq!(series.all().aggregate(1).unwrap().count(), 1);
+    assert_eq!(series.query(..).aggregate(1).unwrap().count(), 1);
     // The older version keeps its columns, and only the row that was written differs.
     let older = before.series("x").unwrap().unwrap();
     assert_eq!(older.info().schema, Old::schema());
-    assert!(older.all().for_each_record(|_: New| {}).is_err());
+    assert!(older.query(..).for_each_record(|_: New| {}).is_err());
     let mut told = Vec::new();
     snap.diff(&before, &mut |change| {
         told.push(format!("{change:?}"));
@@ -241,13 +244,13 @@ fn a_field_by_hand_and_a_word_that_is_none() {
     series.insert_record(&light).unwrap();
     let mut found = Vec::new();
     let view = series.view().unwrap();
-    view.all()
+    view.query(..)
         .for_each_record(|light: Light| found.push(light))
         .unwrap();
     assert_eq!(found, [light]);
-    series.insert_row(2, &[7, 0]).unwrap();
+    series.insert_row(Steps(2), &[7, 0]).unwrap();
     let view = series.view().unwrap();
-    let read = view.all().for_each_record(|_: Light| {});
+    let read = view.query(..).for_each_record(|_: Light| {});
     assert!(matches!(read, Err(Error::Schema { .. })));
     let schema: Schema = Light::schema();
     assert!(schema.columns[1].nullable);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Error, MultiTableMut, Options, Result, TableMut};
+use tidalite::{Database, Error, MultiTableMut, Options, Result, Steps, TableMut};
 use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use tidalite_testkit::rng::Rng;
 
@@ -310,10 +310,10 @@ fn the_error_of_a_window_without_a_width_says_what_is_wrong() {
     let db = memory(4096);
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("s").unwrap();
-    series.insert(1i64, 1.0).unwrap();
+    series.insert(Steps(1), 1.0).unwrap();
     let view = series.view().unwrap();
     for width in [0, -1, i64::MIN] {
-        let error = view.all().windows(width, 0, "value").unwrap_err();
+        let error = view.query(..).windows(width, 0, "value").unwrap_err();
         assert!(matches!(error, Error::Limit { found: 0, .. }), "{error:?}");
         let text = error.to_string();
         assert!(

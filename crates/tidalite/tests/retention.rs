@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tidalite::retention::{Budget, Maintained, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Timestamp, Unit};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Timestamp, Unit};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -31,7 +31,7 @@ fn times(db: &Database, name: &str) -> Vec<i64> {
     let series = snap.series(name).expect("a name").expect("a series");
     let mut times = Vec::new();
     series
-        .all()
+        .query(..)
         .for_each(|time, _| times.push(time))
         .expect("rows");
     times
@@ -49,14 +49,17 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
         for t in from..to {
             tx.series_with("short.s", &seconds)
                 .unwrap()
-                .insert_row(t, &[1])
+                .insert_row(Steps(t), &[1])
                 .unwrap();
             let raw = zero + t * 10_000_000;
             tx.series_with("short.ticks", &ticks)
                 .unwrap()
-                .insert_row(raw, &[1])
+                .insert_row(Steps(raw), &[1])
                 .unwrap();
-            tx.series("long").unwrap().insert(t * SECOND, 1.0).unwrap();
+            tx.series("long")
+                .unwrap()
+                .insert(Steps(t * SECOND), 1.0)
+                .unwrap();
         }
         tx.commit().unwrap();
     }
@@ -174,7 +177,7 @@ fn a_cap_for_the_file_holds_whenever_it_is_kept_to() {
         for series in 0..20 {
             let mut writer = tx.series(&format!("hard.{series}")).unwrap();
             for row in 0..2048 {
-                writer.insert(t + row * SECOND, rng.f64()).unwrap();
+                writer.insert(Steps(t + row * SECOND), rng.f64()).unwrap();
             }
         }
         t += 2048 * SECOND;
@@ -230,7 +233,7 @@ fn a_small_cap_for_the_file_leaves_rows() {
         let mut tx = db.begin_write().unwrap();
         let mut writer = tx.series("hard").unwrap();
         for row in 0..rows {
-            writer.insert(row * SECOND, rng.f64()).unwrap();
+            writer.insert(Steps(row * SECOND), rng.f64()).unwrap();
         }
         tx.commit().unwrap();
         // Small durable commits, so that there is a log.
@@ -276,9 +279,9 @@ fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     let now = Timestamp::now().0;
     tx.series("load")
         .unwrap()
-        .insert(now - 7200 * SECOND, 1.0)
+        .insert(Steps(now - 7200 * SECOND), 1.0)
         .unwrap();
-    tx.series("load").unwrap().insert(now, 2.0).unwrap();
+    tx.series("load").unwrap().insert(Steps(now), 2.0).unwrap();
     tx.commit().unwrap();
     let began = std::time::Instant::now();
     while times(&db, "load").len() > 1 {
@@ -326,7 +329,7 @@ fn writers_without_end_do_not_keep_the_thread_out() {
             let mut tx = db.begin_write().unwrap();
             let mut series = tx.series(&format!("hard.{writer}")).unwrap();
             for _ in 0..ROWS_A_COMMIT {
-                series.insert(time * SECOND, rng.f64()).unwrap();
+                series.insert(Steps(time * SECOND), rng.f64()).unwrap();
                 time += 1;
             }
             tx.commit_with(Durability::Lazy).unwrap();
@@ -361,7 +364,7 @@ fn a_budget_that_is_too_short_gets_on_with_every_call() {
     for n in 0..20 {
         let mut series = tx.series(&format!("s{n}")).unwrap();
         for t in 0..100 {
-            series.insert(t * SECOND, 1.0).unwrap();
+            series.insert(Steps(t * SECOND), 1.0).unwrap();
         }
     }
     tx.set_retention("a", &keep("", 50)).unwrap();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidalite::retention::{Budget, CapState, Holder, Maintained, Retention};
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Error, Options};
+use tidalite::{Database, Error, Options, Steps};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -56,7 +56,10 @@ fn content(db: &Database) -> BTreeMap<String, Vec<i64>> {
     for info in snap.list("").expect("a list") {
         let series = snap.series_by_id(info.id).unwrap().unwrap();
         let mut times = Vec::new();
-        series.all().for_each(|time, _| times.push(time)).unwrap();
+        series
+            .query(..)
+            .for_each(|time, _| times.push(time))
+            .unwrap();
         content.insert(info.label(), times);
     }
     content
@@ -70,7 +73,7 @@ fn import(db: &Database, series: usize, rows: i64, seed: u64) {
     for n in 0..series {
         let mut writer = tx.series(&format!("power{{turbine=\"T{n:02}\"}}")).unwrap();
         for row in 0..rows {
-            writer.insert(row * 10 * SECOND, rng.f64()).unwrap();
+            writer.insert(Steps(row * 10 * SECOND), rng.f64()).unwrap();
         }
     }
     tx.commit().unwrap();
@@ -155,7 +158,7 @@ fn room_that_is_dead_already_goes_before_rows_do() {
         let name = format!("power{{turbine=\"T{n:02}\"}}");
         tx.series(&name)
             .unwrap()
-            .delete(..300_000 * SECOND)
+            .delete(..Steps(300_000 * SECOND))
             .unwrap();
     }
     tx.commit().unwrap();
@@ -218,7 +221,9 @@ fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
                 let mut writer = tx.series(&format!("s{n}")).unwrap();
                 for row in 0..rows {
                     let time = (commit * rows + row) * 100_000 / rows;
-                    writer.insert(time * SECOND + row, rng.f64()).unwrap();
+                    writer
+                        .insert(Steps(time * SECOND + row), rng.f64())
+                        .unwrap();
                 }
             }
             tx.commit().unwrap();
@@ -227,7 +232,7 @@ fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
             let mut tx = db.begin_write().unwrap();
             tx.series("s0")
                 .unwrap()
-                .delete(1000..50_000 * SECOND)
+                .delete(Steps(1000)..Steps(50_000 * SECOND))
                 .unwrap();
             tx.commit().unwrap();
         }
@@ -284,7 +289,7 @@ fn expect_least(db: &Database, least: u64) {
         .collect();
     let mut tx = db.begin_write().unwrap();
     for (name, end) in ends {
-        tx.series(&name).unwrap().delete(..end).unwrap();
+        tx.series(&name).unwrap().delete(..Steps(end)).unwrap();
     }
     tx.commit().unwrap();
     while !db.compact(1 << 20).unwrap().done {}
@@ -307,7 +312,9 @@ fn near_the_smallest_size_no_more_goes_than_has_to() {
             for n in 0..series {
                 let mut writer = tx.series(&format!("s{n}")).unwrap();
                 for row in 0..rows {
-                    writer.insert(row * 10 * SECOND + n, rng.f64()).unwrap();
+                    writer
+                        .insert(Steps(row * 10 * SECOND + n), rng.f64())
+                        .unwrap();
                 }
             }
             tx.commit().unwrap();
@@ -400,7 +407,10 @@ fn leaves(db: &Database) -> BTreeMap<String, Vec<(i64, u64)>> {
         let each =
             series.stored_bytes().max(8 * series.waiting_rows()) / rows.div_ceil(16_384).max(1);
         let mut times = Vec::new();
-        series.all().for_each(|time, _| times.push(time)).unwrap();
+        series
+            .query(..)
+            .for_each(|time, _| times.push(time))
+            .unwrap();
         let firsts = times.chunks(16_384).map(|chunk| (chunk[0], each));
         leaves.insert(info.label(), firsts.collect());
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tidalite::monitor::Event;
 use tidalite::retention::{Budget, Clocks, KeepFrom, Retention};
 use tidalite::storage::{LockMemory, MemoryStorage};
-use tidalite::{Database, Options, Timestamp};
+use tidalite::{Database, Options, Steps, Timestamp};
 
 const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -112,7 +112,7 @@ impl World {
         let mut tx = db.begin_write().unwrap();
         let mut load = tx.series("load").unwrap();
         for hour in 0..240 {
-            load.insert(now - (240 - hour) * HOUR, 1.0).unwrap();
+            load.insert(Steps(now - (240 - hour) * HOUR), 1.0).unwrap();
         }
         let policy = Retention {
             keep: Some(Duration::from_secs(3 * 86_400)),
@@ -125,7 +125,7 @@ impl World {
 
 fn insert(db: &Database, time: i64) {
     let mut tx = db.begin_write().unwrap();
-    tx.series("load").unwrap().insert(time, 2.0).unwrap();
+    tx.series("load").unwrap().insert(Steps(time), 2.0).unwrap();
     tx.commit().unwrap();
 }
 
@@ -325,7 +325,7 @@ fn ages_count_from_the_newest_row_where_the_policy_says_so() {
     for (name, begin) in [("old", old), ("older", old - 100 * DAY)] {
         let mut series = tx.series(name).unwrap();
         for day in 0..100 {
-            series.insert(begin + day * DAY, 1.0).unwrap();
+            series.insert(Steps(begin + day * DAY), 1.0).unwrap();
         }
     }
     let policy = Retention {

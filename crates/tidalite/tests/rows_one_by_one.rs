@@ -1,6 +1,6 @@
 //! `for_each` assembles rows from columns, by another loop for each small number of columns.
 
-use tidalite::{ColumnType, Database, Schema, Unit};
+use tidalite::{ColumnType, Database, Schema, Steps, Unit};
 
 #[test]
 fn for_each_gives_every_column_of_every_row() {
@@ -20,7 +20,7 @@ fn for_each_gives_every_column_of_every_row() {
         let mut series = txn.series_with(&name, &schema).unwrap();
         for row in 0..3000u64 {
             let words: Vec<u64> = (0..columns as u64).map(|c| word(row, c)).collect();
-            series.insert_row(row as i64, &words).unwrap();
+            series.insert_row(Steps(row as i64), &words).unwrap();
         }
         txn.commit().unwrap();
 
@@ -28,7 +28,7 @@ fn for_each_gives_every_column_of_every_row() {
         let series = txn.series(&name).unwrap().unwrap();
         let mut row = 100;
         let rows = series
-            .between(100..2900)
+            .query(Steps(100)..Steps(2900))
             .for_each(|time, words| {
                 assert_eq!(time, row as i64);
                 assert!(

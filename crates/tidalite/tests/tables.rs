@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::monitor::LongReaderAction;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Error, Options, StoreError, WriteTxn};
+use tidalite::{Database, Durability, Error, Options, Steps, StoreError, WriteTxn};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -481,7 +481,7 @@ fn state(tx: &mut WriteTxn) -> Model {
     let mut rows = BTreeMap::new();
     let mut series = tx.series("s").unwrap();
     let all = series.view().unwrap();
-    all.all()
+    all.query(..)
         .for_each(|time, words| {
             rows.insert(time, f64::from_bits(words[1]));
         })
@@ -501,7 +501,7 @@ fn change(rng: &mut Rng, tx: &mut WriteTxn, model: &mut Model) {
             model.0.insert(key, value);
         }
         let (time, value) = (rng.below(2000) as i64, rng.below(100) as f64);
-        tx.series("s").unwrap().insert(time, value).unwrap();
+        tx.series("s").unwrap().insert(Steps(time), value).unwrap();
         model.1.insert(time, value);
     }
 }
@@ -563,11 +563,11 @@ fn what_a_panic_leaves_half_done_is_undone_or_never_committed() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     tx.table("t").unwrap().put(b"before", b"1").unwrap();
-    tx.series("s").unwrap().insert(1, 1.0).unwrap();
+    tx.series("s").unwrap().insert(Steps(1), 1.0).unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         tx.nested(|tx| {
             tx.table("t")?.put(b"inside", b"2")?;
-            tx.series("s")?.insert(2, 2.0)?;
+            tx.series("s")?.insert(Steps(2), 2.0)?;
             tx.drop_table("t")?;
             panic!("in a nested transaction");
             #[expect(unreachable_code, reason = "the type of the result")]

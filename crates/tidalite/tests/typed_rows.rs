@@ -6,7 +6,7 @@ use tidalite::query::Join;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Column, ColumnType, Database, Decimal, Direction, Error, Grid, MergePolicy, Options, Record,
-    Result, Row, SearchResult, Series, Timestamp, Unit, ValueFilter,
+    Result, Row, SearchResult, Series, Steps, Timestamp, Unit, ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -120,7 +120,7 @@ fn both_ends(rng: &mut Rng, series: &Series<'_>, all: &[Sale]) {
         all.partition_point(|sale| sale.time.0 / 1_000_000 < to),
     );
     let expected = &all[first..end.max(first)];
-    let range = series.between(from..to);
+    let range = series.query(Steps(from)..Steps(to));
     let records = range.records::<Sale>().unwrap();
     assert_eq!(records.size_hint().1, Some(expected.len()));
     assert_eq!(records.map(Result::unwrap).collect::<Vec<_>>(), expected);
@@ -147,7 +147,7 @@ fn matching(rng: &mut Rng, series: &Series<'_>, all: &[Sale]) {
     let wanted = |sale: &&Sale| sale.price.units as f64 >= 100.0 * least;
     let mut expected: Vec<Sale> = all.iter().filter(wanted).cloned().collect();
     let dear = series
-        .all()
+        .query(..)
         .matching([ValueFilter::new(1, least..)])
         .unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
@@ -287,7 +287,7 @@ fn a_value_is_told_as_what_its_column_is_of() {
 
     schema_problem(series.record::<Other>(&row), &["number"]);
     schema_problem(series.cursor_of::<Other>().map(drop), &["number"]);
-    schema_problem(series.all().records::<Other>().map(drop), &["number"]);
+    schema_problem(series.query(..).records::<Other>().map(drop), &["number"]);
     let reader = series.reader_of::<Sale>().unwrap();
     let cut = Row {
         time: 1,
@@ -299,7 +299,7 @@ fn a_value_is_told_as_what_its_column_is_of() {
 
     let (mut floats, mut integers) = (0, 0);
     series
-        .all()
+        .query(..)
         .for_each_vector_of(&[0, 1, 3], |vector| {
             assert_eq!(vector.integers("number").unwrap(), [41]);
             assert_eq!(vector.integers(1).unwrap(), [own.price.units]);
@@ -313,7 +313,7 @@ fn a_value_is_told_as_what_its_column_is_of() {
         .unwrap();
     assert_eq!((floats, integers), (1, 1));
     series
-        .all()
+        .query(..)
         .for_each_vector_of(&[0], |vector| {
             schema_problem(vector.floats("weight"), &["weight", "read"]);
         })
@@ -326,11 +326,11 @@ fn bits_of_the_wrong_type_are_caught_by_assertions() {
     let db = db();
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("a").unwrap();
-    series.insert(1_i64, 0.5).unwrap();
+    series.insert(Steps(1_), 0.5).unwrap();
     let view = series.view().unwrap();
     for asked in [false, true] {
         let read = || {
-            view.all().for_each_vector(|vector| match asked {
+            view.query(..).for_each_vector(|vector| match asked {
                 false => drop(vector.f64(0).to_vec()),
                 true => drop(vector.i64(1).to_vec()),
             })
@@ -355,7 +355,7 @@ fn a_column_is_asked_for_by_its_name_and_windows_on_the_clock() {
             .unwrap();
     }
     let series = series.view().unwrap();
-    let all = series.all();
+    let all = series.query(..);
     let hour = 3600 * 10_000_000;
     let grid = Grid::hours(1);
     let by_number = all.windows(hour, Unit::Ticks.steps_to_1970(), 0).unwrap();
@@ -397,6 +397,6 @@ fn a_search_of_a_series_without_rows_is_empty() {
     let mut series = tx.series("a").unwrap();
     let view = series.view().unwrap();
     let mut cursor = view.cursor();
-    assert_eq!(cursor.seek(0_i64).unwrap(), SearchResult::Empty);
+    assert_eq!(cursor.seek(Steps(0_)).unwrap(), SearchResult::Empty);
     assert_eq!(cursor.current(), None);
 }

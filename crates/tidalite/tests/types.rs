@@ -12,7 +12,7 @@ use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Decimal, Direction, Error, Options, Schema, Series, SeriesMut,
-    Unit, Value, ValueFilter,
+    Steps, Unit, Value, ValueFilter,
 };
 use tidalite_codec::ColumnType as WordType;
 use tidalite_testkit::Monitor;
@@ -105,7 +105,7 @@ fn change(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
             let rows = *rng.pick(&[3, 100, 1500, 3000]);
             for i in 1..=rows {
                 let row = a_row(rng, &schema, style, i);
-                series.insert_values(last + i * 10, &row).unwrap();
+                series.insert_values(Steps(last + i * 10), &row).unwrap();
                 model.insert(last + i * 10, row);
             }
         }
@@ -113,14 +113,14 @@ fn change(rng: &mut Rng, series: &mut SeriesMut<'_>, model: &mut Model) {
             for _ in 0..rng.below(60) {
                 let time = rng.between(-50, last + 50);
                 let row = a_row(rng, &schema, style, time);
-                series.insert_values(time, &row).unwrap();
+                series.insert_values(Steps(time), &row).unwrap();
                 model.insert(time, row);
             }
         }
         _ => {
             let from = rng.between(0, last + 1);
             let to = from + rng.between(0, last / 4 + 10);
-            let removed = series.delete(from..=to).unwrap();
+            let removed = series.delete(Steps(from)..=Steps(to)).unwrap();
             let before = model.len();
             model.retain(|&time, _| !(from..=to).contains(&time));
             assert_eq!(removed, (before - model.len()) as u64);
@@ -187,7 +187,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
         let (a, b) = (rng.between(-60, last + 60), rng.between(-60, last + 60));
         let (from, to) = (a.min(b), a.max(b));
         let rows: Vec<_> = model.range(from..=to).collect();
-        let range = series.between(from..=to);
+        let range = series.query(Steps(from)..=Steps(to));
         assert_eq!(range.count().unwrap(), rows.len() as u64);
         let c = rng.index(columns.len());
         let column = &columns[c];
@@ -267,7 +267,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
 /// The rows of an interval with the last first, by vectors, and the last ones step by step.
 fn backward(
     series: &Series<'_>,
-    range: &tidalite::Range<'_>,
+    range: &tidalite::Query<'_>,
     c: usize,
     rows: &[(&i64, &Vec<Value>)],
 ) {
@@ -284,7 +284,7 @@ fn backward(
     assert_eq!((told.unwrap(), at), (rows.len() as u64, 0));
     let Some((last, _)) = rows.last() else { return };
     let mut cursor = series.cursor();
-    let mut row = cursor.search(**last).unwrap();
+    let mut row = cursor.search(Steps(**last)).unwrap();
     for (time, expected) in rows.iter().rev().take(50) {
         let found = row.expect("a row before it");
         assert_eq!(found.time, **time);
@@ -295,7 +295,7 @@ fn backward(
 }
 
 /// Candles of every size hold all rows of an interval, each those between its two times.
-fn candles(range: &tidalite::Range<'_>, column: &Column, c: usize, rows: &[(&i64, &Vec<Value>)]) {
+fn candles(range: &tidalite::Query<'_>, column: &Column, c: usize, rows: &[(&i64, &Vec<Value>)]) {
     for size in [
         CandleSize::Level(0),
         CandleSize::Level(1),
@@ -325,7 +325,7 @@ fn candles(range: &tidalite::Range<'_>, column: &Column, c: usize, rows: &[(&i64
 }
 
 /// Each figure alone, and two together, equal the whole aggregates, bit by bit.
-fn figures_alone(range: &tidalite::Range<'_>, c: usize, windows: &[tidalite::Window]) {
+fn figures_alone(range: &tidalite::Query<'_>, c: usize, windows: &[tidalite::Window]) {
     use tidalite::Figure::{Count, First, Last, Max, Mean, Min, Stddev, Sum};
     let bits = |value: Option<f64>| value.map(f64::to_bits);
     let whole = range.aggregate(c).unwrap();
@@ -516,7 +516,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         .with(Column::nullable("b", ColumnType::I64));
     let mut series = tx.series_with("x", &schema).unwrap();
     let refused = |series: &mut SeriesMut<'_>, values: &[Value]| {
-        let error = series.insert_values(1, values).unwrap_err();
+        let error = series.insert_values(Steps(1), values).unwrap_err();
         assert!(matches!(error, Error::Schema { .. }), "{error}");
     };
     refused(&mut series, &[Value::I64(1)]);
@@ -526,14 +526,14 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     assert_eq!(series.view().unwrap().count().unwrap(), 0);
     // As a word it is null, for callers that use words.
     series
-        .insert_values(2, &[Value::I64(i64::MIN), Value::Null])
+        .insert_values(Steps(2), &[Value::I64(i64::MIN), Value::Null])
         .unwrap();
     series
-        .insert_row(3, &[1 << 63, WordType::NullI64.null().unwrap()])
+        .insert_row(Steps(3), &[1 << 63, WordType::NullI64.null().unwrap()])
         .unwrap();
     let view = series.view().unwrap();
-    let first = view.at(2).unwrap().unwrap();
-    let second = view.at(3).unwrap().unwrap();
+    let first = view.at(Steps(2)).unwrap().unwrap();
+    let second = view.at(Steps(3)).unwrap().unwrap();
     assert_eq!(first.words, second.words);
     assert_eq!(
         view.values(&first).unwrap(),
@@ -554,7 +554,7 @@ fn nulls_that_are_not_there_cost_nothing() {
         let schema = Schema::new(Unit::Seconds, []).with(column);
         let mut series = tx.series_with("x", &schema).unwrap();
         for i in 0..50_000 {
-            series.insert_values(i, &[value(i)]).unwrap();
+            series.insert_values(Steps(i), &[value(i)]).unwrap();
         }
         tx.commit().unwrap();
         let snap = db.begin_read().unwrap();
@@ -594,15 +594,15 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     {
         let bytes = vec![7u8; length];
         let values = [Value::from(&long[..length]), bytes.into()];
-        series.insert_values(time as i64, &values).unwrap();
+        series.insert_values(Steps(time as i64), &values).unwrap();
     }
     let beyond = [Value::String(format!("{long}x")), Value::Null];
     assert!(matches!(
-        series.insert_values(9, &beyond).unwrap_err(),
+        series.insert_values(Steps(9), &beyond).unwrap_err(),
         Error::Limit { .. }
     ));
     let beyond = [Value::from("x"), Value::Bytes(vec![7; TEXT_BYTES_MAX + 1])];
-    match series.insert_values(9, &beyond).unwrap_err() {
+    match series.insert_values(Steps(9), &beyond).unwrap_err() {
         Error::Limit { found, limit, .. } => {
             assert_eq!(
                 (found, limit),
@@ -613,7 +613,7 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     }
     // Words without a text are refused, so that no row has a dangling reference.
     for word in [1000, (1 << 62) + 99] {
-        assert!(series.insert_row(9, &[word, u64::MAX]).is_err());
+        assert!(series.insert_row(Steps(9), &[word, u64::MAX]).is_err());
         assert!(series.append_rows(&[9], &[&[word], &[u64::MAX]]).is_err());
     }
     tx.commit().unwrap();
@@ -625,9 +625,14 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     let values = series.values(&last).unwrap();
     assert_eq!(values[0], Value::String(long));
     assert_eq!(values[1], Value::Bytes(vec![7; TEXT_BYTES_MAX]));
-    let whole = series.all().aggregate(0).unwrap();
+    let whole = series.query(..).aggregate(0).unwrap();
     assert_eq!((whole.count(), whole.min(), whole.mean()), (7, None, None));
-    assert!(series.all().matching([ValueFilter::new(0, ..)]).is_err());
+    assert!(
+        series
+            .query(..)
+            .matching([ValueFilter::new(0, ..)])
+            .is_err()
+    );
 }
 
 /// Repeated texts cost a number each, others their compressed size; deleting rows frees texts that only they used.
@@ -648,7 +653,7 @@ fn texts_cost_what_they_are_and_go_with_their_rows() {
     for i in 0..20_000i64 {
         let state = ["running", "stopped", "failed"][(i % 3) as usize];
         series
-            .insert_values(i, &[state.into(), Value::Null])
+            .insert_values(Steps(i), &[state.into(), Value::Null])
             .unwrap();
     }
     tx.commit().unwrap();
@@ -663,7 +668,7 @@ fn texts_cost_what_they_are_and_go_with_their_rows() {
             i * 37 % 9999
         );
         series
-            .insert_values(i, &[line.into(), Value::Null])
+            .insert_values(Steps(i), &[line.into(), Value::Null])
             .unwrap();
     }
     tx.commit().unwrap();
@@ -672,7 +677,7 @@ fn texts_cost_what_they_are_and_go_with_their_rows() {
     assert!(full < 40_000 * 30, "{full}");
     for cut in [30_000, 45_000, 59_999] {
         let mut tx = db.begin_write().unwrap();
-        tx.series("log").unwrap().delete(..cut).unwrap();
+        tx.series("log").unwrap().delete(..Steps(cut)).unwrap();
         tx.commit().unwrap();
         assert_clean(&db);
     }
@@ -703,17 +708,22 @@ fn texts_of_small_commits_and_savepoints() {
     for i in 0..100 {
         let mut tx = db.begin_write().unwrap();
         let mut series = tx.series_with("x", &texts()).unwrap();
-        series.insert_values(i, &[long(i), Value::Null]).unwrap();
+        series
+            .insert_values(Steps(i), &[long(i), Value::Null])
+            .unwrap();
         if i % 9 == 4 {
             let savepoint = tx.savepoint().unwrap();
             let mut series = tx.series("x").unwrap();
             series
-                .insert_values(i, &[long(-7), long(-8).to_string().into_bytes().into()])
+                .insert_values(
+                    Steps(i),
+                    &[long(-7), long(-8).to_string().into_bytes().into()],
+                )
                 .unwrap();
             tx.rollback_to(&savepoint).unwrap();
         }
         if i % 5 == 3 && i > 3 {
-            let all = tx.series("x").unwrap().delete(..i - 3).unwrap();
+            let all = tx.series("x").unwrap().delete(..Steps(i - 3)).unwrap();
             assert!(all > 0);
         }
         tx.commit().unwrap();
@@ -757,7 +767,7 @@ fn a_cap_in_bytes_counts_texts() {
             times += 1_000_000_000;
             let bytes: Vec<u8> = (0..200).map(|_| rng.u64() as u8).collect();
             series
-                .insert_values(times, &["x".into(), bytes.into()])
+                .insert_values(Steps(times), &["x".into(), bytes.into()])
                 .unwrap();
         }
         tx.commit().unwrap();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tidalite::retention::Retention;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Database, Error, Grid, Options, ReadSource, Reading, Schema, SeriesId, StoreError, WriteTxn,
+    Database, Error, Grid, Options, ReadSource, Reading, Schema, SeriesId, Steps, StoreError,
+    WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -89,7 +90,9 @@ fn change(tx: &mut WriteTxn, rng: &mut Rng) {
             let mut series = tx
                 .series_of_guid([rng.below(3) as u8; 16], &Schema::point())
                 .unwrap();
-            series.insert_point(rng.below(1000) as i64, 0, 1.0).unwrap();
+            series
+                .insert_point(Steps(rng.below(1000) as i64), 0, 1.0)
+                .unwrap();
         }
         4 => {
             let policy = Retention {
@@ -111,7 +114,7 @@ fn change(tx: &mut WriteTxn, rng: &mut Rng) {
             let mut series = tx.series(&name).unwrap();
             for _ in 0..rng.index(500) {
                 let time = rng.below(100_000) as i64;
-                series.insert_point(time, 0, time as f64).unwrap();
+                series.insert_point(Steps(time), 0, time as f64).unwrap();
             }
         }
         table => {
@@ -172,7 +175,7 @@ fn a_series_is_not_told_after_the_transaction_has_ended() {
     let mut tx = db.begin_write().unwrap();
     for time in 0..5000 {
         let mut series = tx.series("load").unwrap();
-        series.insert_point(time, 0, 1.0).unwrap();
+        series.insert_point(Steps(time), 0, 1.0).unwrap();
     }
     let reader = tx.reader().unwrap();
     assert_eq!(

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Direction, Options, Schema, Unit, Value, ValueFilter,
+    Column, ColumnType, Database, Direction, Options, Schema, Steps, Unit, Value, ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -63,7 +63,9 @@ fn stored(ty: ColumnType, rng: &mut Rng) -> (Database, Vec<Option<f64>>) {
         (Some(x), _) => Value::F64(x),
     };
     for (time, &x) in values.iter().enumerate() {
-        series.insert_values(time as i64, &[value(x)]).unwrap();
+        series
+            .insert_values(Steps(time as i64), &[value(x)])
+            .unwrap();
     }
     tx.commit().unwrap();
     // Late ones.
@@ -73,7 +75,9 @@ fn stored(ty: ColumnType, rng: &mut Rng) -> (Database, Vec<Option<f64>>) {
         let time = rng.index(values.len());
         let x = [Some(0.0), Some(-0.0), Some(f64::NAN), None][rng.index(4)];
         values[time] = x;
-        series.insert_values(time as i64, &[value(x)]).unwrap();
+        series
+            .insert_values(Steps(time as i64), &[value(x)])
+            .unwrap();
     }
     tx.commit().unwrap();
     (db, values)
@@ -129,7 +133,7 @@ fn a_filter_matches_as_numbers_compare_and_loses_no_row() {
                 let filter = ValueFilter::new(0, (*low, *high));
                 let mut found: Vec<i64> = Vec::new();
                 let take = |vector: &tidalite::Vector<'_>| found.extend(vector.times());
-                let matching = series.all().matching([filter]).unwrap();
+                let matching = series.query(..).matching([filter]).unwrap();
                 matching
                     .for_each_vector_of(&[], Direction::Forward, take)
                     .unwrap();
@@ -152,7 +156,7 @@ fn extremes_are_the_same_whatever_the_order_and_a_filter_finds_them() {
     for _ in 0..300 {
         let from = rng.index(values.len());
         let to = (from + 1 + rng.index(4000)).min(values.len());
-        let range = series.between(from as i64..to as i64);
+        let range = series.query(Steps(from as i64)..Steps(to as i64));
         let aggregate = range.aggregate(0).unwrap();
         let numbers = (from..to).filter_map(|time| Some((values[time]?, time as i64)));
         let numbers: Vec<(f64, i64)> = numbers.filter(|(x, _)| !x.is_nan()).collect();

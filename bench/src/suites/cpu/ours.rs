@@ -29,7 +29,7 @@ impl Series {
     ) -> Result<()> {
         for id in &self.hosts {
             let series = snapshot.series_by_id(*id)?.ok_or("a host is missing")?;
-            f(series.between(from..to))?;
+            f(series.query(Steps(from)..Steps(to)))?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Side for Series {
                 false => i64::from(value) as u64,
             });
             let mut series = txn.series_by_id(self.hosts[row.host])?;
-            series.insert_row(row.time, &words)?;
+            series.insert_row(Steps(row.time), &words)?;
         }
         txn.commit()?;
         Ok(())
@@ -98,7 +98,7 @@ impl Side for Series {
                 let id = self.hosts[host];
                 let series = snapshot.series_by_id(id)?.ok_or("a host is missing")?;
                 let metrics: Vec<usize> = (0..metrics).collect();
-                let range = series.between(from..to).figures(Figure::Max);
+                let range = series.query(Steps(from)..Steps(to)).figures(Figure::Max);
                 range.for_each_window(width, from, &metrics, |_, window| {
                     answer.found += 1;
                     answer.sum += window.aggregate.unwrap_or(0.0);
@@ -112,7 +112,7 @@ impl Side for Series {
                 }
                 let each = Selection::of(hosts).in_parallel(|host| {
                     let (mut found, mut sum) = (0, 0.0);
-                    let means = host.between(from..to).figures(Figure::Mean);
+                    let means = host.query(Steps(from)..Steps(to)).figures(Figure::Mean);
                     means.for_each_window(HOUR, 0, &metrics, |_, window| {
                         found += 1;
                         sum += window.aggregate.unwrap_or(0.0);

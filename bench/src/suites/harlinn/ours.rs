@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use tidalite::{
+use tidalite::{Steps, 
     ColumnType, Database, Options, Schema, Series, SeriesId, SeriesMut, Unit, Vector, WriteTxn,
 };
 
@@ -39,7 +39,7 @@ impl Columns for Reading {
 
     #[inline]
     fn insert(&self, series: &mut SeriesMut<'_>) -> tidalite::Result<()> {
-        series.insert_point(self.time, self.flags, self.value)
+        series.insert_point(Steps(self.time), self.flags, self.value)
     }
 
     #[inline]
@@ -74,7 +74,7 @@ impl Columns for Trade {
             self.volume.to_bits(),
             self.price as u64,
         ];
-        series.insert_row(self.time, &words)
+        series.insert_row(Steps(self.time), &words)
     }
 
     #[inline]
@@ -132,7 +132,7 @@ impl<P: Columns> Side<P> for Tidalite {
         let mut touch = Touch::default();
         self.pass(|series| {
             series
-                .all()
+                .query(..)
                 .for_each_vector(|vector| P::touch(vector, &mut touch))?;
             touch.end_series();
             Ok(())
@@ -145,7 +145,7 @@ impl<P: Columns> Side<P> for Tidalite {
         self.pass(|series| {
             let mut sum = total.sum;
             total.rows += series
-                .all()
+                .query(..)
                 .for_each(|_, words| sum += f64::from_bits(words[P::FLOAT]))?;
             total.sum = sum;
             Ok(())
@@ -157,7 +157,7 @@ impl<P: Columns> Side<P> for Tidalite {
     fn sum(&self, _: &Plan) -> Result<Total> {
         let mut total = Total::default();
         self.pass(|series| {
-            let aggregate = series.all().aggregate(P::FLOAT)?;
+            let aggregate = series.query(..).aggregate(P::FLOAT)?;
             total.rows += aggregate.count();
             total.sum += aggregate.sum();
             Ok(())

@@ -9,6 +9,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
+use tidalite::Steps;
 
 /// `tidalite aggregate`
 pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
             continue;
         };
         let filters = filters::of(&args.wanted, info, &args.column)?;
-        let range = series.between(from..=to);
+        let range = series.query(Steps(from)..=Steps(to));
         let aggregate = match filters.is_empty() {
             true => range.aggregate(column),
             false => range

@@ -8,6 +8,7 @@ use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
+use tidalite::Steps;
 use tidalite::query::CandleSize;
 
 /// Columns printed for a candle, after its times.
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &CandlesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         let Some((from, to)) = span.in_series(&series) else {
             continue;
         };
-        let candles = series.between(from..=to).candles(size, column);
+        let candles = series.query(Steps(from)..=Steps(to)).candles(size, column);
         for candle in candles.map_err(|error| reader.fail(&error))? {
             any = true;
             let label = with_series.then(|| Cell::Text(info.label()));

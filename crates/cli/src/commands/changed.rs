@@ -7,7 +7,7 @@ use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::sync::Arc;
-use tidalite::SeriesInfo;
+use tidalite::{SeriesInfo, Steps};
 
 /// `tidalite changed`
 pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -38,7 +38,12 @@ pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
             ];
             for reader in [&then, &now] {
                 cells.push(match reader.series_if_there(info.id)? {
-                    Some(series) => Cell::Count(series.between(from..=to).count().map_err(fail)?),
+                    Some(series) => Cell::Count(
+                        series
+                            .query(Steps(from)..=Steps(to))
+                            .count()
+                            .map_err(fail)?,
+                    ),
                     None => Cell::Missing,
                 });
             }

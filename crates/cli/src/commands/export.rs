@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 use tidalite::query::Join;
-use tidalite::{Selection, Series, SeriesInfo, Timestamp};
+use tidalite::{Selection, Series, SeriesInfo, Steps, Timestamp};
 
 /// `tidalite export`
 pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -112,26 +112,28 @@ impl Export<'_> {
             let mut cells = vec![Cell::Missing; names.len() + 2];
             cells[0] = Cell::Text(info.label());
             let mut written: Outcome = Ok(());
-            let read = series.between(from..=to).for_each_vector(|vector| {
-                for (row, time) in vector.times().iter().enumerate() {
-                    if written.is_err() {
-                        return;
-                    }
-                    cells[1] = self.time(to_nanos(info.schema.unit, *time));
-                    for (cell, place) in cells[2..].iter_mut().zip(&places) {
-                        let Some(column) = *place else { continue };
-                        match series_cell(&series, column, vector.words(column)[row]) {
-                            Ok(found) => *cell = found,
-                            Err(error) => {
-                                written = Err(self.reader.fail(&error));
-                                return;
+            let read = series
+                .query(Steps(from)..=Steps(to))
+                .for_each_vector(|vector| {
+                    for (row, time) in vector.times().iter().enumerate() {
+                        if written.is_err() {
+                            return;
+                        }
+                        cells[1] = self.time(to_nanos(info.schema.unit, *time));
+                        for (cell, place) in cells[2..].iter_mut().zip(&places) {
+                            let Some(column) = *place else { continue };
+                            match series_cell(&series, column, vector.words(column)[row]) {
+                                Ok(found) => *cell = found,
+                                Err(error) => {
+                                    written = Err(self.reader.fail(&error));
+                                    return;
+                                }
                             }
                         }
+                        rows += 1;
+                        written = sheet.row(&cells).map_err(Failure::from);
                     }
-                    rows += 1;
-                    written = sheet.row(&cells).map_err(Failure::from);
-                }
-            });
+                });
             read.map_err(|error| self.reader.fail(&error))?;
             written?;
         }
@@ -225,7 +227,10 @@ impl Export<'_> {
             });
             let span = self.span.in_series(series);
             if let Some((from, to)) = span {
-                points += series.between(from..=to).count().map_err(fail)?;
+                points += series
+                    .query(Steps(from)..=Steps(to))
+                    .count()
+                    .map_err(fail)?;
             }
             let unit = info.schema.unit;
             let nanos = span.map(|(from, to)| (to_nanos(unit, from), to_nanos(unit, to)));

@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use std::collections::HashMap;
-use tidalite::{Column as Own, ColumnType, Range, Series, Value};
+use tidalite::{Column as Own, ColumnType, Query, Series, Steps, Value};
 
 /// Memory for exact counters.
 const EXACT_BYTES_MAX: usize = 256 << 20;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ScanArgs, values: usize, terminal: &mut Terminal<'_>) -
             continue;
         };
         let fail = |error: tidalite::Error| reader.fail(&error);
-        let range = series.between(from..=to);
+        let range = series.query(Steps(from)..=Steps(to));
         let exact = exactly(&series, &range, column, EXACT_BYTES_MAX).map_err(fail)?;
         let found = match exact {
             Some(mut found) => {
@@ -116,7 +116,7 @@ fn chosen<T>(all: [T; 4], shown: [bool; 4]) -> impl Iterator<Item = T> {
 /// values take more memory than `bytes_max`.
 fn exactly(
     series: &Series<'_>,
-    range: &Range<'_>,
+    range: &Query<'_>,
     column: usize,
     bytes_max: usize,
 ) -> tidalite::Result<Option<Vec<(Value, Often)>>> {
@@ -141,7 +141,7 @@ type Counted = Option<Vec<(Value, u64)>>;
 
 fn numbers(
     own: &Own,
-    range: &Range<'_>,
+    range: &Query<'_>,
     column: usize,
     bytes_max: usize,
 ) -> tidalite::Result<Counted> {
@@ -178,7 +178,7 @@ fn one_word(own: &Own, word: u64) -> u64 {
 
 fn texts(
     series: &Series<'_>,
-    range: &Range<'_>,
+    range: &Query<'_>,
     column: usize,
     bytes_max: usize,
 ) -> tidalite::Result<Counted> {
@@ -232,7 +232,7 @@ fn in_order(a: &Value, b: &Value) -> std::cmp::Ordering {
 
 /// The most frequent values, estimated in little memory.
 fn roughly(
-    range: &Range<'_>,
+    range: &Query<'_>,
     column: usize,
     values: usize,
 ) -> tidalite::Result<Vec<(Value, Often)>> {
@@ -273,11 +273,11 @@ mod tests {
             };
             let text = format!("{x}");
             series
-                .insert_values(row, &[x.into(), text.as_str().into()])
+                .insert_values(Steps(row), &[x.into(), text.as_str().into()])
                 .unwrap();
         }
         let series = series.view().unwrap();
-        let range = series.all();
+        let range = series.query(..);
         for column in [0, 1] {
             let all = exactly(&series, &range, column, EXACT_BYTES_MAX).unwrap();
             let all = all.unwrap();

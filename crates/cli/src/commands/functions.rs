@@ -9,7 +9,7 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use tidalite::functions::{Dot, DotFunctions};
 use tidalite::query::Join;
-use tidalite::{Selection, Unit};
+use tidalite::{Selection, Steps, Unit};
 
 type Dots<'s> = Box<dyn Iterator<Item = tidalite::Result<Dot>> + 's>;
 
@@ -34,7 +34,10 @@ pub(crate) fn scan(args: &ScanArgs, function: RowFunction, terminal: &mut Termin
             continue;
         };
         let fail = |error: tidalite::Error| reader.fail(&error);
-        let dots = series.between(from..=to).dots(column).map_err(fail)?;
+        let dots = series
+            .query(Steps(from)..=Steps(to))
+            .dots(column)
+            .map_err(fail)?;
         let unit = info.schema.unit;
         let limit = usize::try_from(args.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let dots = applied(dots, function, unit)?;

@@ -155,11 +155,13 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
                     ) => Fill::Value(0.0),
                     _ => fill,
                 };
-                GroupWindow::filled_by(windows, &filled, &grid, fill, value).peekable()
+                GroupWindow::filled_by(windows, filled, &grid, fill, value).map(Iterator::peekable)
             };
             (0..figures.len()).map(line)
         });
-        let mut lines: Vec<_> = lines.collect();
+        let mut lines: Vec<_> = lines
+            .collect::<tidalite::Result<_>>()
+            .map_err(|error| reader.fail(&error))?;
         while let Some(start) = lines
             .iter_mut()
             .filter_map(|line| line.peek().map(|&(start, _)| start))

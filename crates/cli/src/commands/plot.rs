@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use clap::ValueEnum;
 use std::path::Path;
-use tidalite::{Figure as Asked, Series};
+use tidalite::{Figure as Asked, Series, Steps};
 
 /// Maximum pixel columns of all lines together: many lines are drawn more coarsely to bound the time.
 const COLUMNS_MAX: usize = 400_000;
@@ -231,7 +231,7 @@ impl Source<'_> {
         let unit = self.series.info().schema.unit;
         let origin = midnight_of_1970(&args.range.zone.tz, to_nanos(unit, self.range.0));
         let origin = origin_within(unit, origin, width);
-        let range = self.series.between(self.range.0..=self.range.1);
+        let range = self.series.query(Steps(self.range.0)..=Steps(self.range.1));
         let mut points = Vec::new();
         let mut draw = |start, value: Option<f64>| {
             points.push(Point {
@@ -258,7 +258,7 @@ impl Source<'_> {
     /// The mean of every pixel column, and a band from the lowest to the highest value.
     fn band(&self, pixels: usize) -> Drawn {
         let unit = self.series.info().schema.unit;
-        let range = self.series.between(self.range.0..=self.range.1);
+        let range = self.series.query(Steps(self.range.0)..=Steps(self.range.1));
         let mut drawn = Line::default();
         let of = range.figures([Asked::Mean, Asked::Min, Asked::Max]);
         for window in of.windows(self.column_width(pixels), self.range.0, self.column)? {
@@ -291,7 +291,7 @@ impl Source<'_> {
     fn outline(&self, pixels: usize, may_be_band: bool) -> Drawn {
         let schema = &self.series.info().schema;
         let (unit, own) = (schema.unit, &schema.columns[self.column]);
-        let range = self.series.between(self.range.0..=self.range.1);
+        let range = self.series.query(Steps(self.range.0)..=Steps(self.range.1));
         let count = range.count()?;
         let mut points = Vec::new();
         if count <= POINTS_READ_MAX {

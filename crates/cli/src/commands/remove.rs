@@ -7,7 +7,7 @@ use crate::output::{Cell, Column, printable};
 use crate::store;
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
-use tidalite::{SeriesInfo, WriteTxn};
+use tidalite::{SeriesInfo, Steps, WriteTxn};
 
 /// `tidalite remove`
 pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -99,14 +99,17 @@ impl Gone {
         let Some((from, to)) = span.in_series(&series) else {
             return Ok(None);
         };
-        let rows = series.between(from..=to).count().map_err(fail)?;
+        let rows = series
+            .query(Steps(from)..=Steps(to))
+            .count()
+            .map_err(fail)?;
         if rows == 0 {
             return Ok(None);
         }
         let mut cursor = series.cursor();
-        let first = series.between(..from).count().map_err(fail)?;
+        let first = series.query(..Steps(from)).count().map_err(fail)?;
         let first = cursor.nth(first).map_err(fail)?;
-        let last = cursor.search(to).map_err(fail)?;
+        let last = cursor.search(Steps(to)).map_err(fail)?;
         let range = first.zip(last);
         Ok(Some(Self {
             rows,
@@ -120,7 +123,7 @@ impl Gone {
             (None, _) => txn.remove_series_by_id(info.id).map(drop),
             (Some(_), Some((first, last))) => {
                 let mut series = txn.series_by_id(info.id)?;
-                series.delete(first..=last).map(drop)
+                series.delete(Steps(first)..=Steps(last)).map(drop)
             }
             (Some(_), None) => Ok(()),
         }

@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 use crate::time::{Nanos, TimeShow};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tidalite::{ColumnType, Direction, Row, Schema, Series, SeriesInfo};
+use tidalite::{ColumnType, Direction, Row, Schema, Series, SeriesInfo, Steps};
 
 /// `tidalite scan`
 pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -152,7 +152,7 @@ impl Scan<'_> {
         }
         if let (Wanted::All, Some((from, to))) = (self.wanted(info)?, self.span.in_series(&series))
         {
-            let count = series.between(from..=to).count();
+            let count = series.query(Steps(from)..=Steps(to)).count();
             let count = count.map_err(|error| self.reader.fail(&error))?;
             let offset = count.saturating_sub(most);
             return self.each(info, &series, (Direction::Forward, offset, most), print);

@@ -8,7 +8,7 @@ use crate::database::Reader;
 use crate::exit::Outcome;
 use regex::Regex;
 use std::ops::ControlFlow;
-use tidalite::{Direction, Row, Series, ValueFilter};
+use tidalite::{Direction, Row, Series, Steps, ValueFilter};
 
 /// Rows of the first chunk.
 const PIECE_ROWS: u64 = 16 * 1024;
@@ -76,12 +76,12 @@ impl Walk<'_> {
     fn all(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
         let fail = |error: tidalite::Error| self.reader.fail(&error);
         let (from, to) = self.range;
-        let before = self.series.between(..from).count().map_err(fail)?;
+        let before = self.series.query(..Steps(from)).count().map_err(fail)?;
         let mut cursor = self.series.cursor();
         let mut row = match direction {
             Direction::Forward => cursor.nth(before.saturating_add(offset)).map_err(fail)?,
             Direction::Backward => {
-                let behind = self.series.between(..=to).count().map_err(fail)?;
+                let behind = self.series.query(..=Steps(to)).count().map_err(fail)?;
                 match (behind - before).checked_sub(offset.saturating_add(1)) {
                     Some(place) => cursor.nth(before + place).map_err(fail)?,
                     None => None,
@@ -107,11 +107,11 @@ impl Walk<'_> {
         let mut cursor = self.series.cursor();
         let edge = match direction {
             Direction::Forward => {
-                let before = self.series.between(..from).count().map_err(fail)?;
+                let before = self.series.query(..Steps(from)).count().map_err(fail)?;
                 cursor.nth(before + rows - 1).map_err(fail)?
             }
             Direction::Backward => {
-                let behind = self.series.between(..=to).count().map_err(fail)?;
+                let behind = self.series.query(..=Steps(to)).count().map_err(fail)?;
                 match behind.checked_sub(rows) {
                     Some(place) => cursor.nth(place).map_err(fail)?,
                     None => None,
@@ -132,7 +132,7 @@ impl Walk<'_> {
         take: &mut Take<'_>,
     ) -> Outcome<ControlFlow<()>> {
         let fail = |error: tidalite::Error| self.reader.fail(&error);
-        let range = self.series.between(from..=to);
+        let range = self.series.query(Steps(from)..=Steps(to));
         match &self.wanted {
             Wanted::All => Ok(ControlFlow::Continue(())),
             Wanted::Matching(column, regex) => {

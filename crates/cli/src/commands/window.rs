@@ -10,6 +10,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::{TimeShow, read_any};
+use tidalite::Steps;
 
 /// `tidalite window`
 pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         mention_shift(zone, shown, args.by.into(), messages, &mut told);
         let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, to_nanos(unit, from)));
         let origin = origin_within(unit, origin, width);
-        let range = series.between(from..=to);
+        let range = series.query(Steps(from)..=Steps(to));
         let own = &info.schema.columns[column];
         let head = |start| {
             let series_cell = with_series.then(|| Cell::Text(info.label()));

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
     Column, ColumnType, Database, MergePolicy, ReadTxn, Schema, SeriesId, SeriesInfo, SeriesMut,
-    SeriesName, Unit, WriteTxn,
+    SeriesName, Steps, Unit, WriteTxn,
 };
 
 /// Maximum bytes of buffered rows, all buffers together.
@@ -617,7 +617,7 @@ fn append_typed(
                     false => column.value(words[row]),
                 });
             }
-            series.insert_values(time, &values)?;
+            series.insert_values(Steps(time), &values)?;
         }
         return Ok(());
     }

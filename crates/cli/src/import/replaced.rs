@@ -10,7 +10,7 @@
 
 use crate::exit::Failure;
 use crate::output::{grouped, printable};
-use tidalite::{Result, Series};
+use tidalite::{Result, Series, Steps};
 
 /// An import fails if it replaces more than one in this many of its own points.
 const OWN_REPLACED_PART: u64 = 1000;
@@ -84,7 +84,7 @@ impl Times {
                 missing
             }
             (true, Some((first, last)), Some(before)) => {
-                let older = before.between(first..=last).count()?;
+                let older = before.query(Steps(first)..=Steps(last)).count()?;
                 missing.saturating_sub(older.saturating_sub(self.committed))
             }
             (true, Some(_), None) => missing,

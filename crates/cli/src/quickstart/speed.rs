@@ -8,7 +8,7 @@ use crate::output::{plural, rate_text, rounded_text};
 use crate::terminal::Terminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tidalite::{OpenMode, Options, Series};
+use tidalite::{OpenMode, Options, Series, Steps};
 
 const FILE_NAME: &str = "quickstart-generated.tdl";
 
@@ -70,7 +70,7 @@ fn measure(path: &Path, points: u64, terminal: &mut Terminal<'_>) -> Outcome {
     let series = txn.series(SERIES).map_err(fail)?;
     let series = series.ok_or_else(|| Failure::new(Exit::Failure, "the series is gone"))?;
     let began = Instant::now();
-    let whole = series.all().aggregate(1).map_err(fail)?;
+    let whole = series.query(..).aggregate(1).map_err(fail)?;
     line(
         "summed up by the tree",
         began.elapsed(),
@@ -78,7 +78,10 @@ fn measure(path: &Path, points: u64, terminal: &mut Terminal<'_>) -> Outcome {
     )?;
     let began = Instant::now();
     let (from, to) = middle(&series);
-    let part = series.between(from..to).aggregate(1).map_err(fail)?;
+    let part = series
+        .query(Steps(from)..Steps(to))
+        .aggregate(1)
+        .map_err(fail)?;
     let note = format!(
         "mean {} of {}",
         text(part.mean()),
@@ -162,7 +165,7 @@ fn write(database: &tidalite::Database, points: u64) -> tidalite::Result<(f64, D
 
 fn read(series: &Series<'_>) -> tidalite::Result<f64> {
     let mut sums = [0.0; 8];
-    series.all().for_each_vector(|vector| {
+    series.query(..).for_each_vector(|vector| {
         // Eight sums, to make the additions independent of each other.
         let mut eights = vector.f64(1).chunks_exact(8);
         for eight in &mut eights {

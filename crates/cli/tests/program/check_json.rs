@@ -4,7 +4,7 @@ use crate::support::Folder;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidalite::maintenance::{PageRange, Watch};
-use tidalite::{ColumnType, Database, Options, ReadTxn, Schema, Unit};
+use tidalite::{ColumnType, Database, Options, ReadTxn, Schema, Steps, Unit};
 use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 4096;
@@ -121,7 +121,9 @@ fn lost_times(txn: &ReadTxn, name: &str, times: impl Iterator<Item = i64>) -> BT
     let series = txn.series(name).unwrap().unwrap();
     let lost = |time: &i64| {
         let mut rows = 0;
-        let read = series.between(*time..=*time).for_each(|_, _| rows += 1);
+        let read = series
+            .query(Steps(*time)..=Steps(*time))
+            .for_each(|_, _| rows += 1);
         read.is_err() || rows == 0
     };
     times.filter(lost).collect()
@@ -136,7 +138,9 @@ fn a_damaged_leaf_of_a_series_is_told_with_just_its_times() {
         let mut series = tx.series(name).unwrap();
         for i in 0..40_000i64 {
             let value = (i * i % 7919) as f64 / 7.0;
-            series.insert_point(i * 1_000_000_000, 0, value).unwrap();
+            series
+                .insert_point(Steps(i * 1_000_000_000), 0, value)
+                .unwrap();
         }
     }
     tx.commit().unwrap();
@@ -195,10 +199,12 @@ fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
             let time = part * 1000 + number;
             if number % 3 == 0 {
                 let mut series = tx.series_with(&name, &counts).unwrap();
-                series.insert_row(time, &[rng.u64()]).unwrap();
+                series.insert_row(Steps(time), &[rng.u64()]).unwrap();
             } else {
                 let mut series = tx.series(&name).unwrap();
-                series.insert_point(time, 0, rng.u64() as f64).unwrap();
+                series
+                    .insert_point(Steps(time), 0, rng.u64() as f64)
+                    .unwrap();
             }
             rows.entry(name).or_default().push(time);
         }

@@ -1,7 +1,7 @@
 //! Imports into series created by a program, and units of time.
 
 use crate::support::Folder;
-use tidalite::{Column, ColumnType, Database, Schema, Unit};
+use tidalite::{Column, ColumnType, Database, Schema, Steps, Unit};
 
 const UNITS: [(&str, Unit); 5] = [
     ("ns", Unit::Nanos),
@@ -17,7 +17,7 @@ fn with_series(folder: &Folder, file: &str, name: &str, schema: &Schema) {
     let mut txn = database.begin_write().unwrap();
     let mut series = txn.series_with(name, schema).unwrap();
     series
-        .insert_row(7, &vec![0; schema.columns.len()])
+        .insert_row(Steps(7), &vec![0; schema.columns.len()])
         .unwrap();
     txn.commit().unwrap();
 }
@@ -28,7 +28,7 @@ fn rows(folder: &Folder, file: &str, name: &str, column: usize) -> (Unit, Vec<(i
     let snapshot = database.begin_read().unwrap();
     let series = snapshot.series(name).unwrap().unwrap();
     let mut rows = Vec::new();
-    let all = series.all();
+    let all = series.query(..);
     all.for_each(|time, words| rows.push((time, words[column])))
         .unwrap();
     (series.info().schema.unit, rows)
@@ -166,15 +166,15 @@ fn an_export_comes_back_in_every_unit() {
         let columns = Schema::point().columns;
         let mut single = txn.series_with("v", &Schema { unit, columns }).unwrap();
         for (time, value) in [(first, f64::NAN), (last, -0.0), (last + 1, 0.1)] {
-            single.insert_point(time, 0, value).unwrap();
+            single.insert_point(Steps(time), 0, value).unwrap();
         }
         if unit == Unit::Ticks {
             // The year 1, which nanoseconds cannot represent.
-            single.insert_point(0, 0, 1.0).unwrap();
+            single.insert_point(Steps(0), 0, 1.0).unwrap();
         }
         let mut log = txn.series_with("log", &typed).unwrap();
         for (time, volume) in [(first, u64::MAX), (last, 7)] {
-            log.insert_values(time, &[volume.into(), "a,\"b".into()])
+            log.insert_values(Steps(time), &[volume.into(), "a,\"b".into()])
                 .unwrap();
         }
         txn.commit().unwrap();

@@ -1,7 +1,7 @@
 use crate::check_json::{bytes_of, findings};
 use crate::support::Folder;
 use serde_json::Value;
-use tidalite::{Database, Options, Timestamp};
+use tidalite::{Database, Options, Steps, Timestamp};
 
 #[test]
 fn check_speaks_json() {
@@ -52,7 +52,7 @@ fn fill(db: &Database) {
         let mut wind = txn.series("wind").unwrap();
         for n in 0..2000 {
             let n = part as i64 * 2000 + n;
-            wind.insert_point(second(n), 0, (n * n) as f64 / 7.0)
+            wind.insert_point(Steps(second(n)), 0, (n * n) as f64 / 7.0)
                 .unwrap();
         }
         txn.commit().unwrap();
@@ -63,7 +63,7 @@ fn fill(db: &Database) {
             let mut series = txn.series(&format!("s{number:02}")).unwrap();
             for n in part * 15..part * 15 + 15 {
                 series
-                    .insert_point(second(n), 0, (n * n) as f64 / 3.0)
+                    .insert_point(Steps(second(n)), 0, (n * n) as f64 / 3.0)
                     .unwrap();
             }
         }
@@ -146,10 +146,10 @@ fn json_names_keys_and_times() {
                 end("from_time") <= time && time <= end("to_time")
             });
             named += u64::from(is_named);
-            let at = second(n)..=second(n);
+            let at = Steps(second(n));
             let wind = snap.series("wind").ok().flatten();
             let mut rows = 0;
-            let read = wind.map(|wind| wind.between(at).for_each(|_, _| rows += 1));
+            let read = wind.map(|wind| wind.query(at..=at).for_each(|_, _| rows += 1));
             let there = rows == 1 && matches!(read, Some(Ok(_)));
             assert!(there || is_named || in_catalog, "page {page}: {report}");
         }

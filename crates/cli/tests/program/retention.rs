@@ -4,7 +4,7 @@ use crate::support::Folder;
 use std::fmt::Write;
 use std::time::Duration;
 use tidalite::retention::{Clocks, Retention};
-use tidalite::{Options, Timestamp};
+use tidalite::{Options, Steps, Timestamp};
 use tidalite_testkit::rng::Rng;
 
 const DAY: i64 = 86_400 * 1_000_000_000;
@@ -89,7 +89,7 @@ fn a_clock_that_is_ahead_is_confirmed() {
     let mut tx = db.begin_write().unwrap();
     let mut load = tx.series("load").unwrap();
     for day in 8..18 {
-        load.insert(now - day * DAY, 1.0).unwrap();
+        load.insert(Steps(now - day * DAY), 1.0).unwrap();
     }
     let policy = Retention {
         keep: Some(Duration::from_secs(5 * 86_400)),

@@ -1,7 +1,7 @@
 //! Series created by a program: other units, several columns, integers, GUIDs, the limits of time.
 
 use crate::support::Folder;
-use tidalite::{ColumnType, Database, Schema, Unit};
+use tidalite::{ColumnType, Database, Schema, Steps, Unit};
 
 fn folder_with_trades(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -15,16 +15,19 @@ fn folder_with_trades(name: &str) -> Folder {
     // .NET's ticks of 2020-01-02 12:00, and one hour later.
     for (hour, volume, price) in [(0, u64::MAX, -5), (1, 7, i64::MAX)] {
         let ticks = 637_135_632_000_000_000 + hour * 36_000_000_000;
-        trades.insert_row(ticks, &[volume, price as u64]).unwrap();
+        trades
+            .insert_row(Steps(ticks), &[volume, price as u64])
+            .unwrap();
     }
     let mut ends = txn.series("ends").unwrap();
-    ends.insert_point(i64::MIN, 1, f64::NEG_INFINITY).unwrap();
-    ends.insert_point(0, 2, f64::NAN).unwrap();
-    ends.insert_point(i64::MAX, 3, -0.0).unwrap();
+    ends.insert_point(Steps(i64::MIN), 1, f64::NEG_INFINITY)
+        .unwrap();
+    ends.insert_point(Steps(0), 2, f64::NAN).unwrap();
+    ends.insert_point(Steps(i64::MAX), 3, -0.0).unwrap();
     let guid = *b"0123456789abcdef";
     txn.series_of_guid(guid, &Schema::point())
         .unwrap()
-        .insert_point(0, 0, 1.0)
+        .insert_point(Steps(0), 0, 1.0)
         .unwrap();
     txn.commit().unwrap();
     folder

@@ -1,7 +1,7 @@
 //! The newest points, points selected by value, older versions.
 
 use crate::support::Folder;
-use tidalite::{Column, ColumnType, Database, Schema, Unit};
+use tidalite::{Column, ColumnType, Database, Schema, Steps, Unit};
 
 const A: &str = r#"hb.power{turbine="A"}"#;
 
@@ -99,7 +99,7 @@ fn points_are_chosen_by_their_values() {
         };
         let text = if time % 10_000 == 9 { "late" } else { "other" };
         series
-            .insert_values(time, &[temp.into(), state, text.into()])
+            .insert_values(Steps(time), &[temp.into(), state, text.into()])
             .unwrap();
     }
     txn.commit().unwrap();

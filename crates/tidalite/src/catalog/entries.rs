@@ -443,6 +443,7 @@ mod tests {
     use super::*;
     use crate::Options;
     use crate::types::column::{Column, ColumnType};
+    use crate::types::instant::Steps;
     use crate::types::schema::Unit;
     use std::sync::Arc;
     use tidalite_base::limits::COLUMNS_MAX;
@@ -489,7 +490,7 @@ mod tests {
         let mut txn = db.begin_write().unwrap();
         let mut series = txn.series("a").unwrap();
         for time in 0..3 {
-            series.insert_point(time, 1, 0.5).unwrap();
+            series.insert_point(Steps(time), 1, 0.5).unwrap();
         }
         let mut info = series.info().clone();
         txn.commit().unwrap();

@@ -211,8 +211,8 @@ fn copy_series_rows(
     running: &mut Running<'_>,
 ) -> Result<()> {
     let columns = from.state.info.schema.columns.len();
-    let all = from.all();
-    let mut scan = all.scan();
+    let all = from.query(..);
+    let mut scan = all.scan()?;
     while let Some(vector) = scan.next()? {
         let mut texts: Vec<Vec<u64>> = Vec::new();
         for (c, column) in from.state.info.schema.columns.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Candlesticks: statistics of consecutive rows.
 
 use crate::series::aggregate::Aggregate;
-use crate::series::range::Range;
+use crate::series::query::Query;
 use crate::types::error::Result;
 use crate::types::into_column::IntoColumn;
 
@@ -18,7 +18,7 @@ pub struct Candle {
     pub aggregate: Aggregate,
 }
 
-impl Range<'_> {
+impl Query<'_> {
     /// Candlesticks: statistics of the tree's units of these rows, ascending, with the number of rows that `size`
     /// selects. Cheap and of unequal width: for charts. Reads the statistics at that level, and vectors only at the
     /// ends of the interval and where late rows overlap them.
@@ -28,10 +28,11 @@ impl Range<'_> {
     pub fn candles(&self, size: CandleSize, column: impl IntoColumn) -> Result<Vec<Candle>> {
         let column = self.column(column)?;
         let mut candles = Vec::new();
-        if self.from <= self.to {
+        let (from, to) = self.ends()?;
+        if from <= to {
             let view = self.series.view();
             let own = &self.series.info().schema.columns[column];
-            view.candles(self.from, self.to, column, size, |candle| {
+            view.candles(from, to, column, size, |candle| {
                 candles.push(Candle {
                     first_time: candle.first_time,
                     last_time: candle.last_time,

@@ -3,9 +3,12 @@
 use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
 use crate::series::figures::Figure;
+use crate::types::error::Result;
 use crate::types::grid::Grid;
+use crate::types::interval::Interval;
+use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 /// The value of a window that has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,13 +48,16 @@ impl GroupWindow {
     /// too), or from the first window to the last if `times` is unbounded. `windows` come from
     /// [`Group::windows`](crate::query::Group::windows) with the same `grid`; a grid without a width has no windows and
     /// gives nothing.
+    ///
+    /// # Errors
+    /// `Timestamp` if a bound of `times` is a text that is no time.
     pub fn filled<'w>(
         windows: &'w [Self],
-        times: &impl RangeBounds<Timestamp>,
+        times: impl Interval,
         grid: &Grid,
         figure: Figure,
         fill: Fill,
-    ) -> Filled<'w> {
+    ) -> Result<Filled<'w>> {
         Self::filled_by(windows, times, grid, fill, move |all| figure.of(all))
     }
 }
@@ -73,21 +79,25 @@ impl<A> GroupWindow<A> {
     /// let snap = db.begin_read()?;
     /// let (all, grid) = (snap.select("load")?, Grid::minutes(1));
     /// let windows = all.as_group().figures([Figure::Min, Figure::Max]).windows("value", .., &grid)?;
-    /// let highest = GroupWindow::filled_by(&windows, &(..), &grid, Fill::Linear, |[_, most]| *most);
+    /// let highest = GroupWindow::filled_by(&windows, .., &grid, Fill::Linear, |[_, most]| *most)?;
     /// let values: Vec<_> = highest.map(|(_, value)| value).collect();
     /// assert_eq!(values, [Some(1.0), Some(2.0), Some(3.0)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    /// As for `filled`.
     pub fn filled_by<'w>(
         windows: &'w [Self],
-        times: &impl RangeBounds<Timestamp>,
+        times: impl Interval,
         grid: &Grid,
         fill: Fill,
         value: impl Fn(&A) -> Option<f64> + 'w,
-    ) -> Filled<'w, A> {
+    ) -> Result<Filled<'w, A>> {
+        let times = times.ends()?;
         let value: Value<'w, A> = Box::new(value);
         if grid.width < 1 {
-            return Filled {
+            return Ok(Filled {
                 windows: &[],
                 grid: *grid,
                 value,
@@ -96,36 +106,25 @@ impl<A> GroupWindow<A> {
                 end: 0,
                 before: None,
                 after: None,
-            };
+            });
         }
         let index = |window: Option<&Self>| window.map(|window| grid.index(window.start.0));
-        let start = match times.start_bound() {
-            Bound::Included(t) => Some(grid.index(t.0)),
-            Bound::Excluded(t) => Some(grid.index(t.0.saturating_add(1))),
+        let (from, to) = times.in_unit(Unit::Nanos);
+        let start = match times.start() {
             Bound::Unbounded => index(windows.first()),
+            _ => Some(grid.index(from)),
         };
-        let last = match times.end_bound() {
-            Bound::Included(t) => Some(grid.index(t.0)),
-            Bound::Excluded(t) => Some(grid.index(t.0.saturating_sub(1))),
+        let last = match times.end() {
             Bound::Unbounded => index(windows.last()),
+            _ => Some(grid.index(to)),
         };
-        // No window lies before the first or after the last nanosecond, nor between inverted bounds.
-        let from = match times.start_bound() {
-            Bound::Included(t) => i128::from(t.0),
-            Bound::Excluded(t) => i128::from(t.0) + 1,
-            Bound::Unbounded => i64::MIN.into(),
-        };
-        let to = match times.end_bound() {
-            Bound::Included(t) => i128::from(t.0),
-            Bound::Excluded(t) => i128::from(t.0) - 1,
-            Bound::Unbounded => i64::MAX.into(),
-        };
+        // No window lies between inverted bounds.
         let (next, end) = match (start, last) {
             _ if from > to => (0, 0),
             (Some(start), Some(last)) => (start, last + 1),
             _ => (0, 0),
         };
-        Filled {
+        Ok(Filled {
             windows,
             grid: *grid,
             value,
@@ -134,7 +133,7 @@ impl<A> GroupWindow<A> {
             end,
             before: None,
             after: None,
-        }
+        })
     }
 }
 

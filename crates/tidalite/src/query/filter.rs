@@ -21,20 +21,20 @@ impl ValueFilter {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Database, Direction, Options, ValueFilter};
+    /// use tidalite::{Database, Direction, Options, Steps, ValueFilter};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut load = tx.series("load")?;
     /// for (time, value) in [(1_i64, 20.0), (2, 95.0), (3, 91.5), (4, 90.0)] {
-    ///     load.insert(time, value)?;
+    ///     load.insert(Steps(time), value)?;
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let load = snap.series("load")?.ok_or("no such series")?;
     /// let mut high: Vec<i64> = Vec::new();
     /// let above = ValueFilter::new(1, (std::ops::Bound::Excluded(90.0), std::ops::Bound::Unbounded));
-    /// load.all().matching([above])?.for_each_vector_of(&[1], Direction::Forward, |v| high.extend(v.times()))?;
+    /// load.query(..).matching([above])?.for_each_vector_of(&[1], Direction::Forward, |v| high.extend(v.times()))?;
     /// assert_eq!(high, [2, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

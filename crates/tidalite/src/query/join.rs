@@ -13,10 +13,10 @@
 use crate::query::filter::ValueFilter;
 use crate::query::merge::{MergedRows, Source};
 use crate::query::selection::Selection;
-use crate::query::units;
 use crate::types::error::{Error, Result};
+use crate::types::instant::Steps;
+use crate::types::interval::Interval;
 use crate::types::time::Timestamp;
-use std::ops::RangeBounds;
 use tidalite_series::{Direction, ValueRange};
 
 /// The rule by which rows are matched. Of several rows of a series at one time
@@ -96,7 +96,7 @@ impl Selection<'_> {
     ///
     /// # Cost
     /// Reads the rows of all series; in an inner join, data between two rows of one series is skipped in the others.
-    pub fn join(&self, times: impl RangeBounds<Timestamp>, join: Join) -> Result<Joined<'_>> {
+    pub fn join(&self, times: impl Interval, join: Join) -> Result<Joined<'_>> {
         self.join_matching(times, join, [])
     }
 
@@ -105,14 +105,14 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Options, ValueFilter};
+    /// use tidalite::{Options, Steps, ValueFilter};
     /// use tidalite::query::Join;
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (time, power, wind) in [(0_i64, 0.0, 3.0), (1, 900.0, 9.0), (2, 0.0, 9.5)] {
-    ///     tx.series("power")?.insert(time, power)?;
-    ///     tx.series("wind")?.insert(time, wind)?;
+    ///     tx.series("power")?.insert(Steps(time), power)?;
+    ///     tx.series("wind")?.insert(Steps(time), wind)?;
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
@@ -134,7 +134,7 @@ impl Selection<'_> {
     /// through, the others are read.
     pub fn join_matching(
         &self,
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         join: Join,
         filters: impl IntoIterator<Item = (usize, ValueFilter)>,
     ) -> Result<Joined<'_>> {
@@ -145,14 +145,14 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::Options;
+    /// use tidalite::{Options, Steps};
     /// use tidalite::query::Join;
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (time, bid, ask) in [(0_i64, 9.9, 10.1), (1, 9.8, 10.0), (2, 9.9, 10.2)] {
-    ///     tx.series("bid")?.insert(time, bid)?;
-    ///     tx.series("ask")?.insert(time + time % 2, ask)?;
+    ///     tx.series("bid")?.insert(Steps(time), bid)?;
+    ///     tx.series("ask")?.insert(Steps(time + time % 2), ask)?;
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
@@ -171,11 +171,7 @@ impl Selection<'_> {
     ///
     /// # Cost
     /// As for `join`; an as-of join skips data between two rows of the first series in the others.
-    pub fn join_reverse(
-        &self,
-        times: impl RangeBounds<Timestamp>,
-        join: Join,
-    ) -> Result<Joined<'_>> {
+    pub fn join_reverse(&self, times: impl Interval, join: Join) -> Result<Joined<'_>> {
         self.joined(times, join, [], Direction::Backward)
     }
 
@@ -188,7 +184,7 @@ impl Selection<'_> {
     /// As for `join_reverse`: filters select the results, but nothing is skipped by its extremes.
     pub fn join_matching_reverse(
         &self,
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         join: Join,
         filters: impl IntoIterator<Item = (usize, ValueFilter)>,
     ) -> Result<Joined<'_>> {
@@ -197,7 +193,7 @@ impl Selection<'_> {
 
     fn joined(
         &self,
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         join: Join,
         filters: impl IntoIterator<Item = (usize, ValueFilter)>,
         direction: Direction,
@@ -214,19 +210,20 @@ impl Selection<'_> {
         };
         let filters = filters.into_iter().map(own).collect::<Result<Vec<_>>>()?;
         let looks_back = matches!(join, Join::AsOf { .. });
+        let times = times.ends()?;
         let mut sources = Vec::with_capacity(self.len());
         let mut start = i64::MIN;
         for (i, series) in self.series().iter().enumerate() {
             let unit = series.info().schema.unit;
-            let (mut from, mut to) = units::interval(&times, unit);
+            let (mut from, mut to) = times.in_unit(unit);
             if i == 0 && from <= to {
                 start = unit.timestamp(from).map_or(i64::MIN, |t| t.0);
             }
             if i > 0 && looks_back {
                 // Its steps may be longer than the interval, or none may coincide with the beginning: the current row
                 // lies before that.
-                let current = units::current_at_start(&times, unit);
-                if let Some(row) = series.cursor().search(current)? {
+                let current = times.current_in(unit);
+                if let Some(row) = series.cursor().search(Steps(current))? {
                     to = if from <= to { to } else { row.time };
                     from = row.time;
                 }

@@ -3,7 +3,7 @@
 use crate::query::filter::ValueFilter;
 use crate::series::aggregate::{Aggregate, Window};
 use crate::series::nearest::Direction;
-use crate::series::range::{Range, Vector};
+use crate::series::query::{Query, Vector};
 use crate::series::read::Series;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
@@ -11,30 +11,30 @@ use crate::types::into_column::IntoColumn;
 use tidalite_codec::Parts;
 use tidalite_series::ValueRange;
 
-/// The rows of an interval that match filters; see [`Range::matching`].
+/// The rows of an interval that match filters; see [`Query::matching`].
 #[derive(Clone)]
 pub struct Matching<'s> {
-    range: Range<'s>,
+    range: Query<'s>,
     ranges: Vec<ValueRange>,
 }
 
-impl<'s> Range<'s> {
+impl<'s> Query<'s> {
     /// Queries restricted to the rows that match all filters.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, Options, Schema, Unit, ValueFilter};
+    /// use tidalite::{ColumnType, Options, Schema, Steps, Unit, ValueFilter};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let columns = [("speed", ColumnType::F64), ("power", ColumnType::F64)];
     /// let mut turbine = tx.series_with("turbine", &Schema::new(Unit::Seconds, columns))?;
     /// for second in 0..120 {
-    ///     turbine.insert_values(second, &[(second as f64 / 10.0).into(), (2.0 * second as f64).into()])?;
+    ///     turbine.insert_values(Steps(second), &[(second as f64 / 10.0).into(), (2.0 * second as f64).into()])?;
     /// }
     /// let turbine = turbine.view()?;
     /// // Power per minute, over the rows with wind and notable power.
-    /// let windy = turbine.all().matching([ValueFilter::new(0, 5.0..), ValueFilter::new(1, 110.0..)])?;
+    /// let windy = turbine.query(..).matching([ValueFilter::new(0, 5.0..), ValueFilter::new(1, 110.0..)])?;
     /// assert_eq!(windy.count()?, 65);
     /// let minutes = windy.windows(60, 0, 1)?;
     /// assert_eq!(minutes[0].aggregate.mean(), Some(114.0));
@@ -55,7 +55,7 @@ impl<'s> Range<'s> {
         let columns = &self.series.info().schema.columns;
         let ranges = filters.into_iter().map(|filter| filter.range(columns));
         Ok(Matching {
-            range: *self,
+            range: self.settled()?,
             ranges: ranges.collect::<Result<_>>()?,
         })
     }
@@ -71,20 +71,24 @@ impl<'s> Matching<'s> {
     /// # Errors
     /// A damaged or unreadable block.
     pub fn count(&self) -> Result<u64> {
-        let Range { series, from, to } = self.range;
+        let Query {
+            series, from, to, ..
+        } = self.range;
         Ok(series
             .view()
             .matching(self.ranges.clone())
             .count(from, to)?)
     }
 
-    /// Like [`Range::aggregate`].
+    /// Like [`Query::aggregate`].
     ///
     /// # Errors
-    /// As for `Range::aggregate`.
+    /// As for `Query::aggregate`.
     pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
         let column = self.range.column(column)?;
-        let Range { series, from, to } = self.range;
+        let Query {
+            series, from, to, ..
+        } = self.range;
         let matching = series.view().matching(self.ranges.clone());
         let whole = matching.summary(from, to, column, Parts::ALL)?;
         let column = &series.info().schema.columns[column];
@@ -94,14 +98,16 @@ impl<'s> Matching<'s> {
         ))
     }
 
-    /// Like [`Range::windows`]: the windows with matching rows, with the statistics of these.
+    /// Like [`Query::windows`]: the windows with matching rows, with the statistics of these.
     ///
     /// # Errors
-    /// As for `Range::windows`.
+    /// As for `Query::windows`.
     pub fn windows(&self, width: i64, origin: i64, column: impl IntoColumn) -> Result<Vec<Window>> {
         let column = self.range.column(column)?;
         self.range.windows_by(width, origin, |range| {
-            let Range { series, from, to } = range;
+            let Query {
+                series, from, to, ..
+            } = range;
             let own = &series.info().schema.columns[column];
             let mut windows = Vec::new();
             let matching = series.view().matching(self.ranges.clone());
@@ -118,10 +124,10 @@ impl<'s> Matching<'s> {
         })
     }
 
-    /// Like [`Range::windows_on`]: the windows with matching rows, with the statistics of these.
+    /// Like [`Query::windows_on`]: the windows with matching rows, with the statistics of these.
     ///
     /// # Errors
-    /// As for `Range::windows_on`.
+    /// As for `Query::windows_on`.
     pub fn windows_on(&self, grid: &Grid, column: impl IntoColumn) -> Result<Vec<Window>> {
         let (width, origin) = grid.in_unit(self.series().info().schema.unit)?;
         self.windows(width, origin, column)
@@ -139,7 +145,9 @@ impl<'s> Matching<'s> {
         mut f: impl FnMut(&Vector<'_>),
     ) -> Result<u64> {
         self.range.check_columns(columns)?;
-        let Range { series, from, to } = self.range;
+        let Query {
+            series, from, to, ..
+        } = self.range;
         let matching = series.view().matching(self.ranges.clone());
         let schema = &series.info().schema;
         let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });

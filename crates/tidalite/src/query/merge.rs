@@ -10,12 +10,12 @@ use crate::query::units;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
+use crate::types::interval::Interval;
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::ops::RangeBounds;
 use tidalite_codec::Rows;
 use tidalite_series::{Direction, ReverseScan, Scan, ValueRange};
 
@@ -141,7 +141,7 @@ impl Selection<'_> {
     ///
     /// # Errors
     /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
-    pub fn rows(&self, times: impl RangeBounds<Timestamp>) -> Result<MergedRows<'_>> {
+    pub fn rows(&self, times: impl Interval) -> Result<MergedRows<'_>> {
         self.merged(times, Direction::Forward)
     }
 
@@ -165,17 +165,14 @@ impl Selection<'_> {
     ///
     /// # Errors
     /// As for `rows`.
-    pub fn rows_reverse(&self, times: impl RangeBounds<Timestamp>) -> Result<MergedRows<'_>> {
+    pub fn rows_reverse(&self, times: impl Interval) -> Result<MergedRows<'_>> {
         self.merged(times, Direction::Backward)
     }
 
-    fn merged(
-        &self,
-        times: impl RangeBounds<Timestamp>,
-        direction: Direction,
-    ) -> Result<MergedRows<'_>> {
+    fn merged(&self, times: impl Interval, direction: Direction) -> Result<MergedRows<'_>> {
+        let times = times.ends()?;
         let sources = self.series().iter().map(|series| {
-            let (from, to) = units::interval(&times, series.info().schema.unit);
+            let (from, to) = times.in_unit(series.info().schema.unit);
             Source::new(series, (from, to), Vec::new(), direction)
         });
         MergedRows::new(sources.collect(), direction)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! RecordReader  checks series and record type once       words -> record
-//!  ├ Range::for_each_record, Matching::for_each_record   vectors
+//!  ├ Query::for_each_record, Matching::for_each_record   vectors
 //!  ├ RecordCursor                                        a row at a time, in both directions
 //!  ├ Records                                             an iterator from both ends of an interval
 //!  └ Series::record, Selection::readers_of               rows from elsewhere: latest, at, nearest, merged, joined
@@ -13,13 +13,13 @@ use crate::query::matching::Matching;
 use crate::query::selection::Selection;
 use crate::series::cursor::{Cursor, SearchResult};
 use crate::series::nearest::Direction;
-use crate::series::range::{Range, Vector};
+use crate::series::query::{Query, Vector};
 use crate::series::read::Series;
 use crate::series::record::{Record, RowReader};
 use crate::types::error::{Error, Result};
+use crate::types::instant::{Instant, Steps};
 use crate::types::row::Row;
 use crate::types::schema::{Schema, Unit};
-use crate::types::time::Instant;
 use std::marker::PhantomData;
 use tidalite_base::limits::COLUMNS_MAX;
 
@@ -53,7 +53,7 @@ impl<'s, R: Record> RecordReader<'s, R> {
     /// # Errors
     /// `Schema` if the row does not fit the record; errors of the file for its texts.
     pub fn read(&self, row: &Row) -> Result<R> {
-        self.read_words(row.time, &row.words)
+        self.read_words(Steps(row.time), &row.words)
     }
 
     /// Converts a row, given as its time and its words, to a record: [`MergedRow`](crate::query::MergedRow) and
@@ -133,17 +133,17 @@ impl<'a> Series<'a> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Options, Sample};
+    /// use tidalite::{Options, Sample, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut wind = tx.series("wind")?;
     /// for (time, value) in [(10_i64, 7.0), (20, 8.0), (30, 6.5)] {
-    ///     wind.insert(time, value)?;
+    ///     wind.insert(Steps(time), value)?;
     /// }
     /// let wind = wind.view()?;
     /// let mut cursor = wind.cursor_of::<Sample>()?;
-    /// assert_eq!(cursor.search(25_i64)?.map(|sample| sample.value), Some(8.0));
+    /// assert_eq!(cursor.search(Steps(25))?.map(|sample| sample.value), Some(8.0));
     /// assert_eq!(cursor.previous()?.map(|sample| sample.value), Some(7.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -244,7 +244,7 @@ impl<R: Record> RecordCursor<'_, R> {
         for (c, word) in words.iter_mut().enumerate() {
             *word = self.cursor.inner.word(c).unwrap_or_default();
         }
-        self.reader.read_words(time, words).map(Some)
+        self.reader.read_words(Steps(time), words).map(Some)
     }
 
     /// The current time, in the series' unit.
@@ -254,34 +254,34 @@ impl<R: Record> RecordCursor<'_, R> {
     }
 }
 
-/// The records of an interval, ascending, or from its end with `rev`; see [`Range::records`].
+/// The records of an interval, ascending, or from its end with `rev`; see [`Query::records`].
 ///
 /// Invariants: 1. `left` rows lie between the two cursors, each of which is at the last row that it returned. 2. An
 /// error ends the iteration.
 pub struct Records<'s, R> {
-    range: Range<'s>,
+    range: Query<'s>,
     left: u64,
     /// `None` until first used.
     front: Option<RecordCursor<'s, R>>,
     back: Option<RecordCursor<'s, R>>,
 }
 
-impl<'s> Range<'s> {
+impl<'s> Query<'s> {
     /// The records of the interval one by one, from either end.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Options, Sample};
+    /// use tidalite::{Options, Sample, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut wind = tx.series("wind")?;
     /// for (time, value) in [(10_i64, 7.0), (20, 8.0), (30, 6.5)] {
-    ///     wind.insert(time, value)?;
+    ///     wind.insert(Steps(time), value)?;
     /// }
     /// let wind = wind.view()?;
     /// // The newest one above 7.
-    /// for sample in wind.all().records::<Sample>()?.rev() {
+    /// for sample in wind.query(..).records::<Sample>()?.rev() {
     ///     let sample = sample?;
     ///     if sample.value > 7.0 {
     ///         assert_eq!(sample.time, 20);
@@ -301,7 +301,7 @@ impl<'s> Range<'s> {
     pub fn records<R: Record>(&self) -> Result<Records<'s, R>> {
         self.series.reader_of::<R>()?;
         Ok(Records {
-            range: *self,
+            range: self.settled()?,
             left: self.count()?,
             front: None,
             back: None,
@@ -321,7 +321,7 @@ impl<'s> Range<'s> {
             if failed.is_some() {
                 return;
             }
-            match reader.read_words(time, words) {
+            match reader.read_words(Steps(time), words) {
                 Ok(record) => f(record),
                 Err(error) => failed = Some(error),
             }
@@ -353,7 +353,7 @@ impl<R: Record> Iterator for Records<'_, R> {
             none => self.range.series.cursor_of().and_then(|cursor| {
                 let cursor: &mut RecordCursor<'_, R> = none.insert(cursor);
                 match self.range.from.checked_sub(1) {
-                    Some(before) => cursor.cursor.go_to(before)?,
+                    Some(before) => cursor.cursor.go_to(Steps(before))?,
                     None => false,
                 };
                 cursor.next()
@@ -377,7 +377,7 @@ impl<R: Record> DoubleEndedIterator for Records<'_, R> {
             Some(cursor) => cursor.previous(),
             none => self.range.series.cursor_of().and_then(|cursor| {
                 let cursor: &mut RecordCursor<'_, R> = none.insert(cursor);
-                cursor.search(self.range.to)
+                cursor.search(Steps(self.range.to))
             }),
         };
         self.give(record)
@@ -388,7 +388,7 @@ impl Matching<'_> {
     /// Calls `f` with the rows as records, in the given direction. Returns the number of rows.
     ///
     /// # Errors
-    /// As for [`Range::for_each_record`].
+    /// As for [`Query::for_each_record`].
     pub fn for_each_record<R: Record>(
         &self,
         direction: Direction,
@@ -425,7 +425,7 @@ fn record_at<R: Record>(
     for (c, word) in words.iter_mut().enumerate() {
         *word = vector.words(c)[row];
     }
-    reader.read_words(vector.times()[row], words)
+    reader.read_words(Steps(vector.times()[row]), words)
 }
 
 impl Selection<'_> {
@@ -433,12 +433,12 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Options, Sample};
+    /// use tidalite::{Options, Sample, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
-    /// tx.series("load{host=\"a\"}")?.insert(1_i64, 0.5)?;
-    /// tx.series("load{host=\"b\"}")?.insert(2_i64, 1.5)?;
+    /// tx.series("load{host=\"a\"}")?.insert(Steps(1), 0.5)?;
+    /// tx.series("load{host=\"b\"}")?.insert(Steps(2), 1.5)?;
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let all = snap.select("load")?;

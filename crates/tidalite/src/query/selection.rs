@@ -10,6 +10,7 @@ use crate::series::read::Series;
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::types::error::{Error, Result};
+use crate::types::interval::Interval;
 use crate::types::row::Row;
 use std::collections::BTreeMap;
 use tidalite_codec::Parts;
@@ -204,11 +205,7 @@ impl<'s, 't> Group<'s, 't> {
     /// # Errors
     /// `Schema` if a series lacks the column or has it with another type; `Timestamp` if a reported time does not fit
     /// nanoseconds; a damaged or unreadable block.
-    pub fn aggregate(
-        &self,
-        column: &str,
-        times: impl std::ops::RangeBounds<crate::Timestamp>,
-    ) -> Result<Option<Aggregate>> {
+    pub fn aggregate(&self, column: &str, times: impl Interval) -> Result<Option<Aggregate>> {
         self.summary(column, times, Parts::ALL)
     }
 
@@ -239,16 +236,16 @@ impl<'s, 't> Group<'s, 't> {
     pub(super) fn summary(
         &self,
         column: &str,
-        times: impl std::ops::RangeBounds<crate::Timestamp>,
+        times: impl Interval,
         parts: Parts,
     ) -> Result<Option<Aggregate>> {
         let columns = self.column(column)?;
-        let times = (times.start_bound().cloned(), times.end_bound().cloned());
+        let times = times.ends()?;
         let mut whole: Option<Aggregate> = None;
         let ask = |at: usize, series: &Series<'_>| {
             let unit = series.info().schema.unit;
-            let (from, to) = units::interval(&times, unit);
-            let own = series.between(from..=to).summary(columns[at], parts)?;
+            let (from, to) = times.in_unit(unit);
+            let own = series.between(from, to).summary(columns[at], parts)?;
             units::on_clock(own, unit)
         };
         for own in self.ask_each(|_| Ok(VECTORS_OF_INTERVAL), ask)? {
@@ -267,14 +264,14 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::Options;
+    /// # use tidalite::{Options, Steps};
     /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
-    /// # for host in ["a", "b"] { tx.series(&format!(r#"load{{host="{host}"}}"#))?.insert(7_i64, 0.5)?; }
+    /// # for host in ["a", "b"] { tx.series(&format!(r#"load{{host="{host}"}}"#))?.insert(Steps(7), 0.5)?; }
     /// # tx.commit()?;
     /// let snap = db.begin_read()?;
-    /// let greatest = snap.select("load")?.in_parallel(|host| Ok(host.all().aggregate(1)?.max()))?;
+    /// let greatest = snap.select("load")?.in_parallel(|host| Ok(host.query(..).aggregate(1)?.max()))?;
     /// assert_eq!(greatest, [Some((0.5, 7)), Some((0.5, 7))]);
     /// # Ok::<(), tidalite::Error>(())
     /// ```

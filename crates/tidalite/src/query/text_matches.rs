@@ -1,7 +1,7 @@
 //! Rows by their text: events.
 
 use crate::catalog::texts;
-use crate::series::range::Range;
+use crate::series::query::Query;
 use crate::txn::pages::Pages;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use tidalite_codec::Rows;
 use tidalite_series::Scan;
 
-/// Rows whose text matches, ascending in time; see [`Range::text_matches`].
+/// Rows whose text matches, ascending in time; see [`Query::text_matches`].
 pub struct TextMatches<'s, P> {
-    range: Range<'s>,
+    range: Query<'s>,
     scan: Scan<'s, Pages<'s>>,
     column: usize,
     own: &'s Column,
@@ -31,27 +31,27 @@ pub struct TextMatches<'s, P> {
     ended: bool,
 }
 
-impl<'s> Range<'s> {
+impl<'s> Query<'s> {
     /// The rows for whose text in a column of strings `wanted` returns true: for example, it contains a word, begins
     /// with a prefix, or matches an expression. Nulls are skipped.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, Options, Schema, Unit};
+    /// use tidalite::{ColumnType, Options, Schema, Steps, Unit};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let events = Schema::new(Unit::Seconds, [("message", ColumnType::String)]);
     /// let mut log = tx.series_with("events", &events)?;
     /// for (time, message) in [(1, "pump started"), (2, "valve 7: timeout"), (3, "valve 9: timeout")] {
-    ///     log.insert_values(time, &[message.into()])?;
+    ///     log.insert_values(Steps(time), &[message.into()])?;
     /// }
     /// let log = log.view()?;
-    /// let timeouts = log.all().text_matches(0, |text| text.ends_with("timeout"))?;
+    /// let timeouts = log.query(..).text_matches(0, |text| text.ends_with("timeout"))?;
     /// let times: Vec<i64> = timeouts.map(|row| Ok(row?.time)).collect::<tidalite::Result<_>>()?;
     /// assert_eq!(times, [2, 3]);
     /// // The second page of ten.
-    /// assert_eq!(log.all().text_matches(0, |text| text.contains("valve"))?.skip(10).take(10).count(), 0);
+    /// assert_eq!(log.query(..).text_matches(0, |text| text.contains("valve"))?.skip(10).take(10).count(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -73,9 +73,10 @@ impl<'s> Range<'s> {
             return Err(own.problem("it has no strings that could match"));
         }
         let all: Vec<usize> = (0..columns.len()).collect();
+        let range = self.settled()?;
         Ok(TextMatches {
-            range: *self,
-            scan: self.series.view().scan(self.from, self.to, &all),
+            scan: self.series.view().scan(range.from, range.to, &all),
+            range,
             column,
             own,
             wanted,

@@ -6,9 +6,9 @@ use crate::series::aggregate::Aggregate;
 use crate::series::figures::Figures;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
+use crate::types::interval::{Ends, Interval};
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
-use std::ops::{Bound, RangeBounds};
 
 /// One window of several metrics; see [`Group::window_rows`].
 #[derive(Clone, Debug, PartialEq)]
@@ -71,10 +71,10 @@ impl<'t> Group<'_, 't> {
     pub fn window_rows(
         &self,
         metrics: &[(&str, &str)],
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         grid: &Grid,
     ) -> Result<Vec<WindowRow>> {
-        self.rows_by(metrics, &times, |group, column, times| {
+        self.rows_by(metrics, times, |group, column, times| {
             group.windows(column, times, grid)
         })
     }
@@ -82,14 +82,10 @@ impl<'t> Group<'_, 't> {
     fn rows_by<A>(
         &self,
         metrics: &[(&str, &str)],
-        times: &impl RangeBounds<Timestamp>,
-        windows: impl Fn(
-            &Group<'_, 't>,
-            &str,
-            (Bound<Timestamp>, Bound<Timestamp>),
-        ) -> Result<Vec<GroupWindow<A>>>,
+        times: impl Interval,
+        windows: impl Fn(&Group<'_, 't>, &str, Ends) -> Result<Vec<GroupWindow<A>>>,
     ) -> Result<Vec<WindowRow<A>>> {
-        let times = (times.start_bound().cloned(), times.end_bound().cloned());
+        let times = times.ends()?;
         let each = metrics.iter();
         let each = each.map(|(metric, column)| windows(&self.of_metric(metric), column, times));
         Ok(abreast(each.collect::<Result<_>>()?))
@@ -104,10 +100,10 @@ impl<F: Figures + Copy> GroupFigures<'_, '_, '_, F> {
     pub fn window_rows(
         &self,
         metrics: &[(&str, &str)],
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         grid: &Grid,
     ) -> Result<Vec<WindowRow<F::Values>>> {
-        self.group.rows_by(metrics, &times, |group, column, times| {
+        self.group.rows_by(metrics, times, |group, column, times| {
             group.figures(self.figures).windows(column, times, grid)
         })
     }

@@ -6,9 +6,9 @@ use crate::series::aggregate::Aggregate;
 use crate::series::figures::{Figures, parts_of};
 use crate::types::error::Result;
 use crate::types::grid::Grid;
+use crate::types::interval::{Ends, Interval};
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
-use std::ops::{Bound, RangeBounds};
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::Parts;
 
@@ -56,7 +56,7 @@ impl<'s, 't> Group<'s, 't> {
     pub fn windows(
         &self,
         column: &str,
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         grid: &Grid,
     ) -> Result<Vec<GroupWindow>> {
         self.windows_with(column, times, grid, Parts::ALL)
@@ -65,12 +65,12 @@ impl<'s, 't> Group<'s, 't> {
     fn windows_with(
         &self,
         column: &str,
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         grid: &Grid,
         parts: Parts,
     ) -> Result<Vec<GroupWindow>> {
         let columns = self.column(column)?;
-        let times = (times.start_bound().cloned(), times.end_bound().cloned());
+        let times = times.ends()?;
         if let ([series], [column]) = (self.series(), &columns[..]) {
             let own = one(series, (*column, parts), &times, grid)?;
             return Ok(own.into_iter().map(|(_, window)| window).collect());
@@ -103,11 +103,7 @@ impl<F: Figures> GroupFigures<'_, '_, '_, F> {
     ///
     /// # Errors
     /// As for `Group::aggregate`.
-    pub fn aggregate(
-        &self,
-        column: &str,
-        times: impl RangeBounds<Timestamp>,
-    ) -> Result<Option<F::Values>> {
+    pub fn aggregate(&self, column: &str, times: impl Interval) -> Result<Option<F::Values>> {
         let parts = parts_of(&self.figures);
         let whole = self.group.summary(column, times, parts)?;
         Ok(whole.map(|whole| self.figures.of(&whole)))
@@ -120,7 +116,7 @@ impl<F: Figures> GroupFigures<'_, '_, '_, F> {
     pub fn windows(
         &self,
         column: &str,
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         grid: &Grid,
     ) -> Result<Vec<GroupWindow<F::Values>>> {
         let parts = parts_of(&self.figures);
@@ -134,14 +130,10 @@ impl<F: Figures> GroupFigures<'_, '_, '_, F> {
 }
 
 /// Approximate number of vectors visited for the windows of a series.
-fn vectors_of(
-    series: &crate::Series<'_>,
-    times: &(Bound<Timestamp>, Bound<Timestamp>),
-    grid: &Grid,
-) -> Result<u64> {
+fn vectors_of(series: &crate::Series<'_>, times: &Ends, grid: &Grid) -> Result<u64> {
     let unit = series.info().schema.unit;
     let (width, _) = grid.in_unit(unit)?;
-    let (from, to) = units::interval(times, unit);
+    let (from, to) = times.in_unit(unit);
     let Some((first, last)) = series.span() else {
         return Ok(0);
     };
@@ -154,13 +146,13 @@ fn vectors_of(
 fn one(
     series: &crate::Series<'_>,
     (column, parts): (usize, Parts),
-    times: &(Bound<Timestamp>, Bound<Timestamp>),
+    times: &Ends,
     grid: &Grid,
 ) -> Result<Vec<(i128, GroupWindow)>> {
     let unit = series.info().schema.unit;
     let (width, origin) = grid.in_unit(unit)?;
-    let (from, to) = units::interval(times, unit);
-    let range = series.between(from..=to);
+    let (from, to) = times.in_unit(unit);
+    let range = series.between(from, to);
     let windows = range.windows_with(width, origin, (column, parts), |window| window)?;
     let window = |window: crate::Window| {
         let aggregate = units::on_clock(window.aggregate, unit)?;

@@ -30,9 +30,9 @@ use crate::series::write::SeriesMut;
 use crate::txn::open_series::{OneSeries, OpenSeries};
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
+use crate::types::instant::{Instant, Moment, Steps};
 use crate::types::point::{Point, Sample};
 use crate::types::schema::Schema;
-use crate::types::time::Instant;
 use crate::types::value::Value;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
@@ -51,7 +51,7 @@ impl WriteTxn {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::Options;
+    /// use tidalite::{Options, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
@@ -59,7 +59,7 @@ impl WriteTxn {
     ///     for (n, mut appender) in tx.appenders(4)?.into_iter().enumerate() {
     ///         scope.spawn(move || {
     ///             for time in 0..1000_i64 {
-    ///                 appender.series(&format!("rotor{n}"))?.insert(time, 0.5)?;
+    ///                 appender.series(&format!("rotor{n}"))?.insert(Steps(time), 0.5)?;
     ///             }
     ///             appender.finish()
     ///         });
@@ -345,8 +345,16 @@ impl SeriesAppender<'_, '_> {
     /// As for `SeriesMut::insert`.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
         self.appender.open[self.index].expect_record(<Sample as Point>::schema, true)?;
-        let time = t.in_unit(self.info().schema.unit)?;
-        self.insert_point(time, 0, value)
+        self.insert_point(t, 0, value)
+    }
+
+    /// The step of a time.
+    #[inline]
+    fn step(&self, t: impl Instant) -> Result<i64> {
+        Ok(match t.moment()? {
+            Moment::Step(Steps(step)) => step,
+            clock => clock.floor(self.info().schema.unit),
+        })
     }
 
     /// Like [`SeriesMut::insert_point`].
@@ -354,7 +362,8 @@ impl SeriesAppender<'_, '_> {
     /// # Errors
     /// As for `SeriesMut::insert_point`.
     #[inline]
-    pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+    pub fn insert_point(&mut self, t: impl Instant, flags: i64, value: f64) -> Result<()> {
+        let time = self.step(t)?;
         let (slot, flags, bits) = (self.slot, flags as u64, value.to_bits());
         if self.point && self.appender.staging.push_easy(slot, time, flags, bits) {
             return Ok(());
@@ -365,7 +374,7 @@ impl SeriesAppender<'_, '_> {
     #[inline(never)]
     fn insert_point_seldom(&mut self, time: i64, [flags, value]: [u64; 2]) -> Result<()> {
         if !self.point {
-            return self.insert_row(time, &[flags, value]);
+            return self.insert_row(Steps(time), &[flags, value]);
         }
         let staging = &mut self.appender.staging;
         if staging.push_point(self.slot, time, flags, value) {
@@ -378,12 +387,13 @@ impl SeriesAppender<'_, '_> {
     ///
     /// # Errors
     /// As for `SeriesMut::insert_row`.
-    pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
+    pub fn insert_row(&mut self, t: impl Instant, words: &[u64]) -> Result<()> {
+        let time = self.step(t)?;
         if self.columns() != words.len() {
             return self.wrong_columns(words.len());
         }
         if self.is_alone() {
-            return self.through(|series| series.insert_row(time, words));
+            return self.through(|series| series.insert_row(Steps(time), words));
         }
         if self.appender.staging.push(self.slot, time, words) {
             self.appender.flush()?;
@@ -408,7 +418,7 @@ impl SeriesAppender<'_, '_> {
         for (word, (column, value)) in words.iter_mut().zip(schema.columns.iter().zip(values)) {
             *word = column.word(value)?;
         }
-        self.insert_row(time, &words[..self.columns()])
+        self.insert_row(Steps(time), &words[..self.columns()])
     }
 
     /// Like [`SeriesMut::insert_record`].
@@ -428,7 +438,8 @@ impl SeriesAppender<'_, '_> {
             at: 0,
             texts: None,
         })?;
-        self.insert_row(record.time_in(self.info().schema.unit)?, words)
+        let time = record.time_in(self.info().schema.unit)?;
+        self.insert_row(Steps(time), words)
     }
 
     /// Like [`SeriesMut::append_rows`].

@@ -1,6 +1,6 @@
 //! Typed access to the words of rows, by column.
 
-use crate::series::range::Vector;
+use crate::series::query::Vector;
 use crate::series::read::Series;
 use crate::series::record::{Field, RowReader};
 use crate::types::column::ColumnType;
@@ -33,14 +33,14 @@ impl Series<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Column, ColumnType, Options, Schema, Unit, Value};
+    /// use tidalite::{Column, ColumnType, Options, Schema, Steps, Unit, Value};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let schema = Schema::new(Unit::Seconds, [("pieces", ColumnType::I64), ("shop", ColumnType::String)])
     ///     .with(Column::nullable("price", ColumnType::F64));
     /// let mut tx = db.begin_write()?;
     /// let mut sales = tx.series_with("sales", &schema)?;
-    /// sales.insert_values(1_i64, &[3.into(), "north".into(), Value::Null])?;
+    /// sales.insert_values(Steps(1), &[3.into(), "north".into(), Value::Null])?;
     /// let sales = sales.view()?;
     /// let row = sales.latest()?.ok_or("no row")?;
     /// assert_eq!(sales.get::<i64>(&row, "pieces")?, 3);

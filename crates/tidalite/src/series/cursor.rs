@@ -2,8 +2,8 @@
 
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
+use crate::types::instant::Instant;
 use crate::types::row::Row;
-use crate::types::time::Instant;
 use tidalite_series::Found;
 
 /// The result of a search; see [`Cursor::seek`].
@@ -80,11 +80,11 @@ impl Cursor<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::Options;
+    /// # use tidalite::{Options, Steps};
     /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
-    /// # for time in 0..5000_i64 { tx.series("wind")?.insert(2 * time, 0.5)?; }
+    /// # for time in 0..5000_i64 { tx.series("wind")?.insert(Steps(2 * time), 0.5)?; }
     /// # tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let wind = snap.series("wind")?.expect("it is there");

@@ -5,7 +5,7 @@
 //! their values are returned. A figure that was not requested can therefore not be read.
 
 use crate::series::aggregate::{Aggregate, Window};
-use crate::series::range::Range;
+use crate::series::query::Query;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
 use crate::types::into_column::IntoColumn;
@@ -123,31 +123,31 @@ pub(crate) fn parts_of(figures: &impl Figures) -> Parts {
     parts.fold(Parts::COUNTS, Parts::and)
 }
 
-/// Selected figures of an interval; see [`Range::figures`].
-#[derive(Clone, Copy)]
+/// Selected figures of an interval; see [`Query::figures`].
+#[derive(Clone)]
 pub struct RangeFigures<'s, F> {
-    range: Range<'s>,
+    range: Query<'s>,
     figures: F,
 }
 
-impl<'s> Range<'s> {
+impl<'s> Query<'s> {
     /// Queries restricted to these figures: their values equal the whole [`Aggregate`]'s, bit by bit.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Figure, Options};
+    /// use tidalite::{Figure, Options, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("wind")?;
     /// for time in 0..120_i64 {
-    ///     series.insert(time, time as f64)?;
+    ///     series.insert(Steps(time), time as f64)?;
     /// }
     /// let series = series.view()?;
-    /// let means = series.all().figures(Figure::Mean).windows(60, 0, 1)?;
+    /// let means = series.query(..).figures(Figure::Mean).windows(60, 0, 1)?;
     /// assert_eq!(means[1].aggregate, Some(89.5));
     ///
-    /// let bands = series.all().figures([Figure::Min, Figure::Max]).windows(60, 0, 1)?;
+    /// let bands = series.query(..).figures([Figure::Min, Figure::Max]).windows(60, 0, 1)?;
     /// assert_eq!(bands[1].aggregate, [Some(60.0), Some(119.0)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -159,27 +159,27 @@ impl<'s> Range<'s> {
     #[must_use]
     pub fn figures<F: Figures>(&self, figures: F) -> RangeFigures<'s, F> {
         RangeFigures {
-            range: *self,
+            range: self.clone(),
             figures,
         }
     }
 }
 
 impl<F: Figures> RangeFigures<'_, F> {
-    /// Like [`Range::aggregate`].
+    /// Like [`Query::aggregate`].
     ///
     /// # Errors
-    /// As for `Range::aggregate`.
+    /// As for `Query::aggregate`.
     pub fn aggregate(&self, column: impl IntoColumn) -> Result<F::Values> {
         let column = self.range.column(column)?;
         let whole = self.range.summary(column, parts_of(&self.figures))?;
         Ok(self.figures.of(&whole))
     }
 
-    /// Like [`Range::windows`].
+    /// Like [`Query::windows`].
     ///
     /// # Errors
-    /// As for `Range::windows`.
+    /// As for `Query::windows`.
     pub fn windows(
         &self,
         width: i64,
@@ -192,10 +192,10 @@ impl<F: Figures> RangeFigures<'_, F> {
         self.range.windows_with(width, origin, asked, chosen)
     }
 
-    /// Like [`Range::windows_on`].
+    /// Like [`Query::windows_on`].
     ///
     /// # Errors
-    /// As for `Range::windows_on`.
+    /// As for `Query::windows_on`.
     pub fn windows_on(
         &self,
         grid: &Grid,
@@ -205,10 +205,10 @@ impl<F: Figures> RangeFigures<'_, F> {
         self.windows(width, origin, column)
     }
 
-    /// Like [`Range::for_each_window`].
+    /// Like [`Query::for_each_window`].
     ///
     /// # Errors
-    /// As for `Range::for_each_window`.
+    /// As for `Query::for_each_window`.
     pub fn for_each_window(
         &self,
         width: i64,

@@ -1,11 +1,10 @@
-//! The intervals of a series.
+//! The queries of a series by interval.
 
-use crate::series::range::Range;
+use crate::series::query::Query;
 use crate::series::read::Series;
 use crate::types::error::Result;
-use crate::types::interval::inclusive;
-use crate::types::time::Instant;
-use std::ops::RangeBounds;
+use crate::types::interval::{Interval, NOTHING};
+use std::sync::Arc;
 
 impl Series<'_> {
     /// Number of rows.
@@ -13,67 +12,54 @@ impl Series<'_> {
     /// # Errors
     /// Damage where late rows overlap rows in leaves.
     pub fn count(&self) -> Result<u64> {
-        self.all().count()
+        self.query(..).count()
     }
 
-    /// All rows.
+    /// A query of the rows in an [`Interval`]: `..` is the whole series, `"2014-06-01"..` its rows from that day on.
+    /// Reads nothing and cannot fail: a text that is no time is an error of the call that asks.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::Options;
+    /// use tidalite::storage::MemoryStorage;
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut wind = tx.series("wind")?;
+    /// wind.insert("2020-01-01", 1.0)?;
+    /// wind.insert("2020-01-03", 3.0)?;
+    /// let wind = wind.view()?;
+    /// assert_eq!(wind.query("2020-01-02"..).aggregate("value")?.sum(), 3.0);
+    /// assert!(wind.query("noon"..).count().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
-    pub fn all(&self) -> Range<'_> {
-        self.between(..)
-    }
-
-    /// The rows from `t` on.
-    ///
-    /// # Errors
-    /// `Timestamp` if `t` is an invalid text or does not fit the unit.
-    pub fn from(&self, t: impl Instant) -> Result<Range<'_>> {
-        let (_, first) = t.steps_around(self.state.info.schema.unit)?;
-        Ok(self.between(first..))
-    }
-
-    /// The rows from the one current at `t` on: from the last row at or before `t`, or from the first row if there is
-    /// none. The for-each functions of the LMDB time-series engine begin likewise.
-    ///
-    /// # Errors
-    /// As for `from`; a damaged or unreadable block.
-    pub fn from_current(&self, t: impl Instant) -> Result<Range<'_>> {
-        let t = t.in_unit(self.state.info.schema.unit)?;
-        let current = self.cursor().search(t)?.map_or(t, |row| row.time);
-        Ok(self.between(current..))
-    }
-
-    /// The rows from the one current at the beginning, as in `from_current`, to the last before the end. The for-each
-    /// between two times of the LMDB time-series engine behaves likewise.
-    ///
-    /// # Errors
-    /// As for `from_current`.
-    pub fn within_current<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
-        let (_, end) = times.end.steps_around(self.state.info.schema.unit)?;
-        let from = self.from_current(times.start)?.from;
-        Ok(self.between(from..end))
-    }
-
-    /// The rows of an interval of raw times in the series' unit; `a..b` is a <= t < b.
-    #[must_use]
-    pub fn between(&self, times: impl RangeBounds<i64>) -> Range<'_> {
-        let (from, to) = inclusive(&times);
-        Range {
-            series: self,
-            from,
-            to,
+    pub fn query(&self, times: impl Interval) -> Query<'_> {
+        let unit = self.info().schema.unit;
+        match times.ends() {
+            Ok(ends) => {
+                let (from, to) = ends.in_unit(unit);
+                let current = ends.last_in(unit).map(|to| (ends.current_in(unit), to));
+                Query {
+                    current: current.unwrap_or(NOTHING),
+                    ..self.between(from, to)
+                }
+            }
+            Err(error) => Query {
+                refused: Some(Arc::new(error)),
+                ..self.between(NOTHING.0, NOTHING.1)
+            },
         }
     }
 
-    /// The rows of an interval given as [`Instant`]s: timestamps, or texts such as `"2014-06-01"`; `a..b` is a <= t <
-    /// b, even if a bound lies between two steps of the series' unit.
-    ///
-    /// # Errors
-    /// `Timestamp` if a bound is an invalid text or does not fit the unit.
-    pub fn within<T: Instant>(&self, times: std::ops::Range<T>) -> Result<Range<'_>> {
-        let unit = self.state.info.schema.unit;
-        // A row is before a time if its step is before the first step at or after that time.
-        let (_, start) = times.start.steps_around(unit)?;
-        let (_, end) = times.end.steps_around(unit)?;
-        Ok(self.between(start..end))
+    /// The rows from one step to another, both included.
+    pub(crate) fn between(&self, from: i64, to: i64) -> Query<'_> {
+        Query {
+            series: self,
+            from,
+            to,
+            current: (from, to),
+            starts_current: false,
+            refused: None,
+        }
     }
 }

@@ -152,7 +152,7 @@ impl SeriesMut<'_> {
         }
         let (mut most, mut run) = (0, (0, 0));
         let view = self.view()?;
-        view.all().for_each_vector_of(&[], |vector| {
+        view.query(..).for_each_vector_of(&[], |vector| {
             for same in vector.times().chunk_by(|a, b| a == b) {
                 let before = if run.0 == same[0] { run.1 } else { 0 };
                 run = (same[0], before + same.len());

@@ -3,7 +3,7 @@
 //! ```text
 //! open_read, open_write, lifecycle             series of a snapshot, of a write transaction; renaming and removing
 //! read                                         Series
-//! intervals, range, cursor, nearest            rows of an interval, by vectors or by rows; a row at or near a time
+//! intervals, query, cursor, nearest            rows of an interval, by vectors or by rows; a row at or near a time
 //! aggregate, figures                           statistics of intervals and windows
 //! parallel, helpers                            large queries, distributed over threads
 //! columns, record                              values of rows; structs as rows
@@ -30,7 +30,7 @@ pub(crate) mod open_read;
 pub(crate) mod open_write;
 pub(crate) mod own_reads;
 pub(crate) mod parallel;
-pub(crate) mod range;
+pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod write;

@@ -2,8 +2,8 @@
 
 use crate::series::read::Series;
 use crate::types::error::Result;
+use crate::types::instant::{Instant, Steps};
 use crate::types::row::Row;
-use crate::types::time::Instant;
 
 pub use tidalite_series::Direction;
 
@@ -18,7 +18,7 @@ impl Series<'_> {
             // No row lies between two steps.
             return Ok(None);
         }
-        Ok(self.cursor().search(t)?.filter(|row| row.time == t))
+        Ok(self.cursor().search(Steps(t))?.filter(|row| row.time == t))
     }
 
     /// The nearest row in one direction: the first at or after `t`, or the last before it. Of several rows of one time,
@@ -32,12 +32,12 @@ impl Series<'_> {
         let mut cursor = self.cursor();
         match direction {
             Direction::Backward => match t.checked_sub(1) {
-                Some(before) => cursor.search(before),
+                Some(before) => cursor.search(Steps(before)),
                 None => Ok(None),
             },
             Direction::Forward => {
                 if let Some(before) = t.checked_sub(1) {
-                    cursor.search(before)?;
+                    cursor.search(Steps(before))?;
                 }
                 cursor.next()
             }

@@ -64,18 +64,18 @@ impl WriteTxn {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Error, MergePolicy, Options, Schema};
+    /// use tidalite::{Error, MergePolicy, Options, Schema, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series_merging("first", &Schema::point(), MergePolicy::KeepFirst)?;
-    /// series.insert(1_i64, 0.5)?;
-    /// series.insert(1_i64, 0.75)?;
+    /// series.insert(Steps(1), 0.5)?;
+    /// series.insert(Steps(1), 0.75)?;
     /// assert_eq!(series.view()?.latest()?.ok_or("no row")?.f64(1), 0.5);
     /// let mut series = tx.series_merging("once", &Schema::point(), MergePolicy::Error)?;
-    /// series.insert(1_i64, 0.5)?;
-    /// assert!(matches!(series.insert(1_i64, 0.75), Err(Error::TimeTaken { time: 1, .. })));
-    /// series.insert(2_i64, 0.75)?;
+    /// series.insert(Steps(1), 0.5)?;
+    /// assert!(matches!(series.insert(Steps(1), 0.75), Err(Error::TimeTaken { time: 1, .. })));
+    /// series.insert(Steps(2), 0.75)?;
     /// tx.commit()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -9,9 +9,9 @@ use crate::series::write::SeriesMut;
 use crate::txn::pages::Pages;
 use crate::txn::series_cache::OpenedSeries;
 use crate::types::error::Result;
+use crate::types::instant::Instant;
 use crate::types::interval::EVER;
 use crate::types::row::Row;
-use crate::types::time::Instant;
 use std::sync::Arc;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
 use tidalite_series::{SeriesTree, View};
@@ -46,17 +46,17 @@ impl SeriesMut<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::Options;
+    /// # use tidalite::{Options, Steps};
     /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut counter = tx.series("counter")?;
     /// for time in 0..1000_i64 {
     ///     let last = counter.latest()?.map_or(0.0, |row| row.f64(1));
-    ///     counter.insert(time, last + 1.0)?;
+    ///     counter.insert(Steps(time), last + 1.0)?;
     /// }
-    /// assert_eq!(counter.search(500_i64)?.map(|row| row.f64(1)), Some(501.0));
-    /// assert_eq!(counter.at(1000_i64)?, None);
+    /// assert_eq!(counter.search(Steps(500))?.map(|row| row.f64(1)), Some(501.0));
+    /// assert_eq!(counter.at(Steps(1000))?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -186,6 +186,7 @@ fn last_of(rows: RowsRef<'_>) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use crate::Options;
+    use crate::Steps;
     use crate::storage::MemoryStorage;
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
@@ -211,7 +212,7 @@ mod tests {
             for other in 0..20 {
                 let mut series = tx.series(&format!("other{other}")).unwrap();
                 for time in 0..40 {
-                    series.insert(40 * round + time, 0.5).unwrap();
+                    series.insert(Steps(40 * round + time), 0.5).unwrap();
                 }
             }
             let mut least = u64::MAX;
@@ -222,15 +223,15 @@ mod tests {
                 assert_eq!(last, 40 * round + time - 1);
                 assert_eq!(
                     series
-                        .search(i64::MAX)
+                        .search(Steps(i64::MAX))
                         .unwrap()
                         .map(|row| row.time)
                         .unwrap_or(-1),
                     last
                 );
-                assert_eq!(series.at(last + 1).unwrap(), None);
-                assert_eq!(series.delete(last + 1..).unwrap(), 0);
-                series.insert(last + 1, 0.5).unwrap();
+                assert_eq!(series.at(Steps(last + 1)).unwrap(), None);
+                assert_eq!(series.delete(Steps(last + 1)..).unwrap(), 0);
+                series.insert(Steps(last + 1), 0.5).unwrap();
                 least = least.min(read(&tx) - before);
             }
             most.push(least);

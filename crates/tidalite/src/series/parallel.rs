@@ -6,7 +6,7 @@
 //! 2. The invariants of `helpers.rs`, which provides the threads, hold.
 
 use crate::series::helpers::{Helpers, VECTORS_MIN};
-use crate::series::range::Range;
+use crate::series::query::Query;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
@@ -46,18 +46,18 @@ impl<'a> Helpers<'a> {
         &self,
         series: &Series<'_>,
         parts: &[(i64, i64)],
-        ask: impl Fn(Range<'_>) -> Result<T> + Sync,
+        ask: impl Fn(Query<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let state = series.movable();
         self.share_out(parts.len(), |snapshot, part| {
             let series = &state.on(snapshot);
             let (from, to) = parts[part];
-            ask(Range { series, from, to })
+            ask(series.between(from, to))
         })
     }
 }
 
-impl Range<'_> {
+impl Query<'_> {
     /// Divides the interval into up to `parts` consecutive parts with about equal numbers of rows, in ascending order:
     /// for the caller's own threads, or to continue later. No part is empty, unless there are no rows at all.
     ///
@@ -65,9 +65,14 @@ impl Range<'_> {
     /// A damaged or unreadable block.
     ///
     /// # Cost
-    /// A few [counts](Range::count) for each part.
+    /// A few [counts](Query::count) for each part.
     pub fn split(&self, parts: usize) -> Result<Vec<Self>> {
-        let whole = vec![*self];
+        let settled = self.settled()?;
+        settled.split_settled(parts)
+    }
+
+    fn split_settled(&self, parts: usize) -> Result<Vec<Self>> {
+        let whole = vec![self.clone()];
         let Some((first, last)) = self.series.span() else {
             return Ok(whole);
         };
@@ -92,10 +97,10 @@ impl Range<'_> {
         let mut from = self.from;
         let mut all = Vec::with_capacity(ends.len() + 1);
         for to in ends {
-            all.push(Self { from, to, ..*self });
+            all.push(self.series.between(from, to));
             from = to + 1;
         }
-        all.push(Self { from, ..*self });
+        all.push(self.series.between(from, self.to));
         Ok(all)
     }
 
@@ -131,15 +136,15 @@ impl Range<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use tidalite::Options;
+    /// # use tidalite::{Options, Steps};
     /// # use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// # let mut tx = db.begin_write()?;
-    /// # for time in 0..1000_i64 { tx.series("wind")?.insert(time, 0.5)?; }
+    /// # for time in 0..1000_i64 { tx.series("wind")?.insert(Steps(time), 0.5)?; }
     /// # tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let wind = snap.series("wind")?.expect("it is there");
-    /// let energy = wind.all().in_parallel(|part| {
+    /// let energy = wind.query(..).in_parallel(|part| {
     ///     let mut sum = 0.0;
     ///     part.for_each_vector(|rows| sum += rows.f64(1).iter().map(|speed| speed.powi(3)).sum::<f64>())?;
     ///     Ok(sum)
@@ -155,14 +160,14 @@ impl Range<'_> {
     /// If `ask` panics.
     pub fn in_parallel<T: Send>(
         &self,
-        ask: impl Fn(Range<'_>) -> Result<T> + Sync,
+        ask: impl Fn(Query<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let Some(helpers) = self.series.helpers() else {
-            return Ok(vec![ask(*self)?]);
+            return Ok(vec![ask(self.settled()?)?]);
         };
         let vectors = self.count()? / VECTOR_ROWS as u64;
         if vectors < VECTORS_MIN {
-            return Ok(vec![ask(*self)?]);
+            return Ok(vec![ask(self.settled()?)?]);
         }
         let parts = self.split(helpers.pieces())?;
         let parts: Vec<_> = parts.iter().map(|part| (part.from, part.to)).collect();

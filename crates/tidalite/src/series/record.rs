@@ -12,9 +12,10 @@ use crate::series::read::Series;
 use crate::types::column::{Column, ColumnType};
 use crate::types::decimal::Decimal;
 use crate::types::error::{Error, Result};
+use crate::types::instant::Instant;
 use crate::types::point::Point;
 use crate::types::schema::{Schema, Unit};
-use crate::types::time::{Instant, Timestamp};
+use crate::types::time::Timestamp;
 use crate::types::value::Value;
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType as WordType;
@@ -54,7 +55,7 @@ use tidalite_kv::Tree;
 /// let snap = db.begin_read()?;
 /// let sales = snap.series("shop.sales")?.ok_or("no such series")?;
 /// let mut found = Vec::new();
-/// sales.all().for_each_record(|sale: Sale| found.push(sale))?;
+/// sales.query(..).for_each_record(|sale: Sale| found.push(sale))?;
 /// assert_eq!(found, [sale]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -8,12 +8,11 @@ use crate::txn::open_series::OneSeries;
 use crate::txn::write::WriteTxn;
 use crate::types::column::Column;
 use crate::types::error::Result;
-use crate::types::interval::{EVER, inclusive};
+use crate::types::instant::{Instant, Moment, Steps};
+use crate::types::interval::{EVER, Interval};
 use crate::types::merge_policy::MergePolicy;
 use crate::types::point::{Point, Sample};
-use crate::types::time::Instant;
 use crate::types::value::Value;
-use std::ops::RangeBounds;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
@@ -122,16 +121,25 @@ impl<'t> SeriesMut<'t> {
     /// `Schema` if the series has other columns; `Timestamp` for an invalid text; a full disk.
     pub fn insert(&mut self, t: impl Instant, value: f64) -> Result<()> {
         self.txn.open[self.index].expect_record(<Sample as Point>::schema, true)?;
-        let time = t.in_unit(self.info().schema.unit)?;
-        self.insert_point(time, 0, value)
+        self.insert_point(t, 0, value)
     }
 
-    /// Inserts a row of two columns, flags and value, at a raw time in the series' unit.
+    /// The step of a time.
+    #[inline]
+    fn step(&self, t: impl Instant) -> Result<i64> {
+        Ok(match t.moment()? {
+            Moment::Step(Steps(step)) => step,
+            clock => clock.floor(self.info().schema.unit),
+        })
+    }
+
+    /// Inserts a row of two columns, flags and value.
     ///
     /// # Errors
-    /// `Schema` if the series does not have two columns; a full disk.
+    /// `Schema` if the series does not have two columns; `Timestamp` for an invalid text; a full disk.
     #[inline]
-    pub fn insert_point(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+    pub fn insert_point(&mut self, t: impl Instant, flags: i64, value: f64) -> Result<()> {
+        let time = self.step(t)?;
         if self.point
             && self
                 .txn
@@ -147,7 +155,7 @@ impl<'t> SeriesMut<'t> {
     fn insert_point_seldom(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if !self.point {
             if self.is_guarded() {
-                return self.insert_row(time, &[flags as u64, value.to_bits()]);
+                return self.insert_row(Steps(time), &[flags as u64, value.to_bits()]);
             }
             return self.wrong_columns(2);
         }
@@ -161,12 +169,13 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Inserts a row: a raw time in the series' unit and one word per column.
+    /// Inserts a row: a time and one word per column.
     ///
     /// # Errors
-    /// `Schema` if the number of words differs from the number of columns; a full disk.
+    /// `Schema` if the number of words differs from the number of columns; `Timestamp` for an invalid text; a full disk.
     #[inline]
-    pub fn insert_row(&mut self, time: i64, words: &[u64]) -> Result<()> {
+    pub fn insert_row(&mut self, t: impl Instant, words: &[u64]) -> Result<()> {
+        let time = self.step(t)?;
         if self.columns() != words.len() {
             return self.wrong_columns(words.len());
         }
@@ -211,7 +220,7 @@ impl<'t> SeriesMut<'t> {
             return self.insert_made_guarded(time, words, put);
         }
         put(self, words)?;
-        self.insert_row(time, words)
+        self.insert_row(Steps(time), words)
     }
 
     /// Removes the texts of a row that is ignored, or refused because its time is full.
@@ -252,7 +261,7 @@ impl<'t> SeriesMut<'t> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Column, ColumnType, Decimal, Options, Schema, Unit, Value};
+    /// use tidalite::{Column, ColumnType, Decimal, Options, Schema, Steps, Unit, Value};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let shop = Schema::new(Unit::Seconds, [("open", ColumnType::Bool)])
@@ -260,13 +269,13 @@ impl<'t> SeriesMut<'t> {
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series_with("shop", &shop)?;
     /// let amount = Decimal { units: 1999, scale: 2 };
-    /// series.insert_values(1_i64, &[true.into(), amount.into()])?;
-    /// series.insert_values(2_i64, &[false.into(), Value::Null])?;
-    /// assert!(series.insert_values(3_i64, &[Value::Null, Value::Null]).is_err());
+    /// series.insert_values(Steps(1), &[true.into(), amount.into()])?;
+    /// series.insert_values(Steps(2), &[false.into(), Value::Null])?;
+    /// assert!(series.insert_values(Steps(3), &[Value::Null, Value::Null]).is_err());
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let series = snap.series("shop")?.ok_or("no such series")?;
-    /// assert_eq!(series.all().aggregate(1)?.sum(), 19.99);
+    /// assert_eq!(series.query(..).aggregate(1)?.sum(), 19.99);
     /// let last = series.latest()?.ok_or("no row")?;
     /// assert_eq!(series.values(&last)?, [Value::Bool(false), Value::Null]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -371,17 +380,17 @@ impl<'t> SeriesMut<'t> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Column, ColumnType, Options, Value};
+    /// use tidalite::{Column, ColumnType, Options, Steps, Value};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("load")?;
-    /// series.insert(1_i64, 0.5)?;
+    /// series.insert(Steps(1), 0.5)?;
     /// series.add_columns(&[Column::nullable("cores", ColumnType::U64)])?;
-    /// series.insert_values(2_i64, &[0.into(), 0.75.into(), 8u64.into()])?;
+    /// series.insert_values(Steps(2), &[0.into(), 0.75.into(), 8u64.into()])?;
     /// let series = series.view()?;
-    /// assert_eq!(series.all().aggregate(2)?.count(), 1);
-    /// let first = series.at(1_i64)?.ok_or("no row")?;
+    /// assert_eq!(series.query(..).aggregate(2)?.count(), 1);
+    /// let first = series.at(Steps(1))?.ok_or("no row")?;
     /// assert_eq!(series.values(&first)?[2], Value::Null);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -480,12 +489,12 @@ impl<'t> SeriesMut<'t> {
         Ok(())
     }
 
-    /// Removes the rows of an interval of raw times; returns their number. Aggregates are correct immediately.
+    /// Removes the rows of an interval; returns their number. Aggregates are correct immediately.
     ///
     /// # Errors
     /// A damaged block in the way; a full disk.
-    pub fn delete(&mut self, times: impl RangeBounds<i64>) -> Result<u64> {
-        let (from, to) = inclusive(&times);
+    pub fn delete(&mut self, times: impl Interval) -> Result<u64> {
+        let (from, to) = times.ends()?.in_unit(self.info().schema.unit);
         if from > to {
             return Ok(0);
         }
@@ -531,7 +540,7 @@ impl<'t> SeriesMut<'t> {
             if !column.ty.is_text() {
                 continue;
             }
-            let whole = self.view()?.all().aggregate(c)?;
+            let whole = self.view()?.query(..).aggregate(c)?;
             let least = whole.stats().min().map(|(word, _)| word);
             self.txn.changing(|txn| {
                 let tree = &mut txn.roots.texts;

@@ -97,6 +97,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use crate::Steps;
     use crate::storage::MemoryStorage;
     use crate::{Options, Schema};
     use std::sync::Arc;
@@ -111,7 +112,7 @@ mod tests {
             .unwrap();
         let guid = [7; 16];
         let mut txn = db.begin_write().unwrap();
-        txn.series(NAME).unwrap().insert(1, 1.0).unwrap();
+        txn.series(NAME).unwrap().insert(Steps(1), 1.0).unwrap();
         txn.series_of_guid(guid, &Schema::point()).unwrap();
         txn.commit().unwrap();
 
@@ -128,7 +129,7 @@ mod tests {
 
         // A commit of rows alone does not change the catalog, nor this cache.
         let mut txn = db.begin_write().unwrap();
-        txn.series(NAME).unwrap().insert(2, 2.0).unwrap();
+        txn.series(NAME).unwrap().insert(Steps(2), 2.0).unwrap();
         txn.commit().unwrap();
         let second = db.begin_read().unwrap();
         assert!(Arc::ptr_eq(&first.begun.known, &second.begun.known));

@@ -335,6 +335,7 @@ impl<W: PageWrite> SealingSink<W> for Leaves {
 
 #[cfg(test)]
 mod tests {
+    use crate::Steps;
     use crate::storage::MemoryStorage;
     use crate::{Options, WriteTxn};
     use std::sync::Arc;
@@ -354,7 +355,7 @@ mod tests {
             for name in &names {
                 let mut series = txn.series(name).unwrap();
                 let value = rng.below(1000) as f64 / 100.0;
-                series.insert(time * 10, value).unwrap();
+                series.insert(Steps(time * 10), value).unwrap();
             }
             let open = txn.leaves.packer.open_bytes();
             assert!(open <= STAGING_BYTES / super::OPEN_PART, "{open} bytes");
@@ -373,14 +374,14 @@ mod tests {
         // Reads, deletes and rolls back in between.
         let mut first = txn.series("series.0").unwrap();
         assert_eq!(first.view().unwrap().count().unwrap(), 10_000);
-        assert_eq!(first.delete(50_000..60_000).unwrap(), 1000);
+        assert_eq!(first.delete(Steps(50_000)..Steps(60_000)).unwrap(), 1000);
         let savepoint = txn.savepoint().unwrap();
         feed(&mut txn, &mut rng, 10_000..12_000);
         txn.rollback_to(&savepoint).unwrap();
         let mut first = txn.series("series.0").unwrap();
         assert_eq!(first.view().unwrap().count().unwrap(), 9000);
         for i in 5000..6000 {
-            first.insert(i * 10, 0.5).unwrap();
+            first.insert(Steps(i * 10), 0.5).unwrap();
         }
         feed(&mut txn, &mut rng, 10_000..20_000);
         txn.commit().unwrap();

@@ -71,6 +71,7 @@ impl Opened {
 #[cfg(test)]
 mod tests {
     use super::BYTES_MAX;
+    use crate::Steps;
     use crate::storage::MemoryStorage;
     use crate::{Options, ReadTxn, Series};
     use std::sync::Arc;
@@ -87,7 +88,7 @@ mod tests {
             .unwrap();
         let mut txn = db.begin_write().unwrap();
         let id = txn.series("a").unwrap().id();
-        txn.series("a").unwrap().insert(1, 1.0).unwrap();
+        txn.series("a").unwrap().insert(Steps(1), 1.0).unwrap();
         txn.commit().unwrap();
 
         let first = db.begin_read().unwrap();
@@ -104,7 +105,7 @@ mod tests {
 
         // The cache of one commit contains neither later rows nor a later rename.
         let mut txn = db.begin_write().unwrap();
-        txn.series("a").unwrap().insert(2, 2.0).unwrap();
+        txn.series("a").unwrap().insert(Steps(2), 2.0).unwrap();
         txn.rename_series(id, "b").unwrap();
         txn.commit().unwrap();
         let second = db.begin_read().unwrap();
@@ -134,7 +135,7 @@ mod tests {
         for n in 0..(BYTES_MAX as i64 / (ROWS * 24) + 100) {
             let mut series = txn.series(&format!("s{n}")).unwrap();
             for time in 0..ROWS {
-                series.insert(time, n as f64).unwrap();
+                series.insert(Steps(time), n as f64).unwrap();
             }
             ids.push(series.id());
         }

@@ -130,6 +130,24 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The error of a query once more, for each call that answers it.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Timestamp { text, problem } => Self::Timestamp {
+                text: text.clone(),
+                problem: problem.clone(),
+            },
+            Self::Schema { problem } => Self::Schema {
+                problem: problem.clone(),
+            },
+            other => Self::Schema {
+                problem: other.to_string(),
+            },
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -31,14 +31,14 @@ pub enum MergePolicy {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{MergePolicy, Options, Schema};
+    /// use tidalite::{MergePolicy, Options, Schema, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// for _ in 0..2 {
     ///     let mut tx = db.begin_write()?;
     ///     let mut series = tx.series_merging("loads", &Schema::point(), MergePolicy::KeepDistinct)?;
     ///     for (time, value) in [(1_i64, 0.5), (2, 0.75), (2, 0.8), (2, 0.75)] {
-    ///         series.insert(time, value)?;
+    ///         series.insert(Steps(time), value)?;
     ///     }
     ///     tx.commit()?;
     /// }

@@ -4,7 +4,7 @@
 //! error                                    errors
 //! schema, column, value, decimal           columns of a series, and the values of its rows
 //! name                                     names of series, and patterns that select them
-//! time, interval, grid                     points in time, intervals of raw times, windows of equal width
+//! time, instant, interval, grid            points in time, time arguments and intervals, windows of equal width
 //! row, point                               a row, and a struct of fixed columns as a row
 //! merge_policy                             treatment of a row whose time is taken
 //! into_column, text_form                   columns by number or name; keys and GUIDs as text
@@ -14,6 +14,7 @@ pub(crate) mod column;
 pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod grid;
+pub(crate) mod instant;
 pub(crate) mod interval;
 pub(crate) mod into_column;
 pub(crate) mod merge_policy;

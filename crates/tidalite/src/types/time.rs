@@ -4,10 +4,11 @@ use crate::types::error::{Error, Result};
 use crate::types::schema::Unit;
 use jiff::civil;
 use std::fmt;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds since 1970-01-01 UTC (1677 to 2262).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
@@ -190,84 +191,53 @@ impl From<Timestamp> for SystemTime {
     }
 }
 
+impl Add<Duration> for Timestamp {
+    type Output = Self;
+
+    /// # Panics
+    /// After the year 2262, as [`SystemTime`] does; [`checked_add`](Timestamp::checked_add) does not.
+    fn add(self, duration: Duration) -> Self {
+        self.checked_add(duration)
+            .expect("overflow when adding a duration to a timestamp")
+    }
+}
+
+impl Sub<Duration> for Timestamp {
+    type Output = Self;
+
+    /// # Panics
+    /// Before the year 1677, as [`SystemTime`] does; [`checked_sub`](Timestamp::checked_sub) does not.
+    fn sub(self, duration: Duration) -> Self {
+        self.checked_sub(duration)
+            .expect("overflow when subtracting a duration from a timestamp")
+    }
+}
+
+impl AddAssign<Duration> for Timestamp {
+    fn add_assign(&mut self, duration: Duration) {
+        *self = *self + duration;
+    }
+}
+
+impl SubAssign<Duration> for Timestamp {
+    fn sub_assign(&mut self, duration: Duration) {
+        *self = *self - duration;
+    }
+}
+
+/// The text of the time, as `Display` writes it.
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_nanosecond(i128::from(self.0)) {
             Ok(instant) => instant.fmt(f),
             Err(_) => write!(f, "{} ns", self.0),
         }
-    }
-}
-
-/// A time argument of a series: a raw number in the series' own unit, or a [`Timestamp`], which is converted. A row is
-/// stored at the last whole step of the unit at or before the time; a query about a time between two steps is answered
-/// for exactly that time.
-///
-/// A bare number is not checked: in a series of milliseconds it counts milliseconds, whatever was intended. A
-/// [`Timestamp`] has one meaning in every series.
-///
-/// ```
-/// # use std::sync::Arc;
-/// use tidalite::{Options, Schema, Timestamp, Unit};
-/// use tidalite::storage::MemoryStorage;
-/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-/// let in_millis = Schema { unit: Unit::Millis, ..Schema::point() };
-/// let mut tx = db.begin_write()?;
-/// let mut wind = tx.series_with("wind", &in_millis)?;
-/// wind.insert(Timestamp::from_secs(1_400_000_000)?, 7.0)?;
-/// wind.insert(1_400_000_000_000_i64, 7.1)?; // the same time, in milliseconds: the row takes its place
-/// wind.insert(1_400_000_000_i64, 7.2)?; // 17 January 1970: seconds that were taken as milliseconds
-/// assert_eq!(wind.view()?.count()?, 2);
-/// assert!(wind.view()?.at("1970-01-17T04:53:20Z")?.is_some());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub trait Instant {
-    /// The time in steps of `unit`, rounded down.
-    ///
-    /// # Errors
-    /// `Error::Timestamp` if the unit cannot represent it.
-    fn in_unit(self, unit: Unit) -> Result<i64>;
-
-    /// The last step of `unit` at or before the time, and the first one at or after it; both are equal for a whole
-    /// step.
-    ///
-    /// # Errors
-    /// As for `in_unit`.
-    fn steps_around(self, unit: Unit) -> Result<(i64, i64)>
-    where
-        Self: Sized,
-    {
-        let step = self.in_unit(unit)?;
-        Ok((step, step))
-    }
-}
-
-impl Instant for i64 {
-    #[inline]
-    fn in_unit(self, _unit: Unit) -> Result<i64> {
-        Ok(self)
-    }
-}
-
-impl Instant for Timestamp {
-    fn in_unit(self, unit: Unit) -> Result<i64> {
-        Ok(self.0.div_euclid(unit.nanos()) + unit.steps_to_1970())
-    }
-
-    fn steps_around(self, unit: Unit) -> Result<(i64, i64)> {
-        let before = self.in_unit(unit)?;
-        let between = self.0.rem_euclid(unit.nanos()) > 0;
-        Ok((before, before + i64::from(between)))
-    }
-}
-
-impl Instant for &str {
-    fn in_unit(self, unit: Unit) -> Result<i64> {
-        Timestamp::parse(self)?.in_unit(unit)
-    }
-
-    fn steps_around(self, unit: Unit) -> Result<(i64, i64)> {
-        Timestamp::parse(self)?.steps_around(unit)
     }
 }
 
@@ -392,27 +362,6 @@ mod tests {
     }
 
     #[test]
-    fn units_convert_both_ways_and_print_the_year_one() {
-        let t = Timestamp::parse("2020-01-02T12:00:00Z").unwrap();
-        for unit in [
-            Unit::Nanos,
-            Unit::Micros,
-            Unit::Millis,
-            Unit::Seconds,
-            Unit::Ticks,
-        ] {
-            let raw = t.in_unit(unit).unwrap();
-            assert_eq!(unit.timestamp(raw), Some(t), "{unit:?}");
-            assert_eq!(unit.text(raw), "2020-01-02T12:00:00Z");
-        }
-        // .NET's DateTime(2020, 1, 2, 12, 0, 0).Ticks
-        assert_eq!(t.in_unit(Unit::Ticks).unwrap(), 637_135_632_000_000_000);
-        assert_eq!(Unit::Ticks.text(0), "0001-01-01T00:00:00Z");
-        assert_eq!(Unit::Ticks.timestamp(0), None);
-        assert_eq!(Timestamp(-1).in_unit(Unit::Seconds).unwrap(), -1);
-    }
-
-    #[test]
     fn steps_and_durations_at_the_edges() {
         let (least, most) = (Timestamp(i64::MIN), Timestamp(i64::MAX));
         let nano = Duration::from_nanos(1);
@@ -448,29 +397,5 @@ mod tests {
                 assert!(matches!(from(beyond), Err(Error::Timestamp { .. })));
             }
         }
-    }
-
-    #[test]
-    fn a_time_between_two_steps_has_one_on_each_side() {
-        let around = |t: i64, unit| Timestamp(t).steps_around(unit).unwrap();
-        assert_eq!(around(-1, Unit::Seconds), (-1, 0));
-        assert_eq!(around(1, Unit::Micros), (0, 1));
-        assert_eq!(around(-2_000_000, Unit::Millis), (-2, -2));
-        for unit in [Unit::Nanos, Unit::Millis, Unit::Ticks] {
-            for t in [i64::MIN, i64::MAX] {
-                let (before, after) = around(t, unit);
-                let step = i128::from(unit.nanos());
-                let nanos = |raw: i64| (i128::from(raw) - i128::from(unit.steps_to_1970())) * step;
-                assert!(nanos(before) <= t.into() && nanos(after) >= t.into());
-                assert!(nanos(after) - nanos(before) < 2 * step);
-            }
-        }
-        assert_eq!(
-            "1970-01-01T00:00:01.5Z"
-                .steps_around(Unit::Seconds)
-                .unwrap(),
-            (1, 2)
-        );
-        assert_eq!(7_i64.steps_around(Unit::Seconds).unwrap(), (7, 7));
     }
 }

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Appender, Column, ColumnType, Database, Error, Options, Schema, SeriesId, StoreError, Unit,
-    Value,
+    Appender, Column, ColumnType, Database, Error, Options, Schema, SeriesId, Steps, StoreError,
+    Unit, Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -93,10 +93,10 @@ fn work(appender: &mut Appender<'_>, job: &Job) -> tidalite::Result<()> {
         let mut series = appender.series_by_id(*id)?;
         match words.as_slice() {
             [flags, value] if time % 2 == 0 => {
-                series.insert_point(*time, *flags as i64, f64::from_bits(*value))?;
+                series.insert_point(Steps(*time), *flags as i64, f64::from_bits(*value))?;
             }
             [a, b, c] if time % 5 == 0 => series.append_rows(&[*time], &[&[*a], &[*b], &[*c]])?,
-            words => series.insert_row(*time, words)?,
+            words => series.insert_row(Steps(*time), words)?,
         }
     }
     Ok(())
@@ -107,7 +107,7 @@ fn compare(db: &Database, model: &Model, seed: u64) {
     for (&id, rows) in model {
         let series = snap.series_by_id(SeriesId(id)).unwrap().unwrap();
         let mut found = BTreeMap::new();
-        let all = series.all();
+        let all = series.query(..);
         all.for_each(|time, words| {
             found.insert(time, words.to_vec());
         })
@@ -147,7 +147,7 @@ fn the_rows_of_several_threads_are_those_of_one() {
                     let words = words(n, &mut rng);
                     txn.series_by_id(*id)
                         .unwrap()
-                        .insert_row(time * 50, &words)
+                        .insert_row(Steps(time * 50), &words)
                         .unwrap();
                     model.entry(id.0).or_default().insert(time * 50, words);
                 }
@@ -180,7 +180,7 @@ fn the_rows_of_several_threads_are_those_of_one() {
             assert_eq!(series.view().unwrap().count().unwrap(), rows.len() as u64);
             let last = words(own.0 as usize, &mut rng);
             if series.info().schema.columns.len() == last.len() {
-                series.insert_row(7, &last).unwrap();
+                series.insert_row(Steps(7), &last).unwrap();
                 rows.insert(7, last);
             }
             if round == 2 {
@@ -216,7 +216,7 @@ fn a_transaction_that_is_helped_stores_the_same() {
                     let late = if rng.one_in(3000) { 2000 } else { 0 };
                     let time = round * 60_000 + i * 10 - late;
                     let mut series = txn.series(&format!("s{n}")).unwrap();
-                    series.insert_row(time, &words).unwrap();
+                    series.insert_row(Steps(time), &words).unwrap();
                     model.entry(series.id().0).or_default().insert(time, words);
                 }
             }
@@ -244,13 +244,15 @@ fn texts_and_values_go_through_an_appender_too() {
                 for time in 0..500_i64 {
                     let state = if time % 2 == 0 { "runs" } else { "stands" };
                     let values = [Value::from(state), Value::Null];
-                    series.insert_values(time, &values).unwrap();
+                    series.insert_values(Steps(time), &values).unwrap();
                 }
                 let mut series = appender.series_with("both", plain).unwrap();
-                series.insert_values(n as i64, &[true.into()]).unwrap();
-                assert!(series.insert_values(1_i64, &[]).is_err());
-                assert!(series.insert(1_i64, 0.5).is_err());
-                assert!(series.insert_row(1, &[1, 2]).is_err());
+                series
+                    .insert_values(Steps(n as i64), &[true.into()])
+                    .unwrap();
+                assert!(series.insert_values(Steps(1_), &[]).is_err());
+                assert!(series.insert(Steps(1_), 0.5).is_err());
+                assert!(series.insert_row(Steps(1), &[1, 2]).is_err());
                 assert!(series.append_rows(&[1], &[]).is_err());
                 assert!(appender.series_by_id(SeriesId(999)).is_err());
             });
@@ -259,7 +261,7 @@ fn texts_and_values_go_through_an_appender_too() {
     txn.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series("t1").unwrap().unwrap();
-    let row = series.at(499_i64).unwrap().unwrap();
+    let row = series.at(Steps(499_)).unwrap().unwrap();
     assert_eq!(series.values(&row).unwrap()[0], Value::from("stands"));
     assert_eq!(snap.series("both").unwrap().unwrap().count().unwrap(), 2);
 }
@@ -283,7 +285,7 @@ fn who_fails_fails_the_transaction() {
                     let mut rng = Rng::new(n as u64);
                     for time in 0..2_000_000_i64 {
                         let mut series = appender.series(&format!("s{n}"))?;
-                        series.insert_point(time, 0, f64::from_bits(rng.u64() >> 2))?;
+                        series.insert_point(Steps(time), 0, f64::from_bits(rng.u64() >> 2))?;
                     }
                     appender.finish()
                 })
@@ -302,7 +304,7 @@ fn who_fails_fails_the_transaction() {
     );
     assert!(told(&txn.commit().unwrap_err()));
     let mut txn = db.begin_write().unwrap();
-    txn.series("after").unwrap().insert(1_i64, 1.0).unwrap();
+    txn.series("after").unwrap().insert(Steps(1_), 1.0).unwrap();
     txn.commit().unwrap();
     assert!(db.begin_read().unwrap().series("s0").unwrap().is_none());
 }
@@ -315,7 +317,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
             appender
                 .series("s")
                 .unwrap()
-                .insert_point(time, 0, 1.0)
+                .insert_point(Steps(time), 0, 1.0)
                 .unwrap();
         }
     };
@@ -362,14 +364,14 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
             appender
                 .series("s")
                 .unwrap()
-                .insert_point(time, 0, value)
+                .insert_point(Steps(time), 0, value)
                 .unwrap();
         }
     }
     txn.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series("s").unwrap().unwrap();
-    let sum = series.all().aggregate(1).unwrap().sum();
+    let sum = series.query(..).aggregate(1).unwrap().sum();
     assert_eq!(sum, 6000.0);
 }
 
@@ -378,7 +380,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
 fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     let db = in_memory(&Options::new().staging_bytes(3 << 20));
     let mut txn = db.begin_write().unwrap();
-    txn.series("first").unwrap().insert(1_i64, 1.0).unwrap();
+    txn.series("first").unwrap().insert(Steps(1_), 1.0).unwrap();
     let ids: Vec<_> = (0..THREADS * counts.len())
         .map(|n| txn.series(&format!("s{n}")).unwrap().id())
         .collect();
@@ -397,7 +399,7 @@ fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
                     };
                     let mut series = appender.series_by_id(ids[n]).unwrap();
                     for time in 0..*count {
-                        series.insert_point(time, 0, 1.0).unwrap();
+                        series.insert_point(Steps(time), 0, 1.0).unwrap();
                     }
                 }
                 opened.wait();

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tidalite::maintenance::{Watch, restore};
-use tidalite::{Database, Error, Options, StoreError};
+use tidalite::{Database, Error, Options, Steps, StoreError};
 use tidalite_testkit::rng::Rng;
 
 fn change(db: &Database, rng: &mut Rng, step: u64) {
@@ -26,7 +26,7 @@ fn change(db: &Database, rng: &mut Rng, step: u64) {
         let mut series = tx.series(&format!("s{s}")).unwrap();
         for _ in 0..100 {
             let t = rng.below(20_000) as i64;
-            series.insert_point(t, 0, step as f64).unwrap();
+            series.insert_point(Steps(t), 0, step as f64).unwrap();
         }
     }
     tx.commit().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common::{assert_clean, in_memory, rows_of};
 use std::sync::atomic::Ordering;
-use tidalite::{Database, Durability, Options, ReadTxn, Series};
+use tidalite::{Database, Durability, Options, ReadTxn, Series, Steps};
 use tidalite_runs::{BYTES_A_BYTE_MAX, PAGES_A_COMMIT_MAX, TIER_RUNS_MAX};
 
 /// Both copies of a meta record.
@@ -16,7 +16,7 @@ fn a_row_costs_one_page_and_the_meta_blocks() {
     for name in ["a", "b"] {
         let mut series = tx.series(name).unwrap();
         for i in 0..5_000 {
-            series.insert_point(i, 0, i as f64).unwrap();
+            series.insert_point(Steps(i), 0, i as f64).unwrap();
         }
     }
     tx.commit().unwrap();
@@ -24,7 +24,7 @@ fn a_row_costs_one_page_and_the_meta_blocks() {
         let mut tx = db.begin_write().unwrap();
         tx.series("a")
             .unwrap()
-            .insert_point(5_000 + i, 0, 1.5)
+            .insert_point(Steps(5_000 + i), 0, 1.5)
             .unwrap();
         let done = tx.commit().unwrap();
         assert_eq!(done.pages_written, 1, "row {i}");
@@ -32,7 +32,10 @@ fn a_row_costs_one_page_and_the_meta_blocks() {
     }
     // Late rows cost the same.
     let mut tx = db.begin_write().unwrap();
-    tx.series("b").unwrap().insert_point(77, 0, 1.5).unwrap();
+    tx.series("b")
+        .unwrap()
+        .insert_point(Steps(77), 0, 1.5)
+        .unwrap();
     assert_eq!(tx.commit().unwrap().pages_written, 1);
     // Nothing changed, nothing written.
     let done = db.begin_write().unwrap().commit().unwrap();
@@ -97,7 +100,7 @@ fn coarse_changes_are_told_without_reading_leaves() {
         let mut series = tx.series("s").unwrap();
         for time in times {
             let noise = (time as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            series.insert(time, noise as f64).unwrap();
+            series.insert(Steps(time), noise as f64).unwrap();
         }
         tx.commit().unwrap();
         db.begin_read().unwrap()
@@ -187,7 +190,7 @@ fn a_row_in_the_log_costs_a_block_twice_and_one_sync() {
     let put = |i: i64, durability: Durability| {
         let mut tx = db.begin_write().unwrap();
         let mut series = tx.series("a").unwrap();
-        series.insert_point(i, 0, i as f64).unwrap();
+        series.insert_point(Steps(i), 0, i as f64).unwrap();
         tx.commit_with(durability).unwrap()
     };
     for i in 0..20 {
@@ -238,7 +241,9 @@ fn small_commits(options: &Options, page_size: u64, commits: u64, series: u64) {
             };
             next[at] += 10;
             let mut series = tx.series_by_id(ids[at]).unwrap();
-            series.insert_point(time, 0, (time as f64).sqrt()).unwrap();
+            series
+                .insert_point(Steps(time), 0, (time as f64).sqrt())
+                .unwrap();
             rows += 1;
         }
         let done = tx.commit_with(Durability::Durable).unwrap();
@@ -318,7 +323,7 @@ fn an_interval_of_three_million_rows_reads_two_paths_and_two_vectors() {
         (17, 18),
         (2_999_000, ROWS - 1),
     ] {
-        let range = series.between(first * 1_000 - 3..=last * 1_000 + 3);
+        let range = series.query(Steps(first * 1_000 - 3)..=Steps(last * 1_000 + 3));
         let (found, nodes, vectors) = counted(&snap, || range.aggregate(1).unwrap());
         assert_eq!(found.count(), (last - first + 1) as u64);
         assert_eq!(found.sum(), sum(first, last));
@@ -342,8 +347,9 @@ fn an_interval_of_three_million_rows_reads_two_paths_and_two_vectors() {
         "{nodes} nodes, {vectors} vectors"
     );
     let mut cursor = series.cursor();
-    let (found, nodes, vectors) =
-        counted(&snap, || cursor.search(1_234_567_890i64).unwrap().unwrap());
+    let (found, nodes, vectors) = counted(&snap, || {
+        cursor.search(Steps(1_234_567_890)).unwrap().unwrap()
+    });
     assert_eq!(found.time, 1_234_567_000);
     assert!(
         nodes <= height && vectors <= 1,
@@ -360,7 +366,7 @@ fn a_snapshot_sees_no_later_commit() {
         for i in 0..200 {
             tx.series("s")
                 .unwrap()
-                .insert_point(commit * 100 + i, commit, i as f64)
+                .insert_point(Steps(commit * 100 + i), commit, i as f64)
                 .unwrap();
         }
         tx.table("t")
@@ -410,7 +416,7 @@ fn answers(series: &Series<'_>) -> String {
         (777, 9_999),
         (30_000, 30_003),
     ] {
-        let range = series.between(from..=to);
+        let range = series.query(Steps(from)..=Steps(to));
         add(&range.count().unwrap());
         for column in 0..2 {
             let found = range.aggregate(column).unwrap();
@@ -443,7 +449,7 @@ fn answers(series: &Series<'_>) -> String {
     let mut cursor = series.cursor();
     for t in [-5i64, 0, 99, 12_345, 40_000, i64::MAX] {
         add(&(
-            cursor.search(t).unwrap(),
+            cursor.search(Steps(t)).unwrap(),
             cursor.next().unwrap(),
             cursor.previous().unwrap(),
         ));
@@ -461,12 +467,12 @@ fn waiting_rows_and_sealed_ones_answer_alike() {
         let mut tx = db.begin_write().unwrap();
         let mut series = tx.series("s").unwrap();
         for &(time, value) in part {
-            series.insert_point(time, time % 3, value).unwrap();
+            series.insert_point(Steps(time), time % 3, value).unwrap();
         }
         // Others beside it, so that the pages are shared.
         tx.series("other")
             .unwrap()
-            .insert_point(part[0].0, 0, 1.0)
+            .insert_point(Steps(part[0].0), 0, 1.0)
             .unwrap();
         tx.commit().unwrap();
     };
@@ -511,7 +517,7 @@ fn waiting_rows_and_sealed_ones_answer_alike() {
     for &(time, value) in &rows {
         tx.series("s")
             .unwrap()
-            .insert_point(time, time % 3, value)
+            .insert_point(Steps(time), time % 3, value)
             .unwrap();
     }
     let mut series = tx.series("s").unwrap();

@@ -61,7 +61,7 @@ pub(crate) fn pairs_of(table: &Table<'_>) -> Result<Pairs> {
 
 pub(crate) fn rows_of(series: &Series<'_>) -> Result<Rows> {
     let mut rows = Rows::new();
-    series.all().for_each(|time, words| {
+    series.query(..).for_each(|time, words| {
         rows.insert(time, words.to_vec());
     })?;
     assert_eq!(series.count()?, rows.len() as u64);

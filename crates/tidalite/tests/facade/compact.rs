@@ -3,7 +3,7 @@
 use crate::common::{Folder, assert_clean, content_of};
 use std::sync::Arc;
 use tidalite::storage::Storage;
-use tidalite::{Database, Options, WriteTxn};
+use tidalite::{Database, Options, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, SimDisk};
 
@@ -37,7 +37,7 @@ fn fill(db: &Database, rng: &mut Rng) {
         }
         for series in 0..40i64 {
             let mut few = tx.series(&format!("few.{series}")).unwrap();
-            few.insert_point(commit * 7 + series, 0, commit as f64)
+            few.insert_point(Steps(commit * 7 + series), 0, commit as f64)
                 .unwrap();
         }
         for i in 0..120u64 {
@@ -70,8 +70,8 @@ fn thin(db: &Database) {
     let mut tx = db.begin_write().unwrap();
     for series in 0..6i64 {
         let mut bulk = tx.series(&format!("bulk.{series}")).unwrap();
-        bulk.delete(0..500_000).unwrap();
-        bulk.delete(550_000..840_000).unwrap();
+        bulk.delete(Steps(0)..Steps(500_000)).unwrap();
+        bulk.delete(Steps(550_000)..Steps(840_000)).unwrap();
     }
     for (name, keep) in [("small", 5), ("large", 6)] {
         let mut keys = Vec::new();

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Instant;
 use tidalite::maintenance::Watch;
 use tidalite::{
-    ColumnType, Database, Error, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, StoreError, Unit,
-    WriteTxn,
+    ColumnType, Database, Error, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, Steps,
+    StoreError, Unit, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -39,9 +39,9 @@ fn write(tx: &mut WriteTxn, rng: &mut Rng, from: i64) {
             let columns = schema.columns.len();
             for t in from..from + rows {
                 let words: Vec<u64> = (0..columns).map(|_| rng.u64() >> rng.below(60)).collect();
-                series.insert_row(t, &words).unwrap();
+                series.insert_row(Steps(t), &words).unwrap();
             }
-            series.delete(from + 10..from + 20).unwrap();
+            series.delete(Steps(from + 10)..Steps(from + 20)).unwrap();
         }
     }
     for _ in 0..30 {
@@ -237,7 +237,11 @@ fn a_copy_is_told_of_held_back_and_stopped() {
     large_table(&db);
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("wind").unwrap();
-    (0..20_000).for_each(|n| series.insert(n * 1_000_000_000i64, n as f64).unwrap());
+    (0..20_000).for_each(|n| {
+        series
+            .insert(Steps(n * 1_000_000_000i64), n as f64)
+            .unwrap()
+    });
     tx.commit().unwrap();
     let (mut heard, mut done) = (BTreeSet::new(), 0);
     let began = Instant::now();

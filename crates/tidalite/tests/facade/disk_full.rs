@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tidalite::storage::Storage;
-use tidalite::{Database, Durability, Error, OpenMode, Options, Result, StoreError, WriteTxn};
+use tidalite::{
+    Database, Durability, Error, OpenMode, Options, Result, Steps, StoreError, WriteTxn,
+};
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
 
 /// Small steps, so that a transaction makes many calls.
@@ -50,9 +52,9 @@ fn mix(tx: &mut WriteTxn, step: i64) -> Result<()> {
     append(tx, "bulk", 6_000 * (step + 1), 5_000)?;
     for i in 0..60 {
         tx.series("second")?
-            .insert_point(i * 7 + step, 1, f64::from_bits(word(i)))?;
+            .insert_point(Steps(i * 7 + step), 1, f64::from_bits(word(i)))?;
     }
-    tx.series("bulk")?.delete(11_111..23_456)?;
+    tx.series("bulk")?.delete(Steps(11_111)..Steps(23_456))?;
     for i in (0..200).step_by(3) {
         let mut table = tx.table("small")?;
         table.put(
@@ -408,7 +410,7 @@ fn a_small_file_system_fills_up() {
             assert_eq!((time, words), (i * 10, &[0, word(i)][..]));
             i += 1;
         };
-        series.all().for_each(compare).unwrap();
+        series.query(..).for_each(compare).unwrap();
         assert_eq!(snap.table("log").unwrap().unwrap().count(), stored as u64);
     };
     expected(&db);
@@ -444,7 +446,9 @@ fn a_small_file_system_fills_up() {
     // No byte is free, but deletes go on, and with the space they free, writes.
     let delete = |from: i64, to: i64| -> Result<u64> {
         let mut tx = db.begin_write()?;
-        let gone = tx.series("bulk")?.delete(from * 10..to * 10)?;
+        let gone = tx
+            .series("bulk")?
+            .delete(Steps(from * 10)..Steps(to * 10))?;
         tx.commit().map(|_| gone)
     };
     let clear = |name: &str| -> Result<u64> {
@@ -515,7 +519,7 @@ fn zero_bytes_free() {
             let gone = tx
                 .series("bulk")
                 .unwrap()
-                .delete(from * 10..left * 10)
+                .delete(Steps(from * 10)..Steps(left * 10))
                 .unwrap();
             assert_eq!(gone, (left - from) as u64);
             tx.commit().unwrap();

@@ -9,8 +9,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tidalite::{
-    ColumnType, Database, Error, OpenMode, Options, Point, Schema, SeriesId, StoreError, Timestamp,
-    Unit,
+    ColumnType, Database, Error, OpenMode, Options, Point, Schema, SeriesId, Steps, StoreError,
+    Timestamp, Unit,
 };
 use tidalite_testkit::image::{
     COMPATIBLE_AT, INCOMPATIBLE_AT, READ_ONLY_AT, VERSION_AT, with_superblocks as patched,
@@ -51,7 +51,7 @@ fn sample(path: &Path) {
         for i in 0..3_000 {
             let time = commit * 3_000 + i;
             series
-                .insert_point(time, 0, (time * time) as f64 / 7.0)
+                .insert_point(Steps(time), 0, (time * time) as f64 / 7.0)
                 .unwrap();
         }
         let mut table = tx.table("notes").unwrap();
@@ -453,7 +453,10 @@ fn names_that_cannot_be() {
     let error = tx.series_by_id(SeriesId(u64::MAX)).err();
     says(&error.unwrap(), &["no series", "18446744073709551615"]);
     // The transaction goes on.
-    tx.series("fine").unwrap().insert_point(1, 0, 2.0).unwrap();
+    tx.series("fine")
+        .unwrap()
+        .insert_point(Steps(1), 0, 2.0)
+        .unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     assert!(matches!(snap.series("x{").err(), Some(Error::Name { .. })));
@@ -505,9 +508,12 @@ fn schemas_and_columns_that_do_not_fit() {
     let mut tx = db.begin_write().unwrap();
     tx.series_with("one", &one)
         .unwrap()
-        .insert_row(1, &[2.5f64.to_bits()])
+        .insert_row(Steps(1), &[2.5f64.to_bits()])
         .unwrap();
-    tx.series("two").unwrap().insert_point(1, 0, 3.5).unwrap();
+    tx.series("two")
+        .unwrap()
+        .insert_point(Steps(1), 0, 3.5)
+        .unwrap();
     let none = Schema {
         unit: Unit::Nanos,
         columns: Vec::new(),
@@ -531,13 +537,19 @@ fn schemas_and_columns_that_do_not_fit() {
     let told = ["one has x:f64, time in seconds", "x:i64, time in millis"];
     schema_problem(tx.series_with("one", &other).err(), &told);
     let told = ["the columns x:f64; asked for were flags:i64 value:f64"];
-    schema_problem(tx.series("one").unwrap().insert(1i64, 1.0).err(), &told);
+    schema_problem(tx.series("one").unwrap().insert(Steps(1), 1.0).err(), &told);
     schema_problem(tx.series_of::<Wide>("two").err(), &["two"]);
     let mut series = tx.series("one").unwrap();
-    schema_problem(series.insert(1i64, 1.0).err(), &["one", "columns"]);
-    schema_problem(series.insert_point(1, 0, 1.0).err(), &["one", "1 columns"]);
-    schema_problem(series.insert_row(1, &[1, 2]).err(), &["one", "1 columns"]);
-    schema_problem(series.insert_row(1, &[]).err(), &["one"]);
+    schema_problem(series.insert(Steps(1), 1.0).err(), &["one", "columns"]);
+    schema_problem(
+        series.insert_point(Steps(1), 0, 1.0).err(),
+        &["one", "1 columns"],
+    );
+    schema_problem(
+        series.insert_row(Steps(1), &[1, 2]).err(),
+        &["one", "1 columns"],
+    );
+    schema_problem(series.insert_row(Steps(1), &[]).err(), &["one"]);
     schema_problem(series.insert_record(&Wide).err(), &["one"]);
     schema_problem(series.append_rows(&[1, 2], &[&[1]]).err(), &["one"]);
     schema_problem(
@@ -548,23 +560,26 @@ fn schemas_and_columns_that_do_not_fit() {
 
     let snap = db.begin_read().unwrap();
     let series = snap.series("one").unwrap().unwrap();
-    let all = series.all();
+    let all = series.query(..);
     schema_problem(all.aggregate(1).err(), &["1 columns", "number 1"]);
     schema_problem(all.windows(10, 0, 1).err(), &["number 1"]);
     schema_problem(all.for_each_vector_of(&[0, 7], |_| ()).err(), &["number 7"]);
     schema_problem(all.for_each_sample(|_| ()).err(), &["one"]);
     schema_problem(all.for_each_record(|_: Wide| ()).err(), &["one"]);
-    schema_problem(series.between(3..3).aggregate(9).err(), &["number 9"]);
+    schema_problem(
+        series.query(Steps(3)..Steps(3)).aggregate(9).err(),
+        &["number 9"],
+    );
     for width in [0, -1, i64::MIN] {
         let error = all.windows(width, 0, 0).err().unwrap();
         says(&error, &["window"]);
     }
     for text in ["", "yesterday", "2014-13-01"] {
-        let error = series.from(text).err();
+        let error = series.query(text..).count().err();
         assert!(matches!(error, Some(Error::Timestamp { .. })), "{error:?}");
         says(&error.unwrap(), &["not a timestamp"]);
     }
-    assert!(series.from("1969-12-31").unwrap().count().unwrap() == 1);
+    assert!(series.query("1969-12-31"..).count().unwrap() == 1);
     assert!(Timestamp::parse("9999-01-01").is_err());
     assert_eq!(series.count().unwrap(), 1);
     assert_clean(&db);

@@ -5,8 +5,8 @@ use crate::common::in_memory;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Appender, ColumnType, Database, Error, MergePolicy, Options, Schema, SeriesId, StoreError,
-    Unit, Value,
+    Appender, ColumnType, Database, Error, MergePolicy, Options, Schema, SeriesId, Steps,
+    StoreError, Unit, Value,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -29,7 +29,7 @@ fn fill(appender: &mut Appender<'_>, ids: &[SeriesId], rows: i64, value: f64) {
     for id in ids {
         for time in 0..rows {
             let mut series = appender.series_by_id(*id).unwrap();
-            series.insert_point(time, 0, value).unwrap();
+            series.insert_point(Steps(time), 0, value).unwrap();
         }
     }
 }
@@ -38,7 +38,7 @@ fn values(db: &Database, id: SeriesId) -> Vec<f64> {
     let snap = db.begin_read().unwrap();
     let series = snap.series_by_id(id).unwrap().unwrap();
     let mut values = Vec::new();
-    let all = series.all();
+    let all = series.query(..);
     all.for_each(|_, words| values.push(f64::from_bits(words[1])))
         .unwrap();
     let report = db.check().unwrap();
@@ -153,8 +153,8 @@ fn one_after_the_other_they_are_one_thread() {
                     let mut theirs = same.series_by_id(ids[one]).unwrap();
                     for row in 0..rows {
                         let (time, words) = (from + row * step, [0, rng.below(1 << 20)]);
-                        let refused = ours.insert_row(time, &words).is_err();
-                        let expected = theirs.insert_row(time, &words).is_err();
+                        let refused = ours.insert_row(Steps(time), &words).is_err();
+                        let expected = theirs.insert_row(Steps(time), &words).is_err();
                         assert_eq!(refused, expected);
                     }
                 }
@@ -167,7 +167,7 @@ fn one_after_the_other_they_are_one_thread() {
                 let rows = [&ours, &theirs].map(|snap| {
                     let mut rows = Vec::new();
                     let series = snap.series_by_id(*id).unwrap().unwrap();
-                    let all = series.all();
+                    let all = series.query(..);
                     all.for_each(|time, words| rows.push((time, words[1])))
                         .unwrap();
                     rows
@@ -206,7 +206,9 @@ fn what_is_away_comes_back_before_blocks_are_handed_over() {
         for id in &texts {
             let mut series = b.series_by_id(*id).unwrap();
             let state = if time % 7 == 0 { "stands" } else { "runs" };
-            series.insert_values(time, &[Value::from(state)]).unwrap();
+            series
+                .insert_values(Steps(time), &[Value::from(state)])
+                .unwrap();
         }
     }
     fill(&mut b, &ids[5..6], 1024, 2.0);
@@ -237,10 +239,10 @@ fn a_layout_too_many_is_none_where_all_rows_are_linked() {
         Schema::new(Unit::Nanos, columns.collect::<Vec<_>>())
     };
     let mut txn = db.begin_write().unwrap();
-    txn.series("s0").unwrap().insert(-1_i64, 0.0).unwrap();
+    txn.series("s0").unwrap().insert(Steps(-1_), 0.0).unwrap();
     for n in 0..255 {
         let mut series = txn.series_with(&format!("n{n}"), &schema(n)).unwrap();
-        series.insert_row(1, &[1; 6]).unwrap();
+        series.insert_row(Steps(1), &[1; 6]).unwrap();
     }
     txn.commit().unwrap();
     let mut txn = db.begin_write().unwrap();
@@ -248,7 +250,7 @@ fn a_layout_too_many_is_none_where_all_rows_are_linked() {
     fill(&mut a, &ids, 400, 1.0);
     let mut series = a.series_with("whole", &schema(500)).unwrap();
     for time in 0..1024 {
-        series.insert_row(time, &[2; 6]).unwrap();
+        series.insert_row(Steps(time), &[2; 6]).unwrap();
     }
     a.finish().unwrap();
     txn.commit().unwrap();
@@ -277,7 +279,7 @@ fn a_full_disk_at_the_last_end_is_told() {
             let mut series = appender.series(&format!("{name}{n}")).unwrap();
             for time in 0..300 {
                 let value = f64::from_bits(rng.u64() >> 2);
-                series.insert_point(time, 0, value).unwrap();
+                series.insert_point(Steps(time), 0, value).unwrap();
             }
         }
     }
@@ -290,7 +292,7 @@ fn a_full_disk_at_the_last_end_is_told() {
     let error = txn.commit().unwrap_err();
     assert!(matches!(error, Error::TransactionBroken { .. }), "{error}");
     let mut txn = db.begin_write().unwrap();
-    txn.series("after").unwrap().insert(1_i64, 1.0).unwrap();
+    txn.series("after").unwrap().insert(Steps(1_), 1.0).unwrap();
     txn.commit().unwrap();
     assert!(db.begin_read().unwrap().series("a0").unwrap().is_none());
 }

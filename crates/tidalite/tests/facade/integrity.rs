@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidalite::maintenance::{CheckReport, Finding, HitSeries, Place, Stat, Watch};
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, StoreError, Unit, Verify};
+use tidalite::{
+    ColumnType, Database, Durability, Options, Schema, Steps, StoreError, Unit, Verify,
+};
 use tidalite_testkit::rng::Rng;
 
 /// The text of a row of the series of texts: one of a few, or its own.
@@ -36,21 +38,21 @@ fn fill(db: &Database) {
             for i in 0..2000i64 {
                 let t = (part as i64) * 2000 + i;
                 series
-                    .insert_point(t * 1_000_000_000, 0, (t * t) as f64 / 7.0)
+                    .insert_point(Steps(t * 1_000_000_000), 0, (t * t) as f64 / 7.0)
                     .unwrap();
             }
         }
         let mut log = tx.series_with("log", &texts).unwrap();
         for n in 0..300i64 {
             let n = (part as i64) * 300 + n;
-            log.insert_values(n, &[text(n).into()]).unwrap();
+            log.insert_values(Steps(n), &[text(n).into()]).unwrap();
         }
         for n in 0..20 {
             let key = format!("{part} {n}");
             log.annotate(&key, &text(n)).unwrap();
         }
         let mut late = tx.series("late").unwrap();
-        late.insert_point(part as i64, 0, 1.5).unwrap();
+        late.insert_point(Steps(part as i64), 0, 1.5).unwrap();
         tx.commit().unwrap();
     }
 }
@@ -159,7 +161,9 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
             for t in (0..12_000i64).step_by(511) {
                 let time = t * 1_000_000_000;
                 let mut rows = 0;
-                let read = series.between(time..=time).for_each(|_, _| rows += 1);
+                let read = series
+                    .query(Steps(time)..=Steps(time))
+                    .for_each(|_, _| rows += 1);
                 let lost = read.is_err() || rows == 0;
                 assert!(
                     !lost || in_series(name, Some(time)),
@@ -174,7 +178,7 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
         };
         for n in (0..1800i64).step_by(37) {
             let row = log
-                .at(n)
+                .at(Steps(n))
                 .and_then(|row| row.map_or(Ok(None), |row| log.values(&row).map(Some)));
             let lost = !matches!(row, Ok(Some(values)) if values == [text(n).into()]);
             assert!(
@@ -247,7 +251,7 @@ fn a_check_runs_beside_writers() {
                 }
                 tx.series("wind")
                     .unwrap()
-                    .insert_point(commits as i64 * 77, 1, 0.25)
+                    .insert_point(Steps(commits as i64 * 77), 1, 0.25)
                     .unwrap();
                 tx.commit().unwrap();
                 commits += 1;

@@ -3,7 +3,7 @@
 use crate::common::{Folder, content_of};
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options};
+use tidalite::{Database, Durability, Options, Steps};
 use tidalite_testkit::rng::Rng;
 
 /// The unit that a medium writes atomically.
@@ -23,7 +23,7 @@ fn write(db: &Database, number: u64, durability: Durability) {
     let mut series = tx.series("wind").unwrap();
     for i in 0..20i64 {
         series
-            .insert_point(number as i64 * 10 + i, 0, i as f64)
+            .insert_point(Steps(number as i64 * 10 + i), 0, i as f64)
             .unwrap();
     }
     tx.commit_with(durability).unwrap();

@@ -10,7 +10,7 @@ use tidalite::retention::Retention;
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::text::guid_dotnet;
 use tidalite::{
-    Column, ColumnType, Database, Error, MergePolicy, Options, ReadTxn, Schema, SeriesId,
+    Column, ColumnType, Database, Error, MergePolicy, Options, ReadTxn, Schema, SeriesId, Steps,
     StoreError, Unit,
 };
 use tidalite_testkit::rng::Rng;
@@ -201,7 +201,7 @@ fn series_come_change_their_name_and_go() {
                         };
                         let start = rng.below(3000) as i64;
                         for time in start..start + rng.below(1500) as i64 {
-                            series.insert_point(time, 7, time as f64).unwrap();
+                            series.insert_point(Steps(time), 7, time as f64).unwrap();
                             rows.insert(time, vec![7, (time as f64).to_bits()]);
                         }
                     }
@@ -240,7 +240,7 @@ fn a_diff_tells_what_came_changed_its_name_and_went() {
     let db: Database = in_memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
     for name in ["gone", "renamed", "stays"] {
-        tx.series(name).unwrap().insert(1_i64, 1.0).unwrap();
+        tx.series(name).unwrap().insert(Steps(1_), 1.0).unwrap();
     }
     tx.commit().unwrap();
     let base = db.begin_read().unwrap();
@@ -359,7 +359,7 @@ fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
     let guid = guid_dotnet(dotnet);
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series_of_guid(guid, &Schema::point()).unwrap();
-    series.insert(0_i64, 1.0).unwrap();
+    series.insert(Steps(0_), 1.0).unwrap();
     let id = series.id();
     assert_eq!(
         series.info().label(),
@@ -404,7 +404,7 @@ fn known_series_are_those_of_the_catalog_whoever_changes_it() {
     let insert = |db: &Database, name: &str, time: i64| {
         let mut txn = db.begin_write().unwrap();
         let mut series = txn.series(name).unwrap();
-        series.insert(time, 1.0).unwrap();
+        series.insert(Steps(time), 1.0).unwrap();
         let id = series.id();
         txn.commit().unwrap();
         id
@@ -431,14 +431,14 @@ fn known_series_are_those_of_the_catalog_whoever_changes_it() {
     assert_eq!(level, gone, "numbers of nothing are given out again");
     txn.series_by_id(level)
         .unwrap()
-        .insert_row(7, &[7])
+        .insert_row(Steps(7), &[7])
         .unwrap();
     txn.commit().unwrap();
     // Columns added by another handle.
     let mut txn = ours.begin_write().unwrap();
     txn.series_by_id(level)
         .unwrap()
-        .insert_row(8, &[8])
+        .insert_row(Steps(8), &[8])
         .unwrap();
     txn.commit().unwrap();
     let mut txn = other.begin_write().unwrap();
@@ -447,8 +447,8 @@ fn known_series_are_those_of_the_catalog_whoever_changes_it() {
     txn.commit().unwrap();
     let mut txn = ours.begin_write().unwrap();
     let mut series = txn.series_by_id(level).unwrap();
-    assert!(series.insert_row(9, &[9]).is_err());
-    series.insert_row(9, &[9, 0.5f64.to_bits()]).unwrap();
+    assert!(series.insert_row(Steps(9), &[9]).is_err());
+    series.insert_row(Steps(9), &[9, 0.5f64.to_bits()]).unwrap();
     assert_eq!(series.view().unwrap().count().unwrap(), 3);
     // Removed and created again within a transaction.
     assert!(txn.remove_series("b").unwrap());

@@ -3,7 +3,7 @@
 
 use crate::common::{Folder, Pairs, assert_clean, content_of, in_memory, pairs_of};
 use tidalite::limits::{COLUMN_NAME_BYTES_MAX, SERIES_NAME_BYTES_MAX, TABLE_NAME_BYTES_MAX};
-use tidalite::{Column, ColumnType, Database, Error, Options, Schema, Unit};
+use tidalite::{Column, ColumnType, Database, Error, Options, Schema, Steps, Unit};
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, COLUMNS_MAX, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX, key_bytes_max};
 use tidalite_runs::LAYOUTS_MAX;
@@ -44,7 +44,7 @@ fn page_sizes_from_512_bytes_to_256_kib() {
             let mut series = tx.series("a").unwrap();
             for i in 0..2_500 {
                 series
-                    .insert_point(commit * 1_000 + i, 0, (i * commit) as f64)
+                    .insert_point(Steps(commit * 1_000 + i), 0, (i * commit) as f64)
                     .unwrap();
             }
             let mut table = tx.table("t").unwrap();
@@ -251,7 +251,7 @@ fn names_of_series_up_to_their_bound_and_that_of_keys() {
             let name = series_name(most, number);
             tx.series(&name)
                 .unwrap()
-                .insert_point(1, 0, number as f64)
+                .insert_point(Steps(1), 0, number as f64)
                 .unwrap();
         }
         let beyond = tx.series(&series_name(most + 1, 0)).err().unwrap();
@@ -260,7 +260,10 @@ fn names_of_series_up_to_their_bound_and_that_of_keys() {
             "{page_size}: {beyond:?}"
         );
         assert!(beyond.to_string().contains(&most.to_string()), "{beyond}");
-        tx.series("short").unwrap().insert_point(1, 0, 2.0).unwrap();
+        tx.series("short")
+            .unwrap()
+            .insert_point(Steps(1), 0, 2.0)
+            .unwrap();
         tx.commit().unwrap();
         let snap = db.begin_read().unwrap();
         assert_eq!(snap.list("").unwrap().len(), 10);
@@ -335,13 +338,16 @@ fn columns_and_their_names() {
                 .collect::<Vec<_>>()
         };
         for t in 0..3_000 {
-            series.insert_row(t, &row(t)).unwrap();
+            series.insert_row(Steps(t), &row(t)).unwrap();
         }
         tx.commit().unwrap();
         // One at a time too: the tail's page may be smaller than a row.
         for t in 3_000..3_020 {
             let mut tx = db.begin_write().unwrap();
-            tx.series("a").unwrap().insert_row(t, &row(t)).unwrap();
+            tx.series("a")
+                .unwrap()
+                .insert_row(Steps(t), &row(t))
+                .unwrap();
             tx.commit().unwrap();
         }
         let snap = db.begin_read().unwrap();
@@ -352,7 +358,7 @@ fn columns_and_their_names() {
             assert_eq!((time, words), (t, &row(t)[..]));
             t += 1;
         };
-        series.all().for_each(compare).unwrap();
+        series.query(..).for_each(compare).unwrap();
         assert_eq!(t, 3_020);
         assert_clean(&db);
     }
@@ -384,7 +390,7 @@ fn layouts_of_a_file() {
     let write = |number: usize| {
         let mut tx = db.begin_write()?;
         let mut series = tx.series_with(&format!("s{number}"), &schema(number))?;
-        series.insert_row(1, &[number as u64; 9])?;
+        series.insert_row(Steps(1), &[number as u64; 9])?;
         tx.commit()
     };
     for number in 0..LAYOUTS_MAX {
@@ -397,7 +403,7 @@ fn layouts_of_a_file() {
     let mut tx = db.begin_write().unwrap();
     tx.series_with("another", &schema(7))
         .unwrap()
-        .insert_row(1, &[1; 9])
+        .insert_row(Steps(1), &[1; 9])
         .unwrap();
     tx.commit().unwrap();
     let stat = db.stat().unwrap();
@@ -458,7 +464,7 @@ fn twenty_thousand_series() {
         for i in (half..SERIES).step_by(2) {
             tx.series(&name(i))
                 .unwrap()
-                .insert_point(i as i64, 0, half as f64)
+                .insert_point(Steps(i as i64), 0, half as f64)
                 .unwrap();
         }
         tx.commit().unwrap();
@@ -467,7 +473,7 @@ fn twenty_thousand_series() {
     for i in (0..SERIES).step_by(1_000) {
         tx.series(&name(i))
             .unwrap()
-            .insert_point(-1, 0, 9.0)
+            .insert_point(Steps(-1), 0, 9.0)
             .unwrap();
     }
     tx.commit().unwrap();

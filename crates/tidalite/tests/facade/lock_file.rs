@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tidalite::monitor::Event;
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Unit, Verify};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Unit, Verify};
 use tidalite_pager::{HEADER_BYTES, Header, Kind};
 
 /// The unit that a medium writes atomically.
@@ -29,7 +29,7 @@ fn commit(db: &Database, number: u64, durability: Durability) {
         .put(&(number % 40).to_be_bytes(), &[number as u8; 90])
         .unwrap();
     let mut series = tx.series("wind").unwrap();
-    series.insert_point(number as i64, 0, 1.5).unwrap();
+    series.insert_point(Steps(number as i64), 0, 1.5).unwrap();
     tx.commit_with(durability).unwrap();
 }
 
@@ -66,20 +66,22 @@ fn commit_to_all(db: &Database, number: u64, durability: Durability) {
         let mut series = tx.series(name).unwrap();
         for i in 0..1500i64 {
             let t = number as i64 * 1500 + i;
-            series.insert_point(t, 0, (t * t) as f64 / 7.0).unwrap();
+            series
+                .insert_point(Steps(t), 0, (t * t) as f64 / 7.0)
+                .unwrap();
         }
     }
     let mut log = tx.series_with("log", &texts).unwrap();
     for i in 0..100i64 {
         let text = format!("row {} of {number}", i * 31);
-        log.insert_values(number as i64 * 100 + i, &[text.into()])
+        log.insert_values(Steps(number as i64 * 100 + i), &[text.into()])
             .unwrap();
     }
     log.annotate(&format!("{number}"), "says something")
         .unwrap();
     for i in 0..50 {
         let mut series = tx.series(&format!("late-{}", (i * number) % 70)).unwrap();
-        series.insert_point(number as i64, 0, 1.5).unwrap();
+        series.insert_point(Steps(number as i64), 0, 1.5).unwrap();
     }
     // A commit that pins is a durable one.
     if durability == Durability::Durable {
@@ -348,7 +350,9 @@ fn believing_lazy_commits_costs_what_they_wrote() {
     }
     let mut series = tx.series("wind").unwrap();
     for t in 0..400_000i64 {
-        series.insert_point(t, 0, (t * t) as f64 / 7.0).unwrap();
+        series
+            .insert_point(Steps(t), 0, (t * t) as f64 / 7.0)
+            .unwrap();
     }
     tx.commit().unwrap();
     db.sync().unwrap();

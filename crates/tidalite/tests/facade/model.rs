@@ -6,7 +6,9 @@ use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, in_m
 use crate::oracle::{a_time, compare};
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Table, Unit, Verify, WriteTxn};
+use tidalite::{
+    ColumnType, Database, Durability, Options, Schema, Steps, Table, Unit, Verify, WriteTxn,
+};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -156,7 +158,7 @@ impl World {
                 for i in 0..rng.between(1, 30) {
                     let time = clock.time(rng);
                     let words = row(rng, i);
-                    series.insert_row(time, &words).unwrap();
+                    series.insert_row(Steps(time), &words).unwrap();
                     rows.insert(time, words);
                 }
             }
@@ -308,7 +310,7 @@ fn delete(series: &mut tidalite::SeriesMut<'_>, rows: &mut Rows, from: i64, to: 
     rows.retain(|&time, _| time < from || time > to);
     let gone = (before - rows.len()) as u64;
     assert_eq!(
-        series.delete(from..=to).unwrap(),
+        series.delete(Steps(from)..=Steps(to)).unwrap(),
         gone,
         "delete {from}..={to}"
     );
@@ -465,7 +467,7 @@ fn run_small(seed: u64, page_size: usize, transactions: usize) {
                     .iter()
                     .map(|&ty| a_word(&mut rng, ty, style, i))
                     .collect();
-                series.insert_row(time, &words).unwrap();
+                series.insert_row(Steps(time), &words).unwrap();
                 rows.insert(time, words);
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::common::Rows;
 use std::ops::Bound;
-use tidalite::{Aggregate, ColumnType, Cursor, Figure, Range, Row, Series, Window};
+use tidalite::{Aggregate, ColumnType, Cursor, Figure, Query, Row, Series, Steps, Window};
 use tidalite_testkit::rng::Rng;
 
 /// Bound of sums, relative to the sum of the magnitudes; docs of `Aggregate`.
@@ -217,13 +217,13 @@ pub(crate) fn compare(rng: &mut Rng, series: &Series<'_>, rows: &Rows) {
     };
     let expected = interval(rows, from, to);
     assert_eq!(
-        series.between(from..=to).count().unwrap(),
+        series.query(Steps(from)..=Steps(to)).count().unwrap(),
         expected.len() as u64
     );
     if to > i64::MIN {
         let without_last = expected.iter().filter(|(time, _)| *time < to).count();
         assert_eq!(
-            series.between(from..to).count().unwrap(),
+            series.query(Steps(from)..Steps(to)).count().unwrap(),
             without_last as u64
         );
     }
@@ -234,7 +234,10 @@ pub(crate) fn compare(rng: &mut Rng, series: &Series<'_>, rows: &Rows) {
             .iter()
             .map(|(time, words)| (*time, words[column]))
             .collect();
-        let found = series.between(from..=to).aggregate(column).unwrap();
+        let found = series
+            .query(Steps(from)..=Steps(to))
+            .aggregate(column)
+            .unwrap();
         assert_aggregate(&found, ty, &words);
         windows(rng, series, (from, to), (column, ty), &words);
     }
@@ -242,7 +245,7 @@ pub(crate) fn compare(rng: &mut Rng, series: &Series<'_>, rows: &Rows) {
 }
 
 fn scans(rng: &mut Rng, series: &Series<'_>, (from, to): (i64, i64), expected: &[(i64, &[u64])]) {
-    let range = series.between(from..=to);
+    let range = series.query(Steps(from)..=Steps(to));
     let mut at = 0;
     let seen = range.for_each(|time, words| {
         assert_eq!((time, words), expected[at]);
@@ -302,7 +305,7 @@ fn windows(
         _ => rng.u64() as i64,
     };
     let number = |time: i64| (i128::from(time) - i128::from(origin)).div_euclid(width.into());
-    let range = series.between(from..=to);
+    let range = series.query(Steps(from)..=Steps(to));
     let found = range.windows(width, origin, column).unwrap();
     figures(rng, &range, (width, origin), column, &found);
     let mut found = found.iter();
@@ -324,7 +327,7 @@ fn windows(
 /// Selected figures equal the whole aggregates, bit by bit.
 pub(crate) fn figures(
     rng: &mut Rng,
-    range: &Range<'_>,
+    range: &Query<'_>,
     (width, origin): (i64, i64),
     column: usize,
     whole: &[Window],
@@ -370,7 +373,7 @@ fn walk(rng: &mut Rng, cursor: &mut Cursor<'_>, rows: &Rows) {
                 0 => {
                     let t = a_time(rng, rows);
                     at = times.partition_point(|&time| time <= t) as i64 - 1;
-                    cursor.search(t)
+                    cursor.search(Steps(t))
                 }
                 1 => {
                     at = 0;

@@ -4,7 +4,7 @@ use crate::common::{Content, Folder, assert_clean, content_of, in_memory};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tidalite::maintenance::Change;
-use tidalite::{Database, Error, Options, ReadTxn, Timestamp};
+use tidalite::{Database, Error, Options, ReadTxn, Steps, Timestamp};
 use tidalite_testkit::rng::Rng;
 
 /// A random transaction over three tables and six series.
@@ -33,16 +33,18 @@ fn change(db: &Database, rng: &mut Rng, step: i64) {
         let mut series = tx.series(&name).unwrap();
         let from = rng.below(4000) as i64;
         match rng.below(6) {
-            0 => drop(series.delete(from..from + 500).unwrap()),
+            0 => drop(series.delete(Steps(from)..Steps(from + 500)).unwrap()),
             1 => {
                 for i in 0..1500 {
-                    series.insert_point(from + i, 0, step as f64).unwrap();
+                    series
+                        .insert_point(Steps(from + i), 0, step as f64)
+                        .unwrap();
                 }
             }
             _ => {
                 for _ in 0..rng.index(30) {
                     let t = rng.below(6000) as i64;
-                    series.insert_point(t, 1, step as f64 + 0.5).unwrap();
+                    series.insert_point(Steps(t), 1, step as f64 + 0.5).unwrap();
                 }
             }
         }
@@ -193,7 +195,9 @@ fn a_diff_reads_only_what_changed() {
     for s in 0..20 {
         let mut series = tx.series(&format!("s{s}")).unwrap();
         for t in 0..20_000 {
-            series.insert_point(t, 0, (t % 977) as f64 * 1.1).unwrap();
+            series
+                .insert_point(Steps(t), 0, (t % 977) as f64 * 1.1)
+                .unwrap();
         }
     }
     tx.commit().unwrap();
@@ -202,8 +206,11 @@ fn a_diff_reads_only_what_changed() {
     let mut table = tx.table("t").unwrap();
     table.put(&7_000u32.to_be_bytes(), b"new").unwrap();
     let mut series = tx.series("s7").unwrap();
-    series.insert_point(30_000, 0, 1.0).unwrap();
-    tx.series("s8").unwrap().delete(100..200).unwrap();
+    series.insert_point(Steps(30_000), 0, 1.0).unwrap();
+    tx.series("s8")
+        .unwrap()
+        .delete(Steps(100)..Steps(200))
+        .unwrap();
     tx.commit().unwrap();
     let (new, base) = (db.begin_read().unwrap(), db.begin_read_at("base").unwrap());
     let mut told = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tidalite::monitor::{LongReaderAction, ReaderKind};
-use tidalite::{Database, Durability, Error, Options, ReadTxn, StoreError};
+use tidalite::{Database, Durability, Error, Options, ReadTxn, Steps, StoreError};
 
 fn content_of(snap: &ReadTxn) -> Content {
     crate::common::content_of(snap).unwrap()
@@ -22,7 +22,7 @@ fn commit(db: &Database, round: u64) {
     let mut series = tx.series("level").unwrap();
     for i in 0..200 {
         let at = (round * 200 + i) as i64;
-        series.insert_point(at, 0, at as f64).unwrap();
+        series.insert_point(Steps(at), 0, at as f64).unwrap();
     }
     tx.commit().unwrap();
 }

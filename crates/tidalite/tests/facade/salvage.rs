@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidalite::maintenance::{Place, SalvageReport, Watch, salvage_storage};
 use tidalite::retention::Retention;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{ColumnType, Options, Schema, Unit};
+use tidalite::{ColumnType, Options, Schema, Steps, Unit};
 use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;
@@ -53,20 +53,21 @@ fn image() -> Image {
             for i in 0..2500i64 {
                 let t = part as i64 * 2500 + i;
                 series
-                    .insert_point(t * 10, 0, (t * t % 977) as f64 / 7.0)
+                    .insert_point(Steps(t * 10), 0, (t * t % 977) as f64 / 7.0)
                     .unwrap();
             }
         }
         let mut tank = tx.series_with("tank", &schema).unwrap();
         for i in 0..300u64 {
             let t = part as i64 * 300 + i as i64;
-            tank.insert_row(t, &[(i as f64).to_bits(), i * part])
+            tank.insert_row(Steps(t), &[(i as f64).to_bits(), i * part])
                 .unwrap();
         }
         // Few rows of many series: they stay in the front.
         for s in 0..20 {
             let mut late = tx.series(&format!("late.{s}")).unwrap();
-            late.insert_point(part as i64, 0, f64::from(s)).unwrap();
+            late.insert_point(Steps(part as i64), 0, f64::from(s))
+                .unwrap();
         }
         tx.commit().unwrap();
     }

@@ -5,7 +5,9 @@ use crate::common::in_memory;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Error, MergePolicy, Options, Schema, SeriesId, StoreError, WriteTxn};
+use tidalite::{
+    Database, Error, MergePolicy, Options, Schema, SeriesId, Steps, StoreError, WriteTxn,
+};
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
 
@@ -38,7 +40,7 @@ fn feed(txn: &mut WriteTxn, ids: &[SeriesId], rounds: std::ops::Range<i64>, mode
         for (i, &id) in ids.iter().enumerate() {
             let value = ((round * 37 + i as i64 * 11) % 1000) as f64 / 10.0;
             let mut series = txn.series_by_id(id).unwrap();
-            series.insert_point(round * 10, 0, value).unwrap();
+            series.insert_point(Steps(round * 10), 0, value).unwrap();
             model[i].insert(round * 10, value);
         }
     }
@@ -57,7 +59,7 @@ fn compare(db: &Database, model: &Model, what: &str) {
         let each = |time, words: &[u64]| {
             found.insert(time, f64::from_bits(words[1]));
         };
-        series.all().for_each(each).unwrap();
+        series.query(..).for_each(each).unwrap();
         assert!(found == *rows, "series {i}: {what}");
         assert_eq!(series.count().unwrap(), rows.len() as u64, "{what}");
     }
@@ -78,7 +80,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
         1 => {
             let (from, to) = ((now - 900) * 10, (now - rng.between(0, 800)) * 10);
             let mut own = txn.series_by_id(id).unwrap();
-            let gone = own.delete(from..=to).unwrap();
+            let gone = own.delete(Steps(from)..=Steps(to)).unwrap();
             let before = model[i].len();
             model[i].retain(|time, _| !(from..=to).contains(time));
             assert_eq!(gone, (before - model[i].len()) as u64);
@@ -87,7 +89,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             // Rows being encoded are overwritten, and one is inserted between them.
             for time in [(now - 500) * 10, (now - 500) * 10 + 3, 5] {
                 let mut own = txn.series_by_id(id).unwrap();
-                own.insert_point(time, 0, 0.25).unwrap();
+                own.insert_point(Steps(time), 0, 0.25).unwrap();
                 model[i].insert(time, 0.25);
             }
         }
@@ -108,7 +110,8 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
             let mut appender = txn.appenders(1).unwrap().pop().unwrap();
             for time in 0..50 {
                 let mut own = appender.series_by_id(id).unwrap();
-                own.insert_point((now + time) * 10 + 1, 0, 0.5).unwrap();
+                own.insert_point(Steps((now + time) * 10 + 1), 0, 0.5)
+                    .unwrap();
                 model[i].insert((now + time) * 10 + 1, 0.5);
             }
             appender.finish().unwrap();
@@ -127,12 +130,12 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
         8 => {
             // The previous transaction had it open, this one perhaps not yet.
             let mut kept = txn.series(KEPT).unwrap();
-            kept.insert(now, 2.0).unwrap();
+            kept.insert(Steps(now), 2.0).unwrap();
             model[SERIES].insert(now, 2.0);
         }
         _ => {
             let mut other = txn.series("other").unwrap();
-            other.insert(now, 1.0).unwrap();
+            other.insert(Steps(now), 1.0).unwrap();
         }
     }
 }
@@ -187,7 +190,7 @@ fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
         // The slots of these series stay, and the buffers of the others are dropped with the one that is not open.
         let mut txn = db.begin_write().unwrap();
         feed(&mut txn, &ids, 0..ROUNDS + 5, &mut model);
-        txn.series(KEPT).unwrap().insert(1, 2.0).unwrap();
+        txn.series(KEPT).unwrap().insert(Steps(1), 2.0).unwrap();
         model[SERIES].insert(1, 2.0);
         txn.commit().unwrap();
         compare(&db, &model, policy.name());
@@ -233,7 +236,7 @@ fn a_full_disk_while_rows_are_sealed_fails_the_transaction() {
         for time in 0..4 * ROUNDS {
             for &id in &ids {
                 let value = f64::from_bits(rng.u64() >> 2);
-                txn.series_by_id(id)?.insert_point(time, 0, value)?;
+                txn.series_by_id(id)?.insert_point(Steps(time), 0, value)?;
             }
         }
         txn.series_by_id(ids[0])?.view().map(|_| ())
@@ -244,7 +247,7 @@ fn a_full_disk_while_rows_are_sealed_fails_the_transaction() {
     let error = txn.commit().unwrap_err();
     assert!(matches!(error, Error::TransactionBroken { .. }), "{error}");
     let mut txn = db.begin_write().unwrap();
-    txn.series("after").unwrap().insert(1_i64, 1.0).unwrap();
+    txn.series("after").unwrap().insert(Steps(1_), 1.0).unwrap();
     txn.commit().unwrap();
     assert!(db.check().unwrap().is_clean());
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
-use tidalite::{Database, Options, ReadTxn, WriteTxn};
+use tidalite::{Database, Options, ReadTxn, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 const COMMITS: u64 = 300;
@@ -24,7 +24,7 @@ fn transactions_may_move_between_threads() {
         tx = thread::spawn(move || {
             tx.series("moved")
                 .unwrap()
-                .insert_point(step, 0, step as f64)
+                .insert_point(Steps(step), 0, step as f64)
                 .unwrap();
             tx.table("moved")
                 .unwrap()
@@ -57,14 +57,14 @@ fn write(db: &Database, rng: &mut Rng, content: &mut Content, newest: &Mutex<(u6
         let mut series = tx.series(&name).unwrap();
         let from = rng.between(0, 4_000);
         if rng.one_in(6) {
-            let gone = series.delete(from..from + 500).unwrap();
+            let gone = series.delete(Steps(from)..Steps(from + 500)).unwrap();
             let kept = rows.len() as u64 - gone;
             rows.retain(|&time, _| !(from..from + 500).contains(&time));
             assert_eq!(rows.len() as u64, kept);
         }
         for i in 0..rng.between(1, 300) {
             let word = rng.u64();
-            series.insert_row(from + i, &[0, word]).unwrap();
+            series.insert_row(Steps(from + i), &[0, word]).unwrap();
             rows.insert(from + i, vec![0, word]);
         }
     }
@@ -181,7 +181,10 @@ fn a_writer_that_panics_is_rolled_back() {
             .spawn(|| {
                 let mut tx = db.begin_write().unwrap();
                 tx.table("lost").unwrap().put(b"k", b"v").unwrap();
-                tx.series("lost").unwrap().insert_point(1, 0, 1.0).unwrap();
+                tx.series("lost")
+                    .unwrap()
+                    .insert_point(Steps(1), 0, 1.0)
+                    .unwrap();
                 std::panic::resume_unwind(Box::new(()));
             })
             .join()
@@ -201,7 +204,10 @@ fn several_threads_read_what_is_not_committed() {
     let db = in_memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
     tx.table("old").unwrap().put(b"k", b"before").unwrap();
-    tx.series("wind").unwrap().insert_point(1, 0, 1.0).unwrap();
+    tx.series("wind")
+        .unwrap()
+        .insert_point(Steps(1), 0, 1.0)
+        .unwrap();
     tx.commit().unwrap();
     let mut tx = db.begin_write().unwrap();
     for i in 0..200u64 {
@@ -213,7 +219,7 @@ fn several_threads_read_what_is_not_committed() {
     for t in 2..2000 {
         tx.series("wind")
             .unwrap()
-            .insert_point(t, 0, t as f64)
+            .insert_point(Steps(t), 0, t as f64)
             .unwrap();
     }
     let reader = tx.reader().unwrap();
@@ -244,7 +250,7 @@ fn several_threads_read_what_is_not_committed() {
             let mut table = tx.table("new").unwrap();
             table.put(&i.to_be_bytes(), b"changed").unwrap();
             let mut series = tx.series("wind").unwrap();
-            series.insert_point(5000 + i as i64, 0, 0.0).unwrap();
+            series.insert_point(Steps(5000 + i as i64), 0, 0.0).unwrap();
         }
     });
     assert!(!reader.has_ended());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tidalite::maintenance::{Watch, restore, restore_in_two, salvage_storage};
 use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{LockMemory, Storage};
-use tidalite::{Database, Durability, Error, Options, Result, StoreError, Timestamp};
+use tidalite::{Database, Durability, Error, Options, Result, Steps, StoreError, Timestamp};
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
 
 const KINDS: [FaultKind; 4] = [
@@ -108,9 +108,12 @@ fn images() -> [Vec<u8>; 2] {
             for i in from..from + 900 {
                 let value = (i * i % 977) as f64 / 7.0;
                 let mut series = tx.series(series).unwrap();
-                series.insert_point(i * 10, 0, value).unwrap();
+                series.insert_point(Steps(i * 10), 0, value).unwrap();
             }
-            tx.series(series).unwrap().insert_point(15, 0, 1.5).unwrap();
+            tx.series(series)
+                .unwrap()
+                .insert_point(Steps(15), 0, 1.5)
+                .unwrap();
         }
         for i in 0..40 {
             let (key, len) = ([round, i], if i % 8 == 0 { 9_000 } else { 90 });
@@ -123,7 +126,10 @@ fn images() -> [Vec<u8>; 2] {
         tx.table("t").unwrap().remove(&[0, i]).unwrap();
         tx.table("t").unwrap().remove(&[1, i]).unwrap();
     }
-    tx.series("b").unwrap().delete(2_000..9_000).unwrap();
+    tx.series("b")
+        .unwrap()
+        .delete(Steps(2_000)..Steps(9_000))
+        .unwrap();
     let policy = Retention {
         pattern: "a".to_owned(),
         keep: Some(Duration::from_nanos(9_000)),

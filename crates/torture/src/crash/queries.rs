@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::model::wide::same_row;
 use crate::workload::TIME_MAX;
 use tidalite::{
-    Aggregate, Column, Database, Direction, ReadTxn, Result, Row, Schema, Series, Value,
+    Aggregate, Column, Database, Direction, ReadTxn, Result, Row, Schema, Series, Steps, Value,
     ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
@@ -158,7 +158,7 @@ fn aggregate(
     column: usize,
 ) -> Result<Option<String>> {
     let rows = known.within((from, to), column);
-    let range = series.between(from..to);
+    let range = series.query(Steps(from)..Steps(to));
     let count = range.count()?;
     if count != rows.len() as u64 {
         return Ok(Some(format!(
@@ -181,7 +181,9 @@ fn windows(
     let rows = known.within((from, to), column);
     let window = |time: i64| (time - origin).div_euclid(width);
     let wanted: Vec<_> = rows.chunk_by(|a, b| window(a.0) == window(b.0)).collect();
-    let found = series.between(from..to).windows(width, origin, column)?;
+    let found = series
+        .query(Steps(from)..Steps(to))
+        .windows(width, origin, column)?;
     let place = format!("windows of {width} from {origin} on, column {column} in {from}..{to}");
     if found.len() != wanted.len() {
         let (found, wanted) = (found.len(), wanted.len());
@@ -232,7 +234,7 @@ fn newest(snap: &ReadTxn, series: &Series<'_>, known: &Known) -> Result<Option<S
 /// Reads all rows backwards by vectors, and the last rows with a cursor.
 fn backward(series: &Series<'_>, known: &Known) -> Result<Option<String>> {
     let mut times = Vec::new();
-    let rows = series.all().for_each_vector_reverse(|vector| {
+    let rows = series.query(..).for_each_vector_reverse(|vector| {
         times.extend(vector.times().iter().rev());
     })?;
     let wanted = known.rows.iter().rev().map(|(time, _)| *time);
@@ -265,7 +267,7 @@ fn matching(
     let rows = known.within((from, to), column).into_iter();
     let rows = rows.filter(|(_, value)| value.is_some_and(|value| (low..=high).contains(&value)));
     let wanted: Vec<i64> = rows.map(|(time, _)| time).collect();
-    let range = series.between(from..to);
+    let range = series.query(Steps(from)..Steps(to));
     let matching = range.matching([ValueFilter::new(column, low..=high)])?;
     let (mut ahead, mut back) = (Vec::<i64>::new(), Vec::<i64>::new());
     matching.for_each_vector_of(&[column], Direction::Forward, |vector| {
@@ -297,7 +299,7 @@ fn texts(series: &Series<'_>, known: &Known, rng: &mut Rng) -> Result<Option<Str
     let rows = known.rows.iter().filter(|(_, row)| says(row));
     let wanted: Vec<i64> = rows.map(|(time, _)| *time).collect();
     let found = series
-        .all()
+        .query(..)
         .text_matches(column, |text| text.contains(&part))?;
     let found: Vec<i64> = found.map(|row| Ok(row?.time)).collect::<Result<_>>()?;
     let counts = (found.len(), wanted.len());

@@ -1,7 +1,7 @@
 //! Content and query answers of a valid file.
 
 use crate::model::digest_of;
-use tidalite::Database;
+use tidalite::{Database, Steps};
 
 /// Number of queries on a series.
 const QUESTIONS: usize = 4;
@@ -46,9 +46,9 @@ pub(super) fn answers(db: &Database) -> Vec<Option<String>> {
             Err(_) => continue,
         };
         let text = |answer: tidalite::Result<String>| answer.ok();
-        let all = series.all();
+        let all = series.query(..);
         answers[0] = text(all.aggregate(1).map(|all| format!("{all:?}")));
-        let part = series.between(7..10_020).aggregate(1);
+        let part = series.query(Steps(7)..Steps(10_020)).aggregate(1);
         answers[1] = text(part.map(|part| format!("{part:?}")));
         answers[2] = text(all.windows(300, 0, 1).map(|windows| format!("{windows:?}")));
         answers[3] = text(series.count().map(|count| count.to_string()));

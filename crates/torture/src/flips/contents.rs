@@ -5,7 +5,7 @@ use crate::model::digest_of;
 use std::ops::Range;
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Options};
+use tidalite::{Database, Options, Steps};
 use tidalite_runs::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
@@ -118,7 +118,7 @@ fn rows(db: &Database, rng: &mut Rng, series: usize, times: Range<i64>) -> tidal
             // Noise in few series only, so that many rows take few bytes.
             let noise = i % 8 == 0;
             let value = if noise { rng.f64() } else { time as f64 };
-            series.insert_point(time, 0, value)?;
+            series.insert_point(Steps(time), 0, value)?;
         }
     }
     tx.commit()?;
@@ -128,7 +128,8 @@ fn rows(db: &Database, rng: &mut Rng, series: usize, times: Range<i64>) -> tidal
 fn delete(db: &Database, series: usize, times: Range<i64>) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     for i in 0..series {
-        tx.series(&format!("s{i}"))?.delete(times.clone())?;
+        tx.series(&format!("s{i}"))?
+            .delete(Steps(times.start)..Steps(times.end))?;
     }
     tx.commit()?;
     Ok(())

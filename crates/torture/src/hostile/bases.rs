@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidalite::retention::Retention;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, Result};
+use tidalite::{Database, Durability, Options, Result, Steps};
 use tidalite_testkit::rng::Rng;
 
 /// Number of workload transactions in a file.
@@ -185,19 +185,19 @@ fn tree(db: &Database) -> Result<()> {
         let mut series = tx.series("long")?;
         let rows = TREE_ROWS / 12;
         for i in part * rows..(part + 1) * rows {
-            series.insert_point(i, 0, f64::from((i % 100) as u32) / 4.0)?;
+            series.insert_point(Steps(i), 0, f64::from((i % 100) as u32) / 4.0)?;
         }
         tx.commit()?;
     }
     let mut tx = db.begin_write()?;
-    tx.series("long")?.delete(10_000..13_000)?;
-    tx.series("late")?.insert_point(1, 0, 1.0)?;
+    tx.series("long")?.delete(Steps(10_000)..Steps(13_000))?;
+    tx.series("late")?.insert_point(Steps(1), 0, 1.0)?;
     // Times and values that the cold form compresses further.
     let mut rng = Rng::new(5);
     let mut series = tx.series("cold")?;
     for i in 0..2_000 {
         let time = i * 1000 + i64::from(rng.u64().leading_zeros());
-        series.insert_point(time, 0, f64::from(rng.u64().leading_zeros()))?;
+        series.insert_point(Steps(time), 0, f64::from(rng.u64().leading_zeros()))?;
     }
     tx.commit()?;
     let mut tx = db.begin_write()?;

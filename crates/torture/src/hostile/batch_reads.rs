@@ -7,7 +7,7 @@
 use super::errors::keep;
 use tidalite::query::{CandleSize, Join};
 use tidalite::{
-    Database, Direction, Grid, MultiTable, Range, ReadTxn, Result, Series, SeriesId, Table,
+    Database, Direction, Grid, MultiTable, Query, ReadTxn, Result, Series, SeriesId, Steps, Table,
     ValueFilter,
 };
 
@@ -199,7 +199,7 @@ fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
     let mut first = Ok(());
     let columns: Vec<usize> = (0..series.info().schema.columns.len()).collect();
     let width = width(&series);
-    let all = series.all();
+    let all = series.query(..);
     keep(
         &mut first,
         all.for_each_window(width, 13, &columns, |_, _| ()),
@@ -216,15 +216,15 @@ fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
     }
     for time in [i64::MIN, 0, 1_000, i64::MAX] {
         for direction in [Direction::Forward, Direction::Backward] {
-            keep(&mut first, series.nearest(time, direction).map(drop));
+            keep(&mut first, series.nearest(Steps(time), direction).map(drop));
         }
-        keep(&mut first, series.at(time).map(drop));
+        keep(&mut first, series.at(Steps(time)).map(drop));
     }
     first
 }
 
 /// Parts of an interval, in sequence and in parallel.
-fn parts(all: &Range<'_>) -> Result<()> {
+fn parts(all: &Query<'_>) -> Result<()> {
     for parts in [1, PARTS] {
         for part in all.split(parts)? {
             part.count()?;
@@ -237,12 +237,14 @@ fn parts(all: &Range<'_>) -> Result<()> {
 
 fn of_column(series: &Series<'_>, column: usize, width: i64) -> Result<()> {
     let mut first = Ok(());
-    let all = series.all();
+    let all = series.query(..);
     keep(
         &mut first,
         all.candles(CandleSize::Width(700), column).map(drop),
     );
-    let some = series.between(100..1_700).windows(width, 5, column);
+    let some = series
+        .query(Steps(100)..Steps(1_700))
+        .windows(width, 5, column);
     keep(&mut first, some.map(drop));
     // The next two queries are errors for a text column even in a valid file.
     if series.info().schema.columns[column].ty.is_text() {
@@ -271,7 +273,7 @@ fn together(snap: &ReadTxn) -> Result<()> {
     for group in chosen.each() {
         keep(&mut first, group.windows("value", .., &grid).map(drop));
     }
-    let counted = chosen.in_parallel(|series| series.all().count());
+    let counted = chosen.in_parallel(|series| series.query(..).count());
     keep(&mut first, counted.map(drop));
     let merged = || -> Result<()> {
         let mut rows = chosen.rows(..)?;

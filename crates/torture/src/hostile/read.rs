@@ -1,7 +1,7 @@
 //! Reads everything in a snapshot.
 
 use super::errors::keep;
-use tidalite::{Database, Result};
+use tidalite::{Database, Result, Steps};
 
 /// Maximum number of windows, for any span in a hostile file.
 const WINDOWS_MAX: i64 = 4_096;
@@ -22,7 +22,7 @@ pub(super) fn read_from(snap: &tidalite::ReadTxn) -> Result<()> {
             let Some(series) = snap.series_by_id(info.id)? else {
                 return Ok(());
             };
-            series.all().for_each(|_, _| ()).map(|_| ())
+            series.query(..).for_each(|_, _| ()).map(|_| ())
         };
         keep(&mut seen, series());
         keep(&mut seen, questions(snap, info.id));
@@ -101,25 +101,34 @@ fn questions(snap: &tidalite::ReadTxn, id: tidalite::SeriesId) -> Result<()> {
         series.height(),
     );
     for column in 0..series.info().schema.columns.len() {
-        keep(&mut seen, series.all().aggregate(column).map(drop));
+        keep(&mut seen, series.query(..).aggregate(column).map(drop));
         keep(
             &mut seen,
-            series.between(100..1_700).aggregate(column).map(drop),
+            series
+                .query(Steps(100)..Steps(1_700))
+                .aggregate(column)
+                .map(drop),
         );
         let (first, last) = series.span().unwrap_or((0, 0));
         let width = (last.saturating_sub(first) / WINDOWS_MAX).max(100);
-        keep(&mut seen, series.all().windows(width, 0, column).map(drop));
+        keep(
+            &mut seen,
+            series.query(..).windows(width, 0, column).map(drop),
+        );
     }
     keep(
         &mut seen,
-        series.all().for_each_vector_reverse(|_| ()).map(drop),
+        series.query(..).for_each_vector_reverse(|_| ()).map(drop),
     );
     keep(
         &mut seen,
-        series.between(500..900).for_each(|_, _| ()).map(drop),
+        series
+            .query(Steps(500)..Steps(900))
+            .for_each(|_, _| ())
+            .map(drop),
     );
     let mut cursor = series.cursor();
-    keep(&mut seen, cursor.search(1_000_i64).map(drop));
+    keep(&mut seen, cursor.search(Steps(1_000_)).map(drop));
     for _ in 0..20 {
         keep(&mut seen, cursor.next().map(drop));
     }

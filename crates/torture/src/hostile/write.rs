@@ -1,7 +1,7 @@
 //! Writes to every table and series, and creates new ones.
 
 use super::errors::keep;
-use tidalite::{ColumnType, Database, Decimal, Result, Schema, SeriesMut, Value};
+use tidalite::{ColumnType, Database, Decimal, Result, Schema, SeriesMut, Steps, Value};
 
 /// Number of rows written to each series, enough for a vector.
 const ROWS: i64 = 1_100;
@@ -93,8 +93,8 @@ impl Row {
 
     fn put(&self, series: &mut SeriesMut<'_>, time: i64) -> Result<()> {
         match self {
-            Self::Words(words) => series.insert_row(time, words),
-            Self::Values(values) => series.insert_values(time, values),
+            Self::Words(words) => series.insert_row(Steps(time), words),
+            Self::Values(values) => series.insert_values(Steps(time), values),
         }
     }
 }
@@ -113,7 +113,7 @@ fn write_series(db: &Database, id: tidalite::SeriesId) -> Result<()> {
     for i in 0..ROWS {
         row.put(&mut series, 500_000 + i)?;
     }
-    series.delete(300..800)?;
+    series.delete(Steps(300)..Steps(800))?;
     tx.commit()?;
     let mut tx = db.begin_write()?;
     tx.series_by_id(id)?.delete(..)?;
@@ -124,9 +124,9 @@ fn write_series(db: &Database, id: tidalite::SeriesId) -> Result<()> {
 fn fresh(db: &Database) -> Result<()> {
     let mut tx = db.begin_write()?;
     tx.table("fresh")?.put(b"k", b"v")?;
-    tx.series("fresh")?.insert_point(1, 0, 1.0)?;
+    tx.series("fresh")?.insert_point(Steps(1), 0, 1.0)?;
     tx.series_of_guid(*b"fifteen and one.", &Schema::point())?
-        .insert(1_i64, 1.0)?;
+        .insert(Steps(1_), 1.0)?;
     tx.commit()?;
     Ok(())
 }

@@ -45,7 +45,7 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
                 continue;
             }
             let rows = model.series.entry(name).or_default();
-            series.all().for_each(|time, words| {
+            series.query(..).for_each(|time, words| {
                 rows.entry(time).or_default().push([words[0], words[1]]);
             })?;
         }
@@ -138,7 +138,7 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
             wide::fold(&series, &mut digest)?;
         } else {
             series
-                .all()
+                .query(..)
                 .for_each(|time, words| digest.row(time, words))?;
         }
         let own = series.annotations()?.into_iter();

@@ -152,7 +152,7 @@ pub(crate) fn fold(series: &Series<'_>, digest: &mut Digest) -> Result<()> {
         known.insert((c, word), print);
         Ok(print)
     };
-    series.all().for_each(|time, words| {
+    series.query(..).for_each(|time, words| {
         digest.word(time as u64);
         for (c, &word) in words.iter().enumerate() {
             match print(c, word) {
@@ -173,7 +173,7 @@ pub(crate) fn wide_of(series: &Series<'_>) -> Result<Wide> {
         rows: BTreeMap::new(),
     };
     let mut failed = Ok(());
-    series.all().for_each(|time, words| {
+    series.query(..).for_each(|time, words| {
         let values = words.iter().enumerate();
         let row: Result<WideRow> = values.map(|(c, &word)| series.value(c, word)).collect();
         match row {

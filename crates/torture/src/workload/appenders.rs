@@ -9,7 +9,7 @@ use super::shape::Shape;
 use crate::model::{Model, Rows};
 use std::collections::VecDeque;
 use std::ops::Range;
-use tidalite::{Appender, MergePolicy, Result, SeriesAppender, WriteTxn};
+use tidalite::{Appender, MergePolicy, Result, SeriesAppender, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum number of rows an appender takes before another appender may continue.
@@ -257,7 +257,7 @@ fn insert_into(
     series: &mut SeriesAppender<'_, '_>,
     (time, [flags, value]): (i64, [u64; 2]),
 ) -> Result<()> {
-    series.insert_point(time, flags as i64, f64::from_bits(value))
+    series.insert_point(Steps(time), flags as i64, f64::from_bits(value))
 }
 
 /// Applies rows of a batch to the model, when all of them were accepted.

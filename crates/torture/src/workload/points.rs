@@ -4,7 +4,7 @@ use super::names::{SERIES, TIME_MAX, any_series, keeps_several, merge_of, series
 use super::shape::{Shape, chance};
 use crate::model::{Model, Rows};
 use std::collections::BTreeMap;
-use tidalite::{Error, MergePolicy, Result, Schema, SeriesMut, WriteTxn};
+use tidalite::{Error, MergePolicy, Result, Schema, SeriesMut, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum number of rows of a series that keeps duplicates before it gets no more batches.
@@ -20,7 +20,7 @@ pub(crate) fn insert(
     rows: &mut Rows,
     (time, flags, value): (i64, i64, f64),
 ) -> Result<()> {
-    let done = series.insert_point(time, flags, value);
+    let done = series.insert_point(Steps(time), flags, value);
     let row = [flags as u64, value.to_bits()];
     inserted(series.info().merge, rows, (time, row), done)
 }
@@ -152,7 +152,7 @@ pub(super) fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Resu
     let to = from + rng.between(0, span);
     let before = rows_in(rows);
     rows.retain(|&time, _| time < from || time >= to);
-    let removed = series(tx, &name)?.delete(from..to)?;
+    let removed = series(tx, &name)?.delete(Steps(from)..Steps(to))?;
     assert_eq!(
         removed,
         before - rows_in(rows),

@@ -9,7 +9,7 @@ use super::names::{SERIES, series_name, value_of};
 use super::points::series;
 use super::tables::put;
 use crate::model::Model;
-use tidalite::{Result, WriteTxn};
+use tidalite::{Result, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Size of the write buffer that triggers a flush: with two series in turn, each has more than a vector by then.
@@ -35,7 +35,7 @@ pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
     for time in start..start + rounds {
         let value = value_of(rng);
         for (name, &id) in names.iter().zip(&ids) {
-            tx.series_by_id(id)?.insert_point(time, 0, value)?;
+            tx.series_by_id(id)?.insert_point(Steps(time), 0, value)?;
             let rows = next.series.entry(name.clone()).or_default();
             rows.insert(time, vec![[0, value.to_bits()]]);
         }

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::model::wide::{Wide, WideRow, differs, wide_of};
 use std::sync::Arc;
 use tidalite::{
-    Column, ColumnType, Decimal, Error, MergePolicy, Result, SeriesMut, Value, WriteTxn,
+    Column, ColumnType, Decimal, Error, MergePolicy, Result, SeriesMut, Steps, Value, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -152,7 +152,7 @@ fn row(columns: &[Column], rng: &mut Rng, long_one_in: u64) -> WideRow {
 }
 
 fn insert(series: &mut SeriesMut<'_>, wide: &mut Wide, time: i64, row: WideRow) -> Result<()> {
-    let done = series.insert_values(time, &row);
+    let done = series.insert_values(Steps(time), &row);
     wide.inserted(time, row, done)
 }
 
@@ -297,7 +297,7 @@ fn delete(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let to = from + rng.between(0, span);
     let before = wide.count();
     wide.rows.retain(|&time, _| time < from || time >= to);
-    let removed = series.delete(from..to)?;
+    let removed = series.delete(Steps(from)..Steps(to))?;
     assert_eq!(removed, before - wide.count(), "delete tells how many went");
     Ok(())
 }

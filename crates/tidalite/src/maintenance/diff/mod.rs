@@ -195,20 +195,20 @@ impl ReadTxn {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::Options;
+    /// use tidalite::{Options, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("power")?;
     /// let id = series.id();
     /// for time in [0_i64, 25, 1_000] {
-    ///     series.insert(time, 1.0)?;
+    ///     series.insert(Steps(time), 1.0)?;
     /// }
     /// tx.commit()?;
     /// let before = db.begin_read()?;
     /// let mut tx = db.begin_write()?;
     /// for time in [10_i64, 20, 30, 5_000] {
-    ///     tx.series("power")?.insert(time, 2.0)?;
+    ///     tx.series("power")?.insert(Steps(time), 2.0)?;
     /// }
     /// tx.commit()?;
     /// let now = db.begin_read()?;

@@ -2,7 +2,6 @@
 //! get another number when it is written again.
 
 use super::change::{Change, Tell};
-use crate::series::range::Range;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
@@ -82,14 +81,14 @@ struct Side<'s> {
 }
 
 impl<'s> Side<'s> {
-    fn new(series: &'s Series<'s>, range: &'s Range<'s>) -> Self {
-        Self {
+    fn new(series: &'s Series<'s>, (from, to): (i64, i64)) -> Result<Self> {
+        Ok(Self {
             series,
-            scan: Some(range.scan()),
+            scan: Some(series.between(from, to).scan()?),
             times: Vec::new(),
             words: Vec::new(),
             at: 0,
-        }
+        })
     }
 
     /// `fills`: a word per column, for columns that a version does not have yet.
@@ -140,9 +139,7 @@ fn diff_rows(
 ) -> Result<()> {
     let types = new.info().schema.word_types();
     let fills: Vec<u64> = types.iter().map(|ty| ty.fill()).collect();
-    let new_range = new.between(from..=to);
-    let old_range = old.between(from..=to);
-    let (mut a, mut b) = (Side::new(new, &new_range), Side::new(old, &old_range));
+    let (mut a, mut b) = (Side::new(new, (from, to))?, Side::new(old, (from, to))?);
     let mut open: Option<(i64, i64)> = None;
     let mut close = |open: &mut Option<(i64, i64)>| match open.take() {
         Some((from, to)) => f(Change::Rows {

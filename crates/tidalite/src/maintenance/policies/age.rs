@@ -8,6 +8,7 @@ use crate::catalog::retention::{KeepFrom, Retention, nanos};
 use crate::txn::leaves::stored_tree;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
+use crate::types::instant::Steps;
 use crate::types::interval::EVER;
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ pub(super) fn waits(snap: &ReadTxn, cuts: &Cuts, wall: Timestamp) -> Result<bool
             continue;
         };
         let kept = cuts.get(&id).copied().unwrap_or(i64::MIN);
-        if kept < raw && series.between(kept..raw).count()? > 0 {
+        if kept < raw && series.query(Steps(kept)..Steps(raw)).count()? > 0 {
             return Ok(true);
         }
     }

@@ -9,6 +9,7 @@ use crate::catalog::entries::SeriesInfo;
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
+use crate::types::instant::Steps;
 use std::sync::Arc;
 
 /// Rows of one series that would be removed.
@@ -150,7 +151,7 @@ impl ReadTxn {
         let Some(series) = self.series_by_id(id)? else {
             return Ok(None);
         };
-        let range = series.between(..cut);
+        let range = series.query(..Steps(cut));
         let rows = range.count()?;
         let mut cursor = series.cursor();
         let from = cursor.first()?.map(|row| row.time);

@@ -6,6 +6,7 @@ use crate::maintenance::policies::cuts::Cuts;
 use crate::maintenance::policies::report::Maintained;
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
+use crate::types::instant::Steps;
 use std::collections::BTreeSet;
 use tidalite_base::SeriesId;
 
@@ -61,7 +62,7 @@ impl Run<'_> {
                 let removed = match txn.series_by_id(id) {
                     // Removed since the cut was decided.
                     Err(Error::NoSuchSeries { .. }) => continue,
-                    series => series?.delete(..cut)?,
+                    series => series?.delete(..Steps(cut))?,
                 };
                 if removed > 0 {
                     self.cut.insert(id);

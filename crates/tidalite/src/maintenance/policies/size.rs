@@ -12,6 +12,7 @@ use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
+use crate::types::instant::Steps;
 use tidalite_base::SeriesId;
 use tidalite_pager::PageRead as _;
 use tidalite_pager::Stat;
@@ -306,7 +307,7 @@ impl WriteTxn {
     fn used_without(mut self, cuts: Cuts, used: u64) -> Result<u64> {
         self.free_space();
         for (id, cut) in cuts {
-            self.series_by_id(id)?.delete(..cut)?;
+            self.series_by_id(id)?.delete(..Steps(cut))?;
         }
         self.bring_into_pages()?;
         let page_size = self.pages.page_size() as u64;

@@ -23,7 +23,7 @@
 //! Each is at least `m + n`. The amounts added to items of one side alone do not exceed the counters dropped as the
 //! smallest, so the remaining ones sum to at most both totals.
 
-use crate::series::range::Range;
+use crate::series::query::Query;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::{Error, Result};
 use crate::types::into_column::IntoColumn;
@@ -273,24 +273,24 @@ enum Key {
     Text(Vec<u8>),
 }
 
-impl Range<'_> {
+impl Query<'_> {
     /// The most frequent values of a column, with their numbers of occurrences: numbers, words or texts. `capacity` is
     /// the number of values tracked at a time ([`SpaceSaving`], with its guarantees); the result is exact while there
     /// are no more values. Nulls are skipped; all NaN are one value, and so are the two zeros.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, Options, Schema, Unit, Value};
+    /// use tidalite::{ColumnType, Options, Schema, Steps, Unit, Value};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let events = Schema::new(Unit::Seconds, [("message", ColumnType::String)]);
     /// let mut log = tx.series_with("events", &events)?;
     /// for (time, message) in [(1, "started"), (2, "timeout"), (3, "timeout")] {
-    ///     log.insert_values(time, &[message.into()])?;
+    ///     log.insert_values(Steps(time), &[message.into()])?;
     /// }
     /// let log = log.view()?;
-    /// let most = log.all().frequent_items(0, 100)?;
+    /// let most = log.query(..).frequent_items(0, 100)?;
     /// assert_eq!((&most[0].item, most[0].weight), (&Value::from("timeout"), 2.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -37,14 +37,14 @@ pub use moving::{MovingMean, MovingMeanOver};
 pub use running::CumulativeSum;
 pub use two::Combined;
 
-use crate::series::range::Range;
+use crate::series::query::Query;
 use crate::txn::pages::Pages;
 use crate::types::column::Column;
 use crate::types::error::{Error, Result};
 use crate::types::into_column::IntoColumn;
 use tidalite_series::Scan;
 
-/// The values of a column, ascending in time; see [`Range::dots`].
+/// The values of a column, ascending in time; see [`Query::dots`].
 pub struct Dots<'s> {
     scan: Scan<'s, Pages<'s>>,
     column: &'s Column,
@@ -55,23 +55,23 @@ pub struct Dots<'s> {
     failed: bool,
 }
 
-impl<'s> Range<'s> {
+impl<'s> Query<'s> {
     /// The values of a column one by one, as floats (the nearest one for integers and decimals), without nulls.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::Options;
+    /// use tidalite::{Options, Steps};
     /// use tidalite::functions::DotFunctions;
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let mut series = tx.series("meter")?;
     /// for (time, value) in [(0_i64, 10.0), (2_i64, 14.0), (4_i64, 3.0)] {
-    ///     series.insert(time, value)?;
+    ///     series.insert(Steps(time), value)?;
     /// }
     /// let series = series.view()?;
     /// // A counter that restarted: 3 since then, not -11.
-    /// let rates = series.all().dots(1)?.rate(1).map(|dot| Ok(dot?.value));
+    /// let rates = series.query(..).dots(1)?.rate(1).map(|dot| Ok(dot?.value));
     /// assert_eq!(rates.collect::<tidalite::Result<Vec<f64>>>()?, [2.0, 1.5]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -85,8 +85,9 @@ impl<'s> Range<'s> {
         if own.ty.is_text() {
             return Err(own.problem("texts have no value to count with"));
         }
+        let (from, to) = self.ends()?;
         Ok(Dots {
-            scan: self.series.view().scan(self.from, self.to, &[column]),
+            scan: self.series.view().scan(from, to, &[column]),
             column: own,
             index: column,
             times: Vec::new(),

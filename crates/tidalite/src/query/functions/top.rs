@@ -3,8 +3,7 @@
 use crate::query::selection::Selection;
 use crate::series::figures::Figure;
 use crate::types::error::Result;
-use crate::types::time::Timestamp;
-use std::ops::RangeBounds;
+use crate::types::interval::Interval;
 
 impl Selection<'_> {
     /// The `k` series with the largest figure of the column called `column` within `times`, the largest first: their
@@ -13,12 +12,12 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{Figure, Options};
+    /// use tidalite::{Figure, Options, Steps};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (name, load) in [("a", 0.5), ("b", 2.0), ("c", 1.0)] {
-    ///     tx.series(name)?.insert(0_i64, load)?;
+    ///     tx.series(name)?.insert(Steps(0), load)?;
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
@@ -36,7 +35,7 @@ impl Selection<'_> {
         &self,
         k: usize,
         column: &str,
-        times: impl RangeBounds<Timestamp> + Clone,
+        times: impl Interval,
         figure: Figure,
     ) -> Result<Vec<(usize, f64)>> {
         self.leaders(k, column, times, figure, |a, b| b.total_cmp(&a))
@@ -50,7 +49,7 @@ impl Selection<'_> {
         &self,
         k: usize,
         column: &str,
-        times: impl RangeBounds<Timestamp> + Clone,
+        times: impl Interval,
         figure: Figure,
     ) -> Result<Vec<(usize, f64)>> {
         self.leaders(k, column, times, figure, |a, b| a.total_cmp(&b))
@@ -60,14 +59,15 @@ impl Selection<'_> {
         &self,
         k: usize,
         column: &str,
-        times: impl RangeBounds<Timestamp> + Clone,
+        times: impl Interval,
         figure: Figure,
         order: impl Fn(f64, f64) -> std::cmp::Ordering,
     ) -> Result<Vec<(usize, f64)>> {
+        let times = times.ends()?;
         let mut figures = Vec::with_capacity(self.len());
         for (place, one) in self.each().iter().enumerate() {
             let own = one.figures([Figure::Count, figure]);
-            let value = match own.aggregate(column, times.clone())? {
+            let value = match own.aggregate(column, times)? {
                 Some([Some(rows), value]) if rows > 0.0 => value,
                 _ => None,
             };

@@ -5,8 +5,7 @@ use crate::query::join::{Join, Joined};
 use crate::query::selection::Selection;
 use crate::types::column::Column;
 use crate::types::error::{Error, Result};
-use crate::types::time::Timestamp;
-use std::ops::RangeBounds;
+use crate::types::interval::Interval;
 
 /// The results of a function of the values of two series; see [`Selection::combine`].
 pub struct Combined<'s, F> {
@@ -22,15 +21,15 @@ impl Selection<'_> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::Options;
+    /// use tidalite::{Options, Steps};
     /// use tidalite::functions::DotFunctions;
     /// use tidalite::query::Join;
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// for (name, volts_or_amperes) in [("i", 2.0), ("u", 230.0)] {
-    ///     tx.series(name)?.insert(0_i64, volts_or_amperes)?;
-    ///     tx.series(name)?.insert(10_i64, volts_or_amperes)?;
+    ///     tx.series(name)?.insert(Steps(0), volts_or_amperes)?;
+    ///     tx.series(name)?.insert(Steps(10), volts_or_amperes)?;
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
@@ -46,7 +45,7 @@ impl Selection<'_> {
     /// [`Selection::join`].
     pub fn combine<F: FnMut(f64, f64) -> f64>(
         &self,
-        times: impl RangeBounds<Timestamp>,
+        times: impl Interval,
         join: Join,
         columns: (&str, &str),
         f: F,

@@ -4,34 +4,84 @@ use crate::series::aggregate::{Aggregate, Window};
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::column::ColumnType;
-use crate::types::error::Result;
+use crate::types::error::{Error, Result};
 use crate::types::grid::Grid;
+use crate::types::instant::Steps;
+use crate::types::interval::NOTHING;
 use crate::types::into_column::IntoColumn;
 use crate::types::point::{Point, Sample};
 use crate::types::schema::Schema;
+use std::sync::Arc;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::Parts;
 use tidalite_series::{Lines, Stretch};
 
-/// The rows of an interval of a series.
-#[derive(Clone, Copy)]
-pub struct Range<'s> {
+/// A query of the rows of a series in an interval; see [`Series::query`]. The calls that answer it report its errors.
+#[derive(Clone)]
+pub struct Query<'s> {
     pub(crate) series: &'s Series<'s>,
     /// First and last time, both included; empty if `from` is above `to`.
     pub(crate) from: i64,
     pub(crate) to: i64,
+    /// The time whose current row [`from_current`](Self::from_current) begins with, and the last time.
+    pub(crate) current: (i64, i64),
+    pub(crate) starts_current: bool,
+    /// The error of an interval that could not be read.
+    pub(crate) refused: Option<Arc<Error>>,
 }
 
-impl<'s> Range<'s> {
+impl<'s> Query<'s> {
+    /// Begins with the row that is current at the start of the interval: with the last row at or before it, or, if there
+    /// is none, with the first row. The for-each functions of the LMDB time-series engine begin likewise.
+    #[must_use]
+    pub fn from_current(self) -> Self {
+        Self {
+            starts_current: true,
+            ..self
+        }
+    }
+
+    /// First and last time, both included; `NOTHING` for an empty interval.
+    #[inline]
+    pub(crate) fn ends(&self) -> Result<(i64, i64)> {
+        if self.refused.is_some() || self.starts_current {
+            return self.ends_of_current();
+        }
+        Ok(self.checked((self.from, self.to)))
+    }
+
+    #[inline]
+    fn checked(&self, (from, to): (i64, i64)) -> (i64, i64) {
+        if from <= to { (from, to) } else { NOTHING }
+    }
+
+    #[cold]
+    fn ends_of_current(&self) -> Result<(i64, i64)> {
+        if let Some(error) = &self.refused {
+            return Err(error.again());
+        }
+        let (at, to) = self.current;
+        let mut cursor = self.series.cursor();
+        let current = cursor.go_to(Steps(at))?.then(|| cursor.time()).flatten();
+        Ok(self.checked((current.unwrap_or(at), to)))
+    }
+
+    /// The same query with the ends that it has in the series.
+    pub(crate) fn settled(&self) -> Result<Self> {
+        let (from, to) = self.ends()?;
+        Ok(self.series.between(from, to))
+    }
+
     /// Number of rows, from the tree.
     ///
     /// # Errors
     /// A damaged or unreadable block.
     pub fn count(&self) -> Result<u64> {
-        if self.from > self.to {
+        let (from, to) = self.ends()?;
+        if from > to {
             return Ok(0);
         }
-        Ok(self.series.view().count(self.from, self.to)?)
+        Ok(self.series.view().count(from, to)?)
     }
 
     /// Statistics of a column, from the tree: reads at most two nodes per level and two vectors, and the vectors that
@@ -46,11 +96,7 @@ impl<'s> Range<'s> {
     /// Like `aggregate`, restricted to these figures.
     pub(crate) fn summary(&self, column: usize, parts: Parts) -> Result<Aggregate> {
         let column = self.column(column)?;
-        let (from, to) = if self.from > self.to {
-            (1, 0)
-        } else {
-            (self.from, self.to)
-        };
+        let (from, to) = self.ends()?;
         let whole = self.series.view().summary(from, to, column, parts)?;
         let column = &self.series.info().schema.columns[column];
         Ok(whole.map_or_else(
@@ -87,7 +133,7 @@ impl<'s> Range<'s> {
     /// series.insert_values("2014-06-01T00:10", &[6.0.into()])?;
     /// series.insert_values("2014-06-01T00:50", &[7.0.into()])?;
     /// let series = series.view()?;
-    /// let hours = series.all().windows_on(&Grid::hours(1), "speed")?;
+    /// let hours = series.query(..).windows_on(&Grid::hours(1), "speed")?;
     /// assert_eq!(hours[0].aggregate.mean(), Some(6.5));
     /// assert_eq!(Unit::Millis.text(hours[0].start), "2014-06-01T00:00:00Z");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -108,7 +154,7 @@ impl<'s> Range<'s> {
         (column, parts): (usize, Parts),
         chosen: impl Fn(Window) -> Window<A> + Sync,
     ) -> Result<Vec<Window<A>>> {
-        let ask = |range: Range<'_>| {
+        let ask = |range: Query<'_>| {
             let mut windows = Vec::new();
             range.each_window(width, origin, (&[column], parts), |_, window| {
                 windows.push(chosen(window));
@@ -123,14 +169,18 @@ impl<'s> Range<'s> {
         &self,
         width: i64,
         origin: i64,
-        ask: impl Fn(Range<'_>) -> Result<Vec<W>> + Sync,
+        ask: impl Fn(Query<'_>) -> Result<Vec<W>> + Sync,
     ) -> Result<Vec<W>> {
-        match (self.series.helpers(), self.parts_of_windows(width, origin)?) {
+        let settled = self.settled()?;
+        match (
+            self.series.helpers(),
+            settled.parts_of_windows(width, origin)?,
+        ) {
             (Some(helpers), Some(parts)) => {
                 let windows = helpers.ask_parts(self.series, &parts, ask)?;
                 Ok(windows.into_iter().flatten().collect())
             }
-            _ => ask(*self),
+            _ => ask(settled),
         }
     }
 
@@ -139,20 +189,20 @@ impl<'s> Range<'s> {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use tidalite::{ColumnType, Options, Schema, Unit};
+    /// use tidalite::{ColumnType, Options, Schema, Steps, Unit};
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
     /// let columns = [("user", ColumnType::I64), ("idle", ColumnType::I64)];
     /// let mut series = tx.series_with("cpu", &Schema::new(Unit::Seconds, columns))?;
     /// for second in 0..120 {
-    ///     series.insert_row(second, &[second as u64, 100 - second as u64 / 2])?;
+    ///     series.insert_row(Steps(second), &[second as u64, 100 - second as u64 / 2])?;
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let cpu = snap.series("cpu")?.expect("it is there");
     /// let mut largest = [Vec::new(), Vec::new()];
-    /// cpu.all().for_each_window(60, 0, &[0, 1], |column, minute| {
+    /// cpu.query(..).for_each_window(60, 0, &[0, 1], |column, minute| {
     ///     largest[column].push(minute.aggregate.max().map(|(value, _)| value));
     /// })?;
     /// assert_eq!(largest, [[Some(59.0), Some(119.0)], [Some(100.0), Some(70.0)]]);
@@ -184,7 +234,8 @@ impl<'s> Range<'s> {
         mut f: impl FnMut(usize, Window),
     ) -> Result<()> {
         self.check_columns(columns)?;
-        if self.from > self.to {
+        let (from, to) = self.ends()?;
+        if from > to {
             return Ok(());
         }
         let own = &self.series.info().schema.columns;
@@ -203,7 +254,7 @@ impl<'s> Range<'s> {
         };
         let view = self.series.view();
         let asked = (columns, parts);
-        Ok(view.windows_of((self.from, self.to), width, origin, asked, f)?)
+        Ok(view.windows_of((from, to), width, origin, asked, f)?)
     }
 
     /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the number of rows.
@@ -225,13 +276,14 @@ impl<'s> Range<'s> {
         mut f: impl FnMut(&Vector<'_>),
     ) -> Result<u64> {
         self.check_columns(columns)?;
-        if self.from > self.to {
+        let (from, to) = self.ends()?;
+        if from > to {
             return Ok(0);
         }
         let view = self.series.view();
         let schema = &self.series.info().schema;
         let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
-        Ok(view.for_each_vector(self.from, self.to, columns, f)?)
+        Ok(view.for_each_vector(from, to, columns, f)?)
     }
 
     /// Like `for_each_vector`, the last vector first; rows within a vector ascend.
@@ -239,14 +291,15 @@ impl<'s> Range<'s> {
     /// # Errors
     /// As for `for_each_vector`.
     pub fn for_each_vector_reverse(&self, mut f: impl FnMut(&Vector<'_>)) -> Result<u64> {
-        if self.from > self.to {
+        let (from, to) = self.ends()?;
+        if from > to {
             return Ok(0);
         }
         let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
         let view = self.series.view();
         let schema = &self.series.info().schema;
         let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
-        Ok(view.for_each_vector_reverse(self.from, self.to, &columns, f)?)
+        Ok(view.for_each_vector_reverse(from, to, &columns, f)?)
     }
 
     /// Calls `f` with every row: its time and one word per column. Returns the number of rows.
@@ -257,7 +310,7 @@ impl<'s> Range<'s> {
     pub fn for_each(&self, mut f: impl FnMut(i64, &[u64])) -> Result<u64> {
         // Vectors are pulled, and this function is inlined, so that the loop over rows is in the caller, where a sum
         // kept by `f` can stay in a register: pushed through a call it went to memory with every row.
-        let mut scan = self.scan();
+        let mut scan = self.scan()?;
         let mut lines = Lines::default();
         let mut rows = 0;
         let columns = self.series.info().schema.columns.len();
@@ -310,9 +363,10 @@ impl<'s> Range<'s> {
     }
 
     /// All columns, vector by vector.
-    pub(crate) fn scan(&self) -> tidalite_series::Scan<'_, Pages<'_>> {
+    pub(crate) fn scan(&self) -> Result<tidalite_series::Scan<'s, Pages<'s>>> {
+        let (from, to) = self.ends()?;
         let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
-        self.series.view().scan(self.from, self.to, &columns)
+        Ok(self.series.view().scan(from, to, &columns))
     }
 
     /// Calls `f` with every default point (`flags`, `value`), its time in the series' unit. Returns the number of rows.
