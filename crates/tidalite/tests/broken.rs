@@ -21,7 +21,7 @@ fn append(tx: &mut WriteTxn, from: i64, rows: i64) {
     }
 }
 
-/// A front whose record has to be read.
+/// A delta whose record has to be read.
 fn with_runs(disk: &Arc<SimDisk>) -> Database {
     let db = Options::new().open_storage(disk.clone()).unwrap();
     for step in 0..40 {
@@ -156,7 +156,7 @@ fn a_panic_while_rows_are_handed_over_breaks_the_transaction() {
     let armed = Arc::new(AtomicBool::new(false));
     let panics = armed.clone();
     let db = Options::new()
-        .staging_bytes(200_000)
+        .write_buffer_bytes(200_000)
         .growth_bytes(64 << 10, 64 << 10)
         .on_long_reader(1, move |_| {
             if panics.load(Ordering::SeqCst) {

@@ -13,8 +13,10 @@ const TIMES: i64 = 9_000;
 
 fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
     tidalite_testkit::watch();
-    let staging = *rng.pick(&[1 << 12, 1 << 16, 1 << 22]);
-    let options = Options::new().page_size(4096).staging_bytes(staging);
+    let write_buffer = *rng.pick(&[1 << 12, 1 << 16, 1 << 22]);
+    let options = Options::new()
+        .page_size(4096)
+        .write_buffer_bytes(write_buffer);
     let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
     options.open_storage(storage).expect("it opens")
 }

@@ -18,7 +18,7 @@ fn schema(unit: Unit) -> Schema {
         .with(Column::nullable("level", ColumnType::Decimal(1)))
 }
 
-/// Series with late rows, overwritten ones and nulls; some rows in leaves, some in the front.
+/// Series with late rows, overwritten ones and nulls; some rows in leaves, some in the delta.
 fn fill(db: &Database, name: &str, rng: &mut Rng) -> Plain {
     let mut rows = std::collections::BTreeMap::new();
     for _ in 0..4 {

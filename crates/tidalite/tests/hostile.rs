@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tidalite::storage::Storage;
 use tidalite::{Database, Durability, Options, Result, Schema, Steps};
+use tidalite_delta::SERIES_MAX;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Pager};
-use tidalite_runs::SERIES_MAX;
 use tidalite_testkit::SimDisk;
 use tidalite_testkit::rng::Rng;
 
@@ -25,7 +25,7 @@ fn options() -> Options {
     Options::new()
         .page_size(512)
         .growth_bytes(16 << 10, 64 << 10)
-        .staging_bytes(1 << 20)
+        .write_buffer_bytes(1 << 20)
 }
 
 fn sound_image() -> Vec<u8> {

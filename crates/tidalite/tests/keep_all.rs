@@ -23,7 +23,7 @@ const TIMES: i64 = 5_000;
 fn options(rng: &mut Rng) -> Options {
     Options::new()
         .page_size(1 << rng.between(10, 16))
-        .staging_bytes(1 << rng.between(10, 22))
+        .write_buffer_bytes(1 << rng.between(10, 22))
         .dirty_bytes(1 << rng.between(16, 26))
         .leaf_vectors(rng.between(1, 16) as usize)
         .map(rng.one_in(2))

@@ -26,7 +26,7 @@ fn open(storage: &Arc<MemoryStorage>, rng: &mut Rng) -> Database {
     let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
     Options::new()
         .page_size(1 << rng.between(12, 15))
-        .staging_bytes(1 << rng.between(10, 22))
+        .write_buffer_bytes(1 << rng.between(10, 22))
         .open_storage(storage)
         .expect("it opens")
 }

@@ -1,4 +1,4 @@
-//! Sums whose parts exceed the range of floats: in leaves, in the front, in windows and in groups, after reopening, in
+//! Sums whose parts exceed the range of floats: in leaves, in the delta, in windows and in groups, after reopening, in
 //! any order.
 
 use std::sync::Arc;

@@ -31,7 +31,7 @@ struct World {
 }
 
 /// Series in different units, with times at whole seconds and, if the unit has them, at half ones; some rows in leaves,
-/// some in the front, some deleted again.
+/// some in the delta, some deleted again.
 fn world(rng: &mut Rng) -> World {
     let options = Options::new().page_size(1024);
     let db = options
@@ -660,7 +660,7 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
             for host in ["a", "b"] {
                 let name = format!("{name}{{host=\"{host}\"}}");
                 let mut series = tx.series(&name).unwrap();
-                // Sealed ones, and then late ones that wait in the front.
+                // Sealed ones, and then late ones that wait in the delta.
                 for time in (0..20_000i64).filter(|time| (time % 331 == 5) == (part == 1)) {
                     series.insert(Steps(time), value(time) * unit).unwrap();
                 }

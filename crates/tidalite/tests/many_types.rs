@@ -125,7 +125,7 @@ impl Plain {
     }
 }
 
-/// A few series: rows in leaves and in the front, late, overwritten, deleted, and cut by policies.
+/// A few series: rows in leaves and in the delta, late, overwritten, deleted, and cut by policies.
 fn world(rng: &mut Rng) -> (Database, Vec<Plain>) {
     let options = Options::new().page_size(1024);
     let storage = Monitor::new(Arc::new(MemoryStorage::new()));

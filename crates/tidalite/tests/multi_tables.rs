@@ -165,8 +165,8 @@ fn places_of_pairs_lead_there_and_back() {
         if from < to {
             let few = 5.min(to - from);
             let mut range = range;
-            let front: Vec<Pair> = range.by_ref().take(few).map(Result::unwrap).collect();
-            assert_eq!(front, all[from..from + few]);
+            let delta: Vec<Pair> = range.by_ref().take(few).map(Result::unwrap).collect();
+            assert_eq!(delta, all[from..from + few]);
             assert_eq!(range.left(), (to - from - few) as u64);
             let back = range.next_back().map(Result::unwrap);
             assert_eq!(back.as_ref(), all[from + few..to].last());

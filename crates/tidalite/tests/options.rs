@@ -14,11 +14,11 @@ use tidalite_testkit::rng::Rng;
 #[derive(Debug)]
 struct Setup {
     page_size: usize,
-    staging_bytes: usize,
+    write_buffer_bytes: usize,
     dirty_bytes: usize,
     write_behind_bytes: u64,
     leaf_vectors: usize,
-    /// Number of runs that one merge of the front takes.
+    /// Number of runs that one merge of the delta takes.
     fan_in: usize,
     growth: (u64, u64),
     map: bool,
@@ -31,7 +31,7 @@ impl Setup {
     fn random(rng: &mut Rng) -> Self {
         Self {
             page_size: 1 << rng.between(10, 16),
-            staging_bytes: 1 << rng.between(10, 24),
+            write_buffer_bytes: 1 << rng.between(10, 24),
             dirty_bytes: 1 << rng.between(16, 26),
             write_behind_bytes: 1 << rng.between(12, 24),
             leaf_vectors: rng.between(1, 16) as usize,
@@ -45,11 +45,11 @@ impl Setup {
 
     fn open(&self, storage: &Arc<MemoryStorage>) -> Database {
         tidalite_testkit::watch();
-        tidalite_runs::set_fan_in(self.fan_in);
+        tidalite_delta::set_fan_in(self.fan_in);
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(storage);
         Options::new()
             .page_size(self.page_size)
-            .staging_bytes(self.staging_bytes)
+            .write_buffer_bytes(self.write_buffer_bytes)
             .dirty_bytes(self.dirty_bytes)
             .write_behind_bytes(self.write_behind_bytes)
             .leaf_vectors(self.leaf_vectors)
@@ -282,7 +282,7 @@ fn answers_do_not_depend_on_options() {
 fn merges_take_as_few_runs_as_they_are_told_to() {
     tidalite_testkit::watch();
     let runs = [2, 16].map(|fan_in| {
-        tidalite_runs::set_fan_in(fan_in);
+        tidalite_delta::set_fan_in(fan_in);
         let options = Options::new().page_size(1024);
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let db = options.open_storage(storage).unwrap();

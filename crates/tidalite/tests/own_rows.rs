@@ -37,7 +37,7 @@ fn what_is_found_between_changes_equals_a_sorted_list() {
         println!("seed {seed}");
         tidalite_testkit::watch();
         let mut rng = Rng::new(seed);
-        let options = Options::new().page_size(1024).staging_bytes(1 << 16);
+        let options = Options::new().page_size(1024).write_buffer_bytes(1 << 16);
         let db = options
             .open_storage(Arc::new(MemoryStorage::new()))
             .unwrap();

@@ -14,7 +14,7 @@ use tidalite_testkit::rng::Rng;
 const ROWS: i64 = 1_300_000;
 const SERIES: i64 = 40;
 
-/// One series of many rows at irregular times, with gaps, late rows and rows in the front; and many series of some rows
+/// One series of many rows at irregular times, with gaps, late rows and rows in the delta; and many series of some rows
 /// each. Opened twice: with helper threads and without.
 fn world(rng: &mut Rng) -> [Database; 2] {
     let storage = Arc::new(MemoryStorage::new());

@@ -43,7 +43,7 @@ fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     let seconds = Schema::new(Unit::Seconds, [("v", ColumnType::I64)]);
     let ticks = Schema::new(Unit::Ticks, [("v", ColumnType::I64)]);
     let zero = Unit::Ticks.steps_to_1970();
-    // 5000 rows that fill leaves, then rows that wait in the front, before and behind.
+    // 5000 rows that fill leaves, then rows that wait in the delta, before and behind.
     for (from, to) in [(1000, 6000), (400, 410), (6000, 6010)] {
         let mut tx = db.begin_write().unwrap();
         for t in from..to {

@@ -280,7 +280,7 @@ fn random_files_are_cut_by_no_more_than_a_leaf_too_much() {
     }
 }
 
-/// Checks that the reported minimum without rows is about right. (Rows of the front removed one after the other leave
+/// Checks that the reported minimum without rows is about right. (Rows of the delta removed one after the other leave
 /// pages that only a compaction packs.)
 fn expect_least(db: &Database, least: u64) {
     let ends: Vec<(String, i64)> = content(db)

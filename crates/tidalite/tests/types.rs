@@ -503,7 +503,7 @@ fn random_rows_of_every_type_equal_a_map() {
 #[test]
 fn random_rows_of_every_type_with_small_pages_and_little_staging() {
     for seed in 100..102 {
-        let options = Options::new().page_size(1024).staging_bytes(20_000);
+        let options = Options::new().page_size(1024).write_buffer_bytes(20_000);
         run(seed, &options, 10);
     }
 }

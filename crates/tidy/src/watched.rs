@@ -6,7 +6,7 @@ use crate::tree::{Finding, Tree};
 /// Folders of tests that open databases themselves.
 const TESTS: [&str; 4] = [
     "crates/pager/tests/",
-    "crates/runs/tests/",
+    "crates/delta/tests/",
     "crates/series/tests/",
     "crates/tidalite/tests/",
 ];

@@ -13,7 +13,7 @@ use tidalite_torture::{flips, hostile, inject, kills, long_reader, powercut, see
 
 /// Output of `--help`.
 const USAGE: &str = "\
-tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--sealing-threads N] [--bug NAME]   (with a deliberate bug)
+tidalite-torture crash [--states N] [--seed S] [--threads T] [--page-size B] [--flush-threads N] [--bug NAME]   (with a deliberate bug)
 tidalite-torture watch [--seeds N] [--seed S] [--bug NAME]
 tidalite-torture show [--seed S]
 tidalite-torture bugs [--bug NAME] [--seed S]   (how soon each deliberate bug is found, from seed S on)
@@ -34,8 +34,8 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
     let first = arguments.number("--seed", 0)?;
     let threads = arguments.number("--threads", 2)?;
     let page_size = arguments.number("--page-size", 512)? as usize;
-    let sealing_threads = arguments.number("--sealing-threads", 0)? as usize;
-    let plan_of = |seed| match sealing_threads {
+    let flush_threads = arguments.number("--flush-threads", 0)? as usize;
+    let plan_of = |seed| match flush_threads {
         0 => Plan::of_seed(seed, page_size),
         threads => Plan::of_seed(seed, page_size).helped(threads),
     };

@@ -2,8 +2,8 @@
 
 use crate::crash::{Plan, Tally, examine};
 use std::fmt;
+use tidalite_delta::bugs;
 use tidalite_pager::seeded::{BUGS, Bug, LAZY_BUGS, enable};
-use tidalite_runs::bugs;
 
 /// Number of seeds within which a deliberate bug must be found: the fixed slice runs at least this many.
 pub const SEEDS_MAX: u64 = 180;
@@ -40,7 +40,7 @@ fn of_pager(bug: Bug) -> Switch {
     (format!("{bug:?}"), Box::new(switch))
 }
 
-fn of_front(bug: bugs::Bug) -> Switch {
+fn of_delta(bug: bugs::Bug) -> Switch {
     let switch = move |on: bool| bugs::enable(on.then_some(bug));
     (format!("{bug:?}"), Box::new(switch))
 }
@@ -50,7 +50,7 @@ fn of_front(bug: bugs::Bug) -> Switch {
 pub fn switches() -> Vec<Switch> {
     let pager = BUGS.into_iter().chain([Bug::UnsyncedMetaUnverified]);
     let mut switches: Vec<Switch> = pager.map(of_pager).collect();
-    switches.extend(bugs::BUGS.into_iter().map(of_front));
+    switches.extend(bugs::BUGS.into_iter().map(of_delta));
     switches
 }
 
@@ -86,7 +86,7 @@ pub fn find((bug, switch): &Switch, first: u64) -> Finding {
     let plan = |seed| Plan::of_seed(seed, Plan::default().page_size);
     // Compaction starts at sixteen runs. The short seeds of the slice never reach that, so they are skipped for the
     // compaction bug.
-    let merges = *bug == format!("{:?}", bugs::Bug::MergeForgetsWatermark);
+    let merges = *bug == format!("{:?}", bugs::Bug::CompactionForgetsWatermark);
     let tried = (first..first + SEEDS_MAX).filter(|&seed| !merges || Plan::is_long(seed));
     switch(true);
     let found = tried.enumerate().find_map(|(before, seed)| {

@@ -48,7 +48,7 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
     );
 }
 
-/// To run more: `crash --sealing-threads 2`.
+/// To run more: `crash --flush-threads 2`.
 #[test]
 fn a_power_cut_beside_threads_that_encode_leaves_a_promised_state() {
     let tally = Tally::default();

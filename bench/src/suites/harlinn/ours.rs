@@ -109,7 +109,7 @@ impl<P: Columns> Side<P> for Tidalite {
     fn open(dir: &Path, plan: &Plan) -> Result<Self> {
         Ok(Self {
             db: Options::new()
-                .sealing_threads(plan.sealing)
+                .flush_threads(plan.sealing)
                 .open(dir.join("harlinn.tdl"))?,
             guids: guids(plan.series),
         })

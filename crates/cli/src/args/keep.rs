@@ -60,7 +60,7 @@ a database unless --accept-lost-commits is given: their next commit writes over 
 With --json `lost_commits` is null, or has the commit `found`, the `newest_known` one, and how many are
 `missing`. Every finding has a `place`: `table` or `catalog` with from_key and to_key (the first
 key behind; null: up to the last), `series` with column, from_time and to_time (both included),
-`front` (rows not yet in leaves) with the same for each of its `series` (null: any row), 1,024 at
+`delta` (rows not yet in leaves) with the same for each of its `series` (null: any row), 1,024 at
 most, and how many `more_series` there are (null: not known, as the catalog is damaged), or `file`.
 Keys are whole, written as kv does: printable ASCII as it is, any other byte and the backslash as
 \\ and two hex digits. Where the file cannot be opened or read to the end, `error` has its kind,

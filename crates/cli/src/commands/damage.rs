@@ -26,7 +26,7 @@ pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> O
         "series": report.series,
         "leaves": report.leaves,
         "leaf_points": report.leaf_rows,
-        "front_points": report.front_rows,
+        "delta_points": report.delta_rows,
         "pins": report.pins,
     });
     print(&document, terminal)
@@ -145,13 +145,13 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
             "from_time": span.map(|(from, _)| unit.text(from)),
             "to_time": span.map(|(_, to)| unit.text(to)),
         }),
-        Place::Front {
+        Place::Delta {
             from,
             to,
             series,
             more_series,
         } => json!({
-            "place": "front",
+            "place": "delta",
             "from_series": from.map(|(id, _)| id.0),
             "to_series": to.map(|(id, _)| id.0),
             // Null if any row of the delta may be affected.

@@ -136,11 +136,11 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
             "sealed in leaves under the series' trees",
         ),
         (
-            "front_points",
-            Cell::Count(stat.front_rows),
-            "waiting in the front to be sealed",
+            "delta_points",
+            Cell::Count(stat.delta_rows),
+            "waiting in the delta to become leaves",
         ),
-        ("runs", Cell::Count(stat.runs), "sorted runs of the front"),
+        ("runs", Cell::Count(stat.runs), "sorted runs of the delta"),
         (
             "height_max",
             Cell::Unsigned(stat.series_height_max.into()),
@@ -211,14 +211,14 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
             let clean = terminal.palette.good("clean");
             writeln!(
                 terminal.out,
-                "{shown}: {clean}; {} in use, {} free; {}, {} series, {} in {}, {} in the front",
+                "{shown}: {clean}; {} in use, {} free; {}, {} series, {} in {}, {} in the delta",
                 plural(report.pages_used, "page", "pages"),
                 grouped(report.pages_free + report.pages_pending),
                 plural(report.tables, "table", "tables"),
                 grouped(report.series),
                 plural(report.leaf_rows, "point", "points"),
                 plural(report.leaves, "leaf", "leaves"),
-                grouped(report.front_rows),
+                grouped(report.delta_rows),
             )?;
         }
         return Ok(terminal.out.flush()?);

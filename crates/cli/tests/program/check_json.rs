@@ -215,7 +215,7 @@ fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
 
 #[test]
 fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
-    let folder = Folder::new("check_json_front");
+    let folder = Folder::new("check_json_delta");
     let rows = waiting_rows(&folder);
     let sound = std::fs::read(folder.path("front.tdl")).unwrap();
     let all: usize = rows.values().map(Vec::len).sum();
@@ -239,7 +239,7 @@ fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
             let hit = rows[&name].iter().filter(|time| span.contains(time));
             told.extend(hit.map(|time| (name.clone(), *time)));
         };
-        for finding in findings(&report, "front") {
+        for finding in findings(&report, "delta") {
             assert_eq!(finding["more_series"], 0);
             let series = finding["series"].as_array().unwrap();
             assert!(series.len() > 1, "{report}");
@@ -286,12 +286,12 @@ fn waiting_rows_are_told_by_the_names_that_are_left() {
         }
         folder.write("damaged.tdl", bytes);
         let report = damage_of(&folder, "damaged.tdl");
-        let front = findings(&report, "front")[0].clone();
-        let names = front["series"].as_array().unwrap().iter();
+        let delta = findings(&report, "delta")[0].clone();
+        let names = delta["series"].as_array().unwrap().iter();
         let names: BTreeSet<String> = names
             .map(|hit| hit["name"].as_str().unwrap().to_owned())
             .collect();
-        (names, front["more_series"].clone(), report)
+        (names, delta["more_series"].clone(), report)
     };
     let (all, more, _) = told(&[block]);
     assert_eq!(more, 0);
@@ -307,16 +307,16 @@ fn waiting_rows_are_told_by_the_names_that_are_left() {
 
 /// If a page that leads to all buffered rows cannot be read, any row may be affected.
 #[test]
-fn a_damaged_record_of_the_front_is_told_as_all_waiting_rows() {
+fn a_damaged_record_of_the_delta_is_told_as_all_waiting_rows() {
     let folder = Folder::new("check_json_record");
     waiting_rows(&folder);
     let sound = std::fs::read(folder.path("front.tdl")).unwrap();
-    let page = pages_of(&folder, "front.tdl", "record of the front")[0];
+    let page = pages_of(&folder, "front.tdl", "record of the delta")[0];
     let mut damaged = sound;
     damaged[page * PAGE + 40] ^= 4;
     folder.write("damaged.tdl", damaged);
     let report = damage_of(&folder, "damaged.tdl");
-    let told = findings(&report, "front");
+    let told = findings(&report, "delta");
     assert_eq!(told.len(), 1, "{report}");
     assert!(told[0]["series"].is_null(), "{report}");
 }

@@ -53,7 +53,7 @@ fn stat_agrees_with_the_library() {
         ("series", 5),
         ("points", 479 + 40_000),
         ("leaf_points", stat.leaf_rows),
-        ("front_points", stat.front_rows),
+        ("delta_points", stat.delta_rows),
         ("runs", stat.runs),
         ("height_max", stat.series_height_max.into()),
         ("leaf_bytes", stat.leaf_bytes),
@@ -63,7 +63,7 @@ fn stat_agrees_with_the_library() {
     assert_eq!(told["commit_time"], stat.commit_time.to_string());
     let committed = db.begin_read().unwrap().commit_time();
     assert_eq!(stat.commit_time, committed);
-    assert!(stat.leaf_rows >= 39 * 1_024 && stat.leaf_rows + stat.front_rows == 40_479);
+    assert!(stat.leaf_rows >= 39 * 1_024 && stat.leaf_rows + stat.delta_rows == 40_479);
     let used = number("pages_used");
     let whole = used + number("pages_free") + number("pages_pending");
     assert_eq!(whole * 4096, number("file_bytes"));

@@ -36,7 +36,7 @@ pub enum Kind {
     /// Column statistics of a series tree node.
     SeriesStats = 14,
     /// Record of the delta: its runs, compactions and watermarks.
-    FrontRecord = 15,
+    DeltaRecord = 15,
     /// Directory of the lists of freed ranges.
     ReuseFreed = 16,
     /// Table of named pins.
@@ -70,7 +70,7 @@ impl Kind {
             12 => Self::SeriesLeaf,
             13 => Self::SeriesNode,
             14 => Self::SeriesStats,
-            15 => Self::FrontRecord,
+            15 => Self::DeltaRecord,
             16 => Self::ReuseFreed,
             17 => Self::Pins,
             18 => Self::Clock,

@@ -24,8 +24,8 @@ use crate::types::text_form::guid_text;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, SeriesId, get_u16, put_u16};
 use tidalite_codec::ColumnType as WordType;
+use tidalite_delta::SERIES_MAX;
 use tidalite_pager::{PageRead, PageWrite};
-use tidalite_runs::SERIES_MAX;
 
 const VERSION: u8 = 1;
 const FLAGS_AT: usize = 1;
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn check_finds_rows_of_the_front_that_have_other_columns_than_their_series() {
+    fn check_finds_rows_of_the_delta_that_have_other_columns_than_their_series() {
         let db = Options::new()
             .open_storage(Arc::new(MemoryStorage::new()))
             .unwrap();

@@ -5,7 +5,7 @@
 //! | version | inline | next series | next table | tables | names | guids | series | records | extents | policies |
 //! |   u32   |  u32   |     u64     |    u64     | each a kv tree root of 64 bytes                                |
 //! 472     536           600           696                         728
-//! | texts | annotations | front root  | clock (commit_clock.rs)   | inline table roots, `inline` of them: table id
+//! | texts | annotations | delta root  | clock (commit_clock.rs)   | inline table roots, `inline` of them: table id
 //! u64, kv tree root 64 bytes
 //! ```
 //!
@@ -18,9 +18,9 @@
 use crate::catalog::commit_clock::{CLOCK_BYTES, CommitClock};
 use crate::types::error::Result;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
+use tidalite_delta::{DELTA_ROOT_BYTES, DeltaRoot};
 use tidalite_kv::{TREE_BYTES, Tree};
 use tidalite_pager::Ptr;
-use tidalite_runs::{FRONT_ROOT_BYTES, FrontRoot};
 
 const VERSION: u32 = 4;
 const VERSION_AT: usize = 0;
@@ -29,17 +29,17 @@ const NEXT_SERIES_AT: usize = INLINE_COUNT_AT + 4;
 const NEXT_TABLE_AT: usize = NEXT_SERIES_AT + 8;
 const TREES_AT: usize = NEXT_TABLE_AT + 8;
 const TREE_COUNT: usize = 9;
-const FRONT_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
-const CLOCK_AT: usize = FRONT_AT + FRONT_ROOT_SPACE;
+const DELTA_AT: usize = TREES_AT + TREE_COUNT * TREE_BYTES;
+const CLOCK_AT: usize = DELTA_AT + DELTA_ROOT_SPACE;
 const INLINE_AT: usize = CLOCK_AT + CLOCK_BYTES;
 const INLINE_ENTRY_BYTES: usize = 8 + TREE_BYTES;
-/// Space reserved for the front's root.
-const FRONT_ROOT_SPACE: usize = 96;
+/// Space reserved for the delta's root.
+const DELTA_ROOT_SPACE: usize = 96;
 /// Maximum number of recently changed table roots in the meta block.
 pub(crate) const INLINE_ROOTS_MAX: usize = 8;
 /// Maximum size of this layout in the app area.
 pub(crate) const ROOTS_BYTES_MAX: usize = INLINE_AT + INLINE_ROOTS_MAX * INLINE_ENTRY_BYTES;
-const _: () = assert!(FRONT_ROOT_BYTES <= FRONT_ROOT_SPACE);
+const _: () = assert!(DELTA_ROOT_BYTES <= DELTA_ROOT_SPACE);
 const _: () = assert!(ROOTS_BYTES_MAX <= tidalite_pager::APP_BYTES_MAX);
 
 /// Owner ids of the catalog's own trees; tables of users come after them.
@@ -81,7 +81,7 @@ pub(crate) struct Roots {
     pub(crate) texts: Tree,
     /// Annotations of series (annotations.rs).
     pub(crate) annotations: Tree,
-    pub(crate) front: FrontRoot,
+    pub(crate) delta: DeltaRoot,
     /// `None` in a new file.
     pub(crate) clock: Option<CommitClock>,
     pub(crate) inline: Vec<(u64, Tree)>,
@@ -108,7 +108,7 @@ impl Roots {
             policies: Tree::new(owner::POLICIES),
             texts: Tree::new(owner::TEXTS),
             annotations: Tree::new(owner::ANNOTATIONS),
-            front: FrontRoot::default(),
+            delta: DeltaRoot::default(),
             clock: None,
             inline: Vec::new(),
         }
@@ -133,7 +133,7 @@ impl Roots {
         let inline = roots.inline.iter().map(|(_, tree)| tree);
         let trees = trees.into_iter().chain(inline).map(Tree::root);
         trees
-            .chain([roots.front.tail, roots.front.record])
+            .chain([roots.delta.tail, roots.delta.record])
             .collect()
     }
 
@@ -171,14 +171,14 @@ impl Roots {
         if count > INLINE_ROOTS_MAX || bytes.len() < INLINE_AT + count * INLINE_ENTRY_BYTES {
             return Err(damaged(format!("{count} inline roots"), "what fits").into());
         }
-        let Some(front) = bytes[FRONT_AT..].first_chunk::<FRONT_ROOT_BYTES>() else {
+        let Some(delta) = bytes[DELTA_AT..].first_chunk::<DELTA_ROOT_BYTES>() else {
             return Err(damaged(
                 format!("{} bytes", bytes.len()),
-                "room for the front's root",
+                "room for the delta's root",
             )
             .into());
         };
-        let front = FrontRoot::decode(front);
+        let delta = DeltaRoot::decode(delta);
         let tree = |i: usize| Tree::decode(&bytes[TREES_AT + i * TREE_BYTES..]);
         let mut inline = Vec::with_capacity(count);
         for i in 0..count {
@@ -197,7 +197,7 @@ impl Roots {
             policies: tree(6)?,
             texts: tree(7)?,
             annotations: tree(8)?,
-            front,
+            delta,
             clock: CommitClock::decode(&bytes[CLOCK_AT..INLINE_AT])?,
             inline,
         };
@@ -251,7 +251,7 @@ impl Roots {
             let at = TREES_AT + i * TREE_BYTES;
             bytes[at..at + TREE_BYTES].copy_from_slice(&tree.encode());
         }
-        bytes[FRONT_AT..FRONT_AT + FRONT_ROOT_BYTES].copy_from_slice(&self.front.encode());
+        bytes[DELTA_AT..DELTA_AT + DELTA_ROOT_BYTES].copy_from_slice(&self.delta.encode());
         if let Some(clock) = &self.clock {
             Self::put_clock(&mut bytes, clock);
         }

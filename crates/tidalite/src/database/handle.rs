@@ -38,7 +38,7 @@ impl Database {
     /// Takes a snapshot of the newest commit of any process. Never waits.
     ///
     /// # Errors
-    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the front's
+    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the delta's
     /// record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
         let shared = &self.shared;

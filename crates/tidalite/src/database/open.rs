@@ -58,9 +58,9 @@ impl Options {
 
     fn wrap(&self, pager: Pager) -> Result<Database> {
         let shared = Shared::new(
-            (self.staging_bytes, self.leaf_vectors),
+            (self.write_buffer_bytes, self.leaf_vectors),
             (
-                self.sealing_threads,
+                self.flush_threads,
                 self.scan_threads.unwrap_or_else(scan_threads_default),
             ),
             pager.clocks(),

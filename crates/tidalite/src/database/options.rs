@@ -8,11 +8,11 @@ use crate::database::verify;
 use crate::series::helpers::SCAN_THREADS_MAX;
 use std::time::Duration;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
+use tidalite_delta::WRITE_BUFFER_BYTES_DEFAULT;
 pub use tidalite_pager::{OpenMode, ReadAhead, Verify};
-use tidalite_runs::STAGING_BYTES_DEFAULT;
 
 /// More threads would only wait for the writing one.
-const SEALING_THREADS_MAX: usize = 64;
+const FLUSH_THREADS_MAX: usize = 64;
 
 /// Options for opening a database.
 ///
@@ -25,9 +25,9 @@ const SEALING_THREADS_MAX: usize = 64;
 #[must_use]
 pub struct Options {
     pub(crate) store: tidalite_pager::Options,
-    pub(super) staging_bytes: usize,
+    pub(super) write_buffer_bytes: usize,
     pub(super) leaf_vectors: usize,
-    pub(super) sealing_threads: usize,
+    pub(super) flush_threads: usize,
     pub(super) scan_threads: Option<usize>,
     /// Work repeated by a thread of the database.
     pub(crate) background: Option<Schedule>,
@@ -57,9 +57,9 @@ impl Options {
         };
         Self {
             store,
-            staging_bytes: STAGING_BYTES_DEFAULT,
+            write_buffer_bytes: WRITE_BUFFER_BYTES_DEFAULT,
             leaf_vectors: LEAF_VECTORS_MAX,
-            sealing_threads: 0,
+            flush_threads: 0,
             scan_threads: None,
             background: None,
         }
@@ -277,8 +277,8 @@ impl Options {
     }
 
     /// Size of a write transaction's write buffer, in bytes of rows, before it flushes whole vectors (256 MiB).
-    pub fn staging_bytes(mut self, bytes: usize) -> Self {
-        self.staging_bytes = bytes;
+    pub fn write_buffer_bytes(mut self, bytes: usize) -> Self {
+        self.write_buffer_bytes = bytes;
         self
     }
 
@@ -293,19 +293,19 @@ impl Options {
     /// Threads that help a write transaction to flush many rows. They sort and encode; the transaction's own thread
     /// installs the encoded rows. If series are fed one row each in turn, they work while the transaction goes on: it
     /// waits for them, and helps, when the next rows are due, when a series whose rows they hold is read, deleted from
-    /// or otherwise accessed, and at a savepoint. Otherwise they start when `staging_bytes` are buffered, and at a
+    /// or otherwise accessed, and at a savepoint. Otherwise they start when `write_buffer_bytes` are buffered, and at a
     /// commit of 1 MiB of rows and more, and have ended when the call returns. None outlives the transaction: dropping
     /// it waits for the current piece of each.
     ///
-    /// Rows held by the threads count towards `staging_bytes`. In addition, up to a million encoded rows wait to be
-    /// installed, and the row memory, which the database keeps for the next transaction, may reach twice
-    /// `staging_bytes`, because two buffers alternate.
+    /// Rows held by the threads count towards `write_buffer_bytes`. In addition, up to a million encoded rows wait to
+    /// be installed, and the row memory, which the database keeps for the next transaction, may reach twice
+    /// `write_buffer_bytes`, because two buffers alternate.
     ///
     /// Useful are as many as there are cores besides the transaction's (default: none): a database uses no cores that
     /// it was not given. The rows are equal for any number; their place in the file is not. A panic of a helper thread
     /// panics the transaction's thread, and breaks the transaction.
-    pub fn sealing_threads(mut self, threads: usize) -> Self {
-        self.sealing_threads = threads.min(SEALING_THREADS_MAX);
+    pub fn flush_threads(mut self, threads: usize) -> Self {
+        self.flush_threads = threads.min(FLUSH_THREADS_MAX);
         self
     }
 

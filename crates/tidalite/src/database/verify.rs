@@ -45,7 +45,7 @@ fn verify<R: PageRead>(r: &R, app: &[u8], since: TxnId) -> Result<()> {
         tree.check_since(r, since)
     })?;
     verify_series(r, &roots, since)?;
-    tidalite_runs::check_since(r, &roots.front, since)
+    tidalite_delta::check_since(r, &roots.delta, since)
 }
 
 fn verify_series<R: PageRead>(r: &R, roots: &Roots, since: TxnId) -> Result<()> {

@@ -8,7 +8,7 @@
 //! boundary meanwhile are found by the next pass. Correctness does not depend on a pass being finished.
 //!
 //! ```text
-//! tables (by name, by key) -> catalog -> leaves (by series, by time) -> their records, extents table -> front -> settle
+//! tables (by name, by key) -> catalog -> leaves (by series, by time) -> their records, extents table -> delta -> settle
 //! ```
 
 use crate::catalog::table_roots::{find_table, table_from};
@@ -248,7 +248,7 @@ fn begin_pass(tx: &WriteTxn, number: u32, fruitless: u32) -> Result<Option<Pass>
 /// Continues until the step's budget is used or a structure is done.
 fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<()> {
     let start = Vec::new;
-    pass.at = match std::mem::replace(&mut pass.at, At::Front) {
+    pass.at = match std::mem::replace(&mut pass.at, At::Delta) {
         At::Tables { name, key } => match relocate_table(tx, &name, &key, step)? {
             Some((name, key)) => At::Tables { name, key },
             None => At::Catalog {
@@ -292,11 +292,11 @@ fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<
                 .relocate_extents_table(&mut tx.pages, step, &key)?
             {
                 Some(key) => At::Extents { key },
-                None => At::Front,
+                None => At::Delta,
             }
         }
-        At::Front => match tx.front.relocate(&mut tx.pages, step)? {
-            false => At::Front,
+        At::Delta => match tx.delta.relocate(&mut tx.pages, step)? {
+            false => At::Delta,
             true => At::Settle,
         },
         settle @ At::Settle => settle,

@@ -39,15 +39,15 @@ pub struct Stat {
     pub table_entries: u64,
     /// Series.
     pub series: u64,
-    /// Rows in leaves. A row that the front overwrites is counted in both.
+    /// Rows in leaves. A row that the delta overwrites is counted in both.
     pub leaf_rows: u64,
     /// Bytes of the leaves.
     pub leaf_bytes: u64,
     /// Levels of the highest series tree.
     pub series_height_max: u8,
-    /// Rows in the front: tail and runs.
-    pub front_rows: u64,
-    /// Runs of the front.
+    /// Rows in the delta: tail and runs.
+    pub delta_rows: u64,
+    /// Runs of the delta.
     pub runs: u64,
     /// Runs of each tier, the newest tier first.
     pub tier_runs: Vec<usize>,
@@ -57,7 +57,7 @@ impl Stat {
     /// Total number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.leaf_rows.saturating_add(self.front_rows)
+        self.leaf_rows.saturating_add(self.delta_rows)
     }
 
     /// Fragmentation of free space: 0 for a single run, towards 1 for single pages all over the file. (The run is
@@ -148,13 +148,13 @@ impl ReadTxn {
             stat.leaf_bytes = stat.leaf_bytes.saturating_add(tree.stored_bytes());
             stat.series_height_max = stat.series_height_max.max(tree.height());
         }
-        stat.front_rows = self
+        stat.delta_rows = self
             .begun
-            .front
+            .delta
             .run_rows()
-            .saturating_add(self.begun.front.tail_rows());
-        stat.runs = self.begun.front.run_count() as u64;
-        stat.tier_runs = self.begun.front.tier_runs();
+            .saturating_add(self.begun.delta.tail_rows());
+        stat.runs = self.begun.delta.run_count() as u64;
+        stat.tier_runs = self.begun.delta.tier_runs();
         Ok(())
     }
 }

@@ -262,7 +262,7 @@ pub struct Records<'s, R> {
     range: Query<'s>,
     left: u64,
     /// `None` until first used.
-    front: Option<RecordCursor<'s, R>>,
+    delta: Option<RecordCursor<'s, R>>,
     back: Option<RecordCursor<'s, R>>,
 }
 
@@ -303,7 +303,7 @@ impl<'s> Query<'s> {
         Ok(Records {
             range: self.settled()?,
             left: self.count()?,
-            front: None,
+            delta: None,
             back: None,
         })
     }
@@ -348,7 +348,7 @@ impl<R: Record> Iterator for Records<'_, R> {
         if self.left == 0 {
             return None;
         }
-        let record = match &mut self.front {
+        let record = match &mut self.delta {
             Some(cursor) => cursor.next(),
             none => self.range.series.cursor_of().and_then(|cursor| {
                 let cursor: &mut RecordCursor<'_, R> = none.insert(cursor);

@@ -22,7 +22,7 @@ pub struct Selection<'t> {
 
 impl<S: ReadSource> Reading<S> {
     /// Opens the series that a pattern selects; see [`Reading::list`]. Reads the record of each and its rows in the
-    /// front.
+    /// delta.
     ///
     /// # Errors
     /// `Name` for an invalid pattern; a damaged or unreadable page.

@@ -19,7 +19,7 @@
 //!    between its first and its last when it ends; otherwise they go to the transaction's write buffer.
 //! 6. Blocks wait for other appenders' blocks only while no other appender has opened a series between the first and
 //!    the last of theirs: an appender that opens such a series first flushes all waiting blocks, and the last appender
-//!    to end flushes the remaining ones. The blocks of a series are thus in the front before any later row can be
+//!    to end flushes the remaining ones. The blocks of a series are thus in the delta before any later row can be
 //!    added.
 
 mod writer;
@@ -38,11 +38,11 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{ColumnType, RowsRef};
-use tidalite_runs::{Slot, Staging};
+use tidalite_delta::{Slot, WriteBuffer};
 use writer::{Writer, broken};
 
 /// Minimum write buffer of an appender.
-const STAGING_BYTES_MIN: usize = 64 << 10;
+const WRITE_BUFFER_BYTES_MIN: usize = 64 << 10;
 
 impl WriteTxn {
     /// Lends the transaction to `n` threads that append to it, each through its own [`Appender`]. The borrow ends when
@@ -86,7 +86,7 @@ impl WriteTxn {
     /// The write buffer is flushed first: a full disk; a damaged page.
     ///
     /// # Cost
-    /// Each appender buffers the `n`-th part of [`Options::staging_bytes`](crate::Options::staging_bytes), at least 64
+    /// Each appender buffers the `n`-th part of [`Options::write_buffer_bytes`](crate::Options::write_buffer_bytes), at least 64
     /// KiB, in addition to the transaction's own write buffer. Threads encode in parallel and write one at a time. Give
     /// each thread its own series, because rows of one series from several threads may have to be merged. Preferably
     /// give it series with consecutive ids, with no other thread's series in between: the threads then encode even
@@ -96,26 +96,30 @@ impl WriteTxn {
         self.check_usable()?;
         self.store_rows()?;
         self.appending += n;
-        let bytes = (self.staging.budget_bytes() / n.max(1)).max(STAGING_BYTES_MIN);
+        let bytes = (self.write_buffer.budget_bytes() / n.max(1)).max(WRITE_BUFFER_BYTES_MIN);
         let keeper = Arc::clone(&self.shared);
-        let stagings: Vec<_> = (0..n)
+        let write_buffers: Vec<_> = (0..n)
             .map(|_| {
-                let mut staging = keeper.take_appending(bytes);
-                staging.learn_from(&self.staging);
-                staging
+                let mut write_buffer = keeper.take_appending(bytes);
+                write_buffer.copy_hints_from(&self.write_buffer);
+                write_buffer
             })
             .collect();
         let writer = Arc::new(Writer::new(self, n));
-        let appender = |(number, staging)| Appender {
+        let appender = |(number, write_buffer)| Appender {
             number,
             spilled: false,
             writer: Arc::clone(&writer),
             keeper: Arc::clone(&keeper),
-            staging,
+            write_buffer,
             open: OpenSeries::default(),
             ended: false,
         };
-        Ok(stagings.into_iter().enumerate().map(appender).collect())
+        Ok(write_buffers
+            .into_iter()
+            .enumerate()
+            .map(appender)
+            .collect())
     }
 }
 
@@ -130,7 +134,7 @@ pub struct Appender<'t> {
     spilled: bool,
     writer: Arc<Writer<'t>>,
     keeper: Arc<crate::txn::shared::Shared>,
-    staging: Staging,
+    write_buffer: WriteBuffer,
     open: OpenSeries,
     ended: bool,
 }
@@ -204,7 +208,7 @@ impl<'t> Appender<'t> {
         if let Some(index) = self.open.index(info.id) {
             return Ok(index);
         }
-        Ok(self.open.enter(info, &mut self.staging))
+        Ok(self.open.enter(info, &mut self.write_buffer))
     }
 
     #[inline]
@@ -223,7 +227,7 @@ impl<'t> Appender<'t> {
     #[cold]
     #[inline(never)]
     fn flush(&mut self) -> Result<()> {
-        if self.staging.flush(&*self.writer)? {
+        if self.write_buffer.flush(&*self.writer)? {
             self.spill()?;
         }
         Ok(())
@@ -231,13 +235,13 @@ impl<'t> Appender<'t> {
 
     /// Moves all rows to the transaction's write buffer.
     fn spill(&mut self) -> Result<()> {
-        if self.staging.is_empty() {
+        if self.write_buffer.is_empty() {
             return Ok(());
         }
         self.spilled = true;
         let writer = &self.writer;
-        self.staging
-            .drain(|series, types, rows| stage(writer, series, types, rows))
+        self.write_buffer
+            .drain(|series, types, rows| buffer_rows(writer, series, types, rows))
     }
 
     fn end(&mut self) -> Result<()> {
@@ -253,19 +257,20 @@ impl<'t> Appender<'t> {
         });
         let handed_over = self.writer.end(failed);
         self.keeper
-            .give_appending(std::mem::take(&mut self.staging));
+            .give_appending(std::mem::take(&mut self.write_buffer));
         result.and(handed_over)
     }
 
     fn flush_all(&mut self) -> Result<()> {
         let writer = &self.writer;
         let as_blocks =
-            !self.spilled && self.staging.is_worth_blocks() && writer.is_apart(self.number)?;
+            !self.spilled && self.write_buffer.is_worth_blocks() && writer.is_apart(self.number)?;
         let mut blocks = Vec::new();
         let to = as_blocks.then_some(&mut blocks);
-        self.staging.end(&**writer, to, |series, types, rows| {
-            stage(writer, series, types, rows)
-        })?;
+        self.write_buffer
+            .end(&**writer, to, |series, types, rows| {
+                buffer_rows(writer, series, types, rows)
+            })?;
         if blocks.is_empty() {
             return Ok(());
         }
@@ -274,18 +279,18 @@ impl<'t> Appender<'t> {
 }
 
 /// Adds rows to the write buffer of the transaction itself.
-fn stage(
+fn buffer_rows(
     writer: &Writer<'_>,
     series: SeriesId,
     types: &[ColumnType],
     rows: RowsRef<'_>,
 ) -> Result<()> {
     writer.change(|txn| {
-        let slot = txn.staging.slot(series, types);
+        let slot = txn.write_buffer.slot(series, types);
         let mut at = 0;
         while at < rows.len() {
-            at += txn.staging.append(slot, rows.slice(at..rows.len()));
-            txn.flush_staging()?;
+            at += txn.write_buffer.append(slot, rows.slice(at..rows.len()));
+            txn.flush_write_buffer()?;
         }
         Ok(())
     })
@@ -365,7 +370,12 @@ impl SeriesAppender<'_, '_> {
     pub fn insert_point(&mut self, t: impl Instant, flags: i64, value: f64) -> Result<()> {
         let time = self.step(t)?;
         let (slot, flags, bits) = (self.slot, flags as u64, value.to_bits());
-        if self.point && self.appender.staging.push_easy(slot, time, flags, bits) {
+        if self.point
+            && self
+                .appender
+                .write_buffer
+                .push_easy(slot, time, flags, bits)
+        {
             return Ok(());
         }
         self.insert_point_seldom(time, [flags, bits])
@@ -376,8 +386,8 @@ impl SeriesAppender<'_, '_> {
         if !self.point {
             return self.insert_row(Steps(time), &[flags, value]);
         }
-        let staging = &mut self.appender.staging;
-        if staging.push_point(self.slot, time, flags, value) {
+        let write_buffer = &mut self.appender.write_buffer;
+        if write_buffer.push_point(self.slot, time, flags, value) {
             self.appender.flush()?;
         }
         Ok(())
@@ -395,7 +405,7 @@ impl SeriesAppender<'_, '_> {
         if self.is_alone() {
             return self.through(|series| series.insert_row(Steps(time), words));
         }
-        if self.appender.staging.push(self.slot, time, words) {
+        if self.appender.write_buffer.push(self.slot, time, words) {
             self.appender.flush()?;
         }
         Ok(())
@@ -456,8 +466,8 @@ impl SeriesAppender<'_, '_> {
         let rows = RowsRef::new(times, columns);
         let mut at = 0;
         while at < rows.len() {
-            let staging = &mut self.appender.staging;
-            at += staging.append(self.slot, rows.slice(at..rows.len()));
+            let write_buffer = &mut self.appender.write_buffer;
+            at += write_buffer.append(self.slot, rows.slice(at..rows.len()));
             self.appender.flush()?;
         }
         Ok(())

@@ -49,18 +49,18 @@ impl SeriesMut<'_> {
                 return Ok(Taken::LeftOut);
             }
             self.expect_room(seen.rows.len() + 1)?;
-            if !seen.staged && !seen.rows.is_empty() {
-                let taken = self.txn.staging.append(self.slot, seen.rows.view());
+            if !seen.buffered && !seen.rows.is_empty() {
+                let taken = self.txn.write_buffer.append(self.slot, seen.rows.view());
                 debug_assert_eq!(taken, seen.rows.len(), "an overlay takes all");
             }
             seen.add(print, time, words);
-            seen.staged = true;
+            seen.buffered = true;
             self.guard().seen = Some(seen);
         }
-        let look = self.txn.staging.push(self.slot, time, words);
+        let look = self.txn.write_buffer.push(self.slot, time, words);
         self.note(time);
         if look {
-            self.txn.flush_staging()?;
+            self.txn.flush_write_buffer()?;
         }
         Ok(Taken::Free)
     }
@@ -87,7 +87,7 @@ impl SeriesMut<'_> {
             let mut there = stored.slice(0..0);
             if newest.is_some_and(|newest| time <= newest) {
                 self.txn
-                    .staging
+                    .write_buffer
                     .copy_rows_at(self.slot, time, &mut seen.rows);
                 if seen.rows.is_empty() {
                     there = stored.view().between(time, time);
@@ -131,7 +131,7 @@ impl SeriesMut<'_> {
 
     /// The current rows of a time, with their fingerprints.
     fn seen_at(&mut self, time: i64) -> Result<Box<Seen>> {
-        let now = (time, self.txn.staging.hand_overs());
+        let now = (time, self.txn.write_buffer.flush_count());
         let columns = self.info().schema.columns.len();
         let seen = self.guard().seen.take();
         let mut seen = seen.unwrap_or_else(|| Box::new(Seen::new(columns)));
@@ -139,10 +139,10 @@ impl SeriesMut<'_> {
             return Ok(seen);
         }
         seen.clear();
-        let staging = &mut self.txn.staging;
-        staging.copy_rows_at(self.slot, time, &mut seen.rows);
-        seen.staged = !seen.rows.is_empty();
-        if !seen.staged {
+        let write_buffer = &mut self.txn.write_buffer;
+        write_buffer.copy_rows_at(self.slot, time, &mut seen.rows);
+        seen.buffered = !seen.rows.is_empty();
+        if !seen.buffered {
             seen.rows = self.stored(&[time])?;
         }
         self.print_all(&mut seen)?;

@@ -3,16 +3,16 @@
 //! ```text
 //! row ──> newer than every row? ──yes──────────────────────────────────────────────> buffered
 //!             └─no──> rows of its time buffered? ─yes──────────────────────────────> buffered after them
-//!                           └─no──> stored ones (front, leaves) are buffered first ─> buffered after them
+//!                           └─no──> stored ones (delta, leaves) are buffered first ─> buffered after them
 //! ```
 //!
 //! The newest place that has a time has all its rows, in order of arrival, and lower layers treat them as one: merging,
 //! installing and reading take the rows of a time from one place, and doing it twice changes nothing. The cost is paid
 //! by the writer: a row at a time whose rows were flushed costs a search, and these rows are written once more.
 //!
-//! Invariants: 1. If one row of a time is in the write buffer, all its rows are (`Staging::keep_all`); they are
+//! Invariants: 1. If one row of a time is in the write buffer, all its rows are (`WriteBuffer::keep_all`); they are
 //! therefore added without a flush in between. 2. `Guard::last` describes rows in the write buffer, while
-//! `Staging::hand_overs` is unchanged.
+//! `WriteBuffer::flush_count` is unchanged.
 
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::LastTime;
@@ -20,7 +20,7 @@ use crate::types::error::{Error, Result};
 use crate::types::interval::EVER;
 use crate::types::merge_policy::MergePolicy;
 use tidalite_codec::{Rows, RowsRef};
-use tidalite_runs::{LEAF_ROWS, time_rows_max};
+use tidalite_delta::{LEAF_ROWS, time_rows_max};
 use tidalite_series::{Found, View};
 
 impl SeriesMut<'_> {
@@ -32,34 +32,34 @@ impl SeriesMut<'_> {
     /// Buffers a row after the others of its time.
     pub(crate) fn keep(&mut self, time: i64, words: &[u64]) -> Result<()> {
         self.learn_newest()?;
-        let hand_overs = self.txn.staging.hand_overs();
+        let flush_count = self.txn.write_buffer.flush_count();
         let mut stored = None;
         let rows = if self.guard().is_newer(time) == Some(true) {
             0
         } else {
             match self.guard().last {
-                Some(last) if (last.time, last.hand_overs) == (time, hand_overs) => last.rows,
-                _ => match self.txn.staging.rows_at(self.slot, time) {
+                Some(last) if (last.time, last.flush_count) == (time, flush_count) => last.rows,
+                _ => match self.txn.write_buffer.rows_at(self.slot, time) {
                     0 => stored.insert(self.stored(&[time])?).len(),
-                    staged => staged,
+                    buffered => buffered,
                 },
             }
         };
         self.expect_room(rows + 1)?;
-        let staging = &mut self.txn.staging;
+        let write_buffer = &mut self.txn.write_buffer;
         if let Some(stored) = stored.filter(|stored| !stored.is_empty()) {
-            let taken = staging.append(self.slot, stored.view());
+            let taken = write_buffer.append(self.slot, stored.view());
             debug_assert_eq!(taken, rows, "an overlay takes all");
         }
-        let look = staging.push(self.slot, time, words);
+        let look = write_buffer.push(self.slot, time, words);
         self.note(time);
         self.guard().last = Some(LastTime {
             time,
             rows: rows + 1,
-            hand_overs,
+            flush_count,
         });
         if look {
-            self.txn.flush_staging()?;
+            self.txn.flush_write_buffer()?;
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl SeriesMut<'_> {
         for same in rows.times().chunk_by(|a, b| a == b) {
             let mut there = 0;
             if newest.is_some_and(|newest| same[0] <= newest) {
-                there = self.txn.staging.rows_at(self.slot, same[0]);
+                there = self.txn.write_buffer.rows_at(self.slot, same[0]);
                 if there == 0 {
                     missing.push(same[0]);
                 }
@@ -121,9 +121,9 @@ impl SeriesMut<'_> {
         for same in rows.times().chunk_by(|a, b| a == b) {
             self.expect_room(same.len())?;
         }
-        self.txn.staging.replace_times(self.slot, rows);
+        self.txn.write_buffer.replace_times(self.slot, rows);
         *self.guard() = Default::default();
-        self.txn.flush_staging()
+        self.txn.flush_write_buffer()
     }
 
     /// Flushes as often as required, but not among the first `together` rows, nor between the rows of one time.
@@ -133,8 +133,8 @@ impl SeriesMut<'_> {
             let rest = rows.slice(at..rows.len());
             let part = rest.slice(0..rest.cut(LEAF_ROWS.max(together.saturating_sub(at))));
             debug_assert!(!part.is_empty(), "a leaf has room for the rows of a time");
-            at += self.txn.staging.append(self.slot, part);
-            self.txn.flush_staging()?;
+            at += self.txn.write_buffer.append(self.slot, part);
+            self.txn.flush_write_buffer()?;
         }
         Ok(())
     }
@@ -171,10 +171,16 @@ impl SeriesMut<'_> {
             let tree = txn.leaves.tree(&mut txn.pages, id, &types)?;
             Ok(tree.span().map(|(_, last)| last))
         })?;
-        let front = &self.txn.front;
-        let front = front.latest(&self.txn.pages, id, &types, EVER)?;
-        let staged = self.txn.staging.rows(self.slot).times().last().copied();
-        let newest = tree.max(front.map(|(time, _)| time)).max(staged);
+        let delta = &self.txn.delta;
+        let delta = delta.latest(&self.txn.pages, id, &types, EVER)?;
+        let buffered = self
+            .txn
+            .write_buffer
+            .rows(self.slot)
+            .times()
+            .last()
+            .copied();
+        let newest = tree.max(delta.map(|(time, _)| time)).max(buffered);
         self.guard().learn(newest);
         Ok(())
     }
@@ -191,8 +197,8 @@ impl SeriesMut<'_> {
             Ok(tree.clone())
         })?;
         let mut waiting = Rows::new(types.len());
-        let front = &self.txn.front;
-        front.rows(&self.txn.pages, id, &types, (first, last), &mut waiting)?;
+        let delta = &self.txn.delta;
+        delta.rows(&self.txn.pages, id, &types, (first, last), &mut waiting)?;
         let view = View::new(&self.txn.pages, &tree, waiting.view());
         let mut cursor = view.cursor();
         for &time in times {

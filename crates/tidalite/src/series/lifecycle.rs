@@ -48,7 +48,7 @@ impl WriteTxn {
         self.free_space();
         self.series_by_id(id)?.delete(..)?;
         self.changing(|txn| {
-            txn.store_staged()?;
+            txn.store_buffered()?;
             crate::catalog::texts::remove_series(&mut txn.pages, &mut txn.roots.texts, id)?;
             crate::catalog::annotations::remove_series(
                 &mut txn.pages,

@@ -65,7 +65,7 @@ impl<S: ReadSource> Reading<S> {
     ///
     /// # Cost
     /// A series opened by a snapshot of this commit is in the cache. Otherwise two tree lookups, only the end of the
-    /// record, and the newer part of the front: the tail page, and usually one run.
+    /// record, and the newer part of the delta: the tail page, and usually one run.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -91,9 +91,9 @@ impl<S: ReadSource> Reading<S> {
         let begun = &*self.begun;
         let stored = stored_last_row(&begun.roots.records, &self.pages, id, &types)?;
         let from = stored.as_ref().map_or(i64::MIN, |row| row.time);
-        // At equal times, the row in the front is newer.
+        // At equal times, the row in the delta is newer.
         let waiting = begun
-            .front
+            .delta
             .latest(&self.pages, id, &types, (from, i64::MAX))?;
         let waiting = waiting.map(|(time, words)| Row { time, words });
         Ok(waiting.or(stored.map(Row::from)))
@@ -163,7 +163,7 @@ impl<S: ReadSource> Reading<S> {
         let tree = stored_tree(&self.begun.roots.records, &self.pages, id, &types)?;
         let mut late = Rows::new(types.len());
         self.begun
-            .front
+            .delta
             .rows(&self.pages, id, &types, EVER, &mut late)?;
         Ok(OpenedSeries { info, tree, late })
     }

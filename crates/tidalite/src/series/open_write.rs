@@ -157,7 +157,7 @@ impl WriteTxn {
         }
         let info =
             self.changing(|txn| entries::create(&mut txn.roots, &mut txn.pages, key, schema))?;
-        Ok(self.open.enter(info, &mut self.staging))
+        Ok(self.open.enter(info, &mut self.write_buffer))
     }
 
     /// Names are keys of the catalog, and small pages have room only for short keys.
@@ -185,6 +185,6 @@ impl WriteTxn {
         let info = info.ok_or_else(|| Error::NoSuchSeries {
             wanted: format!("number {}", id.0),
         })?;
-        Ok(self.open.enter(info, &mut self.staging))
+        Ok(self.open.enter(info, &mut self.write_buffer))
     }
 }

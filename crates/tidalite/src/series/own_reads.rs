@@ -1,7 +1,7 @@
 //! Reads of a write transaction from its own series: the whole series, or a single row.
 //!
 //! Rows of a series that are not in its leaves are in two places, from newest to oldest: the write buffer, which is
-//! sorted when it is read, and the front, in its tail and its runs. A row is searched in both and in the leaves; at
+//! sorted when it is read, and the delta, in its tail and its runs. A row is searched in both and in the leaves; at
 //! equal times the newer place wins. A view collects the rows of both first.
 
 use crate::series::read::Series;
@@ -23,12 +23,12 @@ impl SeriesMut<'_> {
     /// A damaged or unreadable block.
     ///
     /// # Cost
-    /// Every call collects all rows of the series that are not yet in leaves: rows of the front are decoded, buffered
+    /// Every call collects all rows of the series that are not yet in leaves: rows of the delta are decoded, buffered
     /// rows copied. Make all queries on one view if possible. To only look up a row between inserts, use
     /// [`latest`](Self::latest), [`at`](Self::at) or [`search`](Self::search), which collect nothing.
     pub fn view(&mut self) -> Result<Series<'_>> {
         self.txn.check_usable()?;
-        self.txn.settle(self.slot)?;
+        self.txn.finish_background(self.slot)?;
         let info = Arc::clone(self.info_arc());
         let types = info.schema.word_types();
         let id = info.id;
@@ -65,7 +65,7 @@ impl SeriesMut<'_> {
     ///
     /// # Cost
     /// Sorts the write buffer: nothing while rows ascend, else the rows since the last sort are merged into the others.
-    /// In the front, reads the tail page and a block of each run that reaches beyond the newest buffered row; reads no
+    /// In the delta, reads the tail page and a block of each run that reaches beyond the newest buffered row; reads no
     /// leaves.
     pub fn latest(&mut self) -> Result<Option<Row>> {
         let (from, to) = EVER;
@@ -103,10 +103,10 @@ impl SeriesMut<'_> {
     /// The last row from `from` to `to`, both included.
     fn newest_within(&mut self, from: i64, to: i64) -> Result<Option<Row>> {
         self.txn.check_usable()?;
-        self.txn.settle(self.slot)?;
+        self.txn.finish_background(self.slot)?;
         let (id, slot) = (self.id(), self.slot);
         let types = self.info().schema.word_types();
-        let mut newest = last_of(self.txn.staging.rows(slot).between(from, to));
+        let mut newest = last_of(self.txn.write_buffer.rows(slot).between(from, to));
         // Older places are searched only for rows after the one found.
         let behind = |row: &Option<Row>| match row {
             Some(row) => row.time.checked_add(1),
@@ -115,8 +115,8 @@ impl SeriesMut<'_> {
         if let Some(low) = behind(&newest)
             && low <= to
         {
-            let (front, pages) = (&self.txn.front, &self.txn.pages);
-            let waiting = front.latest(pages, id, &types, (low, to))?;
+            let (delta, pages) = (&self.txn.delta, &self.txn.pages);
+            let waiting = delta.latest(pages, id, &types, (low, to))?;
             let waiting = waiting.map(|(time, words)| Row { time, words });
             newest = waiting.or(newest);
         }
@@ -143,7 +143,7 @@ impl SeriesMut<'_> {
     /// Number of rows from `from` to `to`, both included.
     pub(crate) fn rows_within(&mut self, from: i64, to: i64) -> Result<u64> {
         self.txn.check_usable()?;
-        self.txn.settle(self.slot)?;
+        self.txn.finish_background(self.slot)?;
         let types = self.info().schema.word_types();
         let late = self.late((from, to))?;
         self.close_leaf(&types)?;
@@ -167,10 +167,10 @@ impl SeriesMut<'_> {
         let types = self.info().schema.word_types();
         let mut waiting = Rows::new(types.len());
         let txn = &mut *self.txn;
-        txn.front
+        txn.delta
             .rows(&txn.pages, id, &types, (from, to), &mut waiting)?;
-        let staged = txn.staging.rows(self.slot).between(from, to);
-        Ok(Rows::merge_newest(waiting.view(), staged))
+        let buffered = txn.write_buffer.rows(self.slot).between(from, to);
+        Ok(Rows::merge_newest(waiting.view(), buffered))
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
         let storage = Arc::new(MemoryStorage::new());
         let options = Options::new().page_size(1024);
         let db = options.open_storage(storage).unwrap();
-        // Each round adds rows to many series that fill no vector: all stay in the front.
+        // Each round adds rows to many series that fill no vector: all stay in the delta.
         let mut most = Vec::new();
         let mut whole = 0;
         for round in 0..12_i64 {

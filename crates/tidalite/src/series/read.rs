@@ -1,6 +1,6 @@
 //! A series for readers: intervals, aggregates, windows, vectors, cursor.
 //!
-//! Every query covers rows in the tree and rows in the front (or in the open transaction) alike: the latter are
+//! Every query covers rows in the tree and rows in the delta (or in the open transaction) alike: the latter are
 //! collected once, when the series is opened, and laid over the tree.
 
 use crate::catalog::entries::SeriesInfo;
@@ -113,13 +113,13 @@ impl<'a> Series<'a> {
         self.view().span()
     }
 
-    /// Size of its leaves in bytes, without the front. Reads nothing.
+    /// Size of its leaves in bytes, without the delta. Reads nothing.
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {
         self.state.tree.stored_bytes()
     }
 
-    /// Number of rows in the front or in the transaction, not yet in a leaf.
+    /// Number of rows in the delta or in the transaction, not yet in a leaf.
     #[must_use]
     pub fn waiting_rows(&self) -> u64 {
         self.state.late.len() as u64

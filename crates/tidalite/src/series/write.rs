@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::{Rows, RowsRef};
-use tidalite_runs::{Sink, Slot};
+use tidalite_delta::{Sink, Slot};
 use tidalite_series::Cooling;
 
 /// A series of a write transaction, for changes. Insert anywhere: at the end, before, or at an existing timestamp (the
@@ -84,13 +84,13 @@ impl<'t> SeriesMut<'t> {
         if info.merge == merge {
             return self.txn.check_usable();
         }
-        self.txn.settle(self.slot)?;
+        self.txn.finish_background(self.slot)?;
         let info = self
             .txn
             .changing(|txn| entries::change_merge(&mut txn.roots, &mut txn.pages, &info, merge))?;
         let several = merge.keeps_several();
         if several != self.keeps_several() {
-            self.txn.staging.keep_all(self.slot, several);
+            self.txn.write_buffer.keep_all(self.slot, several);
         }
         let open = &mut self.txn.open[self.index];
         open.learn(info);
@@ -143,7 +143,7 @@ impl<'t> SeriesMut<'t> {
         if self.point
             && self
                 .txn
-                .staging
+                .write_buffer
                 .push_easy(self.slot, time, flags as u64, value.to_bits())
         {
             return Ok(());
@@ -161,10 +161,10 @@ impl<'t> SeriesMut<'t> {
         }
         if self
             .txn
-            .staging
+            .write_buffer
             .push_point(self.slot, time, flags as u64, value.to_bits())
         {
-            self.txn.flush_staging()?;
+            self.txn.flush_write_buffer()?;
         }
         Ok(())
     }
@@ -188,8 +188,8 @@ impl<'t> SeriesMut<'t> {
             }
             return Ok(());
         }
-        if self.txn.staging.push(self.slot, time, words) {
-            self.txn.flush_staging()?;
+        if self.txn.write_buffer.push(self.slot, time, words) {
+            self.txn.flush_write_buffer()?;
         }
         Ok(())
     }
@@ -201,8 +201,8 @@ impl<'t> SeriesMut<'t> {
             MergePolicy::KeepDistinct => return self.keep_distinct(time, words),
             _ => self.note(time),
         }
-        if self.txn.staging.push(self.slot, time, words) {
-            self.txn.flush_staging()?;
+        if self.txn.write_buffer.push(self.slot, time, words) {
+            self.txn.flush_write_buffer()?;
         }
         Ok(Taken::Free)
     }
@@ -376,7 +376,7 @@ impl<'t> SeriesMut<'t> {
     }
 
     /// Appends columns to the series. In existing rows they are null, or zero in a column without nulls; existing rows
-    /// are not rewritten, except those still in the front.
+    /// are not rewritten, except those still in the delta.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -410,25 +410,25 @@ impl<'t> SeriesMut<'t> {
         let types = info.schema.word_types();
         let all = schema.word_types();
         let (id, slot) = (info.id, self.slot);
-        self.txn.settle(slot)?;
+        self.txn.finish_background(slot)?;
         let (info, slot) = self.txn.changing(|txn| {
             let mut waiting = Rows::new(types.len());
-            txn.front.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
-            let late = Rows::merge_newest(waiting.view(), txn.staging.rows(slot));
+            txn.delta.rows(&txn.pages, id, &types, EVER, &mut waiting)?;
+            let late = Rows::merge_newest(waiting.view(), txn.write_buffer.rows(slot));
             if !late.is_empty() {
-                // The front stores rows by layout: all rows of a series must have one.
+                // The delta stores rows by layout: all rows of a series must have one.
                 let (from, to) = EVER;
-                txn.staging.delete(slot, from, to);
-                txn.front.delete(&mut txn.pages, id, &types, EVER)?;
+                txn.write_buffer.delete(slot, from, to);
+                txn.delta.delete(&mut txn.pages, id, &types, EVER)?;
                 txn.leaves.link(&mut txn.pages, id, &types, late.view())?;
             }
             let added = &all[types.len()..];
             txn.leaves.add_columns(&mut txn.pages, id, &types, added)?;
             let info = entries::change_schema(&mut txn.roots, &mut txn.pages, &info, schema)?;
-            Ok((info, txn.staging.renew(id, &all)))
+            Ok((info, txn.write_buffer.renew(id, &all)))
         })?;
         if info.merge.keeps_several() {
-            self.txn.staging.keep_all(slot, true);
+            self.txn.write_buffer.keep_all(slot, true);
             *self.guard() = Guard::default();
         }
         self.slot = slot;
@@ -456,7 +456,7 @@ impl<'t> SeriesMut<'t> {
             let places = self.admitted(times)?;
             return match places {
                 None => {
-                    self.stage(RowsRef::new(times, columns))?;
+                    self.buffer_rows(RowsRef::new(times, columns))?;
                     self.note_all(times.iter().copied());
                     Ok(())
                 }
@@ -468,23 +468,23 @@ impl<'t> SeriesMut<'t> {
                     });
                     let words: Vec<Vec<u64>> = words.collect();
                     let words: Vec<&[u64]> = words.iter().map(|column| &column[..]).collect();
-                    self.stage(RowsRef::new(&kept, &words))?;
+                    self.buffer_rows(RowsRef::new(&kept, &words))?;
                     self.note_all(kept.iter().copied());
                     Ok(())
                 }
             };
         }
-        self.stage(RowsRef::new(times, columns))
+        self.buffer_rows(RowsRef::new(times, columns))
     }
 
-    fn stage(&mut self, rows: RowsRef<'_>) -> Result<()> {
+    fn buffer_rows(&mut self, rows: RowsRef<'_>) -> Result<()> {
         let mut at = 0;
         while at < rows.len() {
             at += self
                 .txn
-                .staging
+                .write_buffer
                 .append(self.slot, rows.slice(at..rows.len()));
-            self.txn.flush_staging()?;
+            self.txn.flush_write_buffer()?;
         }
         Ok(())
     }
@@ -509,8 +509,8 @@ impl<'t> SeriesMut<'t> {
         let types = self.info().schema.word_types();
         self.txn.pages.free_space();
         self.txn.changing(|txn| {
-            txn.staging.delete(slot, from, to);
-            txn.front.delete(&mut txn.pages, id, &types, (from, to))?;
+            txn.write_buffer.delete(slot, from, to);
+            txn.delta.delete(&mut txn.pages, id, &types, (from, to))?;
             txn.leaves.delete(&mut txn.pages, id, &types, (from, to))
         })?;
         if self.has_texts() {
@@ -528,7 +528,7 @@ impl<'t> SeriesMut<'t> {
             let expected = "a build with the feature `cold`: turn it on and build again".to_owned();
             return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
         }
-        self.txn.settle(self.slot)?;
+        self.txn.finish_background(self.slot)?;
         self.txn
             .changing(|txn| txn.leaves.cool(&mut txn.pages, id, &types, before, step))
     }

@@ -29,7 +29,7 @@ fn fewer() -> crate::Error {
 
 /// Entries of a range, key and value, from either end. An error ends the iteration; otherwise `left` is exact.
 pub struct TableRange<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
-    front: TableCursor<'a>,
+    delta: TableCursor<'a>,
     back: TableCursor<'a>,
     ends: Ends,
     left: u64,
@@ -136,7 +136,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
 
     fn within(&self, ends: Ends, left: u64) -> TableRange<'_, K, V> {
         TableRange {
-            front: self.cursor_as(),
+            delta: self.cursor_as(),
             back: self.cursor_as(),
             ends,
             left,
@@ -183,15 +183,15 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Iterator for TableRange<'
 
     fn next(&mut self) -> Option<Self::Item> {
         self.taken(|this| {
-            let front = &mut this.front;
+            let delta = &mut this.delta;
             let there = match &this.ends.0 {
-                _ if front.is_at_entry() => front.next()?,
-                Bound::Unbounded => front.first()?,
-                Bound::Included(key) => front.seek_ge(key)?,
-                Bound::Excluded(key) => front.seek_gt(key)?,
+                _ if delta.is_at_entry() => delta.next()?,
+                Bound::Unbounded => delta.first()?,
+                Bound::Included(key) => delta.seek_ge(key)?,
+                Bound::Excluded(key) => delta.seek_gt(key)?,
             };
             if there {
-                front.entry_as::<K, V>()
+                delta.entry_as::<K, V>()
             } else {
                 Err(fewer())
             }
@@ -226,7 +226,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> DoubleEndedIterator for Table
 
 /// Pairs of a range from either end. An error ends the iteration.
 pub struct MultiRange<'a> {
-    front: MultiCursor<'a>,
+    delta: MultiCursor<'a>,
     back: MultiCursor<'a>,
     ends: PairEnds,
     left: u64,
@@ -318,7 +318,7 @@ impl MultiTable<'_> {
     fn between(&self, ends: PairEnds) -> Result<MultiRange<'_>> {
         let (from, to) = self.ranks(&ends)?;
         Ok(MultiRange {
-            front: self.cursor(),
+            delta: self.cursor(),
             back: self.cursor(),
             ends,
             left: to.saturating_sub(from),
@@ -358,14 +358,14 @@ impl Iterator for MultiRange<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.taken(|this| {
-            let front = &mut this.front;
+            let delta = &mut this.delta;
             let there = match &this.ends.0 {
-                _ if front.is_at_pair() => front.next_pair()?,
-                Bound::Unbounded => front.first()?,
-                Bound::Included((key, value)) => front.seek_ge(key, value)?,
-                Bound::Excluded((key, value)) => front.seek_gt(key, value)?,
+                _ if delta.is_at_pair() => delta.next_pair()?,
+                Bound::Unbounded => delta.first()?,
+                Bound::Included((key, value)) => delta.seek_ge(key, value)?,
+                Bound::Excluded((key, value)) => delta.seek_gt(key, value)?,
             };
-            pair(front, there)
+            pair(delta, there)
         })
     }
 

@@ -11,7 +11,7 @@ pub(crate) enum At {
     Leaves { series: SeriesId, time: i64 },
     Records { key: Vec<u8> },
     Extents { key: Vec<u8> },
-    Front,
+    Delta,
     Settle,
 }
 

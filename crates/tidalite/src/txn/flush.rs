@@ -3,11 +3,11 @@
 //! Invariants:
 //! 1. A flush that fails or panics breaks the transaction, because it is half done. A worker thread can fail only by a
 //!    panic, which makes this thread panic too (`changing`).
-//! 2. Before a series is read, or changed other than by new rows, its rows in worker threads are collected (`settle`).
+//! 2. Before a series is read, or changed other than by new rows, its rows in worker threads are collected (`finish_background`).
 
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
-use tidalite_runs::{Blocks, Slot};
+use tidalite_delta::{Blocks, Slot};
 
 /// Error text for a transaction poisoned by a panicking helper thread.
 pub(crate) const PANICKED: &str = "a thread panicked while rows were handed over";
@@ -16,47 +16,58 @@ impl WriteTxn {
     /// Flushes the rows of the write buffer that are ready.
     #[cold]
     #[inline(never)]
-    pub(crate) fn flush_staging(&mut self) -> Result<()> {
-        let threads = self.shared.sealing_threads;
+    pub(crate) fn flush_write_buffer(&mut self) -> Result<()> {
+        let threads = self.shared.flush_threads;
         self.changing(|txn| {
             let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
-            Ok(txn
-                .front
-                .flush_with(pages, &mut txn.staging, leaves, &mut txn.beside, threads)?)
+            Ok(txn.delta.flush_with(
+                pages,
+                &mut txn.write_buffer,
+                leaves,
+                &mut txn.background,
+                threads,
+            )?)
         })
     }
 
     /// Collects the series' rows from worker threads; called before it is read, or changed other than by new rows.
-    pub(crate) fn settle(&mut self, slot: Slot) -> Result<()> {
-        if !self.staging.is_away(slot) {
+    pub(crate) fn finish_background(&mut self, slot: Slot) -> Result<()> {
+        if !self.write_buffer.is_lent(slot) {
             return Ok(());
         }
         self.changing(|txn| {
             let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
-            Ok(txn
-                .front
-                .settle(pages, &mut txn.staging, leaves, &mut txn.beside)?)
+            Ok(txn.delta.finish_background(
+                pages,
+                &mut txn.write_buffer,
+                leaves,
+                &mut txn.background,
+            )?)
         })
     }
 
     /// Opens a series that the previous transaction had open, unless it is open already. Its slot may have rows in
     /// worker threads, although this transaction has not opened it.
     pub(crate) fn turn_to(&mut self, index: usize) -> Result<()> {
-        if let Some(slot) = self.open.moved_by_turn(index, &self.staging) {
-            self.settle(slot)?;
+        if let Some(slot) = self.open.moved_by_turn(index, &self.write_buffer) {
+            self.finish_background(slot)?;
         }
-        self.open.turn_to(index, &mut self.staging);
+        self.open.turn_to(index, &mut self.write_buffer);
         Ok(())
     }
 
     /// Flushes the whole write buffer.
     pub(crate) fn store_rows(&mut self) -> Result<()> {
-        let threads = self.shared.sealing_threads;
+        let threads = self.shared.flush_threads;
         self.changing(|txn| {
             let (pages, leaves) = (&mut txn.pages, &mut txn.leaves);
-            Ok(txn
-                .front
-                .store_with(pages, &mut txn.staging, leaves, &mut txn.beside, threads)?)
+            Ok(txn.delta.store_with(
+                pages,
+                &mut txn.write_buffer,
+                leaves,
+                &mut txn.background,
+                threads,
+            )?)
         })
     }
 
@@ -66,10 +77,10 @@ impl WriteTxn {
         self.check_usable()?;
         self.broken = Some(PANICKED.to_owned());
         let (pages, leaves) = (&mut self.pages, &mut self.leaves);
-        let (front, staging) = (&mut self.front, &mut self.staging);
-        let result = front
-            .settle(pages, staging, leaves, &mut self.beside)
-            .and_then(|()| front.add_blocks(pages, staging, leaves, blocks));
+        let (delta, write_buffer) = (&mut self.delta, &mut self.write_buffer);
+        let result = delta
+            .finish_background(pages, write_buffer, leaves, &mut self.background)
+            .and_then(|()| delta.add_blocks(pages, write_buffer, leaves, blocks));
         self.broken = result.as_ref().err().map(ToString::to_string);
         Ok(result?)
     }

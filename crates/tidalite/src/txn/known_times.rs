@@ -3,7 +3,7 @@
 //! Invariants: 1. No row of the series, as its transaction sees it, is newer than `newest`, once that is set. 2.
 //! `times` holds exactly the times of rows within `from..=to`. 3. Any change of a series other than an insert (a
 //! delete, a rollback to a savepoint) drops its `Guard` or keeps both true. 4. `Seen` holds all rows of time `of.0`,
-//! while `Staging::hand_overs` is `of.1`; any change of rows other than by `keep_distinct` drops it.
+//! while `WriteBuffer::flush_count` is `of.1`; any change of rows other than by `keep_distinct` drops it.
 
 use std::collections::BTreeSet;
 use tidalite_codec::Rows;
@@ -31,7 +31,7 @@ pub(crate) struct Guard {
 pub(crate) struct LastTime {
     pub(crate) time: i64,
     pub(crate) rows: usize,
-    pub(crate) hand_overs: u64,
+    pub(crate) flush_count: u64,
 }
 
 impl Guard {
@@ -79,7 +79,7 @@ pub(crate) struct Seen {
     /// The time, and the flush counter at its lookup.
     pub(crate) of: Option<(i64, u64)>,
     /// Whether the rows are in the write buffer; else they are stored, or none exist.
-    pub(crate) staged: bool,
+    pub(crate) buffered: bool,
     pub(crate) rows: Rows,
     /// The fingerprint of each row, with its position. Equal rows have equal fingerprints; rows with equal fingerprints
     /// are compared.
@@ -90,7 +90,7 @@ impl Seen {
     pub(crate) fn new(columns: usize) -> Self {
         Self {
             of: None,
-            staged: false,
+            buffered: false,
             rows: Rows::new(columns),
             prints: BTreeSet::new(),
         }
@@ -98,7 +98,7 @@ impl Seen {
 
     pub(crate) fn clear(&mut self) {
         self.of = None;
-        self.staged = false;
+        self.buffered = false;
         self.rows.clear();
         self.prints.clear();
     }

@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, RowsRef};
+use tidalite_delta::{EncodingSink, Sink};
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
-use tidalite_runs::{SealingSink, Sink};
 use tidalite_series::{Cooling, Moving, Packer, Sealed, SeriesTree};
 
 /// Divisor of the transaction's memory budget: the share of its open leaves, one per series, next to the write buffer.
@@ -35,13 +35,13 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// For a transaction that buffers up to `staging_bytes`, with leaves of up to `leaf_vectors` vectors.
-    pub(crate) fn new(roots: &Roots, staging_bytes: usize, leaf_vectors: usize) -> Self {
+    /// For a transaction that buffers up to `write_buffer_bytes`, with leaves of up to `leaf_vectors` vectors.
+    pub(crate) fn new(roots: &Roots, write_buffer_bytes: usize, leaf_vectors: usize) -> Self {
         Self {
             records: roots.records,
             packer: Packer::new(roots.extents).with_leaf_vectors(leaf_vectors),
             trees: HashMap::new(),
-            open_bytes_max: staging_bytes / OPEN_PART,
+            open_bytes_max: write_buffer_bytes / OPEN_PART,
         }
     }
 
@@ -299,8 +299,8 @@ impl<W: PageWrite> Sink<W> for Leaves {
     }
 }
 
-impl<W: PageWrite> SealingSink<W> for Leaves {
-    type Sealed = Sealed;
+impl<W: PageWrite> EncodingSink<W> for Leaves {
+    type Encoded = Sealed;
 
     fn begin(
         &mut self,
@@ -314,11 +314,11 @@ impl<W: PageWrite> SealingSink<W> for Leaves {
         Ok(())
     }
 
-    fn seal(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Sealed) {
+    fn encode(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Sealed) {
         sealed.seal(types, rows);
     }
 
-    fn link_sealed(
+    fn link_encoded(
         &mut self,
         pages: &mut W,
         id: SeriesId,
@@ -341,7 +341,7 @@ mod tests {
     use std::sync::Arc;
     use tidalite_testkit::rng::Rng;
 
-    const STAGING_BYTES: usize = 512 << 10;
+    const WRITE_BUFFER_BYTES: usize = 512 << 10;
     const SERIES: usize = 20;
 
     fn names() -> Vec<String> {
@@ -358,14 +358,17 @@ mod tests {
                 series.insert(Steps(time * 10), value).unwrap();
             }
             let open = txn.leaves.packer.open_bytes();
-            assert!(open <= STAGING_BYTES / super::OPEN_PART, "{open} bytes");
+            assert!(
+                open <= WRITE_BUFFER_BYTES / super::OPEN_PART,
+                "{open} bytes"
+            );
         }
     }
 
     #[test]
     fn leaves_stay_open_within_their_memory() {
         let mut rng = Rng::new(11);
-        let options = Options::new().staging_bytes(STAGING_BYTES);
+        let options = Options::new().write_buffer_bytes(WRITE_BUFFER_BYTES);
         let db = options
             .open_storage(Arc::new(MemoryStorage::new()))
             .unwrap();

@@ -8,7 +8,7 @@
 //! catalog_cache, series_cache, table_cache     objects that snapshots have decoded
 //! write                                        WriteTxn: change, commit
 //! open_series, known_times, open_table         objects that a write transaction has open
-//! leaves                                       the trees of the changed series, destination of the front's rows
+//! leaves                                       the trees of the changed series, destination of the delta's rows
 //! flush, clock                                 flush of the write buffer; the clock of the commit
 //! savepoint, uncommitted                       rollback to a savepoint; reads of uncommitted data
 //! shared, compaction_pass                      state shared by the transactions of a database

@@ -21,7 +21,7 @@ use std::ops::{Index, IndexMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType;
-use tidalite_runs::{Slot, Staging};
+use tidalite_delta::{Slot, WriteBuffer};
 
 /// Series with an id below this are found by array index. Ids come from the file and must not determine the memory
 /// used.
@@ -75,7 +75,7 @@ pub(crate) struct OpenSeries {
     /// The catalog version of the entries, while no transaction has them.
     catalog: Option<Catalog>,
     /// Epoch of the write buffer of the last transaction that had them.
-    staged: u64,
+    buffered: u64,
 }
 
 /// The series known to the last write transaction: for the next one, and for readers of its commit.
@@ -94,8 +94,8 @@ impl Kept {
     }
 
     /// Called after the commit of these roots; the write buffer has this epoch now.
-    pub(crate) fn give(&self, mut open: OpenSeries, roots: &Roots, staged: u64) {
-        open.staged = staged;
+    pub(crate) fn give(&self, mut open: OpenSeries, roots: &Roots, buffered: u64) {
+        open.buffered = buffered;
         let kept = open.kept(roots);
         *self.lock() = kept;
     }
@@ -161,8 +161,8 @@ impl OpenSeries {
     }
 
     /// Whether this write buffer is the previous transaction's, unchanged: its slots then belong to these series.
-    pub(crate) fn is_of(&self, staging: &Staging) -> bool {
-        self.staged == staging.epoch()
+    pub(crate) fn is_of(&self, write_buffer: &WriteBuffer) -> bool {
+        self.buffered == write_buffer.epoch()
     }
 
     /// Number of open series.
@@ -232,22 +232,22 @@ impl OpenSeries {
     }
 
     /// The slot of a known series whose buffered rows `turn_to` will move; those rows must not be in a worker thread.
-    pub(crate) fn moved_by_turn(&self, index: usize, staging: &Staging) -> Option<Slot> {
+    pub(crate) fn moved_by_turn(&self, index: usize, write_buffer: &WriteBuffer) -> Option<Slot> {
         let one = &self.series[index];
-        let moved = one.turn != self.turn && one.epoch == staging.epoch();
+        let moved = one.turn != self.turn && one.epoch == write_buffer.epoch();
         (moved && one.merge.keeps_several()).then_some(one.slot)
     }
 
     /// Opens a known series, unless it is open.
-    pub(crate) fn turn_to(&mut self, index: usize, staging: &mut Staging) {
+    pub(crate) fn turn_to(&mut self, index: usize, write_buffer: &mut WriteBuffer) {
         let one = &mut self.series[index];
         if one.turn != self.turn {
-            if one.epoch != staging.epoch() {
-                one.slot = staging.slot(one.id, &self.layouts[one.layout as usize]);
-                one.epoch = staging.epoch();
+            if one.epoch != write_buffer.epoch() {
+                one.slot = write_buffer.slot(one.id, &self.layouts[one.layout as usize]);
+                one.epoch = write_buffer.epoch();
             }
             if one.merge.keeps_several() {
-                staging.keep_all(one.slot, true);
+                write_buffer.keep_all(one.slot, true);
             }
             one.turn = self.turn;
             one.guard = guard_of(one.merge);
@@ -256,12 +256,12 @@ impl OpenSeries {
     }
 
     /// Opens a series that is not known yet.
-    pub(crate) fn enter(&mut self, info: Arc<SeriesInfo>, staging: &mut Staging) -> usize {
+    pub(crate) fn enter(&mut self, info: Arc<SeriesInfo>, write_buffer: &mut WriteBuffer) -> usize {
         let id = info.id;
         let types = info.schema.word_types();
-        let slot = staging.slot(id, &types);
+        let slot = write_buffer.slot(id, &types);
         if info.merge.keeps_several() {
-            staging.keep_all(slot, true);
+            write_buffer.keep_all(slot, true);
         }
         let layout = self.layout(types);
         let mut one = OneSeries {
@@ -271,7 +271,7 @@ impl OpenSeries {
             texts: false,
             point: false,
             slot,
-            epoch: staging.epoch(),
+            epoch: write_buffer.epoch(),
             guard: guard_of(info.merge),
             merge: info.merge,
             info: Arc::clone(&info),

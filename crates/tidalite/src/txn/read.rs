@@ -20,8 +20,8 @@ use crate::types::time::Timestamp;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use tidalite_base::TxnId;
+use tidalite_delta::Delta;
 use tidalite_pager::{Counters, Pager, Shown, Snapshot};
-use tidalite_runs::Front;
 
 /// One readable state of the database: see [`ReadTxn`] and [`UncommittedRead`](crate::UncommittedRead). A function that
 /// accepts both is generic over the source.
@@ -88,7 +88,7 @@ pub(crate) struct Begun {
     /// The commit it was decoded from; `None` for an unfinished transaction.
     shown: Option<Shown>,
     pub(crate) roots: Roots,
-    pub(crate) front: Front,
+    pub(crate) delta: Delta,
     pub(crate) known: Arc<Known>,
     pub(crate) opened: Opened,
     pub(crate) tables: FoundTables,
@@ -113,7 +113,7 @@ impl ReadTxn {
     ) -> Result<Self> {
         let begun = Begun {
             shown: Some(pages.shown()),
-            front: Front::load(&pages, &roots.front)?,
+            delta: Delta::load(&pages, &roots.delta)?,
             roots,
             known,
             opened: Opened::default(),
@@ -178,7 +178,7 @@ impl<S: ReadSource> Reading<S> {
     pub(crate) fn uncommitted(pages: S, roots: Roots, open: Vec<OpenTable>) -> Result<Self> {
         let begun = Begun {
             shown: None,
-            front: Front::load(&pages, &roots.front)?,
+            delta: Delta::load(&pages, &roots.delta)?,
             known: Arc::new(Known::new(&roots, Arc::default())),
             roots,
             opened: Opened::default(),

@@ -1,7 +1,7 @@
 //! Savepoints, nested transactions, and checkpoints.
 //!
 //! A savepoint first stores everything in pages, as a commit would, but without a meta record: the write buffer is
-//! flushed to the front, and roots of tables go to the catalog's in-memory state. A rollback then has to restore only
+//! flushed to the delta, and roots of tables go to the catalog's in-memory state. A rollback then has to restore only
 //! the pages (by the pager) and the roots.
 
 use crate::catalog::roots::Roots;
@@ -11,8 +11,8 @@ use crate::txn::open_table::OpenTable;
 use crate::txn::write::{Commit, WriteTxn};
 use crate::types::error::Result;
 use std::sync::Arc;
+use tidalite_delta::{BackgroundFlush, Delta};
 use tidalite_pager::Durability;
-use tidalite_runs::{Beside, Front};
 
 /// A state of a write transaction that it can roll back to. Dropping it costs nothing.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl WriteTxn {
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.changing(|txn| {
             if !txn.open.is_empty() {
-                txn.store_staged()?;
+                txn.store_buffered()?;
                 for tree in txn.roots.catalog_trees() {
                     tree.seal(&mut txn.pages)?;
                 }
@@ -63,34 +63,34 @@ impl WriteTxn {
         again
     }
 
-    /// Flushes the write buffer and sets the roots of front and leaves; series must be opened again.
-    pub(crate) fn store_staged(&mut self) -> Result<()> {
+    /// Flushes the write buffer and sets the roots of delta and leaves; series must be opened again.
+    pub(crate) fn store_buffered(&mut self) -> Result<()> {
         self.store_rows()?;
         let Self {
-            front,
+            delta,
             pages,
-            staging,
+            write_buffer,
             leaves,
             texts,
             roots,
             ..
         } = self;
-        roots.front = front.commit(pages, staging, leaves)?;
+        roots.delta = delta.commit(pages, write_buffer, leaves)?;
         texts.flush(pages, &mut roots.texts)?;
         leaves.finish(pages, roots)
     }
 
     /// Reloads the state from the roots; series must be opened again.
     pub(crate) fn begin_again(&mut self) -> Result<()> {
-        self.front = Front::load(&self.pages, &self.roots.front)?;
+        self.delta = Delta::load(&self.pages, &self.roots.delta)?;
         self.leaves = Leaves::new(
             &self.roots,
-            self.staging.budget_bytes(),
+            self.write_buffer.budget_bytes(),
             self.shared.leaf_vectors,
         );
         self.texts = Texts::default();
-        self.beside = Beside::default();
-        self.staging.reset();
+        self.background = BackgroundFlush::default();
+        self.write_buffer.reset();
         self.open.clear();
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Cache of series opened by snapshots of one commit: opening a series looks up and decodes its record and collects its
-//! rows from the front, which takes many times as long as reading its newest row or the sum of all rows.
+//! rows from the delta, which takes many times as long as reading its newest row or the sum of all rows.
 //!
 //! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
 //! 2. Entries take at most `BYTES_MAX`, counted by `OpenedSeries::bytes`. An entry that would exceed it empties the
@@ -12,14 +12,14 @@ use tidalite_base::SeriesId;
 use tidalite_codec::Rows;
 use tidalite_series::SeriesTree;
 
-/// A series of ten columns takes up to 15 KiB, one of two up to 3 KiB, plus its rows in the front.
+/// A series of ten columns takes up to 15 KiB, one of two up to 3 KiB, plus its rows in the delta.
 const BYTES_MAX: usize = 16 << 20;
 
 /// State needed to read a series: its catalog entry, its record, and newer rows.
 pub(crate) struct OpenedSeries {
     pub(crate) info: Arc<SeriesInfo>,
     pub(crate) tree: SeriesTree,
-    /// Its rows in the front, or in a transaction's write buffer; sorted.
+    /// Its rows in the delta, or in a transaction's write buffer; sorted.
     pub(crate) late: Rows,
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        // Rows in the front, 16 bytes each; enough that not all series fit.
+        // Rows in the delta, 16 bytes each; enough that not all series fit.
         const ROWS: i64 = 400;
         let options = Options::new();
         let db = options

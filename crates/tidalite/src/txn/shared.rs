@@ -7,8 +7,8 @@ use crate::txn::read::Newest;
 use crate::types::error::Result;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
+use tidalite_delta::WriteBuffer;
 use tidalite_pager::Clocks;
-use tidalite_runs::Staging;
 
 /// Maximum number of appender buffers kept for reuse.
 const APPENDING_KEPT_MAX: usize = 64;
@@ -25,13 +25,13 @@ struct Left {
 /// State shared by the transactions of an open database.
 pub(crate) struct Shared {
     /// The last transaction's write buffer, reused: fresh memory costs more than everything else.
-    staging: Mutex<Option<Box<Staging>>>,
-    staging_bytes: usize,
+    write_buffer: Mutex<Option<Box<WriteBuffer>>>,
+    write_buffer_bytes: usize,
     pub(crate) leaf_vectors: usize,
-    pub(crate) sealing_threads: usize,
+    pub(crate) flush_threads: usize,
     pub(crate) scan_threads: usize,
     /// Buffers of appenders, reused likewise.
-    appending: Mutex<Vec<Staging>>,
+    appending: Mutex<Vec<WriteBuffer>>,
     /// The result of the last write transaction.
     left: Mutex<Option<Left>>,
     /// The position of compaction.
@@ -44,18 +44,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// For a database opened at `opened`; transactions buffer up to `staging_bytes`, in leaves of up to `leaf_vectors`
+    /// For a database opened at `opened`; transactions buffer up to `write_buffer_bytes`, in leaves of up to `leaf_vectors`
     /// vectors.
     pub(crate) fn new(
-        (staging_bytes, leaf_vectors): (usize, usize),
-        (sealing_threads, scan_threads): (usize, usize),
+        (write_buffer_bytes, leaf_vectors): (usize, usize),
+        (flush_threads, scan_threads): (usize, usize),
         opened: Clocks,
     ) -> Self {
         Self {
-            staging: Mutex::new(None),
-            staging_bytes,
+            write_buffer: Mutex::new(None),
+            write_buffer_bytes,
             leaf_vectors,
-            sealing_threads,
+            flush_threads,
             appending: Mutex::default(),
             left: Mutex::new(None),
             pass: Mutex::new(None),
@@ -66,13 +66,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn take_staging(&self) -> Box<Staging> {
+    pub(crate) fn take_write_buffer(&self) -> Box<WriteBuffer> {
         let kept = self
-            .staging
+            .write_buffer
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        kept.unwrap_or_else(|| Box::new(Staging::new(self.staging_bytes)))
+        kept.unwrap_or_else(|| Box::new(WriteBuffer::new(self.write_buffer_bytes)))
     }
 
     /// The decoded roots, with the tables kept if the last transaction left exactly these roots.
@@ -102,37 +102,40 @@ impl Shared {
     }
 
     /// A buffer for an appender.
-    pub(crate) fn take_appending(&self, bytes: usize) -> Staging {
+    pub(crate) fn take_appending(&self, bytes: usize) -> WriteBuffer {
         let mut kept = self
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         // With another number of appenders the size differs.
-        kept.retain(|staging| staging.budget_bytes() == bytes);
-        kept.pop().unwrap_or_else(|| Staging::new(bytes))
+        kept.retain(|write_buffer| write_buffer.budget_bytes() == bytes);
+        kept.pop().unwrap_or_else(|| WriteBuffer::new(bytes))
     }
 
-    pub(crate) fn give_appending(&self, mut staging: Staging) {
-        staging.reset();
+    pub(crate) fn give_appending(&self, mut write_buffer: WriteBuffer) {
+        write_buffer.reset();
         let mut kept = self
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if kept.len() < APPENDING_KEPT_MAX {
-            kept.push(staging);
+            kept.push(write_buffer);
         }
     }
 
     /// `used`: number of slots that the transaction used. Returns the buffer's epoch.
-    pub(crate) fn give_staging(&self, mut staging: Box<Staging>, used: usize) -> u64 {
+    pub(crate) fn give_write_buffer(&self, mut write_buffer: Box<WriteBuffer>, used: usize) -> u64 {
         // The cost of each use of the buffer grows with its slots.
-        if used >= staging.slots() / 2 {
-            staging.forget_rows();
-        } else if used > 0 || !staging.is_empty() {
-            staging.reset();
+        if used >= write_buffer.slots() / 2 {
+            write_buffer.forget_rows();
+        } else if used > 0 || !write_buffer.is_empty() {
+            write_buffer.reset();
         }
-        let epoch = staging.epoch();
-        *self.staging.lock().unwrap_or_else(PoisonError::into_inner) = Some(staging);
+        let epoch = write_buffer.epoch();
+        *self
+            .write_buffer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(write_buffer);
         epoch
     }
 }

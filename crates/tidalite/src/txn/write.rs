@@ -1,9 +1,9 @@
-//! The write transaction over everything: tables, series, catalog, front.
+//! The write transaction over everything: tables, series, catalog, delta.
 //!
 //! ```text
-//! insert -> staging -(leaf full, budget, commit)-> front -(stretches)-> Leaves: series trees, packer
+//! insert -> write buffer -(leaf full, budget, commit)-> delta -(row blocks)-> Leaves: series trees, packer
 //! put    -> kv tree of the table
-//! commit:   front, leaves, series records, extents table, table roots, seal every tree, meta block
+//! commit:   delta, leaves, series records, extents table, table roots, seal every tree, meta block
 //! ```
 //!
 //! Invariants:
@@ -25,9 +25,9 @@ use crate::txn::shared::Shared;
 use crate::types::error::{Error, Result};
 use std::sync::Arc;
 use tidalite_base::TxnId;
+use tidalite_delta::{BackgroundFlush, Delta, WriteBuffer};
 use tidalite_kv::{Ending, Tree};
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
-use tidalite_runs::{Beside, Front, Staging};
 use tidalite_series::Sealed;
 
 /// Result of a commit.
@@ -80,10 +80,10 @@ pub struct WriteTxn {
     pub(crate) pages: tidalite_pager::WriteTxn,
     /// Boxed because they are large and the transaction is moved a few times.
     pub(crate) roots: Box<Roots>,
-    pub(crate) front: Front,
-    pub(crate) staging: Box<Staging>,
+    pub(crate) delta: Delta,
+    pub(crate) write_buffer: Box<WriteBuffer>,
     /// Worker threads that hold rows of this transaction.
-    pub(crate) beside: Beside<Sealed>,
+    pub(crate) background: BackgroundFlush<Sealed>,
     pub(crate) leaves: Leaves,
     pub(crate) texts: Texts,
     pub(crate) open: OpenSeries,
@@ -100,13 +100,13 @@ pub struct WriteTxn {
 impl WriteTxn {
     pub(crate) fn begin(shared: Arc<Shared>, pages: tidalite_pager::WriteTxn) -> Result<Self> {
         let (roots, known) = shared.take_roots(pages.app())?;
-        let front = Front::load(&pages, &roots.front)?;
-        let mut staging = shared.take_staging();
-        let leaves = Leaves::new(&roots, staging.budget_bytes(), shared.leaf_vectors);
+        let delta = Delta::load(&pages, &roots.delta)?;
+        let mut write_buffer = shared.take_write_buffer();
+        let leaves = Leaves::new(&roots, write_buffer.budget_bytes(), shared.leaf_vectors);
         let open = shared.newest.kept.take(&roots);
-        if !open.is_of(&staging) {
+        if !open.is_of(&write_buffer) {
             // Its slots belong to series that may have other columns by now.
-            staging.reset();
+            write_buffer.reset();
         }
         Ok(Self {
             shared,
@@ -114,9 +114,9 @@ impl WriteTxn {
             tables: Vec::with_capacity(known.len()),
             known: (roots.tables, known),
             roots,
-            front,
-            staging,
-            beside: Beside::default(),
+            delta,
+            write_buffer,
+            background: BackgroundFlush::default(),
             leaves,
             texts: Texts::default(),
             open,
@@ -213,8 +213,13 @@ impl WriteTxn {
         self.seal_catalog()?;
         let app = self.app_with_clock();
         let done = commit(self.pages, &app)?;
-        let staged = self.shared.give_staging(self.staging, self.open.count());
-        self.shared.newest.kept.give(self.open, &self.roots, staged);
+        let buffered = self
+            .shared
+            .give_write_buffer(self.write_buffer, self.open.count());
+        self.shared
+            .newest
+            .kept
+            .give(self.open, &self.roots, buffered);
         let tables = still_known(self.tables, self.known, &self.roots.tables);
         self.shared.give_roots(app, self.roots, tables);
         Ok(done)
@@ -223,9 +228,9 @@ impl WriteTxn {
     /// Stores all rows and texts in pages, and sets the roots.
     pub(crate) fn bring_into_pages(&mut self) -> Result<()> {
         self.store_rows()?;
-        self.roots.front =
-            self.front
-                .commit(&mut self.pages, &mut self.staging, &mut self.leaves)?;
+        self.roots.delta =
+            self.delta
+                .commit(&mut self.pages, &mut self.write_buffer, &mut self.leaves)?;
         self.leaves.finish(&mut self.pages, &mut self.roots)?;
         self.texts.flush(&mut self.pages, &mut self.roots.texts)
     }
@@ -238,11 +243,11 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Statistics of the front in this transaction, for searches that must reach all of its paths.
+    /// Statistics of the delta in this transaction, for searches that must reach all of its paths.
     #[cfg(feature = "seeded-bugs")]
     #[must_use]
-    pub fn front_work(&self) -> tidalite_runs::Work {
-        self.front.work()
+    pub fn delta_work(&self) -> tidalite_delta::Work {
+        self.delta.work()
     }
 
     /// The user data of the commit: set by this transaction, else inherited from the previous commit.

@@ -53,7 +53,7 @@ pub enum MergePolicy {
 /// [`MergePolicy::KeepDistinct`].
 #[must_use]
 pub fn time_rows_max(columns: usize) -> usize {
-    tidalite_runs::time_rows_max(columns.clamp(1, COLUMNS_MAX))
+    tidalite_delta::time_rows_max(columns.clamp(1, COLUMNS_MAX))
 }
 
 impl MergePolicy {

@@ -125,8 +125,8 @@ fn the_rows_of_several_threads_are_those_of_one() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let options = Options::new()
-            .staging_bytes([200 << 10, 4 << 20, 64 << 20][seed as usize % 3])
-            .sealing_threads(seed as usize % 4);
+            .write_buffer_bytes([200 << 10, 4 << 20, 64 << 20][seed as usize % 3])
+            .flush_threads(seed as usize % 4);
         let db = options
             .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
             .unwrap();
@@ -199,8 +199,8 @@ fn a_transaction_that_is_helped_stores_the_same() {
     let mut pages = Vec::new();
     for threads in [0, 1, 3] {
         let options = Options::new()
-            .staging_bytes(3 << 20)
-            .sealing_threads(threads);
+            .write_buffer_bytes(3 << 20)
+            .flush_threads(threads);
         let db = options
             .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
             .unwrap();
@@ -270,7 +270,9 @@ fn texts_and_values_go_through_an_appender_too() {
 #[test]
 fn who_fails_fails_the_transaction() {
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options::new().staging_bytes(1 << 20).file_bytes(0, 3 << 20);
+    let options = Options::new()
+        .write_buffer_bytes(1 << 20)
+        .file_bytes(0, 3 << 20);
     let db = options.open_storage(storage).unwrap();
     let mut txn = db.begin_write().unwrap();
     let mut failed = Vec::new();
@@ -375,10 +377,10 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
     assert_eq!(sum, 6000.0);
 }
 
-/// The front's counters after three threads appended rows in these numbers, each to series apart from or between those
+/// The delta's counters after three threads appended rows in these numbers, each to series apart from or between those
 /// of the others. Before that the tail held one row.
-fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
-    let db = in_memory(&Options::new().staging_bytes(3 << 20));
+fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
+    let db = in_memory(&Options::new().write_buffer_bytes(3 << 20));
     let mut txn = db.begin_write().unwrap();
     txn.series("first").unwrap().insert(Steps(1_), 1.0).unwrap();
     let ids: Vec<_> = (0..THREADS * counts.len())
@@ -412,16 +414,16 @@ fn front_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     let rows = 1 + THREADS as i64 * counts.iter().sum::<i64>();
     assert_eq!(stat.rows(), rows as u64);
     assert!(db.check().unwrap().is_clean());
-    (stat.runs, stat.front_rows)
+    (stat.runs, stat.delta_rows)
 }
 
 #[test]
 fn threads_whose_series_lie_apart_encode_what_is_worth_a_run() {
     // The tail becomes a run before the run of the blocks; a run of buffered rows absorbs it.
-    assert_eq!(front_of(true, &[450; OWN]), (2, 27_001));
-    assert_eq!(front_of(false, &[450; OWN]), (1, 27_001));
+    assert_eq!(delta_of(true, &[450; OWN]), (2, 27_001));
+    assert_eq!(delta_of(false, &[450; OWN]), (1, 27_001));
     // The rows left over by leaves fit into the tail, whatever their number.
     let mut counts = [1000; 30];
     counts[17] = 10;
-    assert_eq!(front_of(true, &counts), (0, 31));
+    assert_eq!(delta_of(true, &counts), (0, 31));
 }

@@ -3,7 +3,7 @@
 use crate::common::{assert_clean, in_memory, rows_of};
 use std::sync::atomic::Ordering;
 use tidalite::{Database, Durability, Options, ReadTxn, Series, Steps};
-use tidalite_runs::{BYTES_A_BYTE_MAX, PAGES_A_COMMIT_MAX, TIER_RUNS_MAX};
+use tidalite_delta::{BYTES_A_BYTE_MAX, PAGES_A_COMMIT_MAX, TIER_RUNS_MAX};
 
 /// Both copies of a meta record.
 const META_BYTES: u64 = 2 * 4096;
@@ -169,7 +169,7 @@ fn what_becomes_of_pages_is_counted() {
     assert_clean(&db);
 }
 
-/// Bytes of a row as the front counts them: series, time, two columns.
+/// Bytes of a row as the delta counts them: series, time, two columns.
 const ROW_BYTES: u64 = 32;
 
 #[test]
@@ -404,7 +404,7 @@ fn a_snapshot_sees_no_later_commit() {
     assert_clean(&db);
 }
 
-/// The same rows, in different states of the front.
+/// The same rows, in different states of the delta.
 fn answers(series: &Series<'_>) -> String {
     let mut text = String::new();
     let mut add = |part: &dyn std::fmt::Debug| text.push_str(&format!("{part:?}\n"));
@@ -522,6 +522,6 @@ fn waiting_rows_and_sealed_ones_answer_alike() {
     }
     let mut series = tx.series("s").unwrap();
     assert_eq!(answers(&series.view().unwrap()), expected);
-    println!("rows waiting in the front: {states:?}");
+    println!("rows waiting in the delta: {states:?}");
     assert!(states.iter().any(|&waiting| waiting > 500), "{states:?}");
 }

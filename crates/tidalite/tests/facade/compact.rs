@@ -11,7 +11,7 @@ fn options() -> Options {
     Options::new()
         .growth_bytes(64 << 10, 256 << 10)
         .reserve_bytes(64 << 10)
-        .staging_bytes(300_000)
+        .write_buffer_bytes(300_000)
 }
 
 fn rows(tx: &mut WriteTxn, name: &str, from: i64, count: i64, rng: &mut Rng) {

@@ -17,7 +17,7 @@ fn options() -> Options {
     Options::new()
         .growth_bytes(64 << 10, 64 << 10)
         .dirty_bytes(32 << 10)
-        .staging_bytes(200_000)
+        .write_buffer_bytes(200_000)
 }
 
 fn open(disk: &Arc<SimDisk>) -> Result<Database> {

@@ -42,7 +42,7 @@ fn read_only() -> Options {
     Options::new().read_only(true)
 }
 
-/// A file with tables, leaves and a front.
+/// A file with tables, leaves and a delta.
 fn sample(path: &Path) {
     let db = Database::open(path).unwrap();
     for commit in 0..4 {
@@ -194,7 +194,7 @@ fn a_file_opened_read_only_is_not_written() {
     }
     assert_clean(&db);
     assert_eq!(
-        db.stat().unwrap().leaf_rows + db.stat().unwrap().front_rows,
+        db.stat().unwrap().leaf_rows + db.stat().unwrap().delta_rows,
         12_000
     );
     drop(db);

@@ -14,7 +14,7 @@ use tidalite_testkit::rng::Rng;
 /// Other series; with 400 rows each they are enough for blocks.
 const BESIDE: usize = 20;
 /// Two appenders get half of it each.
-const STAGING_BYTES: usize = 1 << 20;
+const WRITE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Series `s0` to `s20`.
 fn open_all(db: &Database) -> Vec<SeriesId> {
@@ -50,7 +50,7 @@ fn values(db: &Database, id: SeriesId) -> Vec<f64> {
 fn a_later_appender_counts_where_an_earlier_one_left_blocks() {
     for rows in [10, 400, 600, 1024, 5000] {
         for another in [false, true] {
-            let db = in_memory(&Options::new().staging_bytes(STAGING_BYTES));
+            let db = in_memory(&Options::new().write_buffer_bytes(WRITE_BUFFER_BYTES));
             let ids = open_all(&db);
             let other = db.begin_write().and_then(|mut txn| {
                 let id = txn.series("other")?.id();
@@ -101,8 +101,8 @@ fn one_after_the_other_they_are_one_thread() {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let options = Options::new()
-            .staging_bytes([200 << 10, 600 << 10, 4 << 20][seed as usize % 3])
-            .sealing_threads(seed as usize / 3 % 3);
+            .write_buffer_bytes([200 << 10, 600 << 10, 4 << 20][seed as usize % 3])
+            .flush_threads(seed as usize / 3 % 3);
         let open = || {
             let storage = Monitor::new(Arc::new(MemoryStorage::new()));
             let db = options.clone().open_storage(storage).unwrap();
@@ -183,7 +183,7 @@ fn one_after_the_other_they_are_one_thread() {
 /// Rows with texts go through the transaction, whose worker threads hold them while blocks are flushed.
 #[test]
 fn what_is_away_comes_back_before_blocks_are_handed_over() {
-    let options = Options::new().staging_bytes(64 << 20).sealing_threads(1);
+    let options = Options::new().write_buffer_bytes(64 << 20).flush_threads(1);
     let db = in_memory(&options);
     let ids = open_all(&db);
     let schema = Schema::new(Unit::Nanos, [("state", ColumnType::String)]);
@@ -229,7 +229,7 @@ fn what_is_away_comes_back_before_blocks_are_handed_over() {
 /// have.
 #[test]
 fn a_layout_too_many_is_none_where_all_rows_are_linked() {
-    let db = in_memory(&Options::new().staging_bytes(STAGING_BYTES));
+    let db = in_memory(&Options::new().write_buffer_bytes(WRITE_BUFFER_BYTES));
     let ids = open_all(&db);
     let kinds = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
     let names = ["a", "b", "c", "d", "e", "f"];
@@ -265,7 +265,9 @@ fn a_layout_too_many_is_none_where_all_rows_are_linked() {
 #[test]
 fn a_full_disk_at_the_last_end_is_told() {
     tidalite_testkit::watch();
-    let options = Options::new().staging_bytes(8 << 20).file_bytes(0, 1 << 20);
+    let options = Options::new()
+        .write_buffer_bytes(8 << 20)
+        .file_bytes(0, 1 << 20);
     let db = options
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();

@@ -20,7 +20,7 @@ fn text(n: i64) -> String {
     }
 }
 
-/// Two tables, series with leaves, one of texts, annotations, and rows in the front.
+/// Two tables, series with leaves, one of texts, annotations, and rows in the delta.
 fn fill(db: &Database) {
     let texts = Schema::new(Unit::Seconds, [("state", ColumnType::String)]);
     for part in 0..6u64 {
@@ -118,7 +118,7 @@ fn damage_is_named_by_table_and_keys_or_series_and_times() {
                     name: hit, span, ..
                 } => hit == name && span.is_some_and(|(from, to)| within(from, to)),
                 Place::Catalog { name, .. } => NAMING.contains(&&**name),
-                Place::Front { from, series, .. } => {
+                Place::Delta { from, series, .. } => {
                     let hits = |hit: &HitSeries| hit.name == name && within(hit.span.0, hit.span.1);
                     from.is_none() || series.iter().any(hits)
                 }

@@ -151,7 +151,7 @@ fn series_come_change_their_name_and_go() {
     for seed in 0..6 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
-        let options = Options::new().page_size(512).staging_bytes(64 << 10);
+        let options = Options::new().page_size(512).write_buffer_bytes(64 << 10);
         let db = in_memory(&options);
         let (mut model, mut given_out) = (Model::new(), 0);
         let mut held: Option<(ReadTxn, Model)> = None;

@@ -5,8 +5,8 @@ use crate::common::{Folder, Pairs, assert_clean, content_of, in_memory, pairs_of
 use tidalite::limits::{COLUMN_NAME_BYTES_MAX, SERIES_NAME_BYTES_MAX, TABLE_NAME_BYTES_MAX};
 use tidalite::{Column, ColumnType, Database, Error, Options, Schema, Steps, Unit};
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, COLUMNS_MAX, PAGE_SIZE_MAX, PAGE_SIZE_MIN};
+use tidalite_delta::LAYOUTS_MAX;
 use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX, key_bytes_max};
-use tidalite_runs::LAYOUTS_MAX;
 
 fn sized(page_size: usize) -> Database {
     in_memory(&Options::new().page_size(page_size))

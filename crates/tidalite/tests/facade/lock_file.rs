@@ -34,7 +34,7 @@ fn commit(db: &Database, number: u64, durability: Durability) {
 }
 
 /// A commit that changes every structure: plain, nested and multi-value tables, long keys, large values, leaves, the
-/// front, texts, annotations.
+/// delta, texts, annotations.
 fn commit_to_all(db: &Database, number: u64, durability: Durability) {
     let texts = Schema::new(Unit::Seconds, [("state", ColumnType::String)]);
     let mut tx = db.begin_write().unwrap();
@@ -194,7 +194,7 @@ fn one_damaged_byte_of_tail_or_padding_drops_a_lazy_commit() {
         let is_last = kind_at(&after, at + PAGE).is_some();
         let name = match kind {
             Some(Kind::Tail) => "tail",
-            Some(Kind::FrontRecord) => "padding of the record",
+            Some(Kind::DeltaRecord) => "padding of the record",
             Some(Kind::SeriesLeaf) if is_last => "padding of an extent",
             _ => continue,
         };

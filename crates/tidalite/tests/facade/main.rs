@@ -9,7 +9,7 @@
 //! bounds     bytes written by a commit and read by a query
 //! appenders  several threads in one write transaction
 //! in_order   appenders one after the other
-//! sealing    threads that seal what one thread feeds
+//! flush_threads  threads that encode the rows of one transaction
 //! threads    writers and readers in several threads
 //! integrity  findings of a check, beside writers and readers
 //! pins       old versions that stay, changes since, newest version at a time
@@ -37,6 +37,7 @@ mod compact;
 mod copy;
 mod disk_full;
 mod errors;
+mod flush_threads;
 mod in_order;
 mod integrity;
 mod large;
@@ -49,6 +50,5 @@ mod oracle;
 mod pins;
 mod readers;
 mod salvage;
-mod sealing;
 mod threads;
 mod upkeep_faults;

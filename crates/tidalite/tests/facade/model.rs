@@ -369,7 +369,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
         .page_size(page_size)
         .growth_bytes(64 << 10, 1 << 20)
         .dirty_bytes(64 << 10)
-        .staging_bytes(300_000)
+        .write_buffer_bytes(300_000)
         .verify(verify)
         .map(!seed.is_multiple_of(4));
     let mut db = options.open(&path).unwrap();
@@ -421,7 +421,7 @@ fn run(seed: u64, page_size: usize, transactions: usize) {
     let stat = db.stat().unwrap();
     println!(
         "{} rows in leaves, {} in front, {} pairs",
-        stat.leaf_rows, stat.front_rows, stat.table_entries
+        stat.leaf_rows, stat.delta_rows, stat.table_entries
     );
 }
 
@@ -476,7 +476,7 @@ fn run_small(seed: u64, page_size: usize, transactions: usize) {
             let runs = db.stat().unwrap().tier_runs.into_iter().max().unwrap_or(0);
             highest_runs = highest_runs.max(runs);
             assert!(
-                runs <= tidalite_runs::TIER_RUNS_MAX,
+                runs <= tidalite_delta::TIER_RUNS_MAX,
                 "{runs} runs in a tier"
             );
             let snap = db.begin_read().unwrap();
@@ -495,9 +495,9 @@ fn run_small(seed: u64, page_size: usize, transactions: usize) {
     assert_eq!(content_of(&db.begin_read().unwrap()).unwrap(), content);
     assert_clean(&db);
     let stat = db.stat().unwrap();
-    let (leaf, front) = (stat.leaf_rows, stat.front_rows);
+    let (leaf, delta) = (stat.leaf_rows, stat.delta_rows);
     println!(
-        "{leaf} rows in leaves, {front} in front, tiers {:?}, highest {highest_runs}",
+        "{leaf} rows in leaves, {delta} in front, tiers {:?}, highest {highest_runs}",
         stat.tier_runs
     );
 }
@@ -506,7 +506,11 @@ fn run_small(seed: u64, page_size: usize, transactions: usize) {
 fn run_large(seed: u64, changes: usize) {
     println!("seed {seed}, {changes} large changes");
     let mut rng = Rng::new(seed);
-    let db = in_memory(&Options::new().staging_bytes(2 << 20).dirty_bytes(1 << 20));
+    let db = in_memory(
+        &Options::new()
+            .write_buffer_bytes(2 << 20)
+            .dirty_bytes(1 << 20),
+    );
     let schema = Schema::new(
         Unit::Nanos,
         [("a", ColumnType::F64), ("b", ColumnType::U64)],

@@ -63,7 +63,7 @@ fn image() -> Image {
             tank.insert_row(Steps(t), &[(i as f64).to_bits(), i * part])
                 .unwrap();
         }
-        // Few rows of many series: they stay in the front.
+        // Few rows of many series: they stay in the delta.
         for s in 0..20 {
             let mut late = tx.series(&format!("late.{s}")).unwrap();
             late.insert_point(Steps(part as i64), 0, f64::from(s))
@@ -97,7 +97,7 @@ fn told(report: &SalvageReport, what: What<'_>) -> bool {
         (Place::Series { name, span, .. }, What::Row(series, time)) => {
             name == series && span.is_some_and(|(from, to)| from <= time && time <= to)
         }
-        (Place::Front { .. }, What::Row(..)) => true,
+        (Place::Delta { .. }, What::Row(..)) => true,
         // Without its record or its root, its rows are unknown.
         (Place::Catalog { .. }, _) => true,
         _ => false,

@@ -51,7 +51,7 @@ use trace::lines;
 
 fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
     // Runs are short in this test. Half of the seeds use short extents, so that a run still has several.
-    tidalite_runs::short_extents(seed % 2 == 1);
+    tidalite_delta::short_extents(seed % 2 == 1);
     let empty = Arc::new(SimDisk::new());
     let second = plan.two_disks.then(|| Arc::new(SimDisk::new()));
     drop(open(

@@ -1,6 +1,6 @@
 //! Opens and checks the databases of a run.
 
-use crate::workload::round_robin::STAGING_BYTES;
+use crate::workload::round_robin::WRITE_BUFFER_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite::storage::{LockMemory, Storage};
 use tidalite::{Database, OpenMode, Options, StoreError};
@@ -31,7 +31,7 @@ pub(super) fn options(page_size: usize) -> Options {
         .log_bytes(48 << 10)
         .dirty_bytes(16 << 10)
         .write_behind_bytes(1 << 10)
-        .staging_bytes(256 << 10)
+        .write_buffer_bytes(256 << 10)
 }
 
 /// Options with this number of helper threads, and a write buffer small enough for them to be used sometimes.
@@ -39,8 +39,8 @@ pub(super) fn helped(options: Options, threads: usize) -> Options {
     match threads {
         0 => options,
         _ => options
-            .sealing_threads(threads)
-            .staging_bytes(STAGING_BYTES),
+            .flush_threads(threads)
+            .write_buffer_bytes(WRITE_BUFFER_BYTES),
     }
 }
 

@@ -18,9 +18,9 @@ pub struct Plan {
     pub nest_one_in: u64,
     /// Large values are on a second disk.
     pub two_disks: bool,
-    /// Number of helper threads that encode for a writer (`Options::sealing_threads`). With any, page positions do not
+    /// Number of helper threads that encode for a writer (`Options::flush_threads`). With any, page positions do not
     /// follow from the seed: the run is judged as recorded, and a repetition differs.
-    pub sealing_threads: usize,
+    pub flush_threads: usize,
     /// Page size in bytes.
     pub page_size: usize,
     /// Shape of the transactions.
@@ -35,7 +35,7 @@ impl Default for Plan {
             kill_one_in: 3,
             nest_one_in: 50,
             two_disks: false,
-            sealing_threads: 0,
+            flush_threads: 0,
             page_size: 512,
             shape: Shape::default(),
         }
@@ -67,13 +67,13 @@ impl Plan {
 
     /// Adds helper threads that encode for the writer, and series fed in turn for them to encode.
     #[must_use]
-    pub fn helped(self, sealing_threads: usize) -> Self {
+    pub fn helped(self, flush_threads: usize) -> Self {
         let shape = Shape {
             turns_one_in: TURNS_ONE_IN,
             ..self.shape
         };
         Self {
-            sealing_threads,
+            flush_threads,
             shape,
             ..self
         }

@@ -45,7 +45,7 @@ impl Start<'_> {
             history: Mutex::new(self.history),
             shape: self.plan.shape,
             page_size: self.plan.page_size,
-            sealing_threads: self.plan.sealing_threads,
+            flush_threads: self.plan.flush_threads,
         });
         let mut memory = LockMemory::from_image(&self.area);
         let (mut areas, mut left) = (Vec::new(), self.steps);
@@ -98,7 +98,7 @@ fn live(
     let second = second.map(|second| Second::new(second, &world.disk, tap) as Arc<dyn Storage>);
     let opened = || {
         let first = Arc::clone(tap) as Arc<dyn Storage>;
-        let options = helped(options(world.page_size), world.sealing_threads);
+        let options = helped(options(world.page_size), world.flush_threads);
         open(first, second.clone(), memory, options)
     };
     let handles = if watch || !rng.one_in(4) { 1 } else { 2 };

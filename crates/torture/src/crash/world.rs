@@ -17,7 +17,7 @@ pub(super) struct World {
     pub(super) history: Mutex<History>,
     pub(super) shape: Shape,
     pub(super) page_size: usize,
-    pub(super) sealing_threads: usize,
+    pub(super) flush_threads: usize,
 }
 
 /// A commit that is not acknowledged yet.
@@ -109,9 +109,9 @@ impl World {
         let number = lock(&self.history).next();
         tx.set_user_data(&number.to_le_bytes())?;
         let recorded = durability != Durability::None;
-        let work = tx.front_work();
+        let work = tx.delta_work();
         let made = Made {
-            leaves: work.rows_linked_beside > 0,
+            leaves: work.rows_encoded_by_helpers > 0,
             blocks: work.rows_in_blocks > 0,
         };
         let begun = self.begin(None, Arc::new(model), made, recorded);

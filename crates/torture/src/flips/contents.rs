@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{Database, Options, Steps};
-use tidalite_runs::FAN_IN;
+use tidalite_delta::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
 /// Maximum percentage of free pages.

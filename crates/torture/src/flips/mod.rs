@@ -117,8 +117,11 @@ pub fn examine(
         return Err(format!("the sound file: {:?}", sound.problems));
     }
     let merges = u64::from(matches!(contents, Contents::Merge { .. }));
-    if sound.merges != merges {
-        return Err(format!("{} merges are open, not {merges}", sound.merges));
+    if sound.compactions != merges {
+        return Err(format!(
+            "{} merges are open, not {merges}",
+            sound.compactions
+        ));
     }
     let free = sound.pages_free + sound.pages_pending;
     if bytes.len() < FILE_BYTES_MIN || free * 100 > sound.pages_total * FREE_PERCENT_MAX {

@@ -7,5 +7,5 @@ pub(super) fn options() -> Options {
         .growth_bytes(16 << 10, 64 << 10)
         .dirty_bytes(64 << 10)
         .write_behind_bytes(32 << 10)
-        .staging_bytes(256 << 10)
+        .write_buffer_bytes(256 << 10)
 }

@@ -8,11 +8,11 @@
 //! e text            an error, or a snapshot that changed
 //! ```
 
-use super::setup::{options, script, sealing_threads};
+use super::setup::{flush_threads, options, script};
 use crate::arguments::{Arguments, say};
 use crate::model::{Model, digest_of_snapshot, model_of};
 use crate::seeded::enable_by_name;
-use crate::workload::round_robin::STAGING_BYTES;
+use crate::workload::round_robin::WRITE_BUFFER_BYTES;
 use crate::workload::script::number_of;
 use std::path::Path;
 use std::time::Duration;
@@ -64,10 +64,10 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), String> {
     let evictable = arguments.has("--evictable");
     let reader = evictable || arguments.has("--reader");
     let mut options = options(path, script(seed));
-    if !reader && sealing_threads(seed) > 0 {
+    if !reader && flush_threads(seed) > 0 {
         options = options
-            .sealing_threads(sealing_threads(seed))
-            .staging_bytes(STAGING_BYTES);
+            .flush_threads(flush_threads(seed))
+            .write_buffer_bytes(WRITE_BUFFER_BYTES);
     }
     let result = options.open(path).and_then(|db| {
         say("o");

@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Number of transactions in a file; then a new file is started, to keep contents small.
 const TRANSACTIONS_OF_A_FILE: u64 = 3_000;
 /// Thread name in the system, which keeps 15 bytes.
-const SEALING: &str = "tidalite-sealin";
+const ENCODING: &str = "tidalite-encode";
 /// Maximum number of lines processed between two kills.
 const HEARD_AT_ONCE: usize = 500;
 /// Maximum percentage of pages that may be pending after all processes are dead and some commits are made.
@@ -59,7 +59,7 @@ pub struct Tally {
     /// Writers killed.
     pub writers_killed: u64,
     /// Writers killed while helper threads were encoding.
-    pub sealing_killed: u64,
+    pub flushing_killed: u64,
     /// Readers and writers killed in a process id namespace of their own.
     pub in_own_namespace: u64,
     /// Evictable readers killed.
@@ -97,11 +97,11 @@ struct Victim {
 
 impl Victim {
     /// Whether the system shows helper threads in this process.
-    fn is_sealing(&self) -> bool {
+    fn is_flushing(&self) -> bool {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id()));
         let named = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
         let mut tasks = tasks.into_iter().flatten().flatten();
-        tasks.any(|task| named(task.path().join("comm")).trim_end() == SEALING)
+        tasks.any(|task| named(task.path().join("comm")).trim_end() == ENCODING)
     }
 
     /// Kills the process.
@@ -369,9 +369,9 @@ impl<'a> Arena<'a> {
             .filter(|&i| self.victims[i].reader != writer)
             .collect();
         let mut victim = self.victims.swap_remove(*self.rng.pick(&wanted));
-        let sealing = writer && victim.is_sealing();
+        let flushing = writer && victim.is_flushing();
         victim.end()?;
-        tally.sealing_killed += u64::from(sealing);
+        tally.flushing_killed += u64::from(flushing);
         let status = victim.process.wait().map_err(|error| error.to_string())?;
         if status.code().is_some() && !victim.namespace {
             return Err(format!("a child had ended by itself: {status}"));

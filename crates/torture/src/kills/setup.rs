@@ -20,7 +20,7 @@ pub fn script(seed: u64) -> Script {
         bulk_one_in: 0,
         none_one_in: 0,
         threads: true,
-        turns_one_in: if sealing_threads(seed) > 0 {
+        turns_one_in: if flush_threads(seed) > 0 {
             TURNS_ONE_IN
         } else {
             0
@@ -31,7 +31,7 @@ pub fn script(seed: u64) -> Script {
 }
 
 /// Number of helper threads of a writer: one to three in half of the scripts.
-pub(super) fn sealing_threads(seed: u64) -> usize {
+pub(super) fn flush_threads(seed: u64) -> usize {
     match seed / 2 % 2 {
         0 => 0,
         _ => 1 + (seed / 4 % 3) as usize,

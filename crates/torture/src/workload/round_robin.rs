@@ -1,5 +1,5 @@
 //! Series that are fed one row each in turn. A transaction can use other threads to encode such rows
-//! (`Options::sealing_threads`).
+//! (`Options::flush_threads`).
 //!
 //! The content of the file does not depend on the number of threads or the write buffer size, but the positions of
 //! pages do, since pages are allocated in the order in which threads finish. So a run whose every write must follow
@@ -13,7 +13,7 @@ use tidalite::{Result, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Size of the write buffer that triggers a flush: with two series in turn, each has more than a vector by then.
-pub(crate) const STAGING_BYTES: usize = 64 << 10;
+pub(crate) const WRITE_BUFFER_BYTES: usize = 64 << 10;
 /// Rounds of two series: enough rows to fill the write buffer, ...
 const ROUNDS: (i64, i64) = (1_500, 1_800);
 /// ... at times that may exist already, in a range small enough to keep contents small.
@@ -49,7 +49,7 @@ pub(crate) fn feed(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
 
 #[cfg(test)]
 mod tests {
-    use super::{STAGING_BYTES, feed};
+    use super::{WRITE_BUFFER_BYTES, feed};
     use crate::model::{Model, digest_of};
     use crate::workload::script::small_steps;
     use std::sync::Arc;
@@ -61,8 +61,8 @@ mod tests {
         tidalite_testkit::watch();
         for threads in [0, 2] {
             let options = small_steps()
-                .sealing_threads(threads)
-                .staging_bytes(STAGING_BYTES);
+                .flush_threads(threads)
+                .write_buffer_bytes(WRITE_BUFFER_BYTES);
             let db = options
                 .open_storage(Arc::new(MemoryStorage::new()))
                 .unwrap();
@@ -72,7 +72,7 @@ mod tests {
                 feed(&mut tx, &mut model, &mut rng).unwrap();
                 // Rows of later rounds overlap existing rows.
                 if round == 0 {
-                    let beside = tx.front_work().rows_linked_beside;
+                    let beside = tx.delta_work().rows_encoded_by_helpers;
                     assert_eq!(beside > 0, threads > 0, "{beside} rows");
                 }
                 tx.commit().unwrap();

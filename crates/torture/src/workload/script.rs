@@ -19,7 +19,7 @@ pub fn small_steps() -> Options {
         .growth_bytes(16 << 10, 256 << 10)
         .shrink_bytes(32 << 10)
         .write_behind_bytes(32 << 10)
-        .staging_bytes(256 << 10)
+        .write_buffer_bytes(256 << 10)
 }
 
 /// Length of a phase: this many transactions without lazy commits, then as many with them.

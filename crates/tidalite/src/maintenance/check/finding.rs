@@ -58,8 +58,8 @@ pub enum Place {
         unit: Unit,
     },
     /// Rows of several series that are not in leaves yet.
-    Front {
-        /// The first row that may be affected, in the order of the front: its series and time; `None`: any row.
+    Delta {
+        /// The first row that may be affected, in the order of the delta: its series and time; `None`: any row.
         from: Option<(SeriesId, i64)>,
         /// The last row that may be affected.
         to: Option<(SeriesId, i64)>,
@@ -103,9 +103,9 @@ impl Place {
         }
     }
 
-    /// Any row of the front.
-    pub(crate) fn whole_front() -> Self {
-        Self::Front {
+    /// Any row of the delta.
+    pub(crate) fn whole_delta() -> Self {
+        Self::Delta {
             from: None,
             to: None,
             series: Vec::new(),
@@ -157,7 +157,7 @@ impl fmt::Display for Place {
                     None => Ok(()),
                 }
             }
-            Self::Front {
+            Self::Delta {
                 from,
                 to,
                 series,

@@ -37,12 +37,12 @@ pub struct CheckReport {
     pub leaves: u64,
     /// Rows in leaves.
     pub leaf_rows: u64,
-    /// Runs of the front.
+    /// Runs of the delta.
     pub runs: u64,
     /// Compactions of runs in progress.
-    pub merges: u64,
-    /// Rows in the front.
-    pub front_rows: u64,
+    pub compactions: u64,
+    /// Rows in the delta.
+    pub delta_rows: u64,
     /// Pinned versions.
     pub pins: u64,
 }

@@ -1,20 +1,20 @@
-//! Names the series whose rows are affected by damage of the front: the front identifies series by id and layout, users
+//! Names the series whose rows are affected by damage of the delta: the delta identifies series by id and layout, users
 //! by name.
 
 use super::finding::{HitSeries, Place};
 use crate::catalog::entries::SeriesInfo;
 use std::borrow::Borrow;
 use tidalite_base::SeriesId;
-use tidalite_runs::{Front, Hit};
+use tidalite_delta::{Delta, Hit};
 
 /// Maximum number of series named by a finding, which is the number that a block can hold.
 const SERIES_NAMED: usize = 1024;
 /// Maximum number of series named by all findings of a report together.
 const NAMED_IN_ALL: usize = 1 << 16;
 
-/// The series whose rows may be in the front.
+/// The series whose rows may be in the delta.
 pub(crate) struct Waiting<'i> {
-    /// In the order of the front: by the class of their layout, then by id.
+    /// In the order of the delta: by the class of their layout, then by id.
     series: Vec<((u32, SeriesId), &'i SeriesInfo)>,
     /// The list is complete.
     is_whole: bool,
@@ -24,13 +24,13 @@ pub(crate) struct Waiting<'i> {
 impl<'i> Waiting<'i> {
     /// `known` are the readable series of the catalog; all of them if `is_whole`.
     pub(crate) fn new<I: Borrow<SeriesInfo> + 'i>(
-        front: &Front,
+        delta: &Delta,
         known: impl Iterator<Item = &'i I>,
         is_whole: bool,
     ) -> Self {
         let place = |info: &'i I| {
             let info = info.borrow();
-            let class = front.class_of(&info.schema.word_types())?;
+            let class = delta.class_of(&info.schema.word_types())?;
             Some(((class, info.id), info))
         };
         let mut series: Vec<_> = known.filter_map(place).collect();
@@ -45,7 +45,7 @@ impl<'i> Waiting<'i> {
     /// The affected data, with the names of the series. Damage within one series is reported for that series.
     pub(crate) fn place(&mut self, hit: Hit) -> Place {
         let rows = match hit {
-            Hit::All => return Place::whole_front(),
+            Hit::All => return Place::whole_delta(),
             Hit::Nothing => return Place::File,
             Hit::Rows(rows) => rows,
         };
@@ -71,7 +71,7 @@ impl<'i> Waiting<'i> {
         let series: Vec<_> = named.take(SERIES_NAMED.min(self.may_name)).collect();
         self.may_name -= series.len();
         let more = found.len() - series.len();
-        Place::Front {
+        Place::Delta {
             from: Some(rows.from()),
             to: Some(rows.to()),
             more_series: self.is_whole.then_some(more as u64),

@@ -13,9 +13,9 @@ use crate::types::interval::EVER;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
+use tidalite_delta::{Delta, LiveRows};
 use tidalite_kv::{Claim, Damage, Tree};
 use tidalite_pager::{Check, PageRead};
-use tidalite_runs::{Front, Held};
 
 /// Maximum number of findings kept; further ones are counted.
 const FINDINGS_MAX: usize = 1000;
@@ -110,7 +110,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         self.series(&series, report)?;
         self.texts(&series, &broken_texts)?;
         self.annotations(&series, &broken_annotations)?;
-        self.front(&series, report)
+        self.delta(&series, report)
     }
 
     /// Records damage as a finding; returns other errors.
@@ -306,21 +306,21 @@ impl<'a, 'w> Walk<'a, 'w> {
         Ok(self.note("series records", found)?.unwrap_or(false))
     }
 
-    /// Checks the front: its own invariants, and that its rows belong to series of the catalog.
-    fn front(
+    /// Checks the delta: its own invariants, and that its rows belong to series of the catalog.
+    fn delta(
         &mut self,
         series: &BTreeMap<SeriesId, Arc<SeriesInfo>>,
         report: &mut CheckReport,
     ) -> Result<()> {
-        let front = Front::load(self.pages, &self.roots.front).map_err(Error::from);
-        let Some(front) = self.note_of(Place::whole_front(), "front", front)? else {
+        let delta = Delta::load(self.pages, &self.roots.delta).map_err(Error::from);
+        let Some(delta) = self.note_of(Place::whole_delta(), "front", delta)? else {
             return Ok(());
         };
         self.at("front");
         let check = &mut *self.check;
-        let mut held = Vec::<Held>::new();
+        let mut held = Vec::<LiveRows>::new();
         let mut damages = Vec::new();
-        let found = front.check_each(
+        let found = delta.check_each(
             self.pages,
             &mut |claim| {
                 check.claim(claim.addr, claim.pages, claim.what);
@@ -328,7 +328,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             &mut |rows| held.push(rows),
             &mut |damage| damages.push(damage),
         )?;
-        let mut waiting = Waiting::new(&front, series.values(), self.catalog_is_whole);
+        let mut waiting = Waiting::new(&delta, series.values(), self.catalog_is_whole);
         for damage in damages {
             if self.findings.len() < FINDINGS_MAX {
                 let address = damage.corrupt.at;
@@ -339,23 +339,23 @@ impl<'a, 'w> Walk<'a, 'w> {
             }
         }
         report.runs = found.runs;
-        report.merges = found.merges;
-        report.front_rows = found.rows + found.tail_rows;
+        report.compactions = found.compactions;
+        report.delta_rows = found.rows + found.tail_rows;
         for held in held {
             let Some(info) = series.get(&held.series) else {
                 if !self.catalog_is_whole {
                     continue;
                 }
                 self.problem(format!(
-                    "the front holds rows of {}, which is unknown",
+                    "the delta holds rows of {}, which is unknown",
                     held.series
                 ));
                 continue;
             };
-            let (found, own) = (front.layout(held.class), info.schema.word_types());
+            let (found, own) = (delta.layout(held.class), info.schema.word_types());
             if found != Some(&own[..]) {
                 self.problem(format!(
-                    "the front holds rows of {} with the columns {found:?}, its catalog entry says {own:?}",
+                    "the delta holds rows of {} with the columns {found:?}, its catalog entry says {own:?}",
                     info.label()
                 ));
             }

@@ -102,7 +102,7 @@ impl ReadTxn {
     }
 
     fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {
-        // Series that were created or removed, series whose trees may differ, and series whose rows in the front may.
+        // Series that were created or removed, series whose trees may differ, and series whose rows in the delta may.
         let mut ids = BTreeSet::new();
         // The keys of all three trees begin with the series id.
         let trees = |txn: &Self| {
@@ -127,9 +127,9 @@ impl ReadTxn {
             })?;
         }
         let mut late: BTreeMap<SeriesId, Vec<(i64, i64)>> = BTreeMap::new();
-        self.begun.front.changed_since(
+        self.begun.delta.changed_since(
             &self.pages,
-            &base.begun.front,
+            &base.begun.delta,
             &base.pages,
             &mut |id, from, to| {
                 merge_range(late.entry(id).or_default(), (from, to));
@@ -183,7 +183,7 @@ impl ReadTxn {
     /// Damage in changed parts.
     ///
     /// # Cost
-    /// Reads leaves and rows in the front that only one of the versions has.
+    /// Reads leaves and rows in the delta that only one of the versions has.
     pub fn changed_ranges(&self, base: &Self, id: SeriesId) -> Result<Vec<(i64, i64)>> {
         self.ranges_that_differ(base, id, None)
     }
@@ -221,7 +221,7 @@ impl ReadTxn {
     /// Damage in changed parts.
     ///
     /// # Cost
-    /// Reads nodes and rows in the front that only one of the versions has, and only those leaves that span more than
+    /// Reads nodes and rows in the delta that only one of the versions has, and only those leaves that span more than
     /// `resolution`, alone or together with leaves that overlap them.
     pub fn changed_ranges_within(
         &self,
@@ -246,9 +246,9 @@ impl ReadTxn {
             (None, None) => return Ok(Vec::new()),
         };
         let mut late = Vec::new();
-        self.begun.front.changed_since(
+        self.begun.delta.changed_since(
             &self.pages,
-            &base.begun.front,
+            &base.begun.delta,
             &base.pages,
             &mut |changed, from, to| {
                 if changed == id {

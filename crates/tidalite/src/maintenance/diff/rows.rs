@@ -6,7 +6,7 @@ use crate::series::read::Series;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 
-/// Reports the rows that differ. `ranges`: times at which the front may differ. With a resolution, ranges up to that
+/// Reports the rows that differ. `ranges`: times at which the delta may differ. With a resolution, ranges up to that
 /// span are reported without a comparison.
 pub(super) fn diff_series(
     series: &Series<'_>,

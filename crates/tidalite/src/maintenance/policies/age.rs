@@ -23,11 +23,11 @@ pub(super) struct Candidate {
     /// The time of the first row.
     pub(super) begin: i64,
     pub(super) end: i64,
-    /// Number of rows in the front, with their first and last times.
+    /// Number of rows in the delta, with their first and last times.
     pub(super) waiting: Option<(u64, i64, i64)>,
 }
 
-/// Number of rows in the front, by series.
+/// Number of rows in the delta, by series.
 pub(super) type Waiting = BTreeMap<SeriesId, u64>;
 
 impl ReadTxn {
@@ -37,9 +37,9 @@ impl ReadTxn {
         Ok(stored_tree(records, &self.pages, info.id, &types)?)
     }
 
-    /// Counts the rows in the front: the oldest ones of a series that never filled a leaf are there.
+    /// Counts the rows in the delta: the oldest ones of a series that never filled a leaf are there.
     pub(super) fn waiting(&self) -> Result<Waiting> {
-        Ok(self.begun.front.series_row_counts(&self.pages)?)
+        Ok(self.begun.delta.series_row_counts(&self.pages)?)
     }
 
     /// A series with its rows; `None` if it has none.
@@ -53,9 +53,9 @@ impl ReadTxn {
         let mut own = None;
         if let Some(&rows) = waiting.get(&info.id) {
             let types = info.schema.word_types();
-            let (front, pages) = (&self.begun.front, &self.pages);
-            let first = front.first(pages, info.id, &types, i64::MIN)?;
-            let last = front.latest(pages, info.id, &types, EVER)?;
+            let (delta, pages) = (&self.begun.delta, &self.pages);
+            let first = delta.first(pages, info.id, &types, i64::MIN)?;
+            let last = delta.latest(pages, info.id, &types, EVER)?;
             if let (Some((first, _)), Some((last, _))) = (first, last) {
                 let (begin, end) = span.unwrap_or((first, last));
                 span = Some((begin.min(first), end.max(last)));

@@ -24,7 +24,7 @@ pub struct Removal {
     pub from: i64,
     /// Raw time of the last row.
     pub to: i64,
-    /// Bytes of the leaves that would be removed, with the share of a leaf that is cut. Rows in the front do not count.
+    /// Bytes of the leaves that would be removed, with the share of a leaf that is cut. Rows in the delta do not count.
     pub bytes: u64,
 }
 

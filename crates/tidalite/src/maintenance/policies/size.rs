@@ -18,9 +18,9 @@ use tidalite_pager::PageRead as _;
 use tidalite_pager::Stat;
 use tidalite_series::Moving;
 
-/// Number of parts into which the newest leaf of a series, and its rows in the front, are divided for removal.
+/// Number of parts into which the newest leaf of a series, and its rows in the delta, are divided for removal.
 const PARTS: i64 = 16;
-/// Assumed size of a row in the front.
+/// Assumed size of a row in the delta.
 const WAITING_ROW_BYTES: u64 = 8;
 /// Maximum fraction of a cap for the whole file that the log may count for: the log is emptied and rebuilt by small
 /// commits, and under a small cap all rows would be removed for it.
@@ -79,7 +79,7 @@ pub(super) fn cuts_of(units: &[Unit]) -> Cuts {
 }
 
 impl Candidate {
-    /// Bytes of the series' rows: leaves, texts and front.
+    /// Bytes of the series' rows: leaves, texts and delta.
     fn bytes(&self, texts: u64) -> u64 {
         let waiting = self.waiting.map_or(0, |(rows, ..)| rows);
         let waiting = waiting.saturating_mul(WAITING_ROW_BYTES);

@@ -4,8 +4,8 @@ use crate::maintenance::watch::Running;
 use crate::types::error::Result;
 use std::collections::HashMap;
 use tidalite_base::SeriesId;
+use tidalite_delta::LoneBlock;
 use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, RawFile};
-use tidalite_runs::LoneBlock;
 use tidalite_series::LoneLeaf;
 
 /// Limit of bytes verified in vain, as a multiple of the file's size: a hostile file may have a header every few bytes.
@@ -22,7 +22,7 @@ pub(super) struct Collected {
     pub(super) blocks: Vec<LoneBlock>,
     /// Tail pages.
     pub(super) tails: Vec<Ptr>,
-    /// Records of the front.
+    /// Records of the delta.
     pub(super) records: Vec<Ptr>,
     pub(super) headers: u64,
 }
@@ -86,11 +86,11 @@ impl Collected {
             }
             Kind::RunBlock => {
                 let room = raw.len() - header.address;
-                let block = tidalite_runs::lone_block(raw, found, room)?;
+                let block = tidalite_delta::lone_block(raw, found, room)?;
                 self.blocks.push(block);
                 Ok(block.ptr.len as usize)
             }
-            Kind::FrontRecord if whole => {
+            Kind::DeltaRecord if whole => {
                 // Its length is stored only in the pointer to it; zeros follow it.
                 let ptr = record_ptr(raw, found)?;
                 self.records.push(ptr);
@@ -101,7 +101,7 @@ impl Collected {
     }
 }
 
-/// The pointer to a front's record of unknown length: every length up to the last non-zero byte is tried.
+/// The pointer to a delta's record of unknown length: every length up to the last non-zero byte is tried.
 fn record_ptr(raw: &RawFile, found: &Candidate) -> tidalite_pager::Result<Ptr> {
     const TRIED: usize = 256;
     let most = (raw.len() - found.header.address).min(64 << 10) as usize;

@@ -10,7 +10,7 @@
 //! gives the number of rows from headers.
 
 mod collect;
-mod front;
+mod delta;
 mod report;
 mod rescue;
 mod series;
@@ -127,7 +127,7 @@ fn save(raw: &RawFile, db: &Database, watch: Watch<'_>) -> Result<SalvageReport>
     rescue.retentions()?;
     rescue.tables()?;
     rescue.series()?;
-    rescue.front()?;
+    rescue.delta()?;
     rescue.notes()?;
     let Rescue { tx, report, .. } = rescue;
     tx.commit()?;

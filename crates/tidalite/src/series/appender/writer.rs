@@ -9,13 +9,13 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::SeriesId;
-use tidalite_runs::bugs::{Bug, active};
-use tidalite_runs::{Blocks, Linker, Linking, Obstacles};
+use tidalite_delta::bugs::{Bug, active};
+use tidalite_delta::{Blocks, Linker, Linking, OverlapCheck};
 
 /// The transaction, shared by its appenders.
 struct Shared<'t> {
     txn: &'t mut WriteTxn,
-    obstacles: Option<Obstacles>,
+    overlap: Option<OverlapCheck>,
     /// `PANICKED`, while it is swapped out of the transaction.
     panicked: Option<String>,
     /// The first and the last series opened by each appender.
@@ -38,13 +38,13 @@ impl Shared<'_> {
     }
 
     /// Flushes the waiting blocks.
-    fn hand_over(&mut self) -> Result<()> {
+    fn add_blocks(&mut self) -> Result<()> {
         let blocks = std::mem::take(&mut self.waiting);
         let blocks: Vec<_> = blocks.into_iter().flat_map(|(_, blocks)| blocks).collect();
         if blocks.is_empty() {
             return Ok(());
         }
-        self.obstacles = None;
+        self.overlap = None;
         self.txn.add_blocks(blocks)
     }
 }
@@ -57,7 +57,7 @@ impl<'t> Writer<'t> {
     pub(super) fn new(txn: &'t mut WriteTxn, appenders: usize) -> Self {
         Self(Mutex::new(Shared {
             txn,
-            obstacles: None,
+            overlap: None,
             panicked: Some(PANICKED.to_owned()),
             spans: vec![None; appenders],
             waiting: Vec::new(),
@@ -73,7 +73,7 @@ impl<'t> Writer<'t> {
     /// Runs a change that may touch any part of the transaction.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut WriteTxn) -> Result<T>) -> Result<T> {
         let mut shared = self.lock()?;
-        shared.obstacles = None;
+        shared.overlap = None;
         change(shared.txn)
     }
 
@@ -84,7 +84,7 @@ impl<'t> Writer<'t> {
         find: impl FnOnce(&mut WriteTxn) -> Result<Arc<SeriesInfo>>,
     ) -> Result<Arc<SeriesInfo>> {
         let mut shared = self.lock()?;
-        shared.obstacles = None;
+        shared.overlap = None;
         let info = find(shared.txn)?;
         let span = &mut shared.spans[n];
         let (first, last) = span.unwrap_or((info.id, info.id));
@@ -94,7 +94,7 @@ impl<'t> Writer<'t> {
         };
         let is_among_waiting = shared.waiting.iter().any(|&(other, _)| lies_in(other));
         if is_among_waiting && !active(Bug::BlocksWaitOn) {
-            shared.hand_over()?;
+            shared.add_blocks()?;
         }
         Ok(info)
     }
@@ -109,7 +109,7 @@ impl<'t> Writer<'t> {
         let mut shared = self.lock()?;
         shared.waiting.push((n, blocks));
         match shared.is_entered(n) {
-            true => shared.hand_over(),
+            true => shared.add_blocks(),
             false => Ok(()),
         }
     }
@@ -127,7 +127,7 @@ impl<'t> Writer<'t> {
         if txn.appending > 0 || txn.broken.is_some() {
             return Ok(());
         }
-        shared.hand_over()
+        shared.add_blocks()
     }
 }
 
@@ -143,17 +143,17 @@ impl Linker for Writer<'_> {
         let mut shared = self.lock()?;
         let Shared {
             txn,
-            obstacles,
+            overlap,
             panicked,
             ..
         } = &mut *shared;
         std::mem::swap(&mut txn.broken, panicked);
         let result = f(&mut Linking::new(
-            &mut txn.front,
+            &mut txn.delta,
             &mut txn.pages,
             &mut txn.leaves,
-            Some(&txn.staging),
-            obstacles,
+            Some(&txn.write_buffer),
+            overlap,
         ));
         std::mem::swap(&mut txn.broken, panicked);
         if let Err(error) = &result {

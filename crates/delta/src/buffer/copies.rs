@@ -1,0 +1,154 @@
+//! Copies the rows of a part of the log (`group.rs`) to their target positions, one series after another.
+
+use crate::buffer::log::{Fill, Log};
+use crate::buffer::transposed::{TRANSPOSED_SLOTS, TransposedBatch};
+use std::ops::Range;
+use tidalite_codec::RowsRef;
+
+/// Series whose batches are copied together: one part.
+pub(super) const PART_SLOTS: usize = 1 << PART_BITS;
+const PART_BITS: u32 = 7;
+
+/// Packed reference to a batch in a part: rows << 39 | place within the part << 32 | start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Route(u64);
+
+impl Route {
+    pub(super) fn new(start: usize, rows: usize, place: usize) -> Self {
+        debug_assert!(rows < 1 << (32 - PART_BITS) && place < PART_SLOTS);
+        Self((rows as u64) << (32 + PART_BITS) | (place as u64) << 32 | start as u64)
+    }
+
+    pub(super) fn start(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+
+    pub(super) fn rows(self) -> usize {
+        (self.0 >> (32 + PART_BITS)) as usize
+    }
+
+    pub(super) fn place(self) -> usize {
+        (self.0 >> 32) as usize & (PART_SLOTS - 1)
+    }
+}
+
+/// Begin and end of the copied rows of each series in a part.
+pub(super) type Places = [(usize, usize); PART_SLOTS];
+
+/// The rows of one part, copied and grouped by series.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    pub(super) times: Vec<i64>,
+    columns: Vec<Vec<u64>>,
+    pub(super) fill: Fill,
+}
+
+impl Copies {
+    /// Copies the rows of a part, whose first series has rank `first`, grouped by series: first rows from batches,
+    /// then rows written in round-robin order. Returns the range of each series' rows.
+    pub(super) fn copy_part(
+        &mut self,
+        log: &Log,
+        index: &[Route],
+        first: usize,
+        transposed: Option<(&TransposedBatch, Range<usize>)>,
+    ) -> Places {
+        let mut ends = [0usize; PART_SLOTS];
+        for route in index {
+            ends[route.place()] += route.rows();
+        }
+        let in_batches = ends;
+        if let Some((transposed, round)) = &transposed {
+            for place in round.clone() {
+                ends[transposed.rank(place) - first] += transposed.rows_of(place);
+            }
+        }
+        let mut places = [(0, 0); PART_SLOTS];
+        let mut total = 0;
+        for (place, rows) in places.iter_mut().zip(ends) {
+            *place = (total, total);
+            total += rows;
+        }
+        if self.times.len() < total {
+            self.times.resize(total, 0);
+        }
+        let varying = log.columns.iter().filter(|column| !column.constant).count();
+        self.columns
+            .resize_with(varying.max(self.columns.len()), Vec::new);
+        for column in &mut self.columns[..varying] {
+            if column.len() < total {
+                column.resize(total, 0);
+            }
+        }
+        // One array at a time: more reads are in flight at once than if each row were finished first.
+        let begins = places.map(|(begin, _)| begin);
+        scatter(index, begins, log.times(), &mut self.times);
+        let sources = log.columns.iter().filter(|column| !column.constant);
+        for (target, source) in self.columns.iter_mut().zip(sources) {
+            scatter(index, begins, &source.words, target);
+        }
+        if let Some((transposed, round)) = transposed {
+            let mut starts = [0; TRANSPOSED_SLOTS];
+            for (start, place) in starts.iter_mut().zip(round.clone()) {
+                let slot = transposed.rank(place) - first;
+                *start = begins[slot] + in_batches[slot];
+            }
+            let starts = &starts[..round.len()];
+            transposed.copy(round.clone(), starts, log.times(), &mut self.times);
+            let sources = log.columns.iter().filter(|column| !column.constant);
+            for (target, source) in self.columns.iter_mut().zip(sources) {
+                transposed.copy(round.clone(), starts, &source.words, target);
+            }
+        }
+        for (place, rows) in places.iter_mut().zip(ends) {
+            place.1 += rows;
+        }
+        places
+    }
+
+    /// Calls `f` with copied rows.
+    pub(super) fn with_rows<T>(
+        &mut self,
+        log: &Log,
+        from: usize,
+        to: usize,
+        f: impl FnOnce(RowsRef<'_>) -> T,
+    ) -> T {
+        self.fill.prepare(&log.columns, to - from);
+        let (mut elided, mut stored) = (0, 0);
+        let slices: Vec<&[u64]> = log
+            .columns
+            .iter()
+            .map(|column| {
+                if column.constant {
+                    elided += 1;
+                    self.fill.words(elided - 1, to - from)
+                } else {
+                    stored += 1;
+                    &self.columns[stored - 1][from..to]
+                }
+            })
+            .collect();
+        f(RowsRef::new(&self.times[from..to], &slices))
+    }
+}
+
+/// Appends every batch to the rows of its series in `target`.
+fn scatter<T: Copy>(
+    index: &[Route],
+    mut next: [usize; PART_SLOTS],
+    source: &[T],
+    target: &mut [T],
+) {
+    for route in index {
+        let (from, rows) = (route.start(), route.rows());
+        let to = next[route.place()];
+        next[route.place()] = to + rows;
+        // A single row is the common case, and a call of memcpy costs more than copying the row.
+        if rows == 1 {
+            target[to] = source[from];
+        } else {
+            target[to..to + rows].copy_from_slice(&source[from..from + rows]);
+        }
+    }
+}

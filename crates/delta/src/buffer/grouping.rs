@@ -1,0 +1,206 @@
+//! Groups the buffered rows of one layout or of all layouts, including rows in overlays.
+
+use crate::buffer::group::{Group, Grouped, KeptRows, Plan, Sorting};
+use crate::buffer::slot::{BATCH_BYTES, NO_OVERLAY};
+use crate::buffer::write_buffer::{Slot, WriteBuffer};
+use crate::run::block::row_bytes;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::ColumnType;
+use tidalite_pager::Result;
+
+/// Estimated rest after whole vectors are removed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Remainder {
+    /// Bytes of the rows in a tail page.
+    pub(crate) row_bytes: usize,
+    /// Bytes of these rows while they stay in the write buffer.
+    pub(crate) buffered_bytes: usize,
+}
+
+impl WriteBuffer {
+    /// The layouts with rows or overlays.
+    pub(crate) fn layouts(&self) -> impl Iterator<Item = (usize, &[ColumnType])> {
+        let logs = self.logs.iter().enumerate();
+        logs.filter(|(_, log)| !log.slots.is_empty())
+            .map(|(layout, log)| (layout, &*log.types))
+    }
+
+    /// Upper bound on the rest after all whole vectors of each series are removed; repeated times are counted as often
+    /// as they were pushed.
+    pub(crate) fn remainder(&mut self) -> Remainder {
+        self.left_of(|rows| rows % VECTOR_ROWS)
+    }
+
+    /// Like [`remainder`](Self::remainder), but `left` maps the row count of a series to the rows that would be left.
+    pub(crate) fn left_of(&mut self, left: impl Fn(usize) -> usize) -> Remainder {
+        let mut all = Remainder::default();
+        for log in &mut self.logs {
+            log.close_batch();
+            let (rows, series) = match log.only_round() {
+                Some(slots) if self.overlays.is_empty() => (slots.len(), slots.len()),
+                _ => {
+                    let mut rows = log.rows_by_slot();
+                    for (rows, state) in rows.iter_mut().zip(&log.slots) {
+                        if let Some(overlay) = self.overlays.get(state.overlay as usize) {
+                            *rows = overlay.len();
+                        }
+                    }
+                    let left = rows.iter().map(|&rows| left(rows));
+                    left.fold((0, 0), |(rows, series), left| {
+                        (rows + left, series + usize::from(left > 0))
+                    })
+                }
+            };
+            all.row_bytes += rows * row_bytes(log.types.len()) as usize;
+            all.buffered_bytes += rows * 8 * (1 + log.types.len()) + series * BATCH_BYTES;
+        }
+        all
+    }
+
+    /// Calls `f` with every series of a layout that has rows, ordered by series id. `f` returns how many of the first
+    /// rows it consumed; the other rows stay in the write buffer.
+    pub(crate) fn group(
+        &mut self,
+        layout: usize,
+        mut f: impl FnMut(Group<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        self.group_all(layout, true, 0, one_by_one(&mut f))
+    }
+
+    /// Like `group`, but series with at most `rows_max` rows may be delivered in one batch, which consumes all their
+    /// rows.
+    pub(crate) fn group_few(
+        &mut self,
+        layout: usize,
+        rows_max: usize,
+        f: impl FnMut(Grouped<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        self.group_all(layout, true, rows_max, f)
+    }
+
+    /// Like `group`, but only for series without an overlay.
+    pub(crate) fn group_log(
+        &mut self,
+        layout: usize,
+        mut f: impl FnMut(Group<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        self.group_all(layout, false, 0, one_by_one(&mut f))
+    }
+
+    pub(crate) fn group_all(
+        &mut self,
+        layout: usize,
+        with_overlays: bool,
+        rows_max: usize,
+        mut f: impl FnMut(Grouped<'_>) -> Result<usize>,
+    ) -> Result<()> {
+        let Self {
+            logs,
+            overlays,
+            flush_count,
+            grouping: scratch,
+            copies,
+            lent_bytes,
+            fill,
+            ..
+        } = self;
+        assert!(*lent_bytes == 0, "what is away comes first");
+        *flush_count += 1;
+        let log = &mut logs[layout];
+        log.close_batch();
+        // If each commit has one row per series, expect the same of the next one.
+        let rounds = log
+            .round_robin
+            .slots_at_round_start()
+            .or_else(|| log.batches_as_round());
+        if rows_max > 0
+            && overlays.is_empty()
+            && let Some(slots) = log.only_round()
+        {
+            // The rows are already in the required order.
+            let series = slots.iter().map(|&slot| log.slots[slot as usize].series.0);
+            let series: Vec<u64> = series.collect();
+            log.with_rows(0, series.len(), fill, |rows| {
+                f(Grouped::Few {
+                    series: &series,
+                    rows,
+                })
+            })?;
+            log.clear();
+            if let Some(slots) = rounds {
+                log.resume_round_robin(slots);
+            }
+            return Ok(());
+        }
+        let plan = Plan::of(log, std::mem::take(scratch));
+        let mut kept = KeptRows::new(log.types.len());
+        let mut sorting = Sorting::new(log.types.len());
+        let mut few = Vec::new();
+        for part in 0..plan.parts() {
+            if rows_max > 0 && plan.copy_few(log, part, copies, rows_max, &mut few) {
+                copies.with_rows(log, 0, few.len(), |rows| {
+                    f(Grouped::Few { series: &few, rows })
+                })?;
+                continue;
+            }
+            plan.part(log, part, copies, |slot, rows| {
+                let state = log.slots[slot as usize];
+                let series = state.series;
+                if state.overlay != NO_OVERLAY {
+                    let overlay = &mut overlays[state.overlay as usize];
+                    if with_overlays && overlay.len() > 0 {
+                        let rows = overlay.sorted();
+                        let taken = f(Grouped::One(Group { series, rows }))?;
+                        overlay.keep_from(taken);
+                    }
+                    return Ok(());
+                }
+                if rows.is_empty() {
+                    return Ok(());
+                }
+                sorting.with(rows, |rows| {
+                    let taken = f(Grouped::One(Group { series, rows }))?;
+                    kept.keep(slot, rows, taken);
+                    Ok(())
+                })
+            })?;
+        }
+        *scratch = plan.into_scratch();
+        log.late |= sorting.late;
+        log.clear();
+        kept.push_to(log);
+        if let Some(slots) = rounds {
+            log.resume_round_robin(slots);
+        }
+        Ok(())
+    }
+
+    /// Ends a grouping of all layouts and checks again for rows ready to flush.
+    pub(crate) fn grouped(&mut self) {
+        let _ = self.ready();
+    }
+
+    /// Number of registered series.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.by_series.len()
+    }
+
+    /// The columns of a slot.
+    ///
+    /// # Panics
+    /// If the slot does not belong to this write buffer.
+    #[must_use]
+    pub fn types(&self, slot: Slot) -> &[ColumnType] {
+        &self.logs[slot.layout as usize].types
+    }
+}
+
+fn one_by_one(
+    f: &mut impl FnMut(Group<'_>) -> Result<usize>,
+) -> impl FnMut(Grouped<'_>) -> Result<usize> {
+    move |grouped| match grouped {
+        Grouped::One(group) => f(group),
+        Grouped::Few { .. } => unreachable!("nobody asked for several at once"),
+    }
+}

@@ -1,0 +1,524 @@
+//! The columnar log of one layout: rows of all its series in push order.
+//!
+//! ```text
+//! times      t t t t t t t t t t t ...      one buffer per column: ten thousand series written in
+//! column 0   (constant so far: elided)      turn cost two sequential writes per row
+//! column 1   w w w w w w w w w w w ...
+//! batches  |slot 4     |slot 9 |slot 4 .. the last one is still open
+//! ```
+//!
+//! A batch is a range of contiguous rows of one slot. Invariants:
+//! 1. `batches` ascend by `start`; a closed batch ends where the next begins, the last closed one at `open_start`.
+//! 2. Rows from `open_start` on belong to slot `open`; if `open` is `NO_SLOT`, there are none.
+//! 3. The words of a `constant` column are unused; every row has `value`. The words of other columns, like `times`,
+//!    fill the allocated room; only the first `rows` of them are valid.
+//! 4. While `rows < easy_end`, there is room, no check is due after the next row, and there are two columns: flags with
+//!    the constant value `easy_flags`, and a varying value.
+//! 5. `slots[s].time_max` is an upper bound of the times buffered for `s` in closed batches; the open slot has no
+//!    overlay.
+//! 6. While rows arrive in rounds (`round_robin.rs`), no batch is open, and the rows from `open_start` on belong to
+//!    the rounds.
+
+use crate::buffer::round_state::RoundRobin;
+use crate::buffer::slot::{BATCH_BYTES, Batch, NO_OVERLAY, NO_SLOT, SlotState};
+use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
+
+/// Initial room of a log in rows, and the maximum growth step: freshly zeroed memory is still in the cache when it is
+/// written.
+const ROOM_ROWS_MIN: usize = 1024;
+const ROOM_ROWS_STEP: usize = 1 << 13;
+
+/// A log with this many rows reserves address space for its maximum size, so that it never needs copying to grow. The
+/// unused part is never touched: the allocator may return previously used memory, and zeroing all of it would mean
+/// writing all of it (256 MiB for points: 25 ms).
+const LARGE_ROWS: usize = 1 << 16;
+
+/// Number of rows a buffer has room for, and the number it will probably need.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    rows: usize,
+    rows_max: usize,
+}
+
+impl Room {
+    fn make<T: Copy + Default>(self, buffer: &mut Vec<T>) {
+        if self.rows > buffer.capacity() && self.rows >= LARGE_ROWS {
+            buffer.reserve_exact(self.rows.max(self.rows_max) - buffer.len());
+        }
+        if self.rows > buffer.len() {
+            buffer.resize(self.rows, T::default());
+        }
+    }
+}
+
+/// One column of the log.
+#[derive(Debug)]
+pub(super) struct LogColumn {
+    pub(super) constant: bool,
+    pub(super) value: u64,
+    pub(super) words: Vec<u64>,
+}
+
+impl LogColumn {
+    fn new() -> Self {
+        Self {
+            constant: true,
+            value: 0,
+            words: Vec::new(),
+        }
+    }
+
+    /// Sets the value of row `row`, the last one; there is room for it.
+    #[inline]
+    fn set(&mut self, row: usize, room: Room, word: u64) {
+        if self.constant {
+            if word == self.value {
+                return;
+            }
+            if row == 0 {
+                self.value = word;
+                return;
+            }
+            self.vary(row, room);
+        }
+        self.words[row] = word;
+    }
+
+    /// Turns a constant column of `rows` rows into a varying one.
+    #[cold]
+    #[inline(never)]
+    fn vary(&mut self, rows: usize, room: Room) {
+        self.constant = false;
+        room.make(&mut self.words);
+        self.words[..rows].fill(self.value);
+    }
+
+    fn extend(&mut self, rows: usize, room: Room, words: &[u64]) {
+        if self.constant && words.iter().any(|&word| word != self.value) {
+            if rows == 0 && words.iter().all(|&word| word == words[0]) {
+                self.value = words[0];
+            } else {
+                self.vary(rows, room);
+            }
+        }
+        if !self.constant {
+            self.words[rows..rows + words.len()].copy_from_slice(words);
+        }
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) types: Box<[ColumnType]>,
+    pub(super) rows: usize,
+    pub(super) times: Vec<i64>,
+    pub(super) columns: Vec<LogColumn>,
+    pub(super) batches: Vec<Batch>,
+    pub(crate) slots: Vec<SlotState>,
+    pub(super) open: u32,
+    pub(super) open_start: usize,
+    pub(super) round_robin: RoundRobin,
+    /// Number of slots that may have rows in a lent log (`lent.rs`).
+    pub(super) lent_slots: usize,
+    /// Whether rows arrived that were older than other rows of their series, or overlapped rows in the delta.
+    pub(super) late: bool,
+    /// Row count at which `WriteBuffer` checks whether a flush is due.
+    check_at: usize,
+    easy_end: usize,
+    easy_flags: u64,
+    /// Approximate number of rows that the budget allows.
+    rows_max: usize,
+    /// Row count up to which the budget has been checked.
+    pub(super) budget_at: usize,
+}
+
+impl Log {
+    pub(crate) fn new(types: &[ColumnType], budget_bytes: usize) -> Self {
+        let row_bytes = 8 * (1 + types.len().saturating_sub(1).max(1));
+        Self {
+            types: types.into(),
+            rows: 0,
+            times: Vec::new(),
+            columns: types.iter().map(|_| LogColumn::new()).collect(),
+            batches: Vec::new(),
+            slots: Vec::new(),
+            open: NO_SLOT,
+            open_start: 0,
+            round_robin: RoundRobin::default(),
+            lent_slots: 0,
+            late: false,
+            check_at: 0,
+            easy_end: 0,
+            easy_flags: 0,
+            rows_max: budget_bytes / row_bytes + 2 * ROOM_ROWS_STEP,
+            budget_at: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn check_at(&self) -> usize {
+        self.check_at
+    }
+
+    /// Schedules the next check: when the budget requires it, the open batch reaches a leaf, or the rounds are due
+    /// for a flush.
+    #[inline]
+    pub(super) fn schedule_check(&mut self, leaf_rows: usize) {
+        let due = match self.round_robin.is_active() {
+            true => self.round_robin.flush_at,
+            false => self.open_start + leaf_rows,
+        };
+        self.check_at = self.budget_at.min(due);
+        self.ease();
+    }
+
+    /// Determines whether the next rows can take the fast path.
+    #[inline]
+    pub(super) fn ease(&mut self) {
+        self.easy_end = 0;
+        if let [first, second] = self.columns.as_slice()
+            && first.constant
+            && !second.constant
+        {
+            self.easy_flags = first.value;
+            self.easy_end = self.check_at.saturating_sub(1).min(self.times.len());
+        }
+    }
+
+    #[inline]
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    #[inline]
+    pub(super) fn times(&self) -> &[i64] {
+        &self.times[..self.rows]
+    }
+
+    /// Bytes of the buffered rows. One constant column is not counted, since flags usually stay constant; apart from
+    /// that, the budget must hold even if all columns begin to vary and each row of the rounds needs a batch.
+    pub(super) fn bytes(&self) -> usize {
+        let varying = self
+            .columns
+            .iter()
+            .filter(|column| !column.constant)
+            .count();
+        let counted = varying.max(self.columns.len().saturating_sub(1));
+        let batches = self.batches.len() + self.round_robin_rows().len();
+        self.rows() * 8 * (1 + counted) + batches * BATCH_BYTES
+    }
+
+    /// Bytes of the buffered rows if nothing more is added.
+    pub(super) fn bytes_taken(&self) -> usize {
+        self.bytes() - self.round_robin_rows().len() * BATCH_BYTES
+    }
+
+    /// The columns of its rows.
+    pub(crate) fn types(&self) -> &[ColumnType] {
+        &self.types
+    }
+
+    /// Closes the open batch and opens one for `slot`, which must have no overlay.
+    #[inline]
+    pub(super) fn switch(&mut self, slot: u32, leaf_rows: usize) {
+        self.close();
+        self.open = slot;
+        self.schedule_check(leaf_rows);
+    }
+
+    /// Closes the open batch; ends round-robin mode and records its rows as batches.
+    #[inline]
+    pub(super) fn close(&mut self) {
+        if self.round_robin.is_active() {
+            self.end_round_robin();
+        }
+        self.close_batch();
+    }
+
+    /// Closes the open batch, unless rows arrive in rounds.
+    #[inline]
+    pub(super) fn close_batch(&mut self) {
+        if self.round_robin.is_active() {
+            return;
+        }
+        let times = &self.times[self.open_start..self.rows];
+        if let Some(&first) = times.first() {
+            self.batches.push(Batch {
+                slot: self.open,
+                start: self.open_start as u32,
+            });
+            let greatest = if times.len() == 1 {
+                first
+            } else if is_ascending(times) {
+                times[times.len() - 1]
+            } else {
+                times.iter().fold(first, |a, &b| a.max(b))
+            };
+            let slot = &mut self.slots[self.open as usize];
+            slot.time_max = slot.time_max.max(greatest);
+            slot.buffered = true;
+        }
+        self.open = NO_SLOT;
+        self.open_start = self.rows;
+    }
+
+    /// Fast path: appends a two-column point to the open batch if there is room, the flags are the constant ones, the
+    /// value column already varies, and no check is due afterwards.
+    #[inline(always)]
+    pub(super) fn push_easy(&mut self, time: i64, flags: u64, value: u64) -> bool {
+        let row = self.rows;
+        if row >= self.easy_end || flags != self.easy_flags {
+            return false;
+        }
+        let Some(second) = self.columns.get_mut(1) else {
+            return false;
+        };
+        let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
+        else {
+            return false;
+        };
+        *at_time = time;
+        *at_value = value;
+        self.rows = row + 1;
+        true
+    }
+
+    /// Fast path: appends a two-column point to the rounds, if its series is the expected one.
+    #[inline(always)]
+    pub(super) fn push_round(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
+        if self.round_robin.expected != slot || !self.push_easy(time, flags, value) {
+            return false;
+        }
+        self.round_robin.advance();
+        true
+    }
+
+    /// Fast path for series written in turn: closes the open batch of one row, opens one for `slot` and appends a
+    /// point to it. The bounds of the fast path remain valid, since the new batch begins later.
+    #[inline]
+    pub(super) fn push_turn(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
+        let row = self.rows;
+        if row != self.open_start + 1 || row >= self.easy_end || flags != self.easy_flags {
+            return false;
+        }
+        match self.slots.get(slot as usize) {
+            Some(next) if next.overlay == NO_OVERLAY && slot != self.open => {}
+            _ => return false,
+        }
+        let Some(second) = self.columns.get_mut(1) else {
+            return false;
+        };
+        let (Some(&closed), Some(before)) = (
+            self.times.get(row - 1),
+            self.slots.get_mut(self.open as usize),
+        ) else {
+            return false;
+        };
+        let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
+        else {
+            return false;
+        };
+        before.time_max = before.time_max.max(closed);
+        before.buffered = true;
+        self.batches.push(Batch {
+            slot: self.open,
+            start: self.open_start as u32,
+        });
+        *at_time = time;
+        *at_value = value;
+        self.open = slot;
+        self.open_start = row;
+        self.rows = row + 1;
+        true
+    }
+
+    /// Appends a row to the open batch.
+    #[inline]
+    pub(super) fn push(&mut self, time: i64, words: &[u64]) {
+        let row = self.rows;
+        if row == self.times.len() {
+            self.make_room(1);
+        }
+        self.times[row] = time;
+        let room = self.room();
+        self.easy_end = 0; // a column may begin to vary
+        for (column, &word) in self.columns.iter_mut().zip(words) {
+            column.set(row, room, word);
+        }
+        self.rows = row + 1;
+    }
+
+    /// Appends rows to the open batch.
+    pub(super) fn extend(&mut self, rows: RowsRef<'_>) {
+        let row = self.rows;
+        if self.times.len() - row < rows.len() {
+            self.make_room(rows.len());
+        }
+        self.times[row..row + rows.len()].copy_from_slice(rows.times());
+        let room = self.room();
+        self.easy_end = 0;
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            column.extend(row, room, rows.column(i));
+        }
+        self.rows = row + rows.len();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, rows: usize) {
+        let step = self.times.len().clamp(ROOM_ROWS_MIN, ROOM_ROWS_STEP);
+        let room = Room {
+            rows: self.times.len() + step.max(rows),
+            rows_max: self.rows_max,
+        };
+        room.make(&mut self.times);
+        // The allocation may be larger than requested.
+        let room = self.room();
+        for column in &mut self.columns {
+            if !column.constant {
+                room.make(&mut column.words);
+            }
+        }
+    }
+
+    #[inline]
+    fn room(&self) -> Room {
+        Room {
+            rows: self.times.len(),
+            rows_max: self.rows_max,
+        }
+    }
+
+    /// Whether the open batch is long enough for a leaf, and its rows are later than all other buffered rows of their
+    /// series.
+    pub(super) fn open_is_leaf(&self, leaf_rows: usize) -> bool {
+        if self.open == NO_SLOT || self.rows - self.open_start < leaf_rows {
+            return false;
+        }
+        let slot = &self.slots[self.open as usize];
+        let times = &self.times[self.open_start..self.rows];
+        (!slot.buffered || slot.time_max < times[0]) && is_ascending(times)
+    }
+
+    /// Calls `f` with rows `from..to`; `fill` is memory for the elided columns.
+    pub(super) fn with_rows<T>(
+        &self,
+        from: usize,
+        to: usize,
+        fill: &mut Fill,
+        f: impl FnOnce(RowsRef<'_>) -> T,
+    ) -> T {
+        fill.prepare(&self.columns, to - from);
+        let mut next = 0;
+        let slices: Vec<&[u64]> = self
+            .columns
+            .iter()
+            .map(|column| {
+                if column.constant {
+                    next += 1;
+                    &fill.columns[next - 1].1[..to - from]
+                } else {
+                    &column.words[from..to]
+                }
+            })
+            .collect();
+        f(RowsRef::new(&self.times()[from..to], &slices))
+    }
+
+    /// Removes the rows from `from` on, which belong to the open batch.
+    pub(super) fn rewind(&mut self, from: usize) {
+        debug_assert!(from == self.open_start, "only the open batch is taken back");
+        self.rows = from;
+    }
+
+    /// Removes all rows; slots and memory are kept.
+    pub(super) fn clear(&mut self) {
+        self.rows = 0;
+        for column in &mut self.columns {
+            column.constant = true;
+        }
+        self.batches.clear();
+        for slot in &mut self.slots {
+            slot.time_max = i64::MIN;
+            slot.buffered = false;
+        }
+        self.open = NO_SLOT;
+        self.open_start = 0;
+        self.round_robin.reset();
+        self.check_at = 0;
+        self.easy_end = 0;
+        self.budget_at = 0;
+    }
+
+    /// Moves the rows of `slot` out of the log, in push order.
+    ///
+    /// Cost: one pass over the batches if the series has rows in the log, otherwise nothing.
+    pub(super) fn take(&mut self, slot: u32) -> Rows {
+        self.close();
+        let mut rows = Rows::new(self.types.len());
+        if !self.slots[slot as usize].buffered {
+            return rows;
+        }
+        for at in 0..self.batches.len() {
+            if self.batches[at].slot != slot {
+                continue;
+            }
+            let from = self.batches[at].start as usize;
+            let to = self.batch_end(at);
+            rows.times.extend_from_slice(&self.times[from..to]);
+            for (to_column, column) in rows.columns.iter_mut().zip(&self.columns) {
+                if column.constant {
+                    to_column.resize(rows.times.len(), column.value);
+                } else {
+                    to_column.extend_from_slice(&column.words[from..to]);
+                }
+            }
+            self.batches[at].slot = NO_SLOT;
+        }
+        let state = &mut self.slots[slot as usize];
+        state.buffered = false;
+        state.time_max = i64::MIN;
+        rows
+    }
+
+    /// The end of closed batch `at`.
+    #[inline]
+    pub(super) fn batch_end(&self, at: usize) -> usize {
+        match self.batches.get(at + 1) {
+            Some(next) => next.start as usize,
+            None => self.open_start,
+        }
+    }
+}
+
+/// Memory for the elided columns: their value, repeated.
+#[derive(Debug, Default)]
+pub(super) struct Fill {
+    columns: Vec<(u64, Vec<u64>)>,
+}
+
+impl Fill {
+    /// Fills the constant columns among `columns` for `rows` rows.
+    pub(super) fn prepare(&mut self, columns: &[LogColumn], rows: usize) {
+        let constants = columns.iter().filter(|column| column.constant);
+        for (i, column) in constants.enumerate() {
+            if self.columns.len() <= i {
+                self.columns.push((column.value, Vec::new()));
+            }
+            let (value, words) = &mut self.columns[i];
+            if *value != column.value {
+                *value = column.value;
+                words.clear();
+            }
+            if words.len() < rows {
+                words.resize(rows, column.value);
+            }
+        }
+    }
+
+    /// The values of the `i`-th elided column, as prepared.
+    pub(super) fn words(&self, i: usize, rows: usize) -> &[u64] {
+        &self.columns[i].1[..rows]
+    }
+}

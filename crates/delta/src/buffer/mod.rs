@@ -1,0 +1,16 @@
+//! The write buffer: rows of an open transaction, in memory.
+
+pub(crate) mod copies;
+pub(crate) mod group;
+pub(crate) mod grouping;
+pub(crate) mod lent;
+pub(crate) mod log;
+pub(crate) mod overlay;
+pub(crate) mod round_robin;
+pub(crate) mod round_state;
+pub(crate) mod slot;
+pub(crate) mod transposed;
+pub(crate) mod write_buffer;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time.
+//!
+//! Invariants: 1. The first `sorted` rows are sorted; the rows after them are newer, in arrival order.
+//! 2. If a time has rows here, the overlay has all its rows, and they replace the stored rows of that time. If rows
+//!    with equal times are kept (`keeps_all`), the caller must copy the stored rows of a time to the overlay before it
+//!    pushes another.
+
+use tidalite_codec::{Rows, RowsRef};
+
+#[derive(Debug)]
+pub(super) struct Overlay {
+    rows: Rows,
+    sorted: usize,
+    /// Whether all rows of a time are kept, in arrival order; otherwise only the newest one.
+    keeps_all: bool,
+}
+
+/// Number of unsorted rows that are scanned before the overlay is sorted.
+const SCANNED_ROWS_MAX: usize = 256;
+
+impl Overlay {
+    pub(super) fn new(rows: Rows) -> Self {
+        Self {
+            rows,
+            sorted: 0,
+            keeps_all: false,
+        }
+    }
+
+    /// Switches between keeping all rows of a time and keeping the newest, from the next row on; existing rows do not
+    /// change.
+    pub(super) fn keep_all(&mut self, keeps_all: bool) {
+        self.sorted();
+        self.keeps_all = keeps_all;
+    }
+
+    /// Number of rows with this time.
+    pub(super) fn rows_at(&mut self, time: i64) -> usize {
+        if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
+            self.sorted();
+        }
+        let sorted = self.rows.slice(0..self.sorted).between(time, time).len();
+        let rest = self.rows.times[self.sorted..].iter();
+        sorted + rest.filter(|&&other| other == time).count()
+    }
+
+    /// Appends the rows of one time to `rows`, in arrival order.
+    pub(super) fn copy_rows_at(&mut self, time: i64, rows: &mut Rows) {
+        if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
+            self.sorted();
+        }
+        rows.extend(self.rows.slice(0..self.sorted).between(time, time));
+        for row in self.sorted..self.rows.len() {
+            if self.rows.times[row] == time {
+                rows.extend(self.rows.slice(row..row + 1));
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.rows.len() * 8 * (1 + self.rows.columns.len())
+    }
+
+    pub(super) fn push(&mut self, time: i64, words: &[u64]) {
+        let follows = self.sorted == self.rows.len()
+            && self
+                .rows
+                .times
+                .last()
+                .is_none_or(|&last| last < time || (self.keeps_all && last == time));
+        self.rows.push_row(time, words);
+        if follows {
+            self.sorted = self.rows.len();
+        }
+    }
+
+    pub(super) fn extend(&mut self, rows: RowsRef<'_>) {
+        let follows = self.keeps_all && self.sorted == self.rows.len() && rows.is_sorted() && {
+            let (last, first) = (self.rows.times.last(), rows.times().first());
+            last.zip(first).is_none_or(|(last, first)| last <= first)
+        };
+        self.rows.extend(rows);
+        if follows {
+            self.sorted = self.rows.len();
+        }
+    }
+
+    pub(super) fn replace_times(&mut self, rows: RowsRef<'_>) {
+        let (last, first) = (self.sorted().times().last(), rows.times().first());
+        if last.zip(first).is_none_or(|(last, first)| last < first) {
+            self.rows.extend(rows);
+        } else {
+            self.rows = Rows::merge_newest(self.rows.view(), rows);
+        }
+        self.sorted = self.rows.len();
+    }
+
+    pub(super) fn sorted(&mut self) -> RowsRef<'_> {
+        if self.sorted < self.rows.len() {
+            let mut late = self.rows.slice(self.sorted..self.rows.len()).to_rows();
+            if self.keeps_all {
+                late.sort_all();
+            } else {
+                late.sort_newest();
+            }
+            self.rows.truncate(self.sorted);
+            let follows = match (self.rows.times.last(), late.times.first()) {
+                (Some(last), Some(first)) => last < first,
+                _ => true,
+            };
+            if follows {
+                self.rows.extend(late.view());
+            } else if self.keeps_all {
+                self.rows = Rows::merge_all(self.rows.view(), late.view());
+            } else {
+                self.rows = Rows::merge_newest(self.rows.view(), late.view());
+            }
+            self.sorted = self.rows.len();
+        }
+        self.rows.view()
+    }
+
+    /// Removes the rows of an interval, bounds included; returns their number.
+    pub(super) fn delete(&mut self, from: i64, to: i64) -> u64 {
+        let rows = self.sorted();
+        let begin = rows.lower_bound(from);
+        let end = begin + rows.between(from, to).len();
+        self.rows.remove(begin..end);
+        self.sorted = self.rows.len();
+        (end - begin) as u64
+    }
+
+    pub(super) fn keep_from(&mut self, row: usize) {
+        self.rows.remove(0..row);
+        self.sorted = self.rows.len();
+    }
+}

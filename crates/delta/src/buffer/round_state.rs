@@ -1,0 +1,77 @@
+//! State of a log whose rows arrive in rounds (`round_robin.rs`).
+
+use crate::buffer::slot::NO_SLOT;
+
+/// Row count of the first search for rounds; later searches follow each time the rows have doubled. This keeps the cost
+/// per row low in logs without rounds, and where rounds end soon and must be recorded as batches.
+pub(super) const DETECT_ROWS_MIN: usize = 1 << 12;
+
+/// See the head of `round_robin.rs`.
+#[derive(Debug)]
+pub(super) struct RoundRobin {
+    pub(super) expected: u32,
+    /// Index of `expected` in `slots`.
+    pub(super) at: usize,
+    pub(super) slots: Vec<u32>,
+    /// First row of the rounds.
+    pub(super) first: usize,
+    /// Row count of the log at which each series has only whole vectors.
+    pub(super) flush_at: usize,
+    /// Row count of the log at which the next search for rounds takes place.
+    pub(super) detect_at: usize,
+}
+
+impl Default for RoundRobin {
+    fn default() -> Self {
+        Self {
+            expected: NO_SLOT,
+            at: 0,
+            slots: Vec::new(),
+            first: 0,
+            flush_at: usize::MAX,
+            detect_at: DETECT_ROWS_MIN,
+        }
+    }
+}
+
+impl RoundRobin {
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.expected != NO_SLOT
+    }
+
+    /// The slots of a round.
+    pub(super) fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// Advances to the next slot after a row of the expected slot was appended.
+    #[inline(always)]
+    pub(super) fn advance(&mut self) {
+        let mut at = self.at + 1;
+        if at >= self.slots.len() {
+            at = 0;
+        }
+        self.at = at;
+        self.expected = self.slots.get(at).copied().unwrap_or(NO_SLOT);
+    }
+
+    /// Ends the rounds after all rows were removed.
+    pub(super) fn reset(&mut self) {
+        self.expected = NO_SLOT;
+        self.slots.clear();
+        self.detect_at = DETECT_ROWS_MIN;
+    }
+
+    /// Takes over the rounds of another log, whose rows are appended after `before` rows; the other rounds end.
+    pub(super) fn take_over(&mut self, others: &mut Self, before: usize) {
+        std::mem::swap(self, others);
+        self.first += before;
+        others.reset();
+    }
+
+    /// The slots of a round, if the last round is complete: after a flush the next round begins with the first slot.
+    pub(super) fn slots_at_round_start(&self) -> Option<Vec<u32>> {
+        (self.is_active() && self.at == 0).then(|| self.slots.clone())
+    }
+}

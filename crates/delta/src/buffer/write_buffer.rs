@@ -1,0 +1,554 @@
+//! The write buffer: rows of the open transaction that have not been flushed yet.
+//!
+//! ```text
+//! push --> log (one per layout) - a leaf's worth of one series, ascending ---> flushed from cache
+//!           |        \--- whole vectors of many series written in turn -----> grouped, flushed
+//!           |        \--- budget reached, or commit: grouped by series -----> flushed to leaves, run, or tail
+//!           `-- series is read or deleted from: its rows move to ...
+//! push ----------> overlay (one per series that was read): sorted when read, grouped with the rest
+//! ```
+//!
+//! Invariants:
+//! 1. If a slot has an overlay, the log has no rows of it; later pushes go to the overlay.
+//! 2. Buffered rows are newer than all rows of their series in the delta and in the leaves.
+//! 3. Between two flush calls, the log exceeds its budget by at most `CHECK_ROWS` rows per layout.
+
+use crate::buffer::log::{Fill, Log};
+use crate::buffer::overlay::Overlay;
+use crate::buffer::slot::{BATCH_BYTES, NO_OVERLAY, NO_SLOT, SlotState};
+use crate::buffer::{copies, group};
+use crate::compaction::memory::CompactionScratch;
+use crate::limits::LEAF_ROWS;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tidalite_base::SeriesId;
+use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
+
+/// Default budget: bytes of buffered rows at which they are flushed.
+pub const WRITE_BUFFER_BYTES_DEFAULT: usize = 256 << 20;
+
+/// Rows after which a layout's log checks the budget again.
+const CHECK_ROWS: usize = 4096;
+
+/// Rows after which an overlay checks the budget again.
+const OVERLAY_CHECK_ROWS: usize = 256;
+
+/// Minimum capacity, in series, that is kept for the next transaction.
+const SLOTS_FEW: usize = 1024;
+
+/// Hash for dense series ids: neighbours map to neighbouring buckets, so that opening series in order does not cause a
+/// cache miss for each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        let spread = |word: u64| word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The hash table takes the bucket from the low bits, and from the high bits the tag that distinguishes entries
+        // of a bucket.
+        let place = word ^ spread(word >> 12) >> 32;
+        self.0 = (place & (u64::MAX >> 7)) | (spread(word) & !(u64::MAX >> 7));
+    }
+}
+
+/// Generates values for `WriteBuffer::epoch`.
+fn next_epoch() -> u64 {
+    static EPOCHS: AtomicU64 = AtomicU64::new(1);
+    EPOCHS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Handle for pushing rows of a series; valid only for the write buffer that returned it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    pub(super) layout: u32,
+    pub(super) index: u32,
+}
+
+/// The write buffer: rows of the transaction that are not yet in place. See the head of `write_buffer.rs`.
+#[derive(Debug)]
+pub struct WriteBuffer {
+    pub(crate) logs: Vec<Log>,
+    pub(super) by_series: HashMap<SeriesId, Slot, BuildHasherDefault<IdHasher>>,
+    pub(super) overlays: Vec<Overlay>,
+    pub(super) budget_bytes: usize,
+    pub(super) fill: Fill,
+    pub(super) grouping: group::GroupScratch,
+    pub(super) copies: copies::Copies,
+    pub(super) flush_count: u64,
+    /// Slots are valid if they were returned since this was set. No two write buffers have the same epoch.
+    epoch: u64,
+    /// Bytes of the rows that are lent to helper threads.
+    pub(super) lent_bytes: usize,
+    /// Memory for the next log to be lent.
+    pub(super) spare: Option<Log>,
+    /// Memory of run writers and compactions.
+    scratch: CompactionScratch,
+    /// Whether `WriteBuffer::flush` has linked rows since the write buffer was empty.
+    pub(crate) linked: bool,
+}
+
+impl Default for WriteBuffer {
+    fn default() -> Self {
+        Self::new(WRITE_BUFFER_BYTES_DEFAULT)
+    }
+}
+
+impl WriteBuffer {
+    /// Creates an empty write buffer with a budget of `budget_bytes`.
+    #[must_use]
+    pub fn new(budget_bytes: usize) -> Self {
+        Self {
+            logs: Vec::new(),
+            by_series: HashMap::default(),
+            overlays: Vec::new(),
+            budget_bytes,
+            fill: Fill::default(),
+            grouping: group::GroupScratch::default(),
+            copies: copies::Copies::default(),
+            flush_count: 0,
+            epoch: next_epoch(),
+            lent_bytes: 0,
+            spare: None,
+            scratch: CompactionScratch::default(),
+            linked: false,
+        }
+    }
+
+    /// Memory of run writers and compactions.
+    pub(crate) fn scratch(&mut self) -> &mut CompactionScratch {
+        &mut self.scratch
+    }
+
+    /// Encoder hints of new runs for rows of a layout.
+    pub(crate) fn run_hints(&self, types: &[ColumnType]) -> Vec<Hint> {
+        let scratch = self.scratch.writer(CompactionScratch::NEW);
+        scratch.map_or(Vec::new(), |scratch| scratch.hints_of(types).to_vec())
+    }
+
+    /// Takes over the encoder hints of new runs from another write buffer.
+    pub fn copy_hints_from(&mut self, other: &Self) {
+        let mut scratch = self.scratch.take_writer(CompactionScratch::NEW);
+        match other.scratch.writer(CompactionScratch::NEW) {
+            Some(theirs) => scratch.copy_hints_from(theirs),
+            None => scratch.set_hints(&[], Vec::new()),
+        }
+        self.scratch.return_writer(CompactionScratch::NEW, scratch);
+    }
+
+    /// Removes rows and slots; keeps the memory of the logs for the next transaction (fresh memory costs more than
+    /// everything else that a push does).
+    pub fn reset(&mut self) {
+        self.forget_rows();
+        self.epoch = next_epoch();
+        for log in &mut self.logs {
+            log.slots.clear();
+            log.round_robin.reset();
+        }
+        // Clearing a hash table takes time proportional to its capacity, however few entries it has.
+        let few = self.by_series.len() < self.by_series.capacity() / 64;
+        self.by_series.clear();
+        if few {
+            self.by_series.shrink_to(SLOTS_FEW);
+        }
+    }
+
+    /// Removes the rows; slots stay valid for the next transaction. If the last rows arrived in rounds (one row per
+    /// series in turn), the next ones are expected to do so, too.
+    ///
+    /// Cost: a pass over the slots if series were read or written out of order; unsuitable for a caller that will use
+    /// few of them.
+    pub fn forget_rows(&mut self) {
+        self.flush_count += 1;
+        self.lent_bytes = 0;
+        self.linked = false;
+        for log in &mut self.logs {
+            let rounds = log
+                .round_robin
+                .slots_at_round_start()
+                .filter(|_| log.rows() == 0);
+            log.clear();
+            log.lent_slots = 0;
+            log.late = false;
+            if !self.overlays.is_empty() {
+                log.slots
+                    .iter_mut()
+                    .for_each(|slot| slot.overlay = NO_OVERLAY);
+            }
+            if let Some(slots) = rounds {
+                log.resume_round_robin(slots);
+            }
+        }
+        self.overlays.clear();
+    }
+
+    /// Changes whenever previously returned slots become invalid.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The slot of a series; registers the series on first use.
+    ///
+    /// # Panics
+    /// If the series was registered with other columns.
+    pub fn slot(&mut self, series: SeriesId, types: &[ColumnType]) -> Slot {
+        if let Some(&slot) = self.by_series.get(&series) {
+            assert_eq!(
+                *self.logs[slot.layout as usize].types, *types,
+                "{series} has one layout"
+            );
+            return slot;
+        }
+        let known = self.logs.iter().position(|log| *log.types == *types);
+        let layout = known.unwrap_or_else(|| {
+            self.logs.push(Log::new(types, self.budget_bytes));
+            self.logs.len() - 1
+        });
+        let slots = &mut self.logs[layout].slots;
+        let slot = Slot {
+            layout: layout as u32,
+            index: slots.len() as u32,
+        };
+        slots.push(SlotState {
+            series,
+            time_max: i64::MIN,
+            buffered: false,
+            overlay: NO_OVERLAY,
+        });
+        self.by_series.insert(series, slot);
+        slot
+    }
+
+    /// A new slot for a series whose columns have changed; it must have no buffered rows.
+    ///
+    /// # Panics
+    /// If the series has buffered rows.
+    pub fn renew(&mut self, series: SeriesId, types: &[ColumnType]) -> Slot {
+        if let Some(old) = self.by_series.remove(&series) {
+            assert!(!self.has_rows(old), "rows of {series} are buffered");
+        }
+        self.slot(series, types)
+    }
+
+    /// The slot of a registered series.
+    #[must_use]
+    pub fn find(&self, series: SeriesId) -> Option<Slot> {
+        self.by_series.get(&series).copied()
+    }
+
+    /// The series of a slot.
+    ///
+    /// # Panics
+    /// If the slot does not belong to this write buffer.
+    #[must_use]
+    pub fn series(&self, slot: Slot) -> SeriesId {
+        self.logs[slot.layout as usize].slots[slot.index as usize].series
+    }
+
+    /// Pushes a row. Returns true if rows may be ready to flush: the caller must then call `Delta::flush`, at the
+    /// latest before it has pushed another few thousand rows.
+    ///
+    /// # Panics
+    /// If `words` does not have one word per column.
+    #[inline]
+    #[must_use]
+    pub fn push(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        assert_eq!(words.len(), log.columns.len(), "one word a column");
+        if log.open != slot.index {
+            return self.push_elsewhere(slot, time, words);
+        }
+        log.push(time, words);
+        log.rows() >= log.check_at()
+    }
+
+    /// `push` for another series than the last one.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        if log.round_robin.expected == slot.index {
+            log.push_expected(time, words);
+        } else if Self::open(log, slot, self.budget_bytes) {
+            log.push(time, words);
+        } else {
+            return self.push_overlay(slot, time, words);
+        }
+        log.rows() >= log.check_at()
+    }
+
+    /// Fast path: pushes a two-column point if its series is the last one pushed to, or the next one in the rounds, and
+    /// no special case applies; no flush is due afterwards. Otherwise returns false without any effect, and the caller
+    /// must use `push_point`.
+    #[inline(always)]
+    #[must_use]
+    pub fn push_easy(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
+        let Some(log) = self.logs.get_mut(slot.layout as usize) else {
+            return false;
+        };
+        if log.open == slot.index {
+            return log.push_easy(time, flags, value);
+        }
+        log.push_round(slot.index, time, flags, value)
+    }
+
+    /// `push` for the default point of two columns.
+    ///
+    /// # Panics
+    /// If the series does not have two columns.
+    #[inline]
+    #[must_use]
+    pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        if log.push_round(slot.index, time, flags, value)
+            || log.push_turn(slot.index, time, flags, value)
+        {
+            return false;
+        }
+        // The first row of a batch may take the fast path as well.
+        if log.round_robin.expected != slot.index
+            && (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
+            && log.push_easy(time, flags, value)
+        {
+            return false;
+        }
+        self.push_and_ease(slot, time, [flags, value])
+    }
+
+    #[inline(never)]
+    fn push_and_ease(&mut self, slot: Slot, time: i64, words: [u64; 2]) -> bool {
+        let look = self.push(slot, time, &words);
+        self.logs[slot.layout as usize].ease();
+        look
+    }
+
+    /// Pushes rows in any order, as many as fit before a flush is due; returns their number. The caller flushes and
+    /// continues with the rest.
+    ///
+    /// # Panics
+    /// If the columns differ from the columns of the series.
+    #[must_use]
+    pub fn append(&mut self, slot: Slot, rows: RowsRef<'_>) -> usize {
+        let log = &mut self.logs[slot.layout as usize];
+        assert_eq!(rows.column_count(), log.columns.len(), "the same columns");
+        if log.round_robin.expected == slot.index && rows.len() == 1 {
+            log.extend(rows);
+            log.round_robin.advance();
+            return 1;
+        }
+        if log.open != slot.index && !Self::open(log, slot, self.budget_bytes) {
+            let index = log.slots[slot.index as usize].overlay;
+            self.overlays[index as usize].extend(rows);
+            return rows.len();
+        }
+        let room = log.check_at().saturating_sub(log.rows());
+        let taken = room.clamp(1, LEAF_ROWS).min(rows.len());
+        log.extend(rows.slice(0..taken));
+        taken
+    }
+
+    /// Opens a batch for the slot; false if it has an overlay.
+    #[inline]
+    fn open(log: &mut Log, slot: Slot, budget_bytes: usize) -> bool {
+        if log.slots[slot.index as usize].overlay != NO_OVERLAY {
+            return false;
+        }
+        if log.budget_at == 0 {
+            log.budget_at = CHECK_ROWS.min((budget_bytes / 64).max(1));
+        }
+        log.switch(slot.index, LEAF_ROWS);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_overlay(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
+        let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
+        let overlay = &mut self.overlays[index as usize];
+        overlay.push(time, words);
+        overlay.len().is_multiple_of(OVERLAY_CHECK_ROWS)
+    }
+
+    /// Number of buffered rows; repeated timestamps are counted as often as they were pushed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let logged: usize = self.logs.iter().map(Log::live_rows).sum();
+        logged + self.overlays.iter().map(Overlay::len).sum::<usize>()
+    }
+
+    /// Whether the write buffer is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the buffered rows.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let logged: usize = self.logs.iter().map(Log::bytes).sum();
+        logged + self.overlays.iter().map(Overlay::bytes).sum::<usize>()
+    }
+
+    /// The buffered rows of a series, sorted, without superseded rows. From now on the series has its own overlay.
+    ///
+    /// Cost: the first time, one pass over the batches; later, only sorting in the rows pushed since.
+    pub fn rows(&mut self, slot: Slot) -> RowsRef<'_> {
+        self.overlay(slot).sorted()
+    }
+
+    /// From the next row on, keeps all rows of a time in push order, or only the newest one.
+    ///
+    /// Buffered rows of a time replace all stored rows of that time. Before another row is added to a stored time, the
+    /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered.
+    pub fn keep_all(&mut self, slot: Slot, keeps_all: bool) {
+        self.overlay(slot).keep_all(keeps_all);
+    }
+
+    /// Number of buffered rows with this time. Like `rows`, moves the buffered rows of the series to an overlay.
+    pub fn rows_at(&mut self, slot: Slot, time: i64) -> usize {
+        self.overlay(slot).rows_at(time)
+    }
+
+    /// Appends the buffered rows of one time to `rows`, in arrival order; for a series that keeps all rows of a time.
+    /// Like `rows`, moves the buffered rows of the series to an overlay.
+    pub fn copy_rows_at(&mut self, slot: Slot, time: i64, rows: &mut Rows) {
+        self.overlay(slot).copy_rows_at(time, rows);
+    }
+
+    /// Pushes sorted rows that replace all buffered and stored rows with their times.
+    pub fn replace_times(&mut self, slot: Slot, rows: RowsRef<'_>) {
+        self.overlay(slot).replace_times(rows);
+    }
+
+    /// Counts flushes and removals of buffered rows. If it changes, rows that were buffered before may be gone.
+    #[must_use]
+    pub fn flush_count(&self) -> u64 {
+        self.flush_count
+    }
+
+    /// Whether the series has buffered rows, or may have rows that are lent to helper threads.
+    #[must_use]
+    pub fn has_rows(&self, slot: Slot) -> bool {
+        let log = &self.logs[slot.layout as usize];
+        let state = &log.slots[slot.index as usize];
+        state.buffered
+            || self.is_lent(slot)
+            || (log.open == slot.index && log.rows() > log.open_start)
+            || log.round_robin_has(slot.index)
+            || (state.overlay != NO_OVERLAY && self.overlays[state.overlay as usize].len() > 0)
+    }
+
+    /// Removes the buffered rows with `from <= time <= to`; returns the number of distinct times among them.
+    pub fn delete(&mut self, slot: Slot, from: i64, to: i64) -> u64 {
+        if !self.has_rows(slot) {
+            return 0;
+        }
+        self.flush_count += 1;
+        self.overlay(slot).delete(from, to)
+    }
+
+    fn overlay(&mut self, slot: Slot) -> &mut Overlay {
+        assert!(!self.is_lent(slot), "rows of the series are away");
+        let log = &mut self.logs[slot.layout as usize];
+        if log.slots[slot.index as usize].overlay == NO_OVERLAY {
+            let rows = log.take(slot.index);
+            log.slots[slot.index as usize].overlay = self.overlays.len() as u32;
+            self.overlays.push(Overlay::new(rows));
+        }
+        let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
+        &mut self.overlays[index as usize]
+    }
+
+    /// Determines which rows are ready to flush, after a push or append returned true.
+    pub(crate) fn ready(&mut self) -> Ready {
+        for (layout, log) in self.logs.iter().enumerate() {
+            if log.open_is_leaf(LEAF_ROWS) {
+                return Ready::Leaf(layout);
+            }
+            if log.round_robin_is_due() {
+                return Ready::RoundRobin(layout);
+            }
+        }
+        let bytes = self.bytes() + self.lent_bytes;
+        if bytes >= self.budget_bytes {
+            return Ready::Budget;
+        }
+        let left_bytes = self.budget_bytes - bytes;
+        for log in &mut self.logs {
+            // Half of the remaining budget, in rows of maximum cost: no layout can exceed the budget.
+            let row_bytes = 8 * (1 + log.types.len()) + BATCH_BYTES;
+            let step = (left_bytes / row_bytes / 2).clamp(1, CHECK_ROWS);
+            log.budget_at = log.rows() + step;
+            // A batch that is long enough but cannot become a leaf (because of late rows) is closed, so that the next
+            // one may.
+            if log.open != NO_SLOT && log.rows() - log.open_start >= LEAF_ROWS {
+                let slot = log.open;
+                log.switch(slot, LEAF_ROWS);
+            }
+            log.detect_round_robin();
+            log.schedule_check(LEAF_ROWS);
+        }
+        Ready::Nothing
+    }
+
+    /// Calls `f` with the rows of a layout's open batch.
+    pub(crate) fn with_leaf<T>(
+        &mut self,
+        layout: usize,
+        f: impl FnOnce(SeriesId, &[ColumnType], RowsRef<'_>) -> T,
+    ) -> T {
+        let log = &self.logs[layout];
+        let series = log.slots[log.open as usize].series;
+        log.with_rows(log.open_start, log.rows(), &mut self.fill, |rows| {
+            f(series, &log.types, rows)
+        })
+    }
+
+    /// Reuses the memory of the open batch, whose rows were linked.
+    pub(crate) fn leaf_linked(&mut self, layout: usize) {
+        let log = &mut self.logs[layout];
+        log.rewind(log.open_start);
+        log.schedule_check(LEAF_ROWS);
+    }
+
+    /// Begins another batch, since the open one must wait for the grouping.
+    pub(crate) fn leaf_refused(&mut self, layout: usize) {
+        let log = &mut self.logs[layout];
+        let slot = log.open;
+        log.switch(slot, LEAF_ROWS);
+    }
+
+    /// Notes that rows of a layout did not simply follow the rows already there.
+    pub(crate) fn note_late(&mut self, layout: usize) {
+        self.logs[layout].note_late();
+    }
+
+    /// Budget for the buffered rows.
+    #[must_use]
+    pub fn budget_bytes(&self) -> usize {
+        self.budget_bytes
+    }
+}
+
+/// Rows that are ready to flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ready {
+    Nothing,
+    /// The open batch of this layout has enough rows for a leaf.
+    Leaf(usize),
+    /// The series of this layout that are written in turn have whole vectors.
+    RoundRobin(usize),
+    /// The budget is reached.
+    Budget,
+}

@@ -1,0 +1,39 @@
+//! Bounds on the work of the delta.
+
+use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX, VECTOR_ROWS};
+
+/// Rows flushed at once for one series: a leaf.
+pub const LEAF_ROWS: usize = LEAF_VECTORS_MAX * VECTOR_ROWS;
+
+/// Input runs of one compaction: the oldest runs of a tier.
+pub const FAN_IN: usize = 16;
+
+/// Maximum number of live runs in a tier, without the output of its open compaction. If one more run arrives, the open
+/// compaction is completed first.
+pub const TIER_RUNS_MAX: usize = 2 * FAN_IN - 1;
+
+/// Maximum number of tiers; runs of the last one are compacted into that tier. 16^8 tail pages are more rows than a
+/// file can hold.
+pub const TIERS_MAX: usize = 8;
+
+/// Maximum number of layouts (lists of column types) in one file.
+pub const LAYOUTS_MAX: usize = 256;
+
+/// Minimum bytes of rows by which an open compaction advances per step. With fewer bytes, decoding the blocks to resume
+/// would cost more than the step; with more, small commits would slow down noticeably.
+pub const COMPACTION_STEP_BYTES: u64 = 64 * 1024;
+
+/// Bytes of rows by which a step may exceed its budget to reach the end of a series: a leaf of default points.
+/// Splitting a series would leave a remainder in a run that could have been linked.
+pub const COMPACTION_OVERSHOOT_BYTES: u64 = LEAF_ROWS as u64 * 32;
+
+/// Maximum number of 4 KiB pages written per commit, averaged over many small commits: the tail page, and occasionally
+/// a free-space page. The two meta blocks per commit are not counted.
+pub const PAGES_A_COMMIT_MAX: f64 = 1.1;
+
+/// Maximum number of bytes written per byte of rows (8 for the series, 8 for the time, 8 per column), in addition to
+/// `PAGES_A_COMMIT_MAX`: runs, compactions of runs, leaves and the tree above them.
+pub const BYTES_A_BYTE_MAX: f64 = 8.0;
+
+/// Maximum size of a block.
+pub(crate) const BLOCK_BYTES_MAX: usize = CHECKSUM_SPAN_MAX;

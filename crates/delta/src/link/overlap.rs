@@ -1,0 +1,115 @@
+//! Overlap check: rows of the delta that keep newer rows from becoming leaves, since they are within their time span.
+
+use crate::delta::{Delta, Layouts};
+use crate::run::cursor::Probe;
+use crate::run::tail::{self, Piece};
+use std::ops::Range;
+use tidalite_base::SeriesId;
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::RowsRef;
+use tidalite_pager::{PageRead, Ptr, Result};
+
+/// Tests, series by series, whether the delta has rows within a time span.
+#[derive(Debug)]
+pub struct OverlapCheck {
+    layouts: Layouts,
+    probes: Vec<Probe>,
+    tail: Ptr,
+    /// Rows of the tail, loaded on first use: a commit of a few rows does not need them.
+    pieces: Option<Vec<Piece>>,
+}
+
+impl OverlapCheck {
+    /// Covers all runs from tier `tier` on, and the tail if `tail` is set.
+    pub(crate) fn new(delta: &Delta, tier: usize, tail: bool) -> Self {
+        let probes = delta
+            .live_runs(tier)
+            .map(|(run, after)| Probe::new(run, after));
+        Self {
+            layouts: delta.layouts.clone(),
+            probes: probes.collect(),
+            tail: if tail { delta.tail } else { Ptr::NULL },
+            pieces: None,
+        }
+    }
+
+    pub(crate) fn overlaps<R: PageRead>(
+        &mut self,
+        r: &R,
+        place: (u32, SeriesId),
+        from: i64,
+        to: i64,
+    ) -> Result<bool> {
+        let tail = match &self.pieces {
+            Some(pieces) => pieces,
+            None => {
+                let pieces = tail::pieces(r, &self.tail, &self.layouts)?;
+                self.pieces.insert(pieces)
+            }
+        };
+        if let Ok(i) = tail.binary_search_by_key(&place, Piece::place)
+            && !tail[i].rows.view().between(from, to).is_empty()
+        {
+            return Ok(true);
+        }
+        for probe in &mut self.probes {
+            if probe.has_rows(r, &self.layouts, place, from, to)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Splits the rows into parts, in order: whole vectors that may be linked, and others. The delta has no rows within
+    /// the span of a part that may be linked, and neither do the other parts, which are before or after it.
+    ///
+    /// Cost: one test for all whole vectors; if it finds an overlap, one per vector. A few very late rows therefore
+    /// hold back only their own vector.
+    pub(crate) fn plan<R: PageRead>(
+        &mut self,
+        r: &R,
+        place: (u32, SeriesId),
+        rows: RowsRef<'_>,
+        whole: usize,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        parts.clear();
+        if whole == 0 {
+            return Ok(());
+        }
+        let times = rows.times();
+        if !self.overlaps(r, place, times[0], times[whole - 1])? {
+            parts.push(Part {
+                rows: 0..whole,
+                link: true,
+            });
+            return Ok(());
+        }
+        let mut to = 0;
+        while to < whole {
+            let from = to;
+            // Rows with equal times stay in the same part.
+            to = match rows.slice(from..whole).cut(VECTOR_ROWS) {
+                0 => whole.min(from + VECTOR_ROWS),
+                cut => from + cut,
+            };
+            let link =
+                whole > VECTOR_ROWS && !self.overlaps(r, place, times[from], times[to - 1])?;
+            match parts.last_mut() {
+                Some(part) if part.link == link => part.rows.end = to,
+                _ => parts.push(Part {
+                    rows: from..to,
+                    link,
+                }),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows that are either all linked or all not linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) rows: Range<usize>,
+    pub(crate) link: bool,
+}

@@ -1,0 +1,59 @@
+//! How many rows of a series justify a leaf.
+
+use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_codec::RowsRef;
+
+/// Minimum remainder of a bulk load that justifies a leaf; the next rows of the series join it.
+pub(crate) const BULK_REST_ROWS_MIN: usize = 64;
+
+/// Minimum number of rows of a series that justify a leaf at a commit.
+pub(crate) const LINKED_ROWS_MIN: usize = VECTOR_ROWS / 2;
+
+/// Number of rows in whole vectors, reduced until the next row has a different time.
+pub(crate) fn whole_vectors(rows: RowsRef<'_>) -> usize {
+    rows.cut(rows.len() / VECTOR_ROWS * VECTOR_ROWS)
+}
+
+/// Number of rows at a commit that justify leaves: whole vectors, and a last vector that is at least half full. Left in
+/// the delta, its rows would be rewritten by every compaction that includes them, and every reader of the series would
+/// collect them again. If the transaction has already linked rows of the series, a shorter remainder follows them: a
+/// bulk load ends in leaves.
+pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
+    linkable_of(rows.len(), whole_vectors(rows), linked_before)
+}
+
+/// Like [`linkable`], for a number of rows of which `whole` are in whole vectors.
+pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usize {
+    let least = if linked_before || whole > 0 {
+        BULK_REST_ROWS_MIN
+    } else {
+        LINKED_ROWS_MIN
+    };
+    if rows - whole >= least { rows } else { whole }
+}
+
+/// Which rows of a series are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// Whole vectors.
+    Whole,
+    /// Rows that justify leaves at the end of a transaction.
+    AtCommit,
+}
+
+impl Take {
+    /// With fewer rows, none are taken.
+    pub(crate) fn rows_min(self) -> usize {
+        match self {
+            Self::Whole => VECTOR_ROWS,
+            Self::AtCommit => LINKED_ROWS_MIN,
+        }
+    }
+
+    pub(crate) fn of(self, rows: RowsRef<'_>) -> usize {
+        match self {
+            Self::Whole => whole_vectors(rows),
+            Self::AtCommit => linkable(rows, false),
+        }
+    }
+}

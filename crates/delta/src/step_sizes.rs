@@ -1,0 +1,100 @@
+//! Number of block bytes that are written, or freed, at once.
+//!
+//! In randomized tests, runs are only a few blocks long. Such a test can reduce both sizes on its thread, so that even
+//! its runs have several extents and compactions free consumed blocks; it can also reduce the number of runs per
+//! compaction.
+
+use crate::limits::{BLOCK_BYTES_MAX, FAN_IN};
+
+/// Bytes of blocks collected before they are written as one extent.
+const EXTENT_BYTES: usize = 1 << 20;
+
+/// Bytes of consumed blocks of one compaction input that justify changing the directory of that run.
+const PASSED_BYTES: usize = 512 << 10;
+
+/// Bytes of merged rows from which a step counts as large. A large step frees the consumed blocks of all inputs, and
+/// already at an eighth of `PASSED_BYTES`: it writes several MiB of leaves, and the directories of sixteen inputs are a
+/// hundredth of that.
+const LARGE_STEP_BYTES: u64 = 8 << 20;
+
+/// The first two sizes, for randomized tests.
+const SHORT_BYTES: usize = 2 << 10;
+/// The last size, for randomized tests: some of their steps are larger.
+const SHORT_STEP_BYTES: u64 = 96 << 10;
+
+/// Target size of an extent: collected blocks exceed it by at most one block.
+pub(crate) fn extent_bytes() -> usize {
+    if is_short() {
+        BLOCK_BYTES_MAX + SHORT_BYTES
+    } else {
+        EXTENT_BYTES
+    }
+}
+
+/// Bytes of consumed blocks from which freeing them pays off.
+pub(crate) fn passed_bytes() -> u64 {
+    let bytes = if is_short() {
+        SHORT_BYTES
+    } else {
+        PASSED_BYTES
+    };
+    bytes as u64
+}
+
+/// Bytes of rows from which a step counts as large.
+pub(crate) fn large_step_bytes() -> u64 {
+    if is_short() {
+        SHORT_STEP_BYTES
+    } else {
+        LARGE_STEP_BYTES
+    }
+}
+
+/// Runs that one compaction takes: [`FAN_IN`], or fewer in a randomized test.
+pub(crate) fn fan_in() -> usize {
+    fewer_runs().clamp(2, FAN_IN)
+}
+
+#[cfg(any(test, feature = "seeded-bugs"))]
+mod switch {
+    use crate::limits::FAN_IN;
+    use std::cell::Cell;
+
+    thread_local! {
+        static SHORT: Cell<bool> = const { Cell::new(false) };
+        static RUNS: Cell<usize> = const { Cell::new(FAN_IN) };
+    }
+
+    /// Sets the number of runs per compaction on this thread: 2 to [`FAN_IN`].
+    pub fn set_fan_in(runs: usize) {
+        RUNS.set(runs);
+    }
+
+    pub(super) fn fewer_runs() -> usize {
+        RUNS.get()
+    }
+
+    /// Switches short extents on or off for this thread.
+    pub fn short_extents(on: bool) {
+        SHORT.set(on);
+    }
+
+    pub(super) fn is_short() -> bool {
+        SHORT.get()
+    }
+}
+
+#[cfg(any(test, feature = "seeded-bugs"))]
+use switch::{fewer_runs, is_short};
+#[cfg(any(test, feature = "seeded-bugs"))]
+pub use switch::{set_fan_in, short_extents};
+
+#[cfg(not(any(test, feature = "seeded-bugs")))]
+const fn is_short() -> bool {
+    false
+}
+
+#[cfg(not(any(test, feature = "seeded-bugs")))]
+const fn fewer_runs() -> usize {
+    FAN_IN
+}

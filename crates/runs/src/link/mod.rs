@@ -1,5 +1,0 @@
-//! When rows may become leaves, and the sink that receives them.
-
-pub(crate) mod obstacles;
-pub(crate) mod sink;
-pub(crate) mod threshold;

@@ -1,0 +1,253 @@
+//! Alternating series are encoded in parallel with the thread that feeds them (`Options::flush_threads`): whatever
+//! happens meanwhile, the rows equal the rows of one thread.
+
+use crate::common::in_memory;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidalite::storage::MemoryStorage;
+use tidalite::{
+    Database, Error, MergePolicy, Options, Schema, SeriesId, Steps, StoreError, WriteTxn,
+};
+use tidalite_testkit::Monitor;
+use tidalite_testkit::rng::Rng;
+
+/// The number of series with whole vectors when a flush is due.
+const SERIES: usize = 256;
+const ROUNDS: i64 = 1024;
+/// A series that keeps all rows of a time; its rows are the last ones of the model.
+const KEPT: &str = "kept";
+
+type Model = Vec<BTreeMap<i64, f64>>;
+
+fn open(threads: usize, write_buffer_bytes: usize) -> Database {
+    let options = Options::new()
+        .flush_threads(threads)
+        .write_buffer_bytes(write_buffer_bytes);
+    options
+        .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))
+        .unwrap()
+}
+
+fn series(txn: &mut WriteTxn) -> Vec<SeriesId> {
+    (0..SERIES)
+        .map(|i| txn.series(&format!("s{i}")).unwrap().id())
+        .collect()
+}
+
+/// A row of every series in each round.
+fn feed(txn: &mut WriteTxn, ids: &[SeriesId], rounds: std::ops::Range<i64>, model: &mut Model) {
+    for round in rounds {
+        for (i, &id) in ids.iter().enumerate() {
+            let value = ((round * 37 + i as i64 * 11) % 1000) as f64 / 10.0;
+            let mut series = txn.series_by_id(id).unwrap();
+            series.insert_point(Steps(round * 10), 0, value).unwrap();
+            model[i].insert(round * 10, value);
+        }
+    }
+}
+
+fn compare(db: &Database, model: &Model, what: &str) {
+    let snap = db.begin_read().unwrap();
+    for (i, rows) in model.iter().enumerate() {
+        let mut found = BTreeMap::new();
+        let name = if i < SERIES {
+            format!("s{i}")
+        } else {
+            KEPT.to_owned()
+        };
+        let series = snap.series(&name).unwrap().unwrap();
+        let each = |time, words: &[u64]| {
+            found.insert(time, f64::from_bits(words[1]));
+        };
+        series.query(..).for_each(each).unwrap();
+        assert!(found == *rows, "series {i}: {what}");
+        assert_eq!(series.count().unwrap(), rows.len() as u64, "{what}");
+    }
+    let report = db.check().unwrap();
+    assert!(report.is_clean(), "{what}: {report:?}");
+}
+
+/// Interference right after rows went to the other threads, when these have most of their work to do.
+fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rng, now: i64) {
+    let i = rng.index(SERIES);
+    let id = ids[i];
+    match rng.below(10) {
+        0 => {
+            let rows = model[i].len() as u64;
+            let mut own = txn.series_by_id(id).unwrap();
+            assert_eq!(own.view().unwrap().count().unwrap(), rows);
+        }
+        1 => {
+            let (from, to) = ((now - 900) * 10, (now - rng.between(0, 800)) * 10);
+            let mut own = txn.series_by_id(id).unwrap();
+            let gone = own.delete(Steps(from)..=Steps(to)).unwrap();
+            let before = model[i].len();
+            model[i].retain(|time, _| !(from..=to).contains(time));
+            assert_eq!(gone, (before - model[i].len()) as u64);
+        }
+        2 => {
+            // Rows being encoded are overwritten, and one is inserted between them.
+            for time in [(now - 500) * 10, (now - 500) * 10 + 3, 5] {
+                let mut own = txn.series_by_id(id).unwrap();
+                own.insert_point(Steps(time), 0, 0.25).unwrap();
+                model[i].insert(time, 0.25);
+            }
+        }
+        3 => {
+            let savepoint = txn.savepoint().unwrap();
+            let mut lost = model.clone();
+            feed(txn, ids, now..now + 40, &mut lost);
+            txn.rollback_to(&savepoint).unwrap();
+        }
+        4 => {
+            // More than one flush is undone, the last one while in progress.
+            let savepoint = txn.savepoint().unwrap();
+            let mut lost = model.clone();
+            feed(txn, ids, now..now + 2 * ROUNDS + 10, &mut lost);
+            txn.rollback_to(&savepoint).unwrap();
+        }
+        5 => {
+            let mut appender = txn.appenders(1).unwrap().pop().unwrap();
+            for time in 0..50 {
+                let mut own = appender.series_by_id(id).unwrap();
+                own.insert_point(Steps((now + time) * 10 + 1), 0, 0.5)
+                    .unwrap();
+                model[i].insert((now + time) * 10 + 1, 0.5);
+            }
+            appender.finish().unwrap();
+        }
+        6 => {
+            let times: Vec<i64> = (0..3000).map(|time| (now + time) * 10 + 2).collect();
+            let (flags, values) = (vec![0; 3000], vec![1.5f64.to_bits(); 3000]);
+            let mut own = txn.series_by_id(id).unwrap();
+            own.append_rows(&times, &[&flags, &values]).unwrap();
+            model[i].extend(times.iter().map(|&time| (time, 1.5)));
+        }
+        7 => {
+            let mut table = txn.table("t").unwrap();
+            table.put(b"k", &now.to_le_bytes()).unwrap();
+        }
+        8 => {
+            // The previous transaction had it open, this one perhaps not yet.
+            let mut kept = txn.series(KEPT).unwrap();
+            kept.insert(Steps(now), 2.0).unwrap();
+            model[SERIES].insert(now, 2.0);
+        }
+        _ => {
+            let mut other = txn.series("other").unwrap();
+            other.insert(Steps(now), 1.0).unwrap();
+        }
+    }
+}
+
+#[test]
+fn whatever_is_done_while_rows_are_sealed_the_rows_are_those_of_one_thread() {
+    for seed in 0..12 {
+        println!("seed {seed}");
+        let mut rng = Rng::new(seed);
+        // A whole flush and the next one, a part of the next one, less than a flush.
+        let budget = [64 << 20, 9 << 20, 3 << 20][seed as usize % 3];
+        let db = open(1 + seed as usize % 3, budget);
+        let mut model = vec![BTreeMap::new(); SERIES + 1];
+        let mut now = 0;
+        for round in 0..2 {
+            let before = model.clone();
+            let mut txn = db.begin_write().unwrap();
+            let mut ids = series(&mut txn);
+            if round == 0 {
+                let policy = *rng.pick(&[MergePolicy::KeepDistinct, MergePolicy::KeepAll]);
+                txn.series_merging(KEPT, &Schema::point(), policy).unwrap();
+            }
+            for _ in 0..3 {
+                let rounds = rng.between(1, 40) + if rng.one_in(4) { 300 } else { ROUNDS };
+                feed(&mut txn, &ids, now..now + rounds, &mut model);
+                now += rounds;
+                disturb(&mut txn, &ids, &mut model, &mut rng, now);
+                ids = series(&mut txn);
+            }
+            if seed % 4 == 3 && round == 1 {
+                // Dropped while the threads are at work.
+                feed(&mut txn, &ids, now..now + ROUNDS + 3, &mut model);
+                drop(txn);
+                model = before;
+            } else {
+                txn.commit().unwrap();
+            }
+            compare(&db, &model, &format!("seed {seed}, round {round}"));
+        }
+    }
+}
+
+#[test]
+fn a_series_that_keeps_the_rows_of_a_time_is_opened_while_rows_are_sealed() {
+    for policy in [MergePolicy::KeepDistinct, MergePolicy::KeepAll] {
+        let db = open(1, 64 << 20);
+        let mut model = vec![BTreeMap::new(); SERIES + 1];
+        let mut txn = db.begin_write().unwrap();
+        let ids = series(&mut txn);
+        txn.series_merging(KEPT, &Schema::point(), policy).unwrap();
+        txn.commit().unwrap();
+        // The slots of these series stay, and the buffers of the others are dropped with the one that is not open.
+        let mut txn = db.begin_write().unwrap();
+        feed(&mut txn, &ids, 0..ROUNDS + 5, &mut model);
+        txn.series(KEPT).unwrap().insert(Steps(1), 2.0).unwrap();
+        model[SERIES].insert(1, 2.0);
+        txn.commit().unwrap();
+        compare(&db, &model, policy.name());
+    }
+}
+
+#[test]
+fn the_leaves_are_those_of_one_thread() {
+    let mut stored = Vec::new();
+    for threads in [0, 1, 2] {
+        let db = open(threads, 64 << 20);
+        let mut model = vec![BTreeMap::new(); SERIES];
+        for turn in 0..2 {
+            let mut txn = db.begin_write().unwrap();
+            let ids = series(&mut txn);
+            let rounds = turn * 5000..turn * 5000 + 2 * ROUNDS + 700;
+            feed(&mut txn, &ids, rounds, &mut model);
+            txn.commit().unwrap();
+        }
+        compare(&db, &model, &format!("{threads} threads"));
+        let snap = db.begin_read().unwrap();
+        let bytes = (0..SERIES).map(|i| {
+            let series = snap.series(&format!("s{i}")).unwrap().unwrap();
+            series.stored_bytes()
+        });
+        stored.push((bytes.collect::<Vec<u64>>(), db.check().unwrap().leaves));
+    }
+    assert_eq!(stored[0], stored[1]);
+    assert_eq!(stored[0], stored[2]);
+}
+
+#[test]
+fn a_full_disk_while_rows_are_sealed_fails_the_transaction() {
+    let options = Options::new()
+        .flush_threads(2)
+        .write_buffer_bytes(32 << 20)
+        .file_bytes(0, 2 << 20);
+    let db = in_memory(&options);
+    let mut txn = db.begin_write().unwrap();
+    let ids = series(&mut txn);
+    let mut rng = Rng::new(1);
+    let mut fill = || {
+        for time in 0..4 * ROUNDS {
+            for &id in &ids {
+                let value = f64::from_bits(rng.u64() >> 2);
+                txn.series_by_id(id)?.insert_point(Steps(time), 0, value)?;
+            }
+        }
+        txn.series_by_id(ids[0])?.view().map(|_| ())
+    };
+    let error = fill().unwrap_err();
+    let full = matches!(error, Error::Store(StoreError::FileFull { .. }));
+    assert!(full, "{error}");
+    let error = txn.commit().unwrap_err();
+    assert!(matches!(error, Error::TransactionBroken { .. }), "{error}");
+    let mut txn = db.begin_write().unwrap();
+    txn.series("after").unwrap().insert(Steps(1_), 1.0).unwrap();
+    txn.commit().unwrap();
+    assert!(db.check().unwrap().is_clean());
+}
