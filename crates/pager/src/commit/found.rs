@@ -109,6 +109,11 @@ impl Found {
     }
 
     pub(crate) fn with(self, (unsynced_meta, meta): (UnsyncedMeta, Meta)) -> Self {
+        assert_eq!(unsynced_meta.txn, meta.txn, "the record of another commit");
+        assert!(
+            meta.txn > self.meta.txn,
+            "an unsynced meta record is newer than the state below it"
+        );
         Self {
             meta,
             unsynced_meta: Some(unsynced_meta),
@@ -138,6 +143,10 @@ impl Found {
 
     /// Replaces the newest state by the end of the log.
     pub(crate) fn with_replayed(self, replayed: Replayed) -> Self {
+        assert!(
+            replayed.meta.txn > self.durable.txn,
+            "a log leads to a newer commit than its record"
+        );
         Self {
             meta: replayed.meta.clone(),
             unsynced_meta: None,

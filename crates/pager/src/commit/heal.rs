@@ -1,7 +1,7 @@
 //! Repair of damaged head blocks from their other copies; check of the file length against a record.
 
 use crate::error::{Error, Result};
-use crate::format::layout::{first_page, meta_at, superblock_at};
+use crate::format::layout::{BLOCK_BYTES, HEAD_BYTES, first_page, meta_at, superblock_at};
 use crate::format::meta::Meta;
 use crate::format::meta_blocks::{Confirmation, MetaBlocks};
 use crate::format::superblock::{self, Superblock};
@@ -33,6 +33,11 @@ pub(crate) fn check_length(
 }
 
 fn heal(storage: &dyn Storage, at: u64, block: &[u8]) -> Result<()> {
+    assert_eq!(block.len(), BLOCK_BYTES, "the head consists of blocks");
+    assert!(
+        at + block.len() as u64 <= HEAD_BYTES,
+        "only blocks of the head are healed"
+    );
     let failed = |error| Error::of_write("healing", at, block.len() as u64, error);
     storage.write_at(at, block).map_err(failed)?;
     storage.sync().map_err(failed)

@@ -254,6 +254,7 @@ impl Pipeline {
         } else {
             stages.note_all_durable();
         }
+        stages.check();
         self.note_reached(&stages);
         // Another process may have made commits durable that threads of this one wait for; if not, one of them leads.
         let woken = stages.take_reached();
@@ -358,7 +359,21 @@ impl Pipeline {
         entry: Option<(u64, Entry)>,
         lazy: bool,
     ) {
+        assert!(
+            recorded
+                .as_ref()
+                .is_none_or(|recorded| recorded.txn() == state.txn.0),
+            "a commit with the record of another"
+        );
+        assert!(
+            recorded.is_some() || entry.is_none() && !lazy,
+            "a log entry or an unsynced meta record needs a meta record"
+        );
         let mut stages = self.stages();
+        assert!(
+            stages.base.as_ref().is_none_or(|base| base.txn < state.txn),
+            "commits are added out of order"
+        );
         stages.base = Some(Arc::clone(state));
         stages.unsynced_bytes += bytes;
         stages.unsynced_since.get_or_insert_with(Instant::now);
@@ -378,6 +393,7 @@ impl Pipeline {
             stages.length_unsynced |= length_unsynced;
             self.newest.store(commit.txn(), Ordering::SeqCst);
             stages.tip = Some(commit);
+            stages.check();
             drop(stages);
             files.writer_lock.notify_listeners();
         }
@@ -512,6 +528,11 @@ impl Pipeline {
             });
         let syncs_done = self.syncs_done.load(Ordering::SeqCst);
         let chosen = stages.choose(syncs_done, wanted);
+        assert_eq!(
+            chosen.is_some(),
+            stages.flushing.is_some(),
+            "a flush begins exactly if it has a commit"
+        );
         if chosen.is_none() && beside {
             self.may_give(files, stages);
         }
@@ -538,6 +559,7 @@ impl Pipeline {
         let kept = stages.reached(Until::Kept);
         self.kept.store(kept, Ordering::SeqCst);
         let recorded = stages.reached(Until::Recorded);
+        assert!(kept >= recorded, "a recorded commit is kept");
         self.recorded.store(recorded, Ordering::SeqCst);
     }
 

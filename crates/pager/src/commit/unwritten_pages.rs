@@ -85,7 +85,13 @@ impl Pages {
         mut reuse: impl FnMut(Arc<[u8]>),
     ) -> u64 {
         let written = *self.written.get_or_insert(base);
+        assert!(
+            written <= base,
+            "pages that wait are older than the newest commit"
+        );
         for (number, page) in pages {
+            debug_assert!(page.birth.0 > base, "a page of an older commit");
+            debug_assert!(!page.is_freed, "a freed page of a new commit");
             if let Some(before) = self.map.insert(number, page) {
                 reuse(before.bytes);
             }
@@ -111,5 +117,9 @@ impl Pages {
         self.written = None;
         self.map
             .retain(|&number, page| page.is_freed && is_held(number));
+        debug_assert!(
+            self.map.values().all(|page| page.is_freed),
+            "a page in use left memory without being written"
+        );
     }
 }

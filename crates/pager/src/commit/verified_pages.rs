@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// Marks for 256 GiB of 4 KiB pages. Parts are allocated on demand, so a small file takes little memory.
 const PARTS: usize = 2048;
 const PART_SLOTS: usize = 32 * 1024;
+const _: () = assert!((PARTS * PART_SLOTS).is_power_of_two());
 
 type Part = Box<[AtomicU16]>;
 
@@ -29,6 +30,10 @@ pub(crate) struct Verified {
 
 impl Verified {
     pub(crate) fn new(page_size: usize) -> Self {
+        assert!(
+            page_size.is_power_of_two(),
+            "pages are addressed by a shift"
+        );
         Self {
             parts: (0..PARTS).map(|_| OnceLock::new()).collect(),
             page_shift: page_size.trailing_zeros(),

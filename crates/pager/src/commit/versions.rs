@@ -87,6 +87,10 @@ impl Versions {
     }
 
     fn show(&self, state: Arc<State>) {
+        debug_assert!(
+            self.publishing.try_lock().is_err(),
+            "the state changes outside of the lock"
+        );
         let txn = state.txn.0;
         self.state.store(state);
         self.local.store(txn, Ordering::SeqCst);
@@ -108,6 +112,15 @@ impl Versions {
         };
         let shown = self.state();
         let newest = if state.txn > shown.txn { state } else { &shown };
+        assert!(
+            newest.txn >= shown.txn,
+            "an older commit replaces a newer one"
+        );
+        assert!(word >= before, "the published commit goes back");
+        assert!(
+            !to_all || newest.txn.0 >= state.txn.0,
+            "a published commit is not shown"
+        );
         if newest.word == word {
             self.show(Arc::clone(newest));
         } else {

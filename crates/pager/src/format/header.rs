@@ -24,6 +24,7 @@ const KIND_AT: usize = CHECKSUM_AT + CHECKSUM_BYTES;
 const ADDRESS_AT: usize = KIND_AT + 8;
 const BIRTH_AT: usize = ADDRESS_AT + 8;
 const _: () = assert!(BIRTH_AT + 8 == HEADER_BYTES);
+const _: () = assert!(CHECKSUM_AT == 0, "the checksum covers everything after it");
 
 /// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Header {
     /// # Panics
     /// If `bytes` is shorter than a header.
     pub fn encode(&self, bytes: &mut [u8]) {
-        debug_assert!(self.owner < 1 << 48, "owner ids have 48 bits");
+        assert!(self.owner < 1 << 48, "owner ids have 48 bits");
         let word = u64::from(self.kind as u8) | u64::from(self.flags) << 8 | self.owner << 16;
         put_u64(bytes, KIND_AT, word);
         put_u64(bytes, ADDRESS_AT, self.address);
@@ -76,6 +77,8 @@ impl Header {
 /// If `bytes` is shorter than a header or longer than the length field of a pointer allows.
 #[must_use]
 pub fn seal_block(bytes: &mut [u8], header: &Header) -> Ptr {
+    assert!(bytes.len() >= HEADER_BYTES, "a block has a header");
+    assert!(header.kind != Kind::None, "a block has a kind");
     header.encode(bytes);
     let sum = checksum(&bytes[CHECKSUM_BYTES..]);
     put_u64(bytes, CHECKSUM_AT, sum);

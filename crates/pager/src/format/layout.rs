@@ -36,10 +36,12 @@ pub(crate) const fn is_large_page(page: u64) -> bool {
 }
 
 pub(crate) const fn superblock_at(copy: usize) -> u64 {
+    debug_assert!(copy < 2, "two copies");
     copy as u64 * SECOND_COPIES_AT
 }
 
 pub(crate) const fn meta_at(pair: usize, copy: usize) -> u64 {
+    debug_assert!(pair < 2 && copy < 2, "two copies of two pairs");
     (1 + pair as u64) * BLOCK_BYTES as u64 + copy as u64 * SECOND_COPIES_AT
 }
 
@@ -50,6 +52,7 @@ pub(crate) const fn first_page(page_size: usize) -> u64 {
 
 /// Pages of one region: the number of bits of a bitmap page.
 pub(crate) const fn region_pages(page_size: usize) -> u64 {
+    assert!(page_size > BITMAP_AT, "a bitmap page has a bitmap");
     (page_size - BITMAP_AT) as u64 * 8
 }
 
@@ -58,6 +61,9 @@ pub(crate) fn page_size_ok(page_size: usize) -> bool {
 }
 
 const _: () = assert!(meta_at(1, 1) + BLOCK_BYTES as u64 == HEAD_BYTES);
+const _: () = assert!(superblock_at(1) == SECOND_COPIES_AT && meta_at(0, 0) == BLOCK_BYTES as u64);
+const _: () = assert!(LARGE_AT.is_multiple_of(PAGE_SIZE_MAX as u64));
+const _: () = assert!(PAGE_SIZE_MIN.is_power_of_two() && PAGE_SIZE_MAX.is_power_of_two());
 
 #[cfg(test)]
 mod tests {

@@ -199,7 +199,17 @@ impl Meta {
         sequence: u64,
         standing: &LazyBase,
     ) {
-        debug_assert!(fit(self.changes.len(), self.pendings.len()));
+        assert_eq!(block.len(), BLOCK_BYTES, "a meta record is one block");
+        assert!(
+            fit(self.changes.len(), self.pendings.len()),
+            "the lists of a meta record do not fit into its block"
+        );
+        assert!(self.app.len() <= APP_BYTES_MAX, "the app area is too long");
+        assert!(
+            self.user.len() <= USER_BYTES_MAX,
+            "the user data is too long"
+        );
+        assert!(self.txn > 0, "commits are counted from 1");
         block[UUID_AT..SEQUENCE_AT].copy_from_slice(&self.uuid);
         put_u64(block, SEQUENCE_AT, sequence);
         put_i64(block, TIME_AT, self.time_ns);

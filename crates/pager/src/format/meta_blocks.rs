@@ -38,6 +38,7 @@ impl Confirmation {
     /// The number for a damaged copy that is rewritten beside a sound one: the next number whose round begins with this
     /// copy.
     pub(crate) fn of_healed(copy: usize, sound: u16) -> u16 {
+        assert!(copy < 2, "there are two copies");
         let next = sound.wrapping_add(1);
         if usize::from(next & 1) == copy {
             next

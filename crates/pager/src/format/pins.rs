@@ -163,6 +163,11 @@ impl Pins {
             });
         }
         self.clock.push((txn, time_ns));
+        assert!(self.clock.len() <= CLOCK_MAX, "the clock has no more room");
+        debug_assert!(
+            self.clock.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1),
+            "the clock goes back"
+        );
     }
 }
 
@@ -249,6 +254,7 @@ pub(crate) fn read_clock<'r>(ptr: &Ptr, read: &Read<'r>) -> Result<Vec<(u64, i64
 
 /// The unsealed bytes of the table.
 fn encode_table(pins: &[Pin]) -> Vec<u8> {
+    assert!(pins.len() <= PINS_MAX, "a table of too many pins");
     let mut block = vec![0u8; ENTRIES_AT];
     put_u32(&mut block, COUNT_AT, pins.len() as u32);
     for pin in pins {
@@ -272,6 +278,7 @@ pub(crate) fn table_bytes<'n>(names: impl Iterator<Item = &'n str>) -> usize {
 pub(crate) const CLOCK_BYTES_MAX: usize = ENTRIES_AT + CLOCK_MAX * CLOCK_ENTRY_BYTES;
 
 fn encode_clock(clock: &[(u64, i64)]) -> Vec<u8> {
+    assert!(clock.len() <= CLOCK_MAX, "a clock of too many entries");
     let mut block = vec![0u8; ENTRIES_AT + clock.len() * CLOCK_ENTRY_BYTES];
     put_u32(&mut block, COUNT_AT, clock.len() as u32);
     for (i, (txn, time_ns)) in clock.iter().enumerate() {
@@ -296,6 +303,10 @@ pub(crate) fn sealed(
         address: extent.addr,
         birth: extent.birth,
     };
+    assert!(
+        block.len() <= extent.pages as usize * page_size,
+        "a block is longer than its extent"
+    );
     let ptr = seal_block(&mut block, &header);
     block.resize(extent.pages as usize * page_size, 0);
     (ptr, block)
@@ -314,6 +325,10 @@ impl Pins {
 /// A record as stored in its own extent.
 pub(crate) fn record_block(meta: &Meta, extent: &Extent, page_size: usize) -> (Ptr, Vec<u8>) {
     let mut block = meta.encode(extent.addr);
+    assert!(
+        block.len() <= extent.pages as usize * page_size,
+        "a meta record is longer than its extent"
+    );
     let ptr = Ptr {
         addr: extent.addr,
         len: BLOCK_BYTES as u32,

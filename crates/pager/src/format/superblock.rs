@@ -52,6 +52,7 @@ pub(crate) struct Superblock {
 
 /// Writes the header of the first or second copy.
 pub(crate) fn seal_copy(block: &mut [u8], copy: usize) {
+    assert_eq!(block.len(), BLOCK_BYTES, "a superblock is one block");
     let header = Header {
         kind: Kind::Superblock,
         flags: 0,
@@ -74,6 +75,7 @@ impl Superblock {
     }
 
     pub(crate) fn encode(&self, copy: usize) -> Vec<u8> {
+        assert!(page_size_ok(self.page_size), "a page size of the format");
         let mut block = vec![0u8; BLOCK_BYTES];
         block[MAGIC_AT..VERSION_AT].copy_from_slice(&MAGIC);
         put_u32(&mut block, VERSION_AT, FORMAT_VERSION);

@@ -11,6 +11,7 @@
 //! ```
 
 use super::fork;
+use super::layout::HANDLES_MAX;
 use super::ofd::{self, Mode};
 use std::fs::File;
 use std::io;
@@ -25,6 +26,8 @@ pub(crate) const HANDLES: u64 = 1 << 41;
 pub(crate) const TICKETS: u64 = (1 << 42) + 1;
 /// Number of distinct tickets.
 pub(crate) const TICKETS_LEN: u64 = 1 << 42;
+const _: () = assert!(TICKETS_LEN.is_power_of_two());
+const _: () = assert!(GATE < HANDLES && HANDLES + HANDLES_MAX as u64 <= TICKETS);
 
 /// The locks of one owner on one file.
 #[derive(Debug)]

@@ -49,3 +49,5 @@ pub(super) const READERS_AT: usize = HANDLES_AT + HANDLES_MAX * LINE;
 /// Length of the area in bytes.
 pub(crate) const AREA_BYTES: usize = READERS_AT + READERS_MAX * LINE;
 const _: () = assert!(AREA_BYTES == 339_968);
+const _: () = assert!(HANDLES_AT.is_multiple_of(LINE) && READERS_AT.is_multiple_of(LINE));
+const _: () = assert!(COUNTERS_AT + 24 <= UNSYNCED_META_AT && WAKE_COUNTER_AT + 4 <= COUNTERS_AT);

@@ -121,6 +121,10 @@ impl Lock {
         let number = self.area.next_ticket().fetch_add(1, Ordering::SeqCst);
         let byte = TICKETS + (number & (TICKETS_LEN - 1));
         let locked = self.locks.try_lock(byte, 1, Mode::Alone);
+        assert!(
+            (TICKETS..TICKETS + TICKETS_LEN).contains(&byte),
+            "a ticket is a byte of the queue"
+        );
         if locked.map_err(|e| self.failed(e))? {
             Ok(byte)
         } else {
@@ -205,6 +209,7 @@ impl Lock {
         let byte = drawn?;
         loop {
             let wake_counter = self.area.wake_counter().load(Ordering::Acquire);
+            assert!(byte >= TICKETS, "a ticket is a byte of the queue");
             let lower = byte - TICKETS;
             let before = lower > 0 && {
                 let taken = self.locks.taken(TICKETS, lower);

@@ -11,7 +11,7 @@
 
 use super::handle::Lock;
 use super::idle_slots::GROUPS;
-use super::layout::READERS_MAX;
+use super::layout::{HANDLES_MAX, LINE, READERS_MAX};
 use super::protocol;
 use crate::error::{Error, Result};
 use crate::system::clock::now_ns;
@@ -29,6 +29,7 @@ const THREAD: usize = 2;
 const SINCE: usize = 3;
 const FREED_BEFORE: usize = 4;
 const HELD: usize = 5;
+const _: () = assert!((HELD + 1) * 8 <= LINE && HANDLES_MAX < 1 << 16);
 
 /// A snapshot as recorded in the reader table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,7 @@ pub(super) fn thread_id() -> u64 {
 impl Lock {
     /// The owner word of this handle in slots.
     pub(super) fn owner_word(&self) -> u64 {
+        debug_assert!(self.handle < HANDLES_MAX, "a handle has a number");
         self.generation << 16 | (self.handle as u64 + 1)
     }
 
@@ -102,7 +104,13 @@ impl Lock {
 
     #[inline]
     fn begin_slot(&self, slot: usize) -> usize {
-        self.slots.users[slot].store(1, Ordering::Relaxed);
+        debug_assert_eq!(
+            self.area.slot(slot)[OWNER].load(Ordering::Relaxed),
+            self.owner_word(),
+            "a reader begins in a slot of another handle"
+        );
+        let before = self.slots.users[slot].swap(1, Ordering::Relaxed);
+        debug_assert!(before <= 1, "a slot with users is taken");
         let line = self.area.slot(slot);
         line[THREAD].store(thread_id(), Ordering::Relaxed);
         line[SINCE].store(now_ns(), Ordering::Relaxed);
@@ -146,7 +154,8 @@ impl Lock {
     }
 
     pub(crate) fn share_slot(&self, slot: usize) {
-        self.slots.users[slot].fetch_add(1, Ordering::Relaxed);
+        let before = self.slots.users[slot].fetch_add(1, Ordering::Relaxed);
+        assert!(before > 0, "a slot without users is shared");
     }
 
     /// Removes one user; the last one returns the slot. A forked child leaves it to the parent.

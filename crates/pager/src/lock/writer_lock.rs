@@ -72,6 +72,25 @@ pub(crate) enum Acquisition {
 pub(crate) type Satisfied<'a> = &'a dyn Fn(bool) -> bool;
 
 impl Queue {
+    /// Asserts that numbers ascend, and that the lock is handed to a waiter, and only while it is free for it.
+    fn check(&self) {
+        assert!(
+            self.waiting
+                .back()
+                .is_none_or(|last| last.number < self.next),
+            "a waiter has a number that was not drawn"
+        );
+        debug_assert!(
+            self.waiting.iter().is_sorted_by(|a, b| a.number < b.number),
+            "waiters queue out of order"
+        );
+        debug_assert!(
+            self.handed
+                .is_none_or(|handed| self.waiting.iter().any(|waiter| waiter.number == handed)),
+            "the lock is handed to a thread that does not wait"
+        );
+    }
+
     /// Takes the local lock if it is free for this waiter; `None`: for a thread that does not wait.
     fn take(&mut self, number: Option<u64>) -> bool {
         let taken = !self.busy && (self.handed.is_none() || self.handed == number);
@@ -79,6 +98,7 @@ impl Queue {
             self.leave(number);
             self.busy = true;
         }
+        self.check();
         taken
     }
 
@@ -92,10 +112,15 @@ impl Queue {
     /// The thread to wake when the lock is free. Hands the lock over if that thread has waited long.
     fn first(&mut self) -> Option<Thread> {
         let first = self.waiting.front().filter(|_| !self.busy)?;
+        assert!(
+            self.handed.is_none_or(|handed| handed == first.number),
+            "the lock is handed to the head of the queue"
+        );
+        let thread = first.thread.clone();
         if first.since.elapsed() >= PASSED_BY_MAX {
             self.handed = Some(first.number);
         }
-        Some(first.thread.clone())
+        Some(thread)
     }
 }
 
@@ -181,7 +206,8 @@ impl WriterLock {
             }
             queue = self.queue();
         };
-        self.listeners.fetch_sub(listens, Ordering::SeqCst);
+        let before = self.listeners.fetch_sub(listens, Ordering::SeqCst);
+        assert!(before >= listens, "more listeners leave than came");
         acquired
     }
 
@@ -197,6 +223,8 @@ impl WriterLock {
 
     fn release_local(&self, ticket: Option<Ticket>) {
         let mut queue = self.queue();
+        assert!(queue.busy, "a lock is released that is not held");
+        assert!(queue.kept.is_none(), "the shared lock is held twice");
         queue.busy = false;
         self.leads.store(false, Ordering::SeqCst);
         match ticket {
@@ -337,7 +365,10 @@ mod tests {
 
     /// A queue with waiter 7, waiting since `since`.
     fn with_one_waiting(since: Instant) -> Queue {
-        let mut queue = Queue::default();
+        let mut queue = Queue {
+            next: 8,
+            ..Queue::default()
+        };
         assert!(queue.take(None), "nobody has it");
         queue.waiting.push_back(Waiter {
             number: 7,

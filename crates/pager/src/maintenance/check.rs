@@ -83,6 +83,7 @@ impl PageSet {
 
     /// True if the page was not in the set.
     fn insert(&mut self, page: u64) -> bool {
+        assert!(page / 64 < self.words.len() as u64, "a page of the file");
         let fresh = !self.has(page);
         self.words[(page / 64) as usize] |= 1 << (page % 64);
         self.len += u64::from(fresh);

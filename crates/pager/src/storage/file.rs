@@ -220,6 +220,7 @@ impl Storage for FileStorage {
         // A short write: write the rest piece by piece.
         let mut start = at;
         for piece in pieces {
+            debug_assert!(start >= at, "pieces are written in order");
             let done = written.min(piece.len());
             self.file
                 .write_all_at(&piece[done..], start + done as u64)?;
@@ -321,6 +322,7 @@ impl Storage for FileStorage {
             // Undo the growth; no bytes beyond the old length have been lent.
             grown.inspect_err(|_| drop(self.file.set_len(old)))
         })?;
+        debug_assert!(self.len.known() >= len, "growth that shows no length");
         self.judge();
         Ok(())
     }

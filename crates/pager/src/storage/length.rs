@@ -63,6 +63,7 @@ impl Length {
     pub(super) fn change(&self, len: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         {
             let mut changes = self.changes();
+            assert!(!changes.under_way, "two changes of the length at once");
             changes.begun += 1;
             changes.under_way = true;
             // From now on no byte of the truncated range is lent.
@@ -70,6 +71,7 @@ impl Length {
         }
         let done = work();
         let mut changes = self.changes();
+        assert!(changes.under_way, "a change of the length ends twice");
         changes.under_way = false;
         if done.is_ok() {
             self.known.store(len, Ordering::Release);

@@ -24,6 +24,10 @@ impl Overlay {
         page_size: usize,
         pages: BTreeMap<u64, Vec<u8>>,
     ) -> Self {
+        debug_assert!(
+            pages.values().all(|page| page.len() == page_size),
+            "the overlay consists of whole pages"
+        );
         Self {
             below,
             page_size,

@@ -15,6 +15,7 @@ const PIECE_BYTES_MAX: u64 = 1 << 20;
 const PIECE_BYTES_MIN: u64 = 256 << 10;
 /// Number of pieces if the total is known.
 const PIECES: u64 = 8;
+const _: () = assert!(PIECE_BYTES_MIN <= PIECE_BYTES_MAX);
 
 #[derive(Debug)]
 pub(crate) struct WriteBack {
@@ -44,6 +45,7 @@ impl WriteBack {
         if self.bytes < self.piece_bytes {
             return None;
         }
+        assert!(self.from < self.to, "a piece has bytes");
         let piece = (self.from, self.to - self.from);
         (self.from, self.to, self.bytes) = (u64::MAX, 0, 0);
         Some(piece)

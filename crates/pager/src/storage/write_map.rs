@@ -34,6 +34,7 @@ const PLACES: usize = 1 << 16;
 /// A place that was written this often since the last sync is likely to be written again before the next.
 const OFTEN: u32 = 3;
 const COUNT_BITS: u32 = 2;
+const _: () = assert!(OFTEN < 1 << COUNT_BITS);
 const _: () =
     assert!((MAP_BYTES / PLACE_BYTES) as usize / PLACES < 1 << (32 - COUNT_BITS) as usize);
 
@@ -121,6 +122,7 @@ impl WriteMap {
                 (from, first) = (end, number + 1);
             }
         }
+        assert_eq!(next, at + bytes, "every piece has its place");
         if first < pieces.len() {
             pwrite(from, &pieces[first..])?;
         }
@@ -143,6 +145,7 @@ fn note(table: &mut Table, place: u64) -> bool {
         *entry = tag | 1;
         return false;
     }
+    debug_assert!(*entry >> COUNT_BITS == tag >> COUNT_BITS, "another place");
     *entry = tag | (count + 1).min(OFTEN);
     count == OFTEN
 }
@@ -184,7 +187,8 @@ pub(super) struct Lent(Arc<WriteMap>);
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.0.is_lent.store(false, Ordering::Release);
+        let was_lent = self.0.is_lent.swap(false, Ordering::Release);
+        debug_assert!(was_lent, "the map comes back once");
     }
 }
 

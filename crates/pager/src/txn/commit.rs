@@ -135,6 +135,7 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
+        assert!(!self.staged, "a commit begins once");
         writer.space.stage(&self.space);
         self.staged = true;
         let (mut prepared, mut lap) = (None, begun);
@@ -248,6 +249,12 @@ impl WriteTxn {
         };
         self.report(&freed_ranges, &later);
         let written = self.keep_or_drop_unwritten(plan, &freed_ranges);
+        assert_eq!(
+            meta.is_some(),
+            plan.durability.has_meta(),
+            "a commit has a meta record exactly if it was planned"
+        );
+        assert!(!self.staged, "the commit has ended");
         let recorded = meta.map(|meta| (meta, syncs_before, entry));
         self.finish(app, recorded, &info, plan.durability, written);
         info
@@ -322,6 +329,7 @@ impl WriteTxn {
             unreachable!("the writer state leaves with the transaction")
         };
         let (number, leaves_log) = (self.txn.0, self.leaves_log);
+        let writer_txn = writer.meta.txn;
         let mut built = writer.build_lists(&self.inner, &mut self.space, number, freed_ranges)?;
         let lists = std::mem::take(&mut built.lists);
         let mut meta = Meta {
@@ -344,6 +352,10 @@ impl WriteTxn {
             confirmations: 0,
         };
         self.record_pins(&mut meta)?;
+        assert!(
+            meta.txn > writer_txn,
+            "a meta record is newer than the one below it"
+        );
         let meta = Arc::new(meta);
         Ok(Prepared { meta, built })
     }

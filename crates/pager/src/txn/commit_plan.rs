@@ -155,6 +155,14 @@ impl CommitPlan {
             !(self.leaves_log && (self.creates_log || self.is_logged())),
             "a commit that frees the log does not use it"
         );
+        assert!(
+            !self.wants_meta || self.durability.is_durable(),
+            "only durable commits ask for a meta record"
+        );
+        assert!(
+            !self.writes_for_sync() || self.durability.is_durable() && !self.is_logged(),
+            "pages are written for a sync that does not follow"
+        );
     }
 
     pub(super) fn is_logged(&self) -> bool {

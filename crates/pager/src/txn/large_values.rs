@@ -96,6 +96,14 @@ impl WriteTxn {
         self.check()?;
         // Bitmaps, then directories, then the root.
         new.sort_unstable_by_key(|(what, _)| *what);
+        assert!(
+            new.last().is_none_or(|(what, _)| *what == LargeWhat::Root),
+            "the root is written last"
+        );
+        debug_assert!(
+            new.is_sorted_by(|(a, _), (b, _)| a < b),
+            "a page of the second file's free space is written twice"
+        );
         let mut bytes = vec![0; self.inner.files.page_size];
         for i in 0..new.len() {
             let (what, ptr) = new[i];

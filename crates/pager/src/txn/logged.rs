@@ -106,6 +106,8 @@ impl WriteTxn {
             written.map_err(|error| self.fail(error))?;
             at += part.len() as u64;
         }
+        assert_eq!(at, end, "the whole log is zeros");
+        assert!(!self.leaves_log, "a commit creates a log or gives it up");
         self.extent_bytes_written += end - start;
         self.new_log = Some(Redo {
             page,

@@ -167,6 +167,11 @@ impl WriteTxn {
             let table_len = table_bytes(names.map(String::as_str));
             pinned.pins = place_of(Kind::Pins, changes.table_at.as_ref(), table_len);
             pinned.clock = place_of(Kind::Clock, changes.clock_at.as_ref(), next.clock_bytes());
+            assert_eq!(
+                changes.names.add.len(),
+                changes.records_at.len(),
+                "each new pin has an extent for its record"
+            );
             for (name, extent) in changes.names.add.iter().zip(&changes.records_at) {
                 let (record, bytes) = record_block(&pinned, extent, page_size);
                 write(storage, extent.addr, &bytes)?;

@@ -93,6 +93,33 @@ impl Epochs {
         self.holders.is_empty()
     }
 
+    /// Asserts that holders are in the order of their epochs, and that parked ranges are owned and known.
+    fn check(&self) {
+        debug_assert!(
+            self.holders
+                .is_sorted_by(|a, b| a.epoch < b.epoch && a.freed <= b.freed),
+            "savepoints out of order"
+        );
+        assert!(
+            self.holders
+                .last()
+                .is_none_or(|last| last.epoch < self.current && last.freed <= self.freed.len()),
+            "a savepoint of a later epoch"
+        );
+        assert!(
+            self.later
+                .last_key_value()
+                .is_none_or(|(&epoch, _)| epoch <= self.current),
+            "an allocation of a later epoch"
+        );
+        debug_assert!(
+            self.parked.iter().all(|range| {
+                range.born < range.freed && self.parked_all.contains(range.page, range.pages)
+            }),
+            "a parked range is unknown"
+        );
+    }
+
     fn hold(&mut self, kept: SavedState) -> Arc<Token> {
         let token = Arc::new(Token::default());
         self.holders.push(Holder {
@@ -102,6 +129,7 @@ impl Epochs {
             kept,
         });
         self.current += 1;
+        self.check();
         token
     }
 
@@ -163,7 +191,8 @@ impl Epochs {
             }
         }
         if self.is_held(born, self.current) {
-            self.parked_all.insert(page, pages);
+            let fresh = self.parked_all.insert(page, pages);
+            assert!(fresh, "pages {page}+{pages} are parked twice");
             self.parked.push(Parked {
                 page,
                 pages,
@@ -173,7 +202,8 @@ impl Epochs {
             return Some(false);
         }
         if let Some(ranges) = self.later.get_mut(&born) {
-            ranges.remove(page, pages);
+            let removed = ranges.remove(page, pages);
+            assert!(removed, "pages {page}+{pages} are of another epoch");
         }
         Some(true)
     }
@@ -197,6 +227,7 @@ impl Epochs {
             .partition(|range| self.is_held(range.born, range.freed));
         self.parked = kept;
         self.forget_parked(&gone);
+        self.check();
         for range in &gone {
             if let Some(ranges) = self.later.get_mut(&range.born) {
                 ranges.remove(range.page, range.pages);
@@ -207,7 +238,8 @@ impl Epochs {
 
     fn forget_parked(&mut self, ranges: &[Parked]) {
         for range in ranges {
-            self.parked_all.remove(range.page, range.pages);
+            let removed = self.parked_all.remove(range.page, range.pages);
+            assert!(removed, "a range was parked that is unknown");
         }
     }
 
@@ -239,6 +271,7 @@ impl Epochs {
         let after = self.later.split_off(&(epoch + 1));
         let released = after.values().flat_map(RangeSet::iter).collect();
         self.current += 1;
+        self.check();
         Some(Restored {
             kept: saved_then,
             released,
@@ -253,7 +286,12 @@ impl Epochs {
     pub(crate) fn finish(&mut self) -> Vec<(u64, u64)> {
         self.end_readers();
         self.holders.clear();
-        self.prune()
+        let parked = self.prune();
+        assert!(
+            self.parked.is_empty(),
+            "a parked range outlives its holders"
+        );
+        parked
     }
 }
 

@@ -91,6 +91,10 @@ impl WriteTxn {
         } else if writer.last.passing && !inner.files.options.poison_freed {
             dirty.change_in_place(&*inner.files.storage);
         }
+        assert!(
+            txn.0 > writer.meta.txn,
+            "a transaction is newer than the newest record"
+        );
         guard.lead();
         Ok(Self {
             dirty,
@@ -304,6 +308,10 @@ impl WriteTxn {
             }
         }
         if !is_large_page(page) {
+            assert!(
+                self.space.own_pages >= pages,
+                "more pages are released than were taken"
+            );
             self.space.own_pages -= pages;
         }
         self.writer().space.release(page, pages);
@@ -366,6 +374,10 @@ impl WriteTxn {
         };
         let page = writer.alloc(&self.inner, &mut self.space, pages, extent, true);
         let page = page.map_err(|error| self.fail(error))?;
+        debug_assert!(
+            self.space.own.contains(page, pages),
+            "an allocation belongs to the transaction"
+        );
         self.epochs.allocated(page, pages);
         Ok(page)
     }

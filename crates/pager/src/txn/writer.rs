@@ -217,6 +217,7 @@ impl Writer {
             let at = meta_at(record.pair(), if step == 0 { first } else { 1 - first });
             let block = record.encode(at);
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
+            assert!(self.confirmed < 2, "there are two copies to confirm");
             shared.files.storage.write_at(at, &block).map_err(failed)?;
             let pipeline = &shared.pipeline;
             pipeline.sync_in_background(&shared.files, "sync of a meta block", at, false)?;
@@ -257,6 +258,7 @@ impl Writer {
         }
         self.live.sort_unstable();
         self.live.dedup();
+        assert!(!self.live.is_empty(), "some state is always alive");
         if self.ends.len() > ENDS_PER_LIVE * (self.live.len() + 1) {
             let newest = self.live.last().copied().unwrap_or(0);
             let live = &self.live;
@@ -354,6 +356,12 @@ impl Writer {
             }
             return None;
         }
+        assert!(pieces.len() <= pieces_max, "more extents than were planned");
+        debug_assert_eq!(
+            pieces.iter().map(|(_, size)| size).sum::<u64>(),
+            pages,
+            "as many pages as were planned"
+        );
         for &(page, pages) in &pieces {
             txn.take(page, pages);
         }
@@ -494,6 +502,10 @@ impl Writer {
     /// the free-space structure describes a free tail.
     pub(crate) fn note_end(&mut self, txn: u64, recorded: Option<u64>) -> u64 {
         let end = self.space.end();
+        assert!(
+            end <= self.space.pages(),
+            "pages are in use behind the end of the file"
+        );
         self.ends.insert(txn, end.max(recorded.unwrap_or(0)));
         end
     }
@@ -535,6 +547,7 @@ impl Writer {
             (need.max(step / page_bytes), Growth::Zeros)
         };
         let step = step.max(least).min(bound - old);
+        assert!(step >= need, "the file grows by what is needed");
         let (mut more, mut grown) = (step, self.extend(shared, old + step, how));
         if grown.is_err() && step > need {
             (more, grown) = (need, self.extend(shared, old + need, how));

@@ -41,13 +41,17 @@ impl Pipeline {
             return (self.broken(files), Err(error));
         }
         let mut stages = self.stages();
-        stages.flushing = None;
+        let flushed = stages.flushing.take();
         stages.small = stages.small.saturating_add(1);
         let commit = match chosen {
             Chosen::Record(chosen) => stages.recorded(files, *chosen),
             Chosen::Log(chosen) => stages.appended(files, chosen),
         };
         let txn = commit.txn();
+        assert!(
+            flushed.is_some_and(|flushed| flushed.txn == txn),
+            "the flush of another commit ends"
+        );
         let is_done = |tip: &Arc<Recorded>| tip.txn() <= txn;
         if stages.tip.as_ref().is_none_or(is_done) {
             stages.note_all_durable();
@@ -107,6 +111,11 @@ impl Pipeline {
 
     /// Writes a record, with a barrier before and after it.
     fn write(&self, files: &Files, chosen: &ChosenMeta) -> Result<()> {
+        debug_assert_eq!(
+            chosen.record.txn,
+            chosen.commit.txn(),
+            "the record of another commit"
+        );
         if let Some(observer) = files.observer() {
             observer.flush_began(chosen.record.txn);
         }
@@ -131,6 +140,10 @@ impl Pipeline {
     /// Writes log blocks, with one barrier for these alone.
     fn append(&self, files: &Files, ChosenLog { appended, .. }: &ChosenLog) -> Result<()> {
         let (at, bytes) = appended.blocks();
+        assert!(
+            !bytes.is_empty() && bytes.len().is_multiple_of(BLOCK_BYTES),
+            "the log is written in blocks"
+        );
         Metrics::add(&self.metrics.syncs, 1);
         Metrics::add(&self.metrics.appends, 1);
         Metrics::add(&self.metrics.bytes_log, bytes.len() as u64);
@@ -175,7 +188,8 @@ impl Pipeline {
             _ => {
                 drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
                 files.check_poison()?;
-                self.syncs_done.fetch_max(number, Ordering::SeqCst);
+                let done = self.syncs_done.fetch_max(number, Ordering::SeqCst);
+                debug_assert!(done < number, "syncs of flushes end in order");
                 Ok(())
             }
         }
@@ -196,6 +210,7 @@ impl Drop for Unwound<'_> {
 
 /// Writes both copies to the pair that does not hold the newest durable record. `block` is the first copy.
 pub(crate) fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
+    assert_eq!(block.len(), BLOCK_BYTES, "a meta record is one block");
     for copy in [0, 1] {
         let second;
         let at = match copy {

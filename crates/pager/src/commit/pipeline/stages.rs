@@ -14,6 +14,44 @@ use std::thread::Thread;
 use tidalite_base::get_u64;
 
 impl Stages {
+    /// Asserts the order of the commits named here: `covered` <= `tip` <= `base`, and a flush is newer than the durable
+    /// record. Call after each change.
+    pub(super) fn check(&self) {
+        let tip = self.tip.as_ref().map(|tip| tip.txn());
+        if let (Some(tip), Some(base)) = (tip, &self.base) {
+            assert!(
+                tip <= base.txn.0,
+                "a record is newer than the newest commit"
+            );
+        }
+        if let Some(covered) = &self.covered {
+            assert!(
+                tip.is_some_and(|tip| covered.txn() <= tip),
+                "a sync covers a commit without a record"
+            );
+        }
+        if let Some(flushing) = &self.flushing {
+            assert!(
+                flushing.txn > self.durable.txn,
+                "a flush of a durable commit"
+            );
+            assert!(
+                tip.is_some_and(|tip| flushing.txn <= tip),
+                "a flush of a commit without a record"
+            );
+        }
+        assert!(
+            self.logged <= tip.unwrap_or(0).max(self.durable.txn),
+            "the log is newer than every record"
+        );
+        if let Some(unsynced_meta) = self.unsynced_meta {
+            assert!(unsynced_meta.slot < 2, "the lock file has two slots");
+        }
+        if let Some(log) = &self.log {
+            assert!(log.top() >= self.durable.txn, "a log below its record");
+        }
+    }
+
     /// Everything is durable: resets the counters of unsynced data.
     pub(super) fn note_all_durable(&mut self) {
         self.unsynced_bytes = 0;
@@ -31,6 +69,10 @@ impl Stages {
 
     /// Writes the unsynced meta record of a commit to the lock area, not over the newest unsynced meta record.
     pub(super) fn set_unsynced_meta(&mut self, files: &Files, commit: &Meta) {
+        assert!(
+            commit.txn >= self.durable.txn,
+            "an unsynced meta record is older than the durable one"
+        );
         let slot = match self.unsynced_meta {
             Some(unsynced_meta) if !active(Bug::UnsyncedMetaInOneSlot) => 1 - unsynced_meta.slot,
             _ => 0,
@@ -57,6 +99,7 @@ impl Stages {
 
     /// Begins a flush.
     pub(super) fn choose(&mut self, syncs_done: u64, wanted: Until) -> Option<Chosen> {
+        assert!(self.flushing.is_none(), "two flushes at once");
         let tip = self.tip.as_ref()?;
         if wanted == Until::Kept
             && !self.wants_meta
@@ -93,6 +136,7 @@ impl Stages {
             _ => (tip, false),
         };
         let commit = Arc::clone(commit);
+        assert!(commit.txn() > durable, "a record of a durable commit");
         if let Some(log) = &mut self.log {
             log.go_on_from(commit.txn());
         }
@@ -118,6 +162,20 @@ impl Stages {
 
     /// Updates the state after a record has reached the medium.
     pub(super) fn recorded(&mut self, files: &Files, chosen: ChosenMeta) -> Arc<Recorded> {
+        assert_eq!(
+            chosen.record.sequence,
+            self.durable.sequence + 1,
+            "meta records skip a sequence number"
+        );
+        assert_ne!(
+            chosen.record.pair(),
+            self.durable.pair(),
+            "a meta record overwrites the durable one"
+        );
+        assert!(
+            chosen.record.txn > self.durable.txn,
+            "a meta record is older than the durable one"
+        );
         self.durable = chosen.record;
         self.durable_checksum = chosen.checksum;
         self.on_medium = true;
@@ -137,6 +195,7 @@ impl Stages {
         if is_old {
             self.tip = None;
         }
+        self.check();
         chosen.commit
     }
 
@@ -144,10 +203,13 @@ impl Stages {
     pub(super) fn appended(&mut self, files: &Files, chosen: ChosenLog) -> Arc<Recorded> {
         let ChosenLog { commit, appended } = chosen;
         let txn = commit.txn();
+        assert!(txn > self.logged, "commits enter the log out of order");
+        assert!(self.log.is_some(), "log blocks without a log");
         if let Some(log) = &mut self.log {
             log.flushed(&appended, txn);
         }
         self.logged = txn;
+        self.check();
         if self
             .unsynced_meta
             .is_none_or(|unsynced_meta| unsynced_meta.txn < txn)
@@ -187,6 +249,10 @@ impl Stages {
             .into_iter()
             .partition(|one| self.is_reached(one));
         self.waiting = waiting;
+        debug_assert!(
+            !self.waiting.iter().any(|one| self.is_reached(one)),
+            "a thread waits for a commit that is durable"
+        );
         let done: Vec<Waiting> = done;
         let leader = self.take_leader();
         let done = done.into_iter().map(|one| one.thread);

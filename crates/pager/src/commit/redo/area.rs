@@ -17,6 +17,8 @@ pub(crate) const COMMIT_BYTES_MAX: usize = 32 << 10;
 /// Maximum bytes of pages that one log can rebuild: memory that opening may need.
 pub(crate) const REPLAY_BYTES_MAX: u64 = 64 << 20;
 
+const _: () = assert!(BYTES_MIN <= BYTES_MAX && REPLAY_BYTES_MAX >= 2 * COMMIT_PAGE_BYTES_MAX);
+
 /// The pages of the file that hold the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Area {

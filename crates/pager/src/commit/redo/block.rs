@@ -27,6 +27,7 @@ const USED_AT: usize = BLOCKS_AT + 2;
 const PAYLOAD_AT: usize = USED_AT + 2;
 const PAYLOAD_BYTES: usize = BLOCK_BYTES - PAYLOAD_AT;
 const _: () = assert!(PAYLOAD_AT == 56);
+const _: () = assert!(PAYLOAD_BYTES <= u16::MAX as usize);
 
 /// The durable record on which a log stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,15 @@ pub(super) fn encode(
     (newest, copies): (TxnId, u8),
 ) -> Vec<u8> {
     let blocks = blocks_for(payload.len());
+    assert!(matches!(copies, 1 | 2), "a block is stored once or twice");
+    assert!(
+        blocks > 0 && u16::try_from(blocks).is_ok(),
+        "the number of blocks of a flush has 16 bits"
+    );
+    assert!(
+        place.position + blocks * u64::from(copies) <= area.blocks(),
+        "a flush ends outside the log"
+    );
     let mut bytes = vec![0u8; blocks as usize * usize::from(copies) * BLOCK_BYTES];
     let mut places = bytes.chunks_exact_mut(BLOCK_BYTES);
     let mut address = area.at + place.position * BLOCK_BYTES as u64;
@@ -78,6 +88,7 @@ pub(super) fn encode(
             address += BLOCK_BYTES as u64;
         }
     }
+    assert!(places.next().is_none(), "every block of a flush is filled");
     bytes
 }
 

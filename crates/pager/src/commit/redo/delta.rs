@@ -85,6 +85,7 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 fn put_step(out: &mut Vec<u8>, literal: &[u8], copied: usize, moved: i64) {
+    debug_assert!(copied > 0 || !literal.is_empty(), "an empty step");
     put_varint(out, literal.len() as u64);
     out.extend_from_slice(literal);
     put_varint(out, copied as u64);
@@ -154,10 +155,20 @@ impl Encoder {
                 }
             }
             put_step(out, &new[from..at], copied, source as i64 - next as i64);
+            debug_assert!(
+                copied >= COPY_MIN || at + copied == new.len(),
+                "a copy that is longer than its bytes"
+            );
+            debug_assert_eq!(
+                new[at..at + copied],
+                base[source..source + copied],
+                "a copy of other bytes"
+            );
             at += copied;
             here = source + copied;
             (from, next, barren) = (at, here, 0);
         }
+        assert!(from <= new.len(), "the steps end with the page");
         if from < new.len() {
             put_step(out, &new[from..], 0, 0);
         }

@@ -53,6 +53,31 @@ impl Appended {
 }
 
 impl Log {
+    /// Asserts that commits wait in order and that the log ends inside its area.
+    fn check(&self) {
+        assert!(
+            self.next.position <= self.area.blocks(),
+            "the log ends outside its area"
+        );
+        assert!(
+            u64::from(self.next.number) <= self.next.position,
+            "a log has more numbers than blocks"
+        );
+        assert!(
+            self.waiting.last().is_none_or(|last| last.txn <= self.top),
+            "a commit waits that is newer than the newest"
+        );
+        debug_assert!(
+            self.waiting.is_sorted_by(|a, b| a.txn < b.txn),
+            "commits wait for the log out of order"
+        );
+    }
+
+    /// The newest commit that is in the log or waits for it.
+    pub(crate) fn top(&self) -> u64 {
+        self.top
+    }
+
     /// The log that begins with a durable record; `None` if the record names no place. `older`: the previous log, whose
     /// commits may be newer.
     pub(crate) fn begin(
@@ -78,6 +103,7 @@ impl Log {
             log.replay_bytes = older.waiting.iter().map(|waiting| waiting.page_bytes).sum();
             (log.top, log.waiting) = (older.top, older.waiting);
         }
+        log.check();
         Some(log)
     }
 
@@ -99,6 +125,7 @@ impl Log {
 
     /// Queues a commit for the next flush, unless another commit came between.
     pub(crate) fn push(&mut self, base: u64, entry: Entry) {
+        assert!(entry.txn > base, "a commit is newer than the one below it");
         if self.top == base {
             self.top = entry.txn;
             self.replay_bytes += entry.page_bytes;
@@ -109,6 +136,7 @@ impl Log {
                 twice: entry.twice,
             });
         }
+        self.check();
     }
 
     /// The blocks that make all commits up to `tip` durable; `None` if some of these are not in the log, or if the log
@@ -124,6 +152,7 @@ impl Log {
         if end > self.area.blocks() || u16::try_from(blocks).is_err() {
             return None;
         }
+        assert!(blocks > 0, "a flush of the log has blocks");
         let mut payload = Vec::with_capacity(used);
         for waiting in &self.waiting {
             payload.extend_from_slice(&waiting.bytes);
@@ -144,8 +173,12 @@ impl Log {
 
     /// The result of `flush` is on the medium; `tip` is the argument of that call.
     pub(crate) fn flushed(&mut self, appended: &Appended, tip: u64) {
+        assert_eq!(appended.place, self.next, "the log has a gap");
+        assert_eq!(appended.log_base, self.log_base, "blocks of another log");
+        assert_eq!(appended.tip, TxnId(tip), "blocks of another flush");
         self.next = appended.next;
         self.waiting.retain(|waiting| waiting.txn > tip);
+        self.check();
     }
 }
 

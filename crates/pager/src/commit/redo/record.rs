@@ -47,6 +47,10 @@ fn with_length(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     put(out);
+    debug_assert!(
+        u32::try_from(out.len() - at).is_ok(),
+        "lengths have 32 bits"
+    );
     let len = (out.len() - at - 4) as u32;
     out[at..at + 4].copy_from_slice(&len.to_le_bytes());
 }
@@ -68,7 +72,12 @@ impl Recorder {
         pages: impl ExactSizeIterator<Item = PageOf<'a>>,
         bytes_max: usize,
     ) -> Option<Vec<u8>> {
+        assert!(
+            meta.txn > before.txn,
+            "a commit is newer than the one below it"
+        );
         let Self { steps, last, zeros } = self;
+        let mut page_before = 0;
         let mut out = Vec::with_capacity(BLOCK_BYTES);
         let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, before));
         let of_before = known.map_or_else(|| image(before), |(_, image)| image);
@@ -78,6 +87,8 @@ impl Recorder {
             with_length(out, |out| steps.encode(&of_meta, &of_before, out));
             out.extend_from_slice(&(pages.len() as u32).to_le_bytes());
             for PageOf { page, base, bytes } in pages {
+                assert!(page > page_before, "pages of a log record ascend");
+                page_before = page;
                 if out.len() > bytes_max {
                     break;
                 }

@@ -155,6 +155,10 @@ pub(crate) fn write_replayed(
     durable: &Meta,
     replayed: &Replayed,
 ) -> Result<Meta> {
+    assert!(
+        replayed.meta.txn > durable.txn,
+        "a log leads to a newer commit than its record"
+    );
     let bytes = replayed.meta.pages * page_size as u64;
     let len = storage.len().map_err(|error| read_failed(0, error))?;
     let failed = |at, len| move |error| Error::of_write("what the log holds", at, len, error);
@@ -163,6 +167,11 @@ pub(crate) fn write_replayed(
         grown.map_err(failed(len, bytes - len))?;
     }
     for (page, bytes) in &replayed.pages {
+        assert_eq!(bytes.len(), page_size, "a log rebuilds whole pages");
+        assert!(
+            *page >= first_page(page_size) && *page < replayed.meta.pages,
+            "a log rebuilds pages of the file"
+        );
         let at = page * page_size as u64;
         let written = storage.write_at(at, bytes);
         written.map_err(failed(at, bytes.len() as u64))?;
@@ -174,6 +183,11 @@ pub(crate) fn write_replayed(
         confirmations: 0,
         ..replayed.meta.clone()
     };
+    assert_ne!(
+        record.pair(),
+        durable.pair(),
+        "a meta record overwrites the durable one"
+    );
     for copy in [0, 1] {
         let at = meta_at(record.pair(), copy);
         let written = storage.write_at(at, &record.encode(at));

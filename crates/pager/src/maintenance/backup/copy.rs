@@ -193,6 +193,8 @@ impl Pager {
                 out.write_all(&part).map_err(written(addr))?;
                 out.write_all(&bytes).map_err(written(addr))?;
                 done += len;
+                debug_assert!(done <= total, "more bytes than were announced");
+                debug_assert!(pages > 0, "a part has pages");
                 moved(len, done, total)?;
                 at = from + pages;
             }

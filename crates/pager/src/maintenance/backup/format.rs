@@ -22,6 +22,7 @@ pub(super) const LARGE_PAGES_AT: usize = 64;
 pub(super) const RECORD_AT: usize = 72;
 pub(super) const SUM_AT: usize = RECORD_AT + BLOCK_BYTES;
 pub(super) const HEAD_LEN: usize = SUM_AT + 8;
+const _: () = assert!(LARGE_PAGES_AT + 8 == RECORD_AT && HEAD_LEN == 4176);
 /// Maximum bytes of a part.
 pub(super) const PART_BYTES: u64 = 1 << 20;
 
@@ -41,6 +42,7 @@ pub struct BackupInfo {
 pub type OnMoved<'f> = dyn FnMut(u64, u64, u64) -> Result<()> + 'f;
 
 pub(super) fn head(meta: &Meta, base_txn: u64, page_size: u32, second_pages: u64) -> Vec<u8> {
+    assert!(base_txn <= meta.txn, "a backup builds on an older version");
     let mut head = vec![0u8; HEAD_LEN];
     head[..16].copy_from_slice(&MAGIC);
     put_u32(&mut head, 16, VERSION);

@@ -10,7 +10,7 @@ use super::Writer;
 use super::truncate::PUNCH_BYTES_MIN;
 use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
-use crate::format::layout::LARGE_AT;
+use crate::format::layout::{LARGE_AT, is_large_page};
 use crate::options::event::Event;
 use crate::space::TxnSpace;
 
@@ -34,6 +34,7 @@ impl Writer {
                 return self.alloc(shared, txn, pages, true, true);
             };
             if let Some(page) = large.take(pages) {
+                assert!(page >= large.first_page(), "a page of the second file");
                 let place = page - large.first_page();
                 match file.grow((place + pages) * page_bytes, 0) {
                     Ok(()) => break page,
@@ -81,6 +82,7 @@ impl Writer {
                 }
             }
         };
+        assert!(is_large_page(page), "a page of the second file");
         let fresh = txn.own.insert(page, pages);
         assert!(fresh, "pages {page}+{pages} are allocated twice");
         Ok(page)

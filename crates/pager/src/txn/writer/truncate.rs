@@ -109,6 +109,7 @@ impl Writer {
             .reserve_pages(shared)
             .saturating_sub(self.space.written_free_before(least));
         let to = least + missing;
+        debug_assert!(to >= self.space.end(), "a cut would remove pages in use");
         if to + much <= pages
             && shared
                 .files
