@@ -529,7 +529,7 @@ type Stored = (PageSet, Vec<FreedRange>, Vec<Stack>, Option<(PageSet, u64)>);
 
 fn free_of(large: &Large) -> PageSet {
     let mut free = PageSet::new(large.pages());
-    for page in (0..large.pages()).filter(|page| large.is_free(*page)) {
+    for page in (0..large.pages()).filter(|page| large.map.is_free(*page)) {
         free.insert(page);
     }
     free

@@ -111,5 +111,6 @@ pub(super) fn load_base(page_size: usize, meta: &Meta, read: ReadPage<'_>) -> Re
             base.uses.push(Use::from_u8((word & 0xff) as u8));
         }
     }
+    assert_eq!(base.bitmaps.len(), base.uses.len(), "a use for each bitmap");
     Ok(base)
 }

@@ -13,9 +13,8 @@ use crate::error::Result;
 use crate::format::header::{Header, seal_block};
 use crate::format::kind::Kind;
 use crate::format::layout::first_page;
-use crate::format::meta::{Change, FreedRange};
+use crate::format::meta::{Change, FreedRange, fit};
 use crate::format::ptr::{PTR_BYTES, Ptr};
-use std::collections::BTreeSet;
 use tidalite_base::{TxnId, put_u32, put_u64};
 
 /// Space information of a record.
@@ -65,9 +64,13 @@ struct Builder {
 
 impl Builder {
     fn add(&mut self, mut page: Vec<u8>, kind: Kind, flags: u8, owner: u64) -> Ptr {
-        debug_assert_eq!(page.len(), self.page_size);
+        assert_eq!(page.len(), self.page_size, "a whole page");
         let address = self.addresses.next();
         let address = address.expect("a rewrite takes exactly the pages that were planned");
+        assert!(
+            address.is_multiple_of(self.page_size as u64),
+            "a page of the structure begins inside a page"
+        );
         let header = Header {
             kind,
             flags,
@@ -92,9 +95,14 @@ impl Space {
         pieces: Vec<(u64, u64)>,
         read: ReadPage<'_>,
     ) -> Result<Built> {
-        let page_size = self.page_size;
+        let page_size = self.map.page_size;
         let each = pieces.iter().flat_map(|&(page, pages)| page..page + pages);
         let addresses: Vec<u64> = each.map(|page| page * page_size as u64).collect();
+        assert_eq!(
+            addresses.len() as u64,
+            plan.pages(),
+            "a rewrite takes exactly the pages that were planned"
+        );
         let mut builder = Builder {
             page_size,
             txn: plan.txn,
@@ -159,6 +167,20 @@ impl Space {
         if let Some(last) = changes.last_mut() {
             last.pages = last.pages.min(pages - last.page);
         }
+        assert!(
+            fit(changes.len(), plan.inline.len()),
+            "the lists do not fit into the record"
+        );
+        debug_assert!(
+            changes.is_sorted_by(|a, b| a.page + a.pages <= b.page),
+            "changes overlap"
+        );
+        assert!(
+            changes
+                .last()
+                .is_none_or(|last| last.pages > 0 && last.page + last.pages <= pages),
+            "a change behind the end of the file"
+        );
         let freed_directory = directory.as_ref().unwrap_or(&self.directory).first();
         Ok(Built {
             lists: Lists {
@@ -188,14 +210,20 @@ impl Space {
         builder: &mut Builder,
         read: ReadPage<'_>,
     ) -> Result<Base> {
-        let page_size = self.page_size;
+        let page_size = self.map.page_size;
         let mut base = self.base.clone();
         base.pages = plan.base_pages;
         base.bitmaps.resize(
-            plan.base_pages.div_ceil(self.region_pages) as usize,
+            plan.base_pages.div_ceil(self.map.region_pages) as usize,
             Ptr::NULL,
         );
         base.directories.resize(plan.directory_count, Ptr::NULL);
+        assert!(
+            plan.regions
+                .last()
+                .is_none_or(|&last| last < base.bitmaps.len()),
+            "a bitmap of a region behind the end of the file"
+        );
         for (&region, bitmap) in plan.regions.iter().zip(&plan.bitmaps) {
             base.bitmaps[region] = match bitmap {
                 Some(bytes) => builder.add(bytes.clone(), Kind::FreeBitmap, 0, region as u64),
@@ -233,6 +261,11 @@ impl Space {
             base.roots.push(next);
         }
         base.roots.reverse();
+        assert_eq!(
+            base.roots.len(),
+            plan.root_count,
+            "as many roots as were planned"
+        );
         Ok(base)
     }
 
@@ -252,11 +285,11 @@ impl Space {
             self.base = base;
             self.changes.clear();
             self.overflow = false;
-            self.touched = BTreeSet::new();
-            if self.pages > bitmaps.base_pages {
+            self.map.touched.clear();
+            if self.pages() > bitmaps.base_pages {
                 // Pages beyond count as free, and their regions as touched.
-                let first = (bitmaps.base_pages / self.region_pages) as usize;
-                self.touched.extend(first..self.regions.len());
+                let first = (bitmaps.base_pages / self.map.region_pages) as usize;
+                self.map.touched.extend(first..self.map.regions.len());
             }
         }
         for (page, pages) in pieces {
@@ -276,5 +309,12 @@ impl Space {
             self.stacks_changed = false;
         }
         self.popped.clear();
+        assert!(
+            self.retained
+                .last_key_value()
+                .is_none_or(|(&last, _)| last < plan.txn),
+            "a later snapshot retains pages"
+        );
+        self.check();
     }
 }

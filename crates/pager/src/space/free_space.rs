@@ -17,18 +17,19 @@
 //! holders; more only to avoid growing the file.
 
 use super::base::Base;
+use super::free_map::FreeMap;
 use super::large::Large;
 use super::lists::Stack;
 use super::placement::CurrentRange;
 use super::placement::Recent;
-use super::ranges::{Changes, RangeSet};
+use super::ranges::Changes;
 use super::region::{Region, Use};
 use super::txn::TxnSpace;
 use crate::error::Result;
-use crate::format::layout::{first_page, is_large_page, region_pages};
+use crate::format::layout::{first_page, is_large_page};
 use crate::format::meta::FreedRange;
 use crate::format::ptr::Ptr;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Lists that one write transaction takes from the stacks of ended holders: at most 16 x 125 ranges, or 16 x 32,000
 /// pages if they are close together.
@@ -39,12 +40,9 @@ const CHANGES_MAX: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Space {
-    pub(super) page_size: usize,
-    pub(super) region_pages: u64,
-    /// Length of the file in pages.
-    pub(super) pages: u64,
-    pub(super) regions: Vec<Region>,
-    /// Zone of the last single page allocated.
+    /// Free pages of the first file.
+    pub(crate) map: FreeMap,
+    /// Region of the last single page allocated.
     page_region: usize,
     /// Range from which the transaction takes adjacent pages.
     pub(super) current_range: CurrentRange,
@@ -61,11 +59,7 @@ pub(crate) struct Space {
     pub(super) popped: Vec<Ptr>,
     pub(super) changes: Changes,
     pub(super) overflow: bool,
-    pub(super) touched: BTreeSet<usize>,
     pub(super) base: Base,
-    /// Free pages that were punched: the file system would have to allocate space for them.
-    pub(super) punched: RangeSet,
-    pub(super) punched_pages: u64,
     /// Free space of the second file.
     pub(crate) large: Option<Box<Large>>,
     /// The newest two durable transactions.
@@ -88,11 +82,8 @@ pub(crate) struct Work {
 impl Space {
     /// A file of `pages` pages, all used.
     pub(crate) fn new(page_size: usize, pages: u64, base: Base, durable: [u64; 2]) -> Self {
-        let mut space = Self {
-            page_size,
-            region_pages: region_pages(page_size),
-            pages: 0,
-            regions: Vec::new(),
+        Self {
+            map: FreeMap::new(page_size, pages),
             page_region: 0,
             current_range: CurrentRange::default(),
             recent: Recent::default(),
@@ -104,25 +95,53 @@ impl Space {
             popped: Vec::new(),
             changes: Changes::default(),
             overflow: false,
-            touched: BTreeSet::new(),
             base,
-            punched: RangeSet::default(),
-            punched_pages: 0,
             large: None,
             durable,
             work: Work::default(),
-        };
-        space.add_regions(pages);
-        space.pages = pages;
-        space
+        }
+    }
+
+    /// Asserts the invariants that hold for any file, damaged or not. Call before a record is written, and after it is
+    /// read.
+    pub(crate) fn check(&self) {
+        self.map.check();
+        if let Some(large) = &self.large {
+            large.map.check();
+        }
+        assert!(
+            self.durable[0] >= self.durable[1],
+            "the durable states are out of order"
+        );
+        assert!(
+            !self.overflow || self.changes.len() == 0,
+            "changes are listed that were given up"
+        );
+        assert!(
+            self.changes.len() <= CHANGES_MAX,
+            "more changes than a record can list"
+        );
+        debug_assert!(
+            self.retained.values().all(|ranges| !ranges.is_empty()),
+            "a snapshot retains an empty list"
+        );
+        debug_assert!(
+            self.retained()
+                .all(|range| range.pages > 0 && range.birth < range.freed),
+            "a retained range without pages, or freed before its birth"
+        );
+        debug_assert!(
+            self.stacks.iter().all(|stack| stack.lists > 0),
+            "a stack without lists"
+        );
     }
 
     pub(crate) fn pages(&self) -> u64 {
-        self.pages
+        self.map.pages()
     }
 
     pub(crate) fn free_pages(&self) -> u64 {
-        self.regions.iter().map(Region::free_count).sum()
+        self.map.free_pages()
     }
 
     pub(crate) fn retained_pages(&self) -> u64 {
@@ -130,7 +149,12 @@ impl Space {
     }
 
     pub(crate) fn longest_free(&self) -> u64 {
-        self.regions.iter().map(Region::longest).max().unwrap_or(0)
+        self.map
+            .regions
+            .iter()
+            .map(Region::longest)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Held ranges in memory.
@@ -163,29 +187,6 @@ impl Space {
         self.base.pages().chain(own).chain(large)
     }
 
-    fn add_regions(&mut self, pages: u64) {
-        while (self.regions.len() as u64) * self.region_pages < pages {
-            self.regions.push(Region::new(self.region_pages));
-        }
-    }
-
-    /// Calls `f(region number, region, from, len)` for the part of a range in each region.
-    pub(super) fn for_regions(
-        &mut self,
-        page: u64,
-        pages: u64,
-        mut f: impl FnMut(usize, &mut Region, u64, u64),
-    ) {
-        let (mut at, end) = (page, page + pages);
-        while at < end {
-            let number = (at / self.region_pages) as usize;
-            let from = at % self.region_pages;
-            let len = (self.region_pages - from).min(end - at);
-            f(number, &mut self.regions[number], from, len);
-            at += len;
-        }
-    }
-
     /// The second file and the place in it, if the page lies there.
     fn in_large(&mut self, page: u64) -> Option<(&mut Large, u64)> {
         if !is_large_page(page) {
@@ -199,75 +200,51 @@ impl Space {
     /// True if the range lies in the file after the head, or in the second file.
     pub(crate) fn in_file(&self, page: u64, pages: u64) -> bool {
         if is_large_page(page) {
-            let place =
-                |large: &Large| large.place(page).is_some_and(|at| large.in_file(at, pages));
+            let place = |large: &Large| {
+                large
+                    .place(page)
+                    .is_some_and(|at| large.map.in_file(at, pages))
+            };
             return self.large.as_deref().is_some_and(place);
         }
-        page >= first_page(self.page_size)
-            && pages > 0
-            && page.checked_add(pages).is_some_and(|end| end <= self.pages)
+        self.map.in_file(page, pages)
     }
 
     pub(crate) fn any_free(&mut self, page: u64, pages: u64) -> bool {
         if let Some((large, place)) = self.in_large(page) {
-            return large.any_free(place, pages);
+            return large.map.any_free(place, pages);
         }
-        let mut any = false;
-        self.for_regions(page, pages, |_, region, from, len| {
-            any |= region.any_free(from, len);
-        });
-        any
+        self.map.any_free(page, pages)
     }
 
-    /// Calls `f` for free ranges, ascending.
+    /// Calls `f` for free pages, ascending.
     pub(crate) fn for_each_free(&mut self, mut f: impl FnMut(u64)) {
-        for page in first_page(self.page_size)..self.pages {
-            let region = &self.regions[(page / self.region_pages) as usize];
-            if region.is_free(page % self.region_pages, 1) {
-                f(page);
-            }
-        }
+        let pages = first_page(self.map.page_size)..self.map.pages();
+        pages
+            .filter(|&page| self.map.is_free(page))
+            .for_each(&mut f);
     }
 
     /// Adjusts to a file that has grown.
     pub(crate) fn grow(&mut self, pages: u64) {
-        let old = self.pages;
-        assert!(pages >= old, "a file only grows");
-        if pages == old {
-            return;
+        if pages > self.pages() {
+            self.search_again();
         }
-        self.add_regions(pages);
-        self.pages = pages;
-        self.search_again();
-        let mut touched = std::mem::take(&mut self.touched);
-        self.for_regions(old, pages - old, |number, region, from, len| {
-            region.release(from, len);
-            touched.insert(number);
-        });
-        self.touched = touched;
+        self.map.grow(pages);
     }
 
     /// Number of free pages at the end of the file, which growth extends.
     pub(crate) fn tail_free(&self) -> u64 {
-        let Some(last) = self.pages.checked_sub(1) else {
+        let Some(last) = self.pages().checked_sub(1) else {
             return 0;
         };
-        let region = &self.regions[(last / self.region_pages) as usize];
-        region.run_before(last % self.region_pages + 1)
+        let (number, bit) = self.map.place(last);
+        self.map.regions[number].run_before(bit + 1)
     }
 
     /// The length of the file in pages for the next meta record: free pages at the end are left out, down to `least`.
     pub(crate) fn stored_pages(&self, least: u64) -> u64 {
-        let mut end = self.pages;
-        while end > least {
-            let number = ((end - 1) / self.region_pages) as usize;
-            let start = number as u64 * self.region_pages;
-            if let Some(last) = self.regions[number].last_used(end - start) {
-                return (start + last + 1).max(least);
-            }
-            end = start;
-        }
-        least
+        self.map.end_from(least)
     }
 
     /// Takes one page, adjacent to the previous one if possible; unpunched pages are preferred while there are any.
@@ -280,10 +257,9 @@ impl Space {
         }
         let number = self.page_region;
         let usable = |region: &Region| region.used_for != Use::Extents && region.free_count() > 0;
-        let (found, bit) = match self.regions.get_mut(number) {
-            Some(region) if usable(region) && self.punched_pages == 0 => {
-                (number, region.first_free()?)
-            }
+        let unpunched = self.map.punched_pages() == 0;
+        let (found, bit) = match self.map.regions.get_mut(number) {
+            Some(region) if usable(region) && unpunched => (number, region.first_free()?),
             Some(region) if usable(region) => match self.written_page(number) {
                 Some(bit) => (number, bit),
                 None => self.find_page()?,
@@ -291,32 +267,29 @@ impl Space {
             _ => self.find_page()?,
         };
         self.page_region = found;
-        let region = &mut self.regions[found];
-        region.take(bit, 1);
-        if region.used_for == Use::Any {
-            region.used_for = Use::Pages;
-        }
-        let page = found as u64 * self.region_pages + bit;
-        self.unpunch(page, 1);
+        let page = self.map.take_at(self.map.page_at(found, bit), 1);
+        self.map.regions[found].mark(Use::Pages);
         Some(page)
     }
 
     /// The lowest free page of a region that is not punched.
     fn written_page(&mut self, number: usize) -> Option<u64> {
-        let start = number as u64 * self.region_pages;
-        let mut bit = self.regions[number].first_free()?;
-        while let Some(end) = self.punched.end_of(start + bit) {
-            bit = self.regions[number].free_from(end.checked_sub(start)?.min(self.region_pages))?;
+        let start = self.map.page_at(number, 0);
+        let region = &mut self.map.regions[number];
+        let mut bit = region.first_free()?;
+        while let Some(end) = self.map.punched.end_of(start + bit) {
+            bit = region.free_from(end.checked_sub(start)?.min(self.map.region_pages))?;
         }
         Some(bit)
     }
 
     fn find_page(&mut self) -> Option<(usize, u64)> {
-        if self.punched_pages > 0 && self.punched_pages < self.free_pages() {
+        if (1..self.free_pages()).contains(&self.map.punched_pages()) {
             for extents in [false, true] {
-                for number in 0..self.regions.len() {
-                    if self.regions[number].free_count() > 0
-                        && (self.regions[number].used_for == Use::Extents) == extents
+                for number in 0..self.map.regions.len() {
+                    let region = &self.map.regions[number];
+                    if region.free_count() > 0
+                        && (region.used_for == Use::Extents) == extents
                         && let Some(bit) = self.written_page(number)
                     {
                         return Some((number, bit));
@@ -325,25 +298,19 @@ impl Space {
             }
         }
         let number = self.find_page_region()?;
-        let bit = self.regions[number].first_free()?;
+        let bit = self.map.regions[number].first_free()?;
         Some((number, bit))
-    }
-
-    pub(super) fn unpunch(&mut self, page: u64, pages: u64) {
-        if self.punched_pages > 0 {
-            self.punched_pages -= self.punched.cut_out(page, pages);
-        }
     }
 
     /// Number of free pages that have space in the file system.
     pub(crate) fn written_free_pages(&self) -> u64 {
-        self.free_pages() - self.punched_pages
+        self.map.written_free_pages()
     }
 
     /// Number of free pages before `end` that have space in the file system; all pages behind `end` are free.
     pub(crate) fn written_free_before(&self, end: u64) -> u64 {
-        let behind = self.pages.saturating_sub(end);
-        let punched = self.punched.iter().map(|(page, pages)| {
+        let behind = self.pages().saturating_sub(end);
+        let punched = self.map.punched.iter().map(|(page, pages)| {
             let until = (page + pages).min(end);
             until.saturating_sub(page)
         });
@@ -352,50 +319,20 @@ impl Space {
             .saturating_sub(punched.sum())
     }
 
-    /// Free ranges of at least `least` pages that are not punched yet, in the region after the last one queried.
-    pub(crate) fn unpunched(&mut self, cursor: &mut usize, least: u64) -> Vec<(u64, u64)> {
-        if self.regions.is_empty() {
-            return Vec::new();
-        }
-        *cursor = (*cursor + 1) % self.regions.len();
-        let start = *cursor as u64 * self.region_pages;
-        let mut ranges = self.regions[*cursor].ranges(least);
-        ranges.retain(|&(page, pages)| !self.punched.contains(start + page, pages));
-        ranges
-            .iter()
-            .map(|&(page, pages)| (start + page, pages))
-            .collect()
-    }
-
-    /// Records that these free pages were punched.
-    pub(crate) fn punch(&mut self, page: u64, pages: u64) {
-        self.unpunch(page, pages);
-        self.punched.insert(page, pages);
-        self.punched_pages += pages;
-    }
-
     /// End of the used and held pages, in pages.
     pub(crate) fn end(&self) -> u64 {
-        self.stored_pages(first_page(self.page_size))
+        self.map.end()
     }
 
     /// Adjusts to a file truncated to this many pages; the removed pages were free.
     pub(crate) fn cut(&mut self, pages: u64) {
-        self.unpunch(pages, self.pages - pages);
-        self.pages = pages;
-        self.regions
-            .truncate(pages.div_ceil(self.region_pages) as usize);
-        if let Some(last) = self.regions.last_mut()
-            && !pages.is_multiple_of(self.region_pages)
-        {
-            last.cut(pages % self.region_pages);
-        }
+        self.map.cut(pages);
         self.page_region = 0;
         self.current_range = CurrentRange::default();
     }
 
     pub(crate) fn region_pages(&self) -> u64 {
-        self.region_pages
+        self.map.region_pages
     }
 
     /// Number of pages that the structure on disk describes: the file of a record is at least that long.
@@ -416,19 +353,12 @@ impl Space {
 
     /// Takes the lowest range that is long enough.
     pub(crate) fn take_lowest(&mut self, pages: u64) -> Option<u64> {
-        let regions = self.regions.iter_mut().enumerate();
-        let (number, bit) = regions
-            .filter_map(|(number, region)| region.find(pages).map(|bit| (number, bit)))
-            .next()?;
-        self.regions[number].take(bit, pages);
-        let page = number as u64 * self.region_pages + bit;
-        self.unpunch(page, pages);
-        Some(page)
+        self.map.take_lowest(pages)
     }
 
     /// Length of the lowest free range of at least `least` pages, counted up to `most`.
     pub(crate) fn lowest_run(&mut self, least: u64, most: u64) -> Option<u64> {
-        self.regions.iter_mut().find_map(|region| {
+        self.map.regions.iter_mut().find_map(|region| {
             let bit = region.find(least)?;
             Some(region.run_from(bit, most).min(most))
         })
@@ -436,8 +366,8 @@ impl Space {
 
     /// Makes the next record rewrite the pages of the structure at or beyond a page.
     pub(crate) fn move_structure(&mut self, boundary: u64) {
-        let beyond = |ptr: &Ptr| ptr.addr / self.page_size as u64 >= boundary;
-        let per_directory = super::base::regions_per_directory(self.page_size);
+        let beyond = |ptr: &Ptr| ptr.addr / self.map.page_size as u64 >= boundary;
+        let per_directory = super::base::regions_per_directory(self.map.page_size);
         let regions = self.base.bitmaps.iter().enumerate();
         let mut touched: Vec<usize> = regions
             .filter(|(_, ptr)| beyond(ptr))
@@ -455,14 +385,14 @@ impl Space {
             large.rewrite();
         }
         if !touched.is_empty() || self.base.roots.iter().any(beyond) || self.base.pages > boundary {
-            self.touched.extend(touched);
+            self.map.touched.extend(touched);
             self.rewrite();
         }
     }
 
     fn find_page_region(&self) -> Option<usize> {
         let with = |extents: bool| {
-            self.regions.iter().position(|region| {
+            self.map.regions.iter().position(|region| {
                 region.free_count() > 0 && (region.used_for == Use::Extents) == extents
             })
         };
@@ -472,18 +402,14 @@ impl Space {
     /// Takes a free range of this length, if there is one.
     pub(crate) fn take_extent(&mut self, pages: u64) -> Option<u64> {
         for pass_pages in [false, true] {
-            for (number, region) in self.regions.iter_mut().enumerate() {
-                if (region.used_for == Use::Pages) == pass_pages
-                    && let Some(bit) = region.find(pages)
-                {
-                    region.take(bit, pages);
-                    if region.used_for == Use::Any {
-                        region.used_for = Use::Extents;
-                    }
-                    let page = number as u64 * self.region_pages + bit;
-                    self.unpunch(page, pages);
-                    return Some(page);
-                }
+            let mut regions = self.map.regions.iter_mut().enumerate();
+            let found = regions.find_map(|(number, region)| {
+                let wanted = (region.used_for == Use::Pages) == pass_pages;
+                Some((number, wanted.then(|| region.find(pages)).flatten()?))
+            });
+            if let Some((number, bit)) = found {
+                self.map.regions[number].mark(Use::Extents);
+                return Some(self.map.take_at(self.map.page_at(number, bit), pages));
             }
         }
         None
@@ -491,20 +417,16 @@ impl Space {
 
     /// Takes pages that are known to be free.
     pub(crate) fn take_at(&mut self, page: u64, pages: u64) -> u64 {
-        self.for_regions(page, pages, |_, region, from, len| region.take(from, len));
-        self.unpunch(page, pages);
-        page
+        self.map.take_at(page, pages)
     }
 
     /// Makes pages allocatable that a transaction had taken and not committed.
     pub(crate) fn release(&mut self, page: u64, pages: u64) {
         if let Some((large, place)) = self.in_large(page) {
-            return large.release(place, pages);
+            large.release(place, pages);
+            return;
         }
-        let mut longest = 0;
-        self.for_regions(page, pages, |_, region, from, len| {
-            longest = longest.max(region.release(from, len));
-        });
+        let longest = self.map.release(page, pages);
         self.note_free_range(longest);
     }
 
@@ -513,17 +435,14 @@ impl Space {
         for (page, pages) in txn.forget().iter() {
             self.release(page, pages);
         }
+        debug_assert!(txn.is_empty(), "a transaction keeps pages after its end");
     }
 
     pub(super) fn note(&mut self, page: u64, pages: u64, used: bool) {
         if let Some((large, place)) = self.in_large(page) {
-            return large.note(place, pages);
+            return large.map.touch(place, pages);
         }
-        let (first, last) = (
-            page / self.region_pages,
-            (page + pages - 1) / self.region_pages,
-        );
-        self.touched.extend(first as usize..=last as usize);
+        self.map.touch(page, pages);
         if !self.overflow {
             self.changes.set(page, pages, used);
             if self.changes.len() > CHANGES_MAX {
@@ -558,6 +477,12 @@ impl Space {
 
     /// Completes a commit without a record: the ranges that it freed are initially held by the commit before it.
     pub(crate) fn committed(&mut self, txn: u64, freed_ranges: Vec<FreedRange>) {
+        debug_assert!(
+            freed_ranges
+                .iter()
+                .all(|range| range.birth < txn && range.freed == txn),
+            "a range that another transaction freed"
+        );
         self.retained_pages += freed_ranges.iter().map(|range| range.pages).sum::<u64>();
         if !freed_ranges.is_empty() {
             self.retained
@@ -569,6 +494,7 @@ impl Space {
 
     /// Sets the newest durable commit.
     pub(crate) fn durable_is(&mut self, txn: u64) {
+        assert!(txn >= self.durable[0], "the durable state goes back");
         if txn != self.durable[0] {
             self.durable = [txn, self.durable[0]];
         }

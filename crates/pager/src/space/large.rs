@@ -17,14 +17,13 @@
 //! 3. Free pages at the file's end may be truncated (`cut`), and free ranges inside punched. The pages that described
 //!    removed regions (`gone`) stay in use until a record that does not lead to them was written.
 
+use super::free_map::FreeMap;
 use super::read::ReadPage;
-use super::region::Region;
 use crate::error::{Error, Result};
 use crate::format::header::{HEADER_BYTES, Header};
 use crate::format::kind::Kind;
-use crate::format::layout::{BITMAP_AT, LARGE_AT, first_page, region_pages};
+use crate::format::layout::{LARGE_AT, first_page};
 use crate::format::ptr::{PTR_BYTES, Ptr};
-use crate::space::ranges::RangeSet;
 use std::collections::BTreeSet;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 
@@ -66,14 +65,10 @@ pub(crate) enum LargeWhat {
 
 #[derive(Debug)]
 pub(crate) struct Large {
-    page_size: usize,
     /// Page number of its page 0.
     first: u64,
-    region_pages: u64,
     pub(crate) id: LargeId,
-    pages: u64,
-    regions: Vec<Region>,
-    touched: BTreeSet<usize>,
+    pub(crate) map: FreeMap,
     /// Something other than the bitmaps must be written.
     pub(crate) changed: bool,
     root: Ptr,
@@ -81,8 +76,6 @@ pub(crate) struct Large {
     bitmaps: Vec<Ptr>,
     /// Bitmaps and directories of truncated regions.
     gone: Vec<Ptr>,
-    punched: RangeSet,
-    punch_region: usize,
 }
 
 fn regions_per_directory(page_size: usize) -> usize {
@@ -145,28 +138,17 @@ impl Large {
 
     /// For an empty second file.
     pub(crate) fn new(page_size: usize, id: LargeId) -> Self {
-        let mut large = Self {
-            page_size,
+        Self {
             first: Self::first_number(page_size),
-            region_pages: region_pages(page_size),
             id,
-            pages: 0,
-            regions: Vec::new(),
-            touched: BTreeSet::new(),
+            // Nothing is written before the file holds data.
+            map: FreeMap::new(page_size, first_page(page_size)),
             changed: false,
             root: Ptr::NULL,
             directories: Vec::new(),
             bitmaps: Vec::new(),
             gone: Vec::new(),
-            punched: RangeSet::default(),
-            punch_region: 0,
-        };
-        large.grow(first_page(page_size));
-        large.take_at(0, first_page(page_size));
-        // Nothing is written before the file holds data.
-        large.touched.clear();
-        large.changed = false;
-        large
+        }
     }
 
     /// Loads the state under a record's root. `first_pages`: length of the first file, which contains a bitmap for each
@@ -180,7 +162,7 @@ impl Large {
         let page = read_kind(read, &root, ROOT)?;
         let mut large = Self::new(page_size, id_of(&page, &root)?);
         let pages = get_u64(&page, PAGES_AT);
-        let regions = pages.div_ceil(large.region_pages);
+        let regions = pages.div_ceil(large.map.region_pages);
         let (per_directory, count) = (regions_per_directory(page_size), get_u32(&page, COUNT_AT));
         let most = directories_max(page_size);
         let wanted = regions.div_ceil(per_directory as u64);
@@ -197,7 +179,7 @@ impl Large {
                 "a length and its directories",
             ));
         }
-        large.grow(pages);
+        large.map.grow(pages);
         for number in 0..count as usize {
             let ptr = Ptr::decode(&page, DIRECTORIES_AT + number * PTR_BYTES);
             let directory = read_kind(read, &ptr, DIRECTORY)?;
@@ -207,31 +189,21 @@ impl Large {
                 large.load_region(&bitmap, read)?;
             }
         }
+        // The head is used whatever the bitmap says.
+        large.map.load_range(0, first_page(page_size), false);
+        large.map.loaded();
+        large.map.touched.clear();
         large.root = root;
-        large.touched.clear();
-        large.changed = false;
         Ok(large)
     }
 
     fn load_region(&mut self, ptr: &Ptr, read: ReadPage<'_>) -> Result<()> {
         let number = self.bitmaps.len();
         self.bitmaps.push(*ptr);
-        let here = (self.pages - number as u64 * self.region_pages).min(self.region_pages);
+        let here = self.map.pages() - self.map.page_at(number, 0);
         let page = super::read::read_kind(read, ptr, Kind::FreeBitmap)?;
-        let region = &mut self.regions[number];
-        let words = region.words().len();
-        for i in 0..words {
-            let at = BITMAP_AT + i * 8;
-            if at + 8 <= page.len() {
-                region.load_word(i, get_u64(&page, at));
-            }
-        }
-        // Bits beyond the end are undefined; the head is used whatever the bitmap says.
-        region.load_range(here, words as u64 * 64 - here, false);
-        if number == 0 {
-            region.load_range(0, first_page(self.page_size).min(here), false);
-        }
-        region.loaded();
+        let here = here.min(self.map.region_pages);
+        self.map.load_bitmap(number, &page, here);
         Ok(())
     }
 
@@ -245,11 +217,11 @@ impl Large {
     }
 
     pub(crate) fn pages(&self) -> u64 {
-        self.pages
+        self.map.pages()
     }
 
     pub(crate) fn free_pages(&self) -> u64 {
-        self.regions.iter().map(Region::free_count).sum()
+        self.map.free_pages()
     }
 
     /// All its pages in the first file.
@@ -267,11 +239,7 @@ impl Large {
 
     /// Whether a free range of this length lies wholly before a place.
     pub(crate) fn fits_before(&mut self, place: u64, pages: u64) -> bool {
-        let regions = self.regions.iter_mut().enumerate();
-        let mut starts =
-            regions.map(|(number, region)| (number as u64 * self.region_pages, region));
-        let lowest = starts
-            .find_map(|(start, region)| region.find(pages).map(|bit| start.saturating_add(bit)));
+        let lowest = self.map.lowest(pages);
         lowest.is_some_and(|at| at + pages <= place)
     }
 
@@ -280,132 +248,48 @@ impl Large {
         page.checked_sub(self.first)
     }
 
-    pub(crate) fn in_file(&self, place: u64, pages: u64) -> bool {
-        place >= first_page(self.page_size)
-            && pages > 0
-            && place
-                .checked_add(pages)
-                .is_some_and(|end| end <= self.pages)
-    }
-
-    fn for_regions(&mut self, place: u64, pages: u64, mut f: impl FnMut(&mut Region, u64, u64)) {
-        let (mut at, end) = (place, place + pages);
-        while at < end {
-            let number = (at / self.region_pages) as usize;
-            let from = at % self.region_pages;
-            let len = (self.region_pages - from).min(end - at);
-            f(&mut self.regions[number], from, len);
-            at += len;
-        }
-    }
-
-    pub(crate) fn any_free(&mut self, place: u64, pages: u64) -> bool {
-        let mut any = false;
-        self.for_regions(place, pages, |region, from, len| {
-            any |= region.any_free(from, len)
-        });
-        any
-    }
-
-    /// Whether a page is free.
-    pub(crate) fn is_free(&self, place: u64) -> bool {
-        let region = &self.regions[(place / self.region_pages) as usize];
-        region.is_free(place % self.region_pages, 1)
-    }
-
     pub(crate) fn release(&mut self, place: u64, pages: u64) {
-        self.for_regions(place, pages, |region, from, len| {
-            region.release(from, len);
-        });
-    }
-
-    fn take_at(&mut self, place: u64, pages: u64) {
-        self.for_regions(place, pages, |region, from, len| region.take(from, len));
-    }
-
-    /// Marks a range as different from the bitmaps.
-    pub(crate) fn note(&mut self, place: u64, pages: u64) {
-        let (first, last) = (
-            place / self.region_pages,
-            (place + pages - 1) / self.region_pages,
-        );
-        self.touched.extend(first as usize..=last as usize);
+        self.map.release(place, pages);
     }
 
     /// Takes a free range inside one region; returns its page number.
     pub(crate) fn take(&mut self, pages: u64) -> Option<u64> {
-        for (number, region) in self.regions.iter_mut().enumerate() {
-            if let Some(bit) = region.find(pages) {
-                region.take(bit, pages);
-                let place = number as u64 * self.region_pages + bit;
-                self.punched.cut_out(place, pages);
-                return Some(self.first + place);
-            }
-        }
-        None
+        let place = self.map.take_lowest(pages)?;
+        Some(self.first + place)
     }
 
     /// The file length after appending `pages` pages as one range; `None` beyond the capacity of the root.
     pub(crate) fn length_for(&self, pages: u64) -> Option<u64> {
         // The range begins at the free end of the file, and may cross regions.
-        let most = directories_max(self.page_size) as u64
-            * regions_per_directory(self.page_size) as u64
-            * self.region_pages;
-        let start = self.end();
+        let most = directories_max(self.map.page_size) as u64
+            * regions_per_directory(self.map.page_size) as u64
+            * self.map.region_pages;
+        let start = self.map.end();
         let end = start.checked_add(pages)?;
         (end <= most).then_some(end)
     }
 
-    /// Start of the free end of the file.
-    pub(crate) fn end(&self) -> u64 {
-        for (number, region) in self.regions.iter().enumerate().rev() {
-            let from = number as u64 * self.region_pages;
-            let here = (self.pages - from).min(self.region_pages);
-            if let Some(last) = region.last_used(here) {
-                return from + last + 1;
-            }
-        }
-        0
-    }
-
     /// Takes pages at the free end of the file; returns their page number.
     pub(crate) fn take_tail(&mut self, pages: u64) -> u64 {
-        let place = self.end();
-        self.take_at(place, pages);
-        self.punched.cut_out(place, pages);
-        self.first + place
+        self.first + self.map.take_at(self.map.end(), pages)
     }
 
     pub(crate) fn grow(&mut self, pages: u64) {
-        let old = self.pages;
-        if pages <= old {
-            return;
+        if pages > self.map.pages() {
+            self.map.grow(pages);
+            self.changed = true;
         }
-        while (self.regions.len() as u64) * self.region_pages < pages {
-            self.regions.push(Region::new(self.region_pages));
-        }
-        self.pages = pages;
-        self.release(old, pages - old);
-        self.note(old, pages - old);
-        self.changed = true;
     }
 
     /// Truncates the file here, or after its last used page if that is later.
     pub(crate) fn cut(&mut self, pages: u64) {
-        let pages = pages.max(self.end());
-        if pages >= self.pages {
+        let pages = pages.max(self.map.end());
+        if pages >= self.map.pages() {
             return;
         }
-        self.punched.cut_out(pages, self.pages - pages);
-        self.pages = pages;
-        let regions = pages.div_ceil(self.region_pages) as usize;
-        self.regions.truncate(regions);
-        if let Some(last) = self.regions.last_mut()
-            && !pages.is_multiple_of(self.region_pages)
-        {
-            last.cut(pages % self.region_pages);
-        }
-        let directories = regions.div_ceil(regions_per_directory(self.page_size));
+        self.map.cut(pages);
+        let regions = self.map.regions.len();
+        let directories = regions.div_ceil(regions_per_directory(self.map.page_size));
         for (list, left) in [
             (&mut self.bitmaps, regions),
             (&mut self.directories, directories),
@@ -414,8 +298,7 @@ impl Large {
             self.gone.extend(gone.filter(|ptr| !ptr.is_null()));
         }
         // The last directory is rewritten as well, so that it names no removed page.
-        self.touched.retain(|region| *region < regions);
-        self.touched.extend(regions.checked_sub(1));
+        self.map.touched.extend(regions.checked_sub(1));
         self.changed = true;
     }
 
@@ -426,24 +309,24 @@ impl Large {
 
     /// Makes the next record rewrite everything.
     pub(crate) fn rewrite(&mut self) {
-        self.touched.extend(0..self.regions.len());
+        self.map.touched.extend(0..self.map.regions.len());
         self.changed = true;
     }
 
     /// Pages that the next record must write, bottom-up; empty if nothing changed.
     pub(crate) fn plan(&self) -> Vec<LargePage> {
-        if self.touched.is_empty() && !self.changed {
+        if self.map.touched.is_empty() && !self.changed {
             return Vec::new();
         }
         let old = |list: &[Ptr], number: usize| list.get(number).copied().unwrap_or(Ptr::NULL);
-        let per_directory = regions_per_directory(self.page_size);
-        let directories: BTreeSet<usize> = self
-            .touched
+        let per_directory = regions_per_directory(self.map.page_size);
+        let touched = &self.map.touched;
+        let directories: BTreeSet<usize> = touched
             .iter()
             .map(|region| region / per_directory)
             .collect();
         let mut pages: Vec<LargePage> = Vec::new();
-        for &region in &self.touched {
+        for &region in touched {
             let what = LargeWhat::Bitmap(region);
             let old = old(&self.bitmaps, region);
             pages.push(LargePage { what, old });
@@ -462,7 +345,7 @@ impl Large {
 
     /// Fills a planned page except its header; `new` are the pages before it, with their pointers.
     pub(crate) fn fill(&self, what: LargeWhat, new: &[(LargeWhat, Ptr)], page: &mut [u8]) {
-        let per_directory = regions_per_directory(self.page_size);
+        let per_directory = regions_per_directory(self.map.page_size);
         let find = |wanted: LargeWhat, old: Option<&Ptr>| {
             let found = new.iter().find(|(what, _)| *what == wanted);
             found.map_or(old.copied().unwrap_or(Ptr::NULL), |(_, ptr)| *ptr)
@@ -470,32 +353,30 @@ impl Large {
         match what {
             LargeWhat::Bitmap(region) => {
                 page[9] = BITMAP;
-                for (i, word) in self.regions[region].words().iter().enumerate() {
-                    put_u64(page, BITMAP_AT + i * 8, *word);
-                }
+                self.map.encode_bitmap(region, page);
             }
             LargeWhat::Directory(directory) => {
                 page[9] = DIRECTORY;
                 let first = directory * per_directory;
-                for region in first..(first + per_directory).min(self.regions.len()) {
+                for region in first..(first + per_directory).min(self.map.regions.len()) {
                     let at = ENTRIES_AT + (region - first) * ENTRY_BYTES;
                     let bitmap = find(LargeWhat::Bitmap(region), self.bitmaps.get(region));
                     bitmap.encode(page, at);
                     put_u32(
                         page,
                         at + PTR_BYTES,
-                        self.regions[region].free_count() as u32,
+                        self.map.regions[region].free_count() as u32,
                     );
                 }
             }
             LargeWhat::Root => {
                 page[9] = ROOT;
                 page[UUID_AT..PAGES_AT].copy_from_slice(&self.id.uuid);
-                put_u64(page, PAGES_AT, self.pages);
+                put_u64(page, PAGES_AT, self.map.pages());
                 let name = self.id.name.as_bytes();
                 put_u32(page, NAME_LEN_AT, name.len() as u32);
                 page[NAME_AT..NAME_AT + name.len()].copy_from_slice(name);
-                let count = self.regions.len().div_ceil(per_directory);
+                let count = self.map.regions.len().div_ceil(per_directory);
                 put_u32(page, COUNT_AT, count as u32);
                 for number in 0..count {
                     let ptr = find(LargeWhat::Directory(number), self.directories.get(number));
@@ -510,11 +391,9 @@ impl Large {
         if new.is_empty() {
             return;
         }
-        self.bitmaps.resize(self.regions.len(), Ptr::NULL);
-        let directories = self
-            .regions
-            .len()
-            .div_ceil(regions_per_directory(self.page_size));
+        let regions = self.map.regions.len();
+        self.bitmaps.resize(regions, Ptr::NULL);
+        let directories = regions.div_ceil(regions_per_directory(self.map.page_size));
         self.directories.resize(directories, Ptr::NULL);
         for (what, ptr) in new {
             match *what {
@@ -523,26 +402,12 @@ impl Large {
                 LargeWhat::Root => self.root = *ptr,
             }
         }
-        self.touched.clear();
+        self.map.touched.clear();
         self.gone.clear();
+        debug_assert!(
+            self.structure().count() > self.map.regions.len(),
+            "a page of the structure is missing"
+        );
         self.changed = false;
-    }
-
-    /// Free ranges of at least `least` pages that are not punched yet, in the region after the last one queried: place
-    /// and pages.
-    pub(crate) fn unpunched(&mut self, least: u64) -> Vec<(u64, u64)> {
-        self.punch_region = (self.punch_region + 1) % self.regions.len().max(1);
-        let start = self.punch_region as u64 * self.region_pages;
-        let mut found = self.regions[self.punch_region].ranges(least);
-        found.retain(|&(bit, pages)| !self.punched.contains(start + bit, pages));
-        found
-            .iter()
-            .map(|&(bit, pages)| (start + bit, pages))
-            .collect()
-    }
-
-    pub(crate) fn punch(&mut self, place: u64, pages: u64) {
-        self.punched.cut_out(place, pages);
-        self.punched.insert(place, pages);
     }
 }

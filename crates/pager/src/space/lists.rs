@@ -1,4 +1,4 @@
-//! Dead ranges on disk: one stack of list pages per holder, and a directory of the stacks.
+//! Freed ranges on disk: one stack of list pages per holder, and a directory of the stacks.
 //!
 //! ```text
 //! directory (FreeDead, owner = number of directory pages behind it)
@@ -23,6 +23,7 @@ use crate::format::header::Header;
 use crate::format::kind::Kind;
 use crate::format::meta::{FreedRange, PENDING_BYTES};
 use crate::format::ptr::{PTR_BYTES, Ptr};
+use tidalite_base::limits::PAGE_SIZE_MIN;
 use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
 
 const NEXT_AT: usize = 32;
@@ -36,6 +37,9 @@ const BITS_AT: usize = 96;
 const ENTRIES_AT: usize = 128;
 const ENTRY_BYTES: usize = 40 + PTR_BYTES;
 const _: () = assert!(BITS_PAGES_AT + 8 <= BITS_AT);
+const _: () =
+    assert!(window(PAGE_SIZE_MIN).is_multiple_of(64) && ranges_per_list(PAGE_SIZE_MIN) > 0);
+const _: () = assert!(entries_per_directory(PAGE_SIZE_MIN) > 0);
 
 /// Header flag of a list of bits.
 pub(super) const BITS: u8 = 1;
@@ -98,6 +102,14 @@ pub(super) fn cut(
     rest: &mut Vec<FreedRange>,
 ) -> Vec<List> {
     let (most, window) = (ranges_per_list(page_size), window(page_size));
+    debug_assert!(
+        ranges.is_sorted_by_key(|range| range.page),
+        "ranges of a list are not ascending"
+    );
+    debug_assert!(
+        ranges.windows(2).all(|pair| same_life(&pair[0], &pair[1])),
+        "a list of bits has ranges of one life"
+    );
     let mut lists = Vec::new();
     let mut left = ranges.iter().copied();
     let mut next = left.next();
@@ -150,6 +162,16 @@ pub(super) fn cut(
 impl List {
     /// The page, without its header.
     pub(super) fn encode(&self, page_size: usize) -> Vec<u8> {
+        assert!(!self.ranges.is_empty(), "a list has ranges");
+        assert!(
+            self.bits || self.ranges.len() <= ranges_per_list(page_size),
+            "a list of more ranges than a page holds"
+        );
+        assert_eq!(
+            self.next.is_null(),
+            self.below == 0,
+            "a list leads to the one below it"
+        );
         let mut bytes = vec![0u8; page_size];
         self.next.encode(&mut bytes, NEXT_AT);
         if !self.bits {
@@ -161,6 +183,12 @@ impl List {
             return bytes;
         }
         let first = self.ranges.first().map_or(0, |range| range.page / 64 * 64);
+        assert!(
+            self.ranges
+                .last()
+                .is_none_or(|last| last.page + last.pages <= first + window(page_size)),
+            "a range outside of the bits of its list"
+        );
         put_u64(&mut bytes, BITS_FIRST_AT, first);
         let life = self.ranges.first().map(|range| (range.birth, range.freed));
         let (birth, freed) = life.unwrap_or_default();
@@ -266,11 +294,19 @@ fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<FreedRange>> {
 
 /// A directory page without its header, with the entries that precede those of `next`.
 pub(super) fn encode_directory(page_size: usize, stacks: &[Stack], next: &Ptr) -> Vec<u8> {
+    assert!(
+        (1..=entries_per_directory(page_size)).contains(&stacks.len()),
+        "a directory page has entries, and no more than fit"
+    );
     let mut bytes = vec![0u8; page_size];
     next.encode(&mut bytes, NEXT_AT);
     put_u32(&mut bytes, COUNT_AT, stacks.len() as u32);
     for (i, stack) in stacks.iter().enumerate() {
         let at = ENTRIES_AT + i * ENTRY_BYTES;
+        assert!(
+            stack.lists > 0 && !stack.top.is_null(),
+            "a stack without lists is not stored"
+        );
         put_u64(&mut bytes, at, stack.snapshot_txn);
         put_u64(&mut bytes, at + 8, stack.lists);
         put_u64(&mut bytes, at + 16, stack.pages);

@@ -5,13 +5,11 @@ use super::free_space::Space;
 use super::large::Large;
 use super::lists;
 use super::read::{ReadPage, damaged, read_kind};
-use super::region::Region;
 use crate::error::Result;
 use crate::format::kind::Kind;
-use crate::format::layout::{BITMAP_AT, first_page, region_pages};
+use crate::format::layout::{first_page, region_pages};
 use crate::format::meta::Meta;
 use crate::format::ptr::Ptr;
-use tidalite_base::get_u64;
 
 /// Loads the free space as described by a meta record. `before` is the previous durable transaction.
 pub(crate) fn load(
@@ -26,45 +24,36 @@ pub(crate) fn load(
     for (number, ptr) in base.bitmaps.iter().enumerate() {
         let from = number as u64 * region_pages;
         let here = (base.pages - from).min(region_pages);
-        let region = &mut space.regions[number];
-        region.used_for = base.uses[number];
+        space.map.regions[number].used_for = base.uses[number];
         if ptr.is_null() {
-            region.load_range(0, here, true);
+            space.map.load_range(from, here, true);
             continue;
         }
         let page = read_kind(read, ptr, Kind::FreeBitmap)?;
-        load_bitmap(region, &page, here);
+        space.map.load_bitmap(number, &page, here);
     }
     let grown = base.pages.max(first_page(page_size));
     if meta.pages > grown {
         // Bits beyond the described length are undefined: these pages are free until changes apply, and the next
         // rewrite writes their regions.
-        space
-            .touched
-            .extend((grown / region_pages) as usize..space.regions.len());
-        space.for_regions(grown, meta.pages - grown, |_, region, from, len| {
-            region.load_range(from, len, true);
-        });
+        space.map.touch(grown, meta.pages - grown);
+        space.map.load_range(grown, meta.pages - grown, true);
     }
     // The head is used, whatever a bitmap says.
-    let head = first_page(page_size);
-    space.for_regions(0, head, |_, region, from, len| {
-        region.load_range(from, len, false);
-    });
+    let head = first_page(page_size).min(meta.pages);
+    space.map.load_range(0, head, false);
     let at = Ptr::NULL;
     for change in &meta.changes {
         if !space.in_file(change.page, change.pages) {
             let found = format!("pages {}+{}", change.page, change.pages);
             return Err(damaged("change", &at, found, "a range inside the file"));
         }
-        space.for_regions(change.page, change.pages, |_, region, from, len| {
-            region.load_range(from, len, !change.used);
-        });
+        space
+            .map
+            .load_range(change.page, change.pages, !change.used);
         space.note(change.page, change.pages, change.used);
     }
-    for region in &mut space.regions {
-        region.loaded();
-    }
+    space.map.loaded();
     if let Some(redo) = meta.redo
         && (!space.in_file(redo.page, redo.pages) || space.any_free(redo.page, redo.pages))
     {
@@ -106,19 +95,6 @@ pub(crate) fn load(
         space.retained_pages += stack.pages;
     }
     (space.directory, space.stacks) = (directory, stacks);
+    space.check();
     Ok(space)
-}
-
-fn load_bitmap(region: &mut Region, page: &[u8], here: u64) {
-    let words = region.words().len();
-    for i in 0..words {
-        let at = BITMAP_AT + i * 8;
-        if at + 8 > page.len() {
-            break;
-        }
-        region.load_word(i, get_u64(page, at));
-    }
-    // Bits beyond the described part are undefined.
-    let bits = words as u64 * 64;
-    region.load_range(here, bits - here, false);
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod base;
 pub(crate) mod build;
+pub(crate) mod free_map;
 pub(super) mod free_space;
 pub(crate) mod large;
 pub(crate) mod lists;

@@ -9,11 +9,10 @@ use super::free_space::Space;
 use super::lists::{self, List, Stack, entries_per_directory, ranges_per_list, same_life};
 use super::read::ReadPage;
 use super::reclaim::read_list;
-use crate::format::layout::{BITMAP_AT, first_page};
+use crate::format::layout::first_page;
 use crate::format::meta::{FreedRange, fit};
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
-use tidalite_base::put_u64;
 
 /// Minimum number of extents into which a rewrite may be split when the record has no more room.
 const PIECES_MIN: usize = 8;
@@ -135,14 +134,19 @@ fn target(
 fn widened(range: &FreedRange, snapshot_txn: u64, live: &[u64]) -> FreedRange {
     let first = live.partition_point(|&snapshot| snapshot < range.birth);
     let end = live.partition_point(|&snapshot| snapshot < range.freed);
-    FreedRange {
+    let widened = FreedRange {
         birth: live[..first].last().map_or(0, |&before| before + 1),
         freed: live[..end]
             .last()
             .map_or(snapshot_txn, |&last| last.max(snapshot_txn))
             + 1,
         ..*range
-    }
+    };
+    assert!(
+        (widened.birth..widened.freed).contains(&snapshot_txn),
+        "a snapshot retains a range that it does not see"
+    );
+    widened
 }
 
 /// Pages joined to ranges of one birth each.
@@ -179,6 +183,10 @@ fn lists_of(page_size: usize, mut ranges: Vec<FreedRange>) -> Vec<List> {
             _ => joined.push(range),
         }
     }
+    debug_assert!(
+        joined.iter().all(|range| range.pages > 0),
+        "a range without pages"
+    );
     for alike in joined.chunk_by(same_life) {
         lists.extend(lists::cut(page_size, alike, &mut rest));
     }
@@ -203,6 +211,19 @@ impl Space {
         live: &[u64],
         read: ReadPage<'_>,
     ) -> Plan {
+        self.check();
+        assert!(
+            txn > self.durable[0],
+            "a record is newer than the durable state"
+        );
+        debug_assert!(
+            live.is_sorted_by(|a, b| a < b),
+            "the live snapshots are not ascending"
+        );
+        debug_assert!(
+            freed_ranges.is_sorted_by(|a, b| a.page + a.pages <= b.page),
+            "freed ranges overlap"
+        );
         let in_memory: usize = self.retained.values().map(Vec::len).sum();
         let [durable, before] = self.durable;
         let before_lives = live.binary_search(&before).is_ok();
@@ -279,7 +300,7 @@ impl Space {
         for range in self.retained().chain(&plan.freed_ranges) {
             assign(&mut groups, range);
         }
-        for range in join(ptrs.clone(), self.page_size, plan.txn) {
+        for range in join(ptrs.clone(), self.map.page_size, plan.txn) {
             assign(&mut groups, &range);
         }
         // A top list with room is rewritten together with the new ranges, so that stacks have no nearly empty pages.
@@ -296,7 +317,7 @@ impl Space {
             let mut stack = kept.remove(number);
             if let Ok(top) = read_list(&stack, read)
                 && !top.bits
-                && top.ranges.len() <= ranges_per_list(self.page_size) / 2
+                && top.ranges.len() <= ranges_per_list(self.map.page_size) / 2
             {
                 tops.push(stack.top);
                 stack.pages -= top
@@ -311,11 +332,11 @@ impl Space {
             }
             started.insert(snapshot_txn, stack);
         }
-        for range in join(tops.clone(), self.page_size, plan.txn) {
+        for range in join(tops.clone(), self.map.page_size, plan.txn) {
             assign(&mut groups, &range);
         }
         ptrs.extend(tops);
-        plan.replaced = join(ptrs, self.page_size, plan.txn);
+        plan.replaced = join(ptrs, self.map.page_size, plan.txn);
         plan.inline = inline;
         plan.stacks = groups
             .into_iter()
@@ -337,29 +358,34 @@ impl Space {
                         top: Ptr::NULL,
                         broken: false,
                     }),
-                    lists: lists_of(self.page_size, ranges),
+                    lists: lists_of(self.map.page_size, ranges),
                 }
             })
             .collect();
+        assert!(started.is_empty(), "a stack is lost");
+        debug_assert!(
+            plan.stacks.iter().all(|stack| !stack.lists.is_empty()),
+            "a stack is rewritten without lists"
+        );
         plan.kept = kept;
         let entries = plan.kept.len() + plan.stacks.len();
-        let pages = entries.div_ceil(entries_per_directory(self.page_size));
+        let pages = entries.div_ceil(entries_per_directory(self.map.page_size));
         plan.directory = directory.then_some(pages);
     }
 
     /// Prepares the rewrite of the touched bitmaps. Everything except the addresses is fixed here, before its own pages
     /// are allocated.
     fn plan_bitmaps(&self) -> BitmapPlan {
-        let base_pages = self.stored_pages(first_page(self.page_size));
-        let regions_here = base_pages.div_ceil(self.region_pages) as usize;
-        let per_directory = regions_per_directory(self.page_size);
-        let regions: Vec<usize> = self.touched.range(..regions_here).copied().collect();
+        let base_pages = self.stored_pages(first_page(self.map.page_size));
+        let regions_here = base_pages.div_ceil(self.map.region_pages) as usize;
+        let per_directory = regions_per_directory(self.map.page_size);
+        let regions: Vec<usize> = self.map.touched.range(..regions_here).copied().collect();
         let directories: BTreeSet<usize> = regions
             .iter()
             .map(|region| region / per_directory)
             .collect();
         let directory_count = regions_here.div_ceil(per_directory);
-        let root_count = directory_count.div_ceil(directories_per_root(self.page_size));
+        let root_count = directory_count.div_ceil(directories_per_root(self.map.page_size));
         let old = &self.base;
         let mut replaced: Vec<Ptr> = Vec::new();
         replaced.extend(regions.iter().filter_map(|&region| old.bitmaps.get(region)));
@@ -371,10 +397,11 @@ impl Space {
         let mut bitmaps = Vec::new();
         let mut entries = Vec::new();
         for &number in &regions {
-            let region = &self.regions[number];
-            let from = number as u64 * self.region_pages;
-            let here = (base_pages - from).min(self.region_pages);
+            let region = &self.map.regions[number];
+            let from = number as u64 * self.map.region_pages;
+            let here = (base_pages - from).min(self.map.region_pages);
             let free = region.free_among(here);
+            assert!(free <= here, "more pages are free than there are");
             entries.push((
                 free as u32,
                 (region.longest().min(free) as u32) << 8 | region.used_for as u32,
@@ -383,12 +410,15 @@ impl Space {
                 bitmaps.push(None);
                 continue;
             }
-            let mut page = vec![0u8; self.page_size];
-            for (i, word) in region.words().iter().enumerate() {
-                put_u64(&mut page, BITMAP_AT + i * 8, *word);
-            }
+            let mut page = vec![0u8; self.map.page_size];
+            self.map.encode_bitmap(number, &mut page);
             bitmaps.push(Some(page));
         }
+        assert!(
+            base_pages <= self.pages(),
+            "bitmaps describe pages behind the end of the file"
+        );
+        assert_eq!(bitmaps.len(), regions.len(), "a bitmap for each region");
         BitmapPlan {
             base_pages,
             regions,

@@ -11,8 +11,23 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
+    /// Asserts that the ranges are not empty and neither overlap nor touch.
+    pub(super) fn check(&self) {
+        debug_assert!(
+            self.ranges.values().all(|&pages| pages > 0),
+            "an empty range"
+        );
+        debug_assert!(
+            self.ranges
+                .iter()
+                .is_sorted_by(|(page, pages), (next, _)| *page + *pages < **next),
+            "ranges overlap or touch"
+        );
+    }
+
     /// Adds a range; false (and no change) if part of it is present.
     pub(crate) fn insert(&mut self, page: u64, pages: u64) -> bool {
+        assert!(pages > 0, "a range has pages");
         if self.overlaps(page, pages) {
             return false;
         }
@@ -26,6 +41,7 @@ impl RangeSet {
             len += after;
         }
         self.ranges.insert(start, len);
+        debug_assert!(self.contains(page, pages), "an added range is there");
         true
     }
 
@@ -44,6 +60,7 @@ impl RangeSet {
         if page + pages < start + len {
             self.ranges.insert(page + pages, start + len - page - pages);
         }
+        debug_assert!(!self.overlaps(page, pages), "a removed range is there");
         true
     }
 
@@ -69,6 +86,7 @@ impl RangeSet {
             let removed = self.remove(from, to - from);
             debug_assert!(removed, "what was found is there");
         }
+        assert!(taken <= pages, "more pages are removed than the range has");
         taken
     }
 
@@ -92,6 +110,7 @@ pub(crate) struct Changes {
 
 impl Changes {
     pub(crate) fn set(&mut self, page: u64, pages: u64, used: bool) {
+        assert!(pages > 0, "a change has pages");
         let (mut start, mut end) = (page, page + pages);
         // The ranges that touch the new one.
         let first = self.ranges.partition_point(|r| r.page + r.pages < page);
@@ -137,6 +156,14 @@ impl Changes {
     fn put(&mut self, place: Range<usize>, new: &[Change]) {
         let ranges = &mut self.ranges;
         let (old, count) = (place.len(), new.len());
+        assert!(
+            matches!(count, 1..=3),
+            "a change splits a range into three at most"
+        );
+        debug_assert!(
+            new.is_sorted_by(|a, b| a.page + a.pages == b.page),
+            "the parts of a change are not adjacent"
+        );
         if count > old
             && let Some(&filler) = new.first()
         {
@@ -147,6 +174,11 @@ impl Changes {
             ranges.drain(place.start + count..place.end);
         }
         ranges[place.start..place.start + count].copy_from_slice(new);
+        let around = place.start.saturating_sub(1)..(place.start + count + 1).min(ranges.len());
+        debug_assert!(
+            ranges[around].is_sorted_by(|a, b| a.page + a.pages <= b.page),
+            "changes overlap"
+        );
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -14,6 +14,10 @@ impl Space {
     /// Frees ranges that no snapshot holds any more, or moves them to another holder; takes at most `lists_max` lists
     /// from disk and returns how many. `live` is ascending, and contains at least the live snapshots.
     pub(crate) fn reclaim(&mut self, live: &[u64], lists_max: usize, read: ReadPage<'_>) -> usize {
+        debug_assert!(
+            live.is_sorted_by(|a, b| a < b),
+            "the live snapshots are not ascending"
+        );
         let is_gone = |snapshot_txn: &u64| live.binary_search(snapshot_txn).is_err();
         let gone: Vec<u64> = self.retained.keys().copied().filter(is_gone).collect();
         for snapshot_txn in gone {
@@ -47,6 +51,11 @@ impl Space {
                 }
             }
         }
+        assert!(taken <= lists_max, "more lists are taken than allowed");
+        debug_assert!(
+            self.retained.keys().all(|snapshot| !is_gone(snapshot)),
+            "a snapshot that has ended retains pages"
+        );
         taken
     }
 
@@ -81,6 +90,7 @@ impl Space {
             return None;
         }
         let stack = &mut self.stacks[number];
+        assert!(stack.lists > 0, "a list is taken from an empty stack");
         self.popped.push(stack.top);
         stack.top = list.next;
         stack.lists -= 1;
@@ -92,6 +102,7 @@ impl Space {
 
     /// Moves a freed range to the youngest snapshot that holds it, or frees it.
     fn assign(&mut self, range: FreedRange, live: &[u64]) {
+        debug_assert!(range.pages > 0, "a freed range has pages");
         let older = live.partition_point(|&snapshot| snapshot < range.freed);
         match live[..older].last() {
             Some(&snapshot) if snapshot >= range.birth => {

@@ -1,4 +1,4 @@
-//! One region: the region of one bitmap page. A set bit is a free page.
+//! One region: the pages of one bitmap page. A set bit is a free page.
 //!
 //! Invariants
 //! 1. `count` is the number of set bits of `free`; `longest` is at least the length of its longest run.
@@ -51,6 +51,7 @@ fn for_words(from: u64, len: u64, mut f: impl FnMut(usize, u64)) {
 impl Region {
     /// A region without free pages.
     pub(crate) fn new(pages: u64) -> Self {
+        assert!(pages > 0, "a region has pages");
         let words = pages.div_ceil(64) as usize;
         Self {
             free: vec![0; words],
@@ -58,6 +59,34 @@ impl Region {
             longest: 0,
             first: words,
             used_for: Use::Any,
+        }
+    }
+
+    /// Asserts the invariants.
+    pub(super) fn check(&self) {
+        debug_assert_eq!(
+            self.free
+                .iter()
+                .map(|word| u64::from(word.count_ones()))
+                .sum::<u64>(),
+            self.count,
+            "free pages of a region are miscounted"
+        );
+        assert!(
+            self.longest <= self.count,
+            "a free range is longer than all free pages"
+        );
+        assert!(self.first <= self.free.len(), "a word of the region");
+        debug_assert!(
+            self.free[..self.first].iter().all(|&word| word == 0),
+            "a free page lies before the first one"
+        );
+    }
+
+    /// Sets the use of a region that had none.
+    pub(super) fn mark(&mut self, used_for: Use) {
+        if self.used_for == Use::Any {
+            self.used_for = used_for;
         }
     }
 
@@ -134,6 +163,7 @@ impl Region {
         self.count = ones.sum();
         self.longest = self.count;
         self.first = 0;
+        self.check();
     }
 
     /// Makes pages allocatable; returns the length of the free range around them.
@@ -143,11 +173,15 @@ impl Region {
             already |= self.free[word] & mask;
             self.free[word] |= mask;
         });
-        assert_eq!(already, 0, "pages {from}+{len} of a zone are free already");
+        assert_eq!(
+            already, 0,
+            "pages {from}+{len} of a region are free already"
+        );
         self.count += len;
         self.first = self.first.min((from / 64) as usize);
         let start = from - self.run_before(from);
         let run = self.run_from(start, u64::MAX);
+        assert!(run >= len, "the range is part of the free range around it");
         self.longest = self.longest.max(run);
         run
     }
@@ -159,7 +193,8 @@ impl Region {
             all &= self.free[word] & mask == mask;
             self.free[word] &= !mask;
         });
-        assert!(all, "pages {from}+{len} of a zone are not free");
+        assert!(all, "pages {from}+{len} of a region are not free");
+        assert!(len <= self.count, "more pages are taken than were free");
         self.count -= len;
         self.longest = self.longest.min(self.count);
     }
@@ -172,6 +207,7 @@ impl Region {
             return None;
         };
         self.first += found;
+        debug_assert!(self.free[self.first] != 0, "a word with a free page");
         Some(self.first as u64 * 64 + u64::from(self.free[self.first].trailing_zeros()))
     }
 
@@ -179,6 +215,7 @@ impl Region {
     pub(crate) fn free_from(&self, at: u64) -> Option<u64> {
         let end = self.free.len() as u64 * 64;
         let found = self.next_free(at, end);
+        debug_assert!(found >= at.min(end), "the search went back");
         (found < end).then_some(found)
     }
 
@@ -203,10 +240,12 @@ impl Region {
         let ones = self.free.iter().map(|word| u64::from(word.count_ones()));
         self.count = ones.sum();
         self.longest = self.longest.min(self.count);
+        self.check();
     }
 
     /// The first free range of at least `len` pages.
     pub(crate) fn find(&mut self, len: u64) -> Option<u64> {
+        assert!(len > 0, "a range has pages");
         if len > self.longest {
             return None;
         }
@@ -215,6 +254,7 @@ impl Region {
         while at < end {
             let run = self.run_from(at, len);
             if run >= len {
+                debug_assert!(self.is_free(at, len), "a found range is free");
                 return Some(at);
             }
             longest = longest.max(run);

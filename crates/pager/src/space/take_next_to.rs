@@ -55,26 +55,26 @@ impl Space {
 
     /// Takes pages adjacent to the last ones, or in a new range.
     pub(crate) fn take_next_to(&mut self, pages: u64) -> Option<u64> {
+        assert!(pages > 0, "a range has pages");
         if !self.range_has(pages) && !self.find_free_range(pages) {
             return None;
         }
-        let page = self.current_range.next;
-        let region = &mut self.regions[(page / self.region_pages) as usize];
-        region.take(page % self.region_pages, pages);
-        if region.used_for == Use::Any {
-            region.used_for = Use::Pages;
-        }
+        let page = self.map.take_at(self.current_range.next, pages);
+        let (number, _) = self.map.place(page);
+        self.map.regions[number].mark(Use::Pages);
         self.current_range.next += pages;
         self.current_range.taken += pages;
-        self.unpunch(page, pages);
+        assert!(
+            self.current_range.next <= self.current_range.end,
+            "more pages are taken than the range has"
+        );
         Some(page)
     }
 
     fn range_has(&self, pages: u64) -> bool {
         let (page, end) = (self.current_range.next, self.current_range.end);
-        page + pages <= end
-            && self.regions[(page / self.region_pages) as usize]
-                .is_free(page % self.region_pages, pages)
+        let (number, bit) = self.map.place(page);
+        page + pages <= end && self.map.regions[number].is_free(bit, pages)
     }
 
     /// Finds the next range, of at least `least` pages.
@@ -90,6 +90,11 @@ impl Space {
                 if let Some(page) = self.lowest_free_range(pages) {
                     self.current_range.next = page;
                     self.current_range.end = page + pages;
+                    assert_eq!(
+                        self.map.place(page).0,
+                        self.map.place(page + pages - 1).0,
+                        "the range lies in one region"
+                    );
                     return true;
                 }
                 self.current_range.missing = pages;
@@ -104,13 +109,14 @@ impl Space {
 
     /// The lowest free range of this length in regions for single pages.
     fn lowest_free_range(&mut self, pages: u64) -> Option<u64> {
-        let end = self.pages - self.tail_free().min(TAIL_PAGES);
-        let (region_pages, punched) = (self.region_pages, &self.punched);
-        let regions = self.regions.iter_mut().enumerate();
+        let end = self.pages() - self.tail_free().min(TAIL_PAGES);
+        let no_punched = self.map.punched_pages() == 0;
+        let (region_pages, punched) = (self.map.region_pages, &self.map.punched);
+        let regions = self.map.regions.iter_mut().enumerate();
         let mut usable = regions.filter(|(_, region)| region.used_for != Use::Extents);
         usable.find_map(|(number, region)| {
             let page = |bit: u64| number as u64 * region_pages + bit;
-            if self.punched_pages == 0 {
+            if no_punched {
                 let found = region.find(pages).map(page);
                 return found.filter(|&page| page + pages <= end);
             }

@@ -41,10 +41,15 @@ impl Space {
         if is_large_page(page) {
             return;
         }
+        assert!(pages > 0, "a freed range has pages");
         if self.recent.first.len() == RECENT_MAX {
             self.recent.first.pop_front();
         }
         self.recent.first.push_back((page, pages));
+        assert!(
+            self.recent.first.len() <= RECENT_MAX,
+            "more recently freed ranges than are kept"
+        );
         if let Some(poison) = &mut self.recent.poison {
             poison.push((page, pages));
         }
@@ -60,7 +65,7 @@ impl Space {
             if pages > 1 {
                 self.recent.first.push_back((page, pages - 1));
             }
-            if self.is_all_free(last, 1) && !self.punched.overlaps(last, 1) {
+            if self.is_all_free(last, 1) && !self.map.punched.overlaps(last, 1) {
                 return Some(self.take_at(last, 1));
             }
         }
@@ -68,10 +73,6 @@ impl Space {
     }
 
     fn is_all_free(&self, page: u64, pages: u64) -> bool {
-        (page..page + pages).all(|page| {
-            page < self.pages
-                && self.regions[(page / self.region_pages) as usize]
-                    .is_free(page % self.region_pages, 1)
-        })
+        (page..page + pages).all(|page| self.map.is_free(page))
     }
 }

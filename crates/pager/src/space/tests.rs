@@ -574,7 +574,8 @@ fn a_dropped_table_is_bounded_work() {
     let mut commit = |space: &mut Space, freed: &mut TxnSpace| {
         number += 1;
         let freed_ranges = freed.freed_ranges(number);
-        let live = [space.durable[1], space.durable[0]];
+        let mut live = vec![space.durable[1], space.durable[0]];
+        live.dedup();
         space.reclaim(&live, LISTS_PER_COMMIT, &read);
         space.stage(freed);
         let plan = space.plan(number, &freed_ranges, &live, &read);
@@ -617,7 +618,7 @@ fn a_dropped_table_is_bounded_work() {
     println!("{ranges} ranges took {wrote} pages");
     assert!(
         wrote <= 30,
-        "9 zones: bitmaps, bits, and a few pages above them"
+        "9 regions: bitmaps, bits, and a few pages above them"
     );
     let mut commits = 0;
     while space.free_pages() < ranges {
@@ -637,7 +638,7 @@ fn a_page_that_is_taken_of_a_punched_range_is_punched_no_more() {
     let first = first_page(PAGE);
     let mut space = Space::new(PAGE, first, Base::default(), [1, 1]);
     space.grow(first + 40);
-    space.punch(first, 40);
+    space.map.punch(first, 40);
     assert_eq!(space.written_free_pages(), 0);
     for left in (0..40).rev() {
         assert!(space.take_page().is_some());

@@ -22,18 +22,22 @@ impl FreedPages {
             if self.single.capacity() == 0 {
                 self.single.reserve(SINGLE);
             }
-            self.single.insert(page);
+            let fresh = self.single.insert(page);
+            debug_assert!(fresh, "page {page} is freed twice");
         } else {
-            self.longer.insert(page, pages);
+            let fresh = self.longer.insert(page, pages);
+            debug_assert!(fresh, "pages {page}+{pages} are freed twice");
         }
     }
 
     /// Removes a range added by `insert`.
     fn remove(&mut self, page: u64, pages: u64) {
         if pages == 1 {
-            self.single.remove(&page);
+            let removed = self.single.remove(&page);
+            debug_assert!(removed, "page {page} was not freed");
         } else {
-            self.longer.remove(page, pages);
+            let removed = self.longer.remove(page, pages);
+            debug_assert!(removed, "pages {page}+{pages} were not freed");
         }
     }
 
@@ -93,6 +97,10 @@ impl TxnSpace {
             self.freed.reserve(SINGLE);
         }
         self.freed.push((page, pages, birth));
+        debug_assert!(
+            !self.own.overlaps(page, pages),
+            "an allocation is freed as a range of an earlier transaction"
+        );
     }
 
     /// Whether this transaction has freed this page of an earlier one.
@@ -104,6 +112,10 @@ impl TxnSpace {
     pub(crate) fn unfree(&mut self, page: u64, pages: u64, birth: u64) {
         self.freed_all.remove(page, pages);
         if !is_large_page(page) {
+            assert!(
+                self.freed_pages >= pages,
+                "more frees are undone than were made"
+            );
             self.freed_pages -= pages;
         }
         // A rollback removes the newest first.
@@ -130,6 +142,10 @@ impl TxnSpace {
             }
             joins
         });
+        debug_assert!(
+            freed_ranges.is_sorted_by(|a, b| a.page + a.pages <= b.page),
+            "freed ranges overlap"
+        );
         freed_ranges
     }
 

@@ -290,7 +290,10 @@ impl WriteTxn {
             unreachable!("the writer state leaves with the transaction")
         };
         let own = &self.space.own;
-        pages.written(|number| !own.contains(number, 1) && !writer.space.any_free(number, 1));
+        let space = &mut writer.space;
+        // A page behind the end of the file was free when the file was cut.
+        let mut is_used = |number| space.in_file(number, 1) && !space.any_free(number, 1);
+        pages.written(|number| !own.contains(number, 1) && is_used(number));
         u64::MAX
     }
 

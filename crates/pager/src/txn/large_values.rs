@@ -31,7 +31,7 @@ impl WriteTxn {
         let known = large.pages() * self.inner.files.page_size as u64;
         SecondFile {
             used: large.pages() - large.free_pages(),
-            end: large.end(),
+            end: large.map.end(),
             bytes: file.storage.len().unwrap_or(known),
         }
     }

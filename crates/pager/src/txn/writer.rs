@@ -65,8 +65,6 @@ pub(crate) struct Writer {
     live: Vec<u64>,
     /// Per transaction, the larger of its readers' end and the file length its record requires, in pages.
     ends: BTreeMap<u64, u64>,
-    /// Zone in which free ranges were punched last.
-    punch_region: usize,
     cannot_punch: bool,
     cannot_punch_large: bool,
     /// How the record is rewritten.
@@ -185,7 +183,6 @@ impl Writer {
             pins,
             live: Vec::new(),
             ends: BTreeMap::from([(meta.txn, meta.pages)]),
-            punch_region: 0,
             cannot_punch: false,
             cannot_punch_large: false,
             confirmation: *confirmation,

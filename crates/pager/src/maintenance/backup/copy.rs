@@ -310,7 +310,7 @@ fn second_used(large: Option<&Large>) -> Vec<bool> {
     let Some(large) = large else {
         return Vec::new();
     };
-    let used = |place| large.in_file(place, 1) && !large.is_free(place);
+    let used = |place| large.map.in_file(place, 1) && !large.map.is_free(place);
     (0..large.pages()).map(used).collect()
 }
 

@@ -102,9 +102,9 @@ impl Writer {
         {
             return;
         }
-        for (place, pages) in large.unpunched((PUNCH_BYTES_MIN / page_bytes).max(1)) {
+        for (place, pages) in large.map.unpunched((PUNCH_BYTES_MIN / page_bytes).max(1)) {
             match file.storage.punch(place * page_bytes, pages * page_bytes) {
-                Ok(true) => large.punch(place, pages),
+                Ok(true) => large.map.punch(place, pages),
                 Ok(false) | Err(_) => {
                     self.cannot_punch_large = true;
                     break;
@@ -123,7 +123,7 @@ impl Writer {
         let Ok(len) = file.storage.len() else {
             return;
         };
-        let end = large.end() * page_bytes;
+        let end = large.map.end() * page_bytes;
         let (kept, much) = match (compacts, step_of(end)) {
             (true, _) => (0, shared.files.options.growth_bytes_min.min(STEP_MIN)),
             (false, step) => (step, shared.files.options.shrink_bytes.max(step)),

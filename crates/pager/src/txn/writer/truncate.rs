@@ -50,7 +50,7 @@ impl Writer {
             return;
         }
         let end = self.space.pages();
-        for (page, pages) in self.space.unpunched(&mut self.punch_region, stretch) {
+        for (page, pages) in self.space.map.unpunched(stretch) {
             if page + pages == end {
                 // This range is cut with the file's end.
                 break;
@@ -64,7 +64,7 @@ impl Writer {
                 .storage
                 .punch(page * page_bytes, pages * page_bytes)
             {
-                Ok(true) => self.space.punch(page, pages),
+                Ok(true) => self.space.map.punch(page, pages),
                 // On failure the file only takes more space than necessary.
                 Ok(false) | Err(_) => {
                     self.cannot_punch = true;
@@ -109,7 +109,6 @@ impl Writer {
             .reserve_pages(shared)
             .saturating_sub(self.space.written_free_before(least));
         let to = least + missing;
-        debug_assert!(to >= self.space.end(), "a cut would remove pages in use");
         if to + much <= pages
             && shared
                 .files
