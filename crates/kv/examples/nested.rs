@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "it prints its results")]
 
 use std::time::Instant;
-use tidalite_kv::{Absent, Result, Sub, Tree, Work};
+use tidalite_kv::{MissingTable, Result, TableReader, TableWriter, Tree};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
@@ -18,16 +18,21 @@ fn main() -> Result<()> {
         .and_then(|count| count.parse().ok())
         .unwrap_or(1_000_000);
     let mut pages = ScratchPages::new(PAGE_BYTES as usize);
-    let mut work = Work::of(Tree::new(1));
+    let mut work = TableWriter::of(Tree::new(1));
     let begin = Instant::now();
     for table in 0..tables {
         let path = [table.to_be_bytes().to_vec()];
-        work.at(&mut pages, &path, Absent::MakeToFill, &mut |w, below| {
-            for (key, value) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
-                below.insert(w, key, &[value; 8])?;
-            }
-            Ok(())
-        })?;
+        work.at(
+            &mut pages,
+            &path,
+            MissingTable::CreateToFill,
+            &mut |w, below| {
+                for (key, value) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
+                    below.insert(w, key, &[value; 8])?;
+                }
+                Ok(())
+            },
+        )?;
     }
     let made = begin.elapsed();
     let tree = work.tree().copied().unwrap_or(Tree::new(1));
@@ -37,7 +42,7 @@ fn main() -> Result<()> {
     println!("{} ns to make one", made.as_nanos() as u64 / tables);
 
     let mut rng = Rng::new(1);
-    let top = Sub::of(tree);
+    let top = TableReader::of(tree);
     let begin = Instant::now();
     for _ in 0..OPENS {
         let key = rng.below(tables).to_be_bytes();
@@ -65,7 +70,7 @@ fn level(number: u64) -> Vec<u8> {
 
 fn topics() -> Result<()> {
     let mut pages = ScratchPages::new(PAGE_BYTES as usize);
-    let (mut nested, mut flat) = (Work::of(Tree::new(1)), Tree::new(2));
+    let (mut nested, mut flat) = (TableWriter::of(Tree::new(1)), Tree::new(2));
     for number in 0..LEVELS.iter().product() {
         let mut rest = number;
         let names = LEVELS.map(|count| {
@@ -76,12 +81,12 @@ fn topics() -> Result<()> {
         nested.at(
             &mut pages,
             &names[..3],
-            Absent::MakeToFill,
+            MissingTable::CreateToFill,
             &mut |w, table| table.insert(w, &names[3], &number.to_be_bytes()),
         )?;
         flat.insert(&mut pages, &names.join(&b'/'), &number.to_be_bytes())?;
     }
-    let top = Sub::of(nested.tree().copied().unwrap_or(Tree::new(1)));
+    let top = TableReader::of(nested.tree().copied().unwrap_or(Tree::new(1)));
     println!("{} topics, {} matches each:", flat.len(), LEVELS[2]);
     let mut rng = Rng::new(2);
     let mut ask = || [LEVELS[0], LEVELS[1], LEVELS[3]].map(|count| level(rng.below(count)));

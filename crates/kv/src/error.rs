@@ -16,13 +16,13 @@ pub(crate) fn damaged(
 
 /// A read of a value finds a nested table, in a table that may not have nested tables: the file is damaged.
 #[cold]
-pub(crate) fn is_a_table(leaf_at: u64, _: &[u8]) -> Error {
+pub(crate) fn corrupt_by_table(leaf_at: u64, _: &[u8]) -> Error {
     damaged("row of a table", leaf_at, "a nested table", "a value")
 }
 
 /// A user reads or puts a value under a key that holds a nested table: nothing is damaged.
 #[cold]
-pub(crate) fn holds_a_table(_: u64, key: &[u8]) -> Error {
+pub(crate) fn key_holds_table(_: u64, key: &[u8]) -> Error {
     Error::IsTable { key: key.to_vec() }
 }
 
@@ -31,6 +31,6 @@ pub(crate) fn holds_a_table(_: u64, key: &[u8]) -> Error {
 pub(crate) fn unexpected(found: &str, expected: &str) -> Error {
     Error::Unsupported {
         found: found.into(),
-        expected: format!("{expected}: ask for what is there, or remove it first"),
+        expected: format!("{expected}: read the existing row as it is, or remove it first"),
     }
 }

@@ -15,18 +15,18 @@
 //! inline      a nested table (inline_table) or a set (packed_set, fixed_width) inside a leaf cell
 //! table       the B+tree
 //!  ├ tree         Tree: root, height, count, id           a catalog stores it in 64 bytes
-//!  ├ get, get_many, cached_get        point lookups through lent pages; with a cached descent path: Way, Again
+//!  ├ get, get_many, cached_get        point lookups through lent pages; with a CachedPath
 //!  ├ path         descent paths, and copying their pages for the transaction
 //!  ├ insert       in place, redistribute (with a neighbour), sequential, split
 //!  ├ remove       merge, rebalance, reduce the height; range_delete cuts branches off
 //!  └ free         freeing the extents and pages below rows and branches
-//! bulk        ascending rows: leaf by leaf (append, leaf_builder), one by one (append_cursor: Ending)
+//! bulk        ascending rows: leaf by leaf (append, leaf_builder), one by one (append_cursor)
 //! cursor      Cursor (tree_cursor), Range  seeks with all five relations, both directions
 //!  ├ forward, steps, row_key          steps in a leaf and from leaf to leaf
 //!  ├ prefetcher, sequential_range     leaves read ahead of a scan
 //!  └ select       rows by number, and keys that divide a table into equal parts
-//! nested      Sub (table_reader), Work (table_writer)     a table in pages or in a cell
-//! sets        tables of multi-values: Pairs (set_table), PairCursor (set_cursor), Values; append, append_cursor
+//! nested      TableReader (table_reader), TableWriter (table_writer)     a table in pages or in a cell; conversion
+//! sets        tables of multi-values: PairWriter (set_table), PairCursor (set_cursor), Values; append, append_cursor
 //! visit       whole tables: check (every rule of the format), walk, relocate, stat, read_leaves
 //! ```
 //!
@@ -55,25 +55,25 @@ mod value;
 mod visit;
 
 pub use bulk::append::PutRow;
-pub use bulk::append_cursor::Ending;
+pub use bulk::append_cursor::AppendCursor;
 pub use cursor::range::Range;
 pub use cursor::tree_cursor::Cursor;
-pub use nested::table_reader::Sub;
-pub use nested::table_writer::{Absent, Work};
+pub use nested::table_reader::TableReader;
+pub use nested::table_writer::{MissingTable, TableWriter};
 pub use page::key::KEY_BYTES_MAX;
 pub use page::layout::key_bytes_max;
-pub use page::overflow::{Chunks, Piece, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES};
+pub use page::overflow::{Chunks, PageSlice, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES};
 pub use sets::set_cursor::PairCursor;
-pub use sets::set_table::Pairs;
+pub use sets::set_table::PairWriter;
 pub use sets::values::Values;
-pub use table::cached_get::{Again, Way};
+pub use table::cached_get::{CachedLookup, CachedPath};
 pub use table::tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};
 pub use tidalite_pager::{Error, Result};
 pub use value::Value;
-pub use visit::check::{Claim, Damage};
+pub use visit::check::{Damage, UsedPages};
 pub use visit::relocate::Relocation;
 pub use visit::stat::TableShape;
-pub use visit::walk::{OnRange, PageAt, Walk};
+pub use visit::walk::{OnRange, PageVisitor, VisitedPage};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use crate::page::key::{self, stored_bytes};
 use crate::page::layout::{Payload, REFERENCE_BYTES, cell_bytes_max, cell_size, slot_bytes, tag};
-use crate::page::overflow::{Chunks, Piece, Reference, VALUE_BYTES_MAX};
+use crate::page::overflow::{Chunks, PageSlice, Reference, VALUE_BYTES_MAX};
 use std::borrow::Cow;
 use std::ops::Range;
 use tidalite_pager::{Error, PageRead, PageRef, PageWrite, Result};
@@ -51,7 +51,7 @@ impl<'v> Stored<'v> {
     }
 
     /// Frees the extent of a value that was not stored because its key holds a nested table.
-    pub(crate) fn unless_refused<W: PageWrite, T>(&self, w: &mut W, put: Result<T>) -> Result<T> {
+    pub(crate) fn free_if_refused<W: PageWrite, T>(&self, w: &mut W, put: Result<T>) -> Result<T> {
         if let (Err(Error::IsTable { .. }), Self::Reference(bytes)) = (&put, self) {
             let reference = Reference::decode(bytes, w.page_size(), 0)?;
             w.free_extent(&reference.extent());
@@ -88,35 +88,35 @@ pub(crate) fn reference(
 
 /// A value under a snapshot: borrowed from its leaf, or read from its extent on demand.
 #[derive(Clone)]
-pub struct Value<'r>(Place<'r>);
+pub struct Value<'r>(ValueRepr<'r>);
 
 #[derive(Clone)]
-enum Place<'r> {
-    Inline(Piece<'r>),
+enum ValueRepr<'r> {
+    Inline(PageSlice<'r>),
     Extent(&'r dyn PageRead, Reference),
 }
 
 impl<'r> Value<'r> {
     pub(crate) fn inline(page: PageRef<'r>, range: Range<usize>) -> Self {
-        Self(Place::Inline(Piece::new(page, range)))
+        Self(ValueRepr::Inline(PageSlice::new(page, range)))
     }
 
     /// A part of another piece.
-    pub(crate) fn part(piece: &Piece<'r>, range: Range<usize>) -> Self {
-        let (page, range) = piece.within(range);
+    pub(crate) fn part(slice: &PageSlice<'r>, range: Range<usize>) -> Self {
+        let (page, range) = slice.within(range);
         Self::inline(page.clone(), range)
     }
 
     pub(crate) fn referenced(reader: &'r dyn PageRead, reference: Reference) -> Self {
-        Self(Place::Extent(reader, reference))
+        Self(ValueRepr::Extent(reader, reference))
     }
 
     /// Length of the value in bytes. Reads nothing.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {
-            Place::Inline(piece) => piece.len() as u64,
-            Place::Extent(_, reference) => reference.len,
+            ValueRepr::Inline(slice) => slice.len() as u64,
+            ValueRepr::Extent(_, reference) => reference.len,
         }
     }
 
@@ -130,8 +130,8 @@ impl<'r> Value<'r> {
     #[must_use]
     pub fn as_slice(&self) -> Option<&[u8]> {
         match &self.0 {
-            Place::Inline(piece) => Some(piece),
-            Place::Extent(..) => None,
+            ValueRepr::Inline(slice) => Some(slice),
+            ValueRepr::Extent(..) => None,
         }
     }
 
@@ -151,10 +151,10 @@ impl<'r> Value<'r> {
     /// # Errors
     /// The value itself.
     #[inline]
-    pub fn into_piece(self) -> std::result::Result<Piece<'r>, Self> {
+    pub fn into_piece(self) -> std::result::Result<PageSlice<'r>, Self> {
         match self.0 {
-            Place::Inline(piece) => Ok(piece),
-            extent @ Place::Extent(..) => Err(Self(extent)),
+            ValueRepr::Inline(slice) => Ok(slice),
+            extent @ ValueRepr::Extent(..) => Err(Self(extent)),
         }
     }
 
@@ -164,8 +164,8 @@ impl<'r> Value<'r> {
     /// `Corrupt` when a chunk does not match the reference; `Io`.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.len().min(TRUSTED_BYTES_MAX) as usize);
-        for piece in self.chunks() {
-            bytes.extend_from_slice(&piece?);
+        for slice in self.chunks() {
+            bytes.extend_from_slice(&slice?);
         }
         Ok(bytes)
     }
@@ -174,8 +174,8 @@ impl<'r> Value<'r> {
     #[must_use]
     pub fn chunks(&self) -> Chunks<'r> {
         match &self.0 {
-            Place::Inline(piece) => Chunks::of_inline(piece.clone()),
-            Place::Extent(reader, reference) => reference.chunks(*reader),
+            ValueRepr::Inline(slice) => Chunks::of_inline(slice.clone()),
+            ValueRepr::Extent(reader, reference) => reference.chunks(*reader),
         }
     }
 }
@@ -183,8 +183,8 @@ impl<'r> Value<'r> {
 impl std::fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Place::Inline(piece) => f.debug_tuple("Inline").field(&&**piece).finish(),
-            Place::Extent(_, reference) => f.debug_tuple("Extent").field(reference).finish(),
+            ValueRepr::Inline(slice) => f.debug_tuple("Inline").field(&&**slice).finish(),
+            ValueRepr::Extent(_, reference) => f.debug_tuple("Extent").field(reference).finish(),
         }
     }
 }

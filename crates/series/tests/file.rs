@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows};
-use tidalite_kv::{Claim, TREE_BYTES, Tree};
+use tidalite_kv::{TREE_BYTES, Tree, UsedPages};
 use tidalite_pager::{
     Durability, MemoryStorage, Options, PageRead, PageWrite, Pager, Snapshot, Storage,
 };
@@ -81,10 +81,10 @@ fn assert_content(snapshot: &Snapshot, model: &Model) {
 
 fn assert_clean(pager: &Pager) {
     let mut check = pager.begin_check().unwrap();
-    let mut claims: Vec<Claim> = Vec::new();
+    let mut claims: Vec<UsedPages> = Vec::new();
     let mut series = Check::new();
     let roots = Roots::read(check.snapshot().app());
-    let mut claim = |claim: Claim| claims.push(claim);
+    let mut claim = |claim: UsedPages| claims.push(claim);
     roots.records.check(check.snapshot(), &mut claim).unwrap();
     roots.extents.check(check.snapshot(), &mut claim).unwrap();
     for id in 0..SERIES {

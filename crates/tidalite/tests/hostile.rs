@@ -297,7 +297,7 @@ fn a_nested_table_with_two_ways_to_it_is_told() {
     let snap = db.begin_read().expect("it opens");
     let told = |result: Result<()>| {
         let error = result.expect_err("two ways to one table").to_string();
-        assert!(error.contains("a second way to it"), "{error}");
+        assert!(error.contains("a second pointer to it"), "{error}");
     };
     let copy = std::env::temp_dir().join(format!("tidalite-two-ways-{}", std::process::id()));
     told(snap.copy_to(&copy).map(drop));

@@ -117,7 +117,7 @@ fn a_salvage_tells_of_the_rows_that_it_cannot_show() {
     let delta = Delta::load(&world.pages, &world.root).unwrap();
     let mut pages = Vec::new();
     for (run, _) in delta.live_runs(0) {
-        let mut claim = |claim: tidalite_kv::Claim| pages.push(claim.addr);
+        let mut claim = |claim: tidalite_kv::UsedPages| pages.push(claim.addr);
         run.directory.check(&world.pages, &mut claim).unwrap();
     }
     let mut parts = 0;
@@ -167,7 +167,7 @@ fn what_an_open_merge_has_passed_is_not_taken_along() {
             let Some(after) = after else {
                 continue;
             };
-            let mut claim = |claim: tidalite_kv::Claim| pages.push((claim.addr, after));
+            let mut claim = |claim: tidalite_kv::UsedPages| pages.push((claim.addr, after));
             run.directory.check(&world.pages, &mut claim).unwrap();
         }
         for (addr, after) in pages.into_iter().step_by(3) {

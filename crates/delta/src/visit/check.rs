@@ -12,7 +12,7 @@ use crate::visit::around::Around;
 use crate::visit::damage::{DeltaDamage, Hit};
 use crate::visit::extents;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
-use tidalite_kv::Claim;
+use tidalite_kv::UsedPages;
 use tidalite_pager::{Error, Extent, Header, PageRead, Ptr, Result, expect_zeros};
 
 /// A range of the file that belongs to the delta.
@@ -260,7 +260,7 @@ impl Delta {
     ) -> Result<()> {
         let at = run.directory.root().addr;
         let mut broken = Vec::new();
-        let mut claim = |page: Claim| {
+        let mut claim = |page: UsedPages| {
             (findings.claim)(DeltaClaim {
                 addr: page.addr,
                 pages: page.pages,

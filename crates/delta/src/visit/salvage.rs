@@ -12,7 +12,7 @@ use crate::visit::damage::{DeltaDamage, Hit};
 use std::collections::{BTreeSet, HashSet};
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, RowsRef};
-use tidalite_kv::{PageAt, Tree, Walk};
+use tidalite_kv::{PageVisitor, Tree, VisitedPage};
 use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, Result};
 
 /// A block of a run that was found by its header.
@@ -141,19 +141,19 @@ struct Leaves {
 /// Key range of a directory page: the first key, and the first key after the page.
 type Span = (Vec<u8>, Option<Vec<u8>>);
 
-fn span_of(page: &PageAt<'_>) -> Span {
+fn span_of(page: &VisitedPage<'_>) -> Span {
     (page.from.to_vec(), page.to.map(<[u8]>::to_vec))
 }
 
-impl Walk for Leaves {
-    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+impl PageVisitor for Leaves {
+    fn enter(&mut self, page: &VisitedPage<'_>) -> Result<bool> {
         if page.level == 0 {
             self.reached.push((page.ptr, span_of(page)));
         }
         Ok(page.level > 0)
     }
 
-    fn damaged(&mut self, page: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+    fn damaged(&mut self, page: &VisitedPage<'_>, corrupt: Corrupt) -> Result<()> {
         self.lost.push((span_of(page), corrupt));
         Ok(())
     }

@@ -1,18 +1,18 @@
-//! Appending rows one by one: an [`Ending`] is an append cursor that remembers the position of the last row.
+//! Appending rows one by one: an [`AppendCursor`] is an append cursor that remembers the position of the last row.
 //!
 //! Invariants
-//! 1. The contents of an `Ending` are true of the table with the root and the row count stored in it, provided that
-//!    every other change of the table is followed by `forget`. It is only a hint for speed: without it the row is
+//! 1. The contents of an `AppendCursor` are true of the table with the root and the row count stored in it, provided
+//!    that every other change of the table is followed by `forget`. It is only a hint for speed: without it the row is
 //!    inserted by a descent.
 //! 2. The transaction owns the remembered path; pages that a savepoint or reader has pinned since are detected by
 //!    `may_change`.
 
 use crate::bulk::append::inline;
-use crate::bulk::leaf_builder::Filling;
+use crate::bulk::leaf_builder::LeafBuilder;
 use crate::page::edit::{self, Placed};
 use crate::page::key::Key;
 use crate::page::layout::Payload;
-use crate::table::free::Old;
+use crate::table::free::OldPayload;
 use crate::table::path::Step;
 use crate::table::tree::Tree;
 use crate::value::Stored;
@@ -20,31 +20,31 @@ use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// Append cursor: the position of the last row of a table, within one transaction. A clone is empty.
 #[derive(Debug, Default)]
-pub struct Ending {
+pub struct AppendCursor {
     /// Number of consecutive rows that were inserted at the end by a descent.
     descents: u32,
-    place: Option<Place>,
+    last: Option<LastRow>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct LastRow {
     root: Ptr,
     pub(crate) rows: u64,
     /// The branches above the leaf.
-    pub(crate) way: Vec<Step>,
+    pub(crate) path: Vec<Step>,
     pub(crate) leaf: Ptr,
     pub(crate) last_key: Vec<u8>,
     /// In a table of multi-values: the position of the last value of the last key, if its set has pages.
-    pub(crate) set: Box<Ending>,
+    pub(crate) set: Box<AppendCursor>,
 }
 
-impl Clone for Ending {
+impl Clone for AppendCursor {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Ending {
+impl AppendCursor {
     /// Must be called after any other change of the table.
     #[inline]
     pub fn forget(&mut self) {
@@ -52,13 +52,13 @@ impl Ending {
     }
 
     /// The position, if the last row of this table is still there.
-    pub(crate) fn place_of(&mut self, tree: &Tree) -> Option<&mut Place> {
-        self.place.as_mut().filter(|place| place.is_of(tree))
+    pub(crate) fn valid_for(&mut self, tree: &Tree) -> Option<&mut LastRow> {
+        self.last.as_mut().filter(|last| last.is_of(tree))
     }
 
     /// Notes that a row was inserted by a descent; `last`: at the end.
     pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
-        self.place = None;
+        self.last = None;
         self.descents = if last { self.descents + 1 } else { 0 };
         // A single row is not worth searching its position.
         if self.descents > 1 {
@@ -69,10 +69,10 @@ impl Ending {
 
     /// Finds the position of the last row.
     pub(crate) fn remember<W: PageWrite>(&mut self, tree: &Tree, w: &W) -> Result<()> {
-        self.place = tree.tail(w)?.map(|tail| Place {
+        self.last = tree.tail(w)?.map(|tail| LastRow {
             root: tree.root,
             rows: tree.rows,
-            way: tail.way,
+            path: tail.path,
             leaf: tail.leaf,
             last_key: tail.last_key,
             set: Box::default(),
@@ -81,14 +81,14 @@ impl Ending {
     }
 }
 
-impl Place {
+impl LastRow {
     fn is_of(&self, tree: &Tree) -> bool {
         self.root == tree.root && self.rows == tree.rows
     }
 
     /// Whether all its pages may be changed in place.
     pub(crate) fn may_change<W: PageWrite>(&self, w: &W) -> bool {
-        w.may_change(&self.leaf) && self.way.iter().all(|step| w.may_change(&step.ptr))
+        w.may_change(&self.leaf) && self.path.iter().all(|step| w.may_change(&step.ptr))
     }
 
     /// Adds a row at the end of the leaf; false if it does not fit without a rewrite. Does not change any count.
@@ -120,71 +120,71 @@ impl Tree {
     ///
     /// # Cost
     /// After the last row: a comparison of keys, a copy, and a count in each branch above.
-    pub fn insert_near_end<W: PageWrite>(
+    pub fn insert_hinted<W: PageWrite>(
         &mut self,
         w: &mut W,
-        ending: &mut Ending,
+        cursor: &mut AppendCursor,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        if let Some(place) = &mut ending.place
-            && self.put_behind(w, place, key, value)?
+        if let Some(last) = &mut cursor.last
+            && self.append_at_cursor(w, last, key, value)?
         {
             return Ok(false);
         }
-        ending.place = None;
+        cursor.last = None;
         let stored = Stored::put(w, self.id, key, value)?;
-        let put = self.put_payload_anywhere(w, key, stored.payload(), Old::Free);
-        let (before, at_end) = stored.unless_refused(w, put)?;
-        ending.descended(self, w, at_end)?;
+        let put = self.put_payload_noting_end(w, key, stored.payload(), OldPayload::Free);
+        let (before, at_end) = stored.free_if_refused(w, put)?;
+        cursor.descended(self, w, at_end)?;
         Ok(before > 0)
     }
 
-    /// Inserts a row after all others; false, with nothing changed, if its key is not above the last one. `ending` is
-    /// as for `insert_near_end`.
+    /// Inserts a row after all others; false, with nothing changed, if its key is not above the last one. `cursor` is
+    /// as for `insert_hinted`.
     ///
     /// # Errors
     /// As for `insert`.
-    pub fn append_near_end<W: PageWrite>(
+    pub fn append_hinted<W: PageWrite>(
         &mut self,
         w: &mut W,
-        ending: &mut Ending,
+        cursor: &mut AppendCursor,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        let known = ending.place.as_ref().filter(|place| place.is_of(self));
+        let known = cursor.last.as_ref().filter(|last| last.is_of(self));
         let above = match known {
-            Some(place) => key > place.last_key.as_slice(),
+            Some(last) => key > last.last_key.as_slice(),
             None => {
                 let mut last = self.cursor(&*w);
                 !last.last()? || key > last.key()
             }
         };
         if above {
-            self.insert_near_end(w, ending, key, value)?;
+            self.insert_hinted(w, cursor, key, value)?;
         }
         Ok(above)
     }
 
     /// Inserts a row after the last one; false, with nothing changed, if it belongs elsewhere, or does not fit the leaf
     /// without a rewrite.
-    fn put_behind<W: PageWrite>(
+    fn append_at_cursor<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: &mut Place,
+        last: &mut LastRow,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        if !place.is_of(self)
-            || key <= place.last_key.as_slice()
-            || !Filling::takes(w.page_size(), key, inline(value))
-            || !place.may_change(w)
-            || !place.push(w, key, inline(value))?
+        if !last.is_of(self)
+            || key <= last.last_key.as_slice()
+            || !LeafBuilder::accepts(w.page_size(), key, inline(value))
+            || !last.may_change(w)
+            || !last.push(w, key, inline(value))?
         {
             return Ok(false);
         }
-        self.count_rows(w, &place.way, 1)?;
-        place.rows = self.rows;
+        self.count_rows(w, &last.path, 1)?;
+        last.rows = self.rows;
         Ok(true)
     }
 }

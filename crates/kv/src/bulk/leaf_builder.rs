@@ -23,17 +23,17 @@ use crate::page::layout::{
 use crate::page::row_count::weight;
 use tidalite_base::{put_u16, put_u32};
 
-/// A row that takes more than one part in this many of a page is inserted the ordinary way: two rows always fit one
+/// A row that takes more than one part in this many of a page is inserted by a descent: two rows always fit one
 /// page.
-const ROW_PART: usize = 4;
+const ROW_DIV: usize = 4;
 
 /// The same for a row with a set, which may be as large as a quarter of a page and is stored in its row only.
-const SET_PART: usize = 3;
+const SET_DIV: usize = 3;
 
 /// Bytes of two keys from which the advance of keys is computed.
-const COURSE_BYTES: usize = 16;
+const PREDICTION_BYTES: usize = 16;
 
-pub(crate) struct Filling {
+pub(crate) struct LeafBuilder {
     page: Box<[u8]>,
     prefix_len: usize,
     count: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Filling {
     last_suffix: (usize, usize),
 }
 
-impl Filling {
+impl LeafBuilder {
     fn new(page_size: usize) -> Self {
         Self {
             page: vec![0; page_size].into(),
@@ -69,8 +69,8 @@ impl Filling {
 
     /// Whether a row may be in a leaf that is laid out here.
     #[inline]
-    pub(crate) fn takes(page_size: usize, key: &[u8], payload: Payload<'_>) -> bool {
-        let part = if payload.nested() { SET_PART } else { ROW_PART };
+    pub(crate) fn accepts(page_size: usize, key: &[u8], payload: Payload<'_>) -> bool {
+        let part = if payload.nested() { SET_DIV } else { ROW_DIV };
         key.len() + payload.bytes.len() <= page_size / part
     }
 
@@ -82,13 +82,14 @@ impl Filling {
         }
     }
 
-    /// Discards its rows, which are now in the leaf before, and begins with this row, for which `takes` must be true.
+    /// Discards its rows, which are now in the leaf before, and begins with this row, for which `accepts` must be true.
     pub(crate) fn begin(&mut self, key: &[u8], payload: Payload<'_>) {
-        let prefix_len = course(&self.first_key, key).min(prefix_bytes_max(self.page.len()));
+        let prefix_len =
+            predicted_prefix_len(&self.first_key, key).min(prefix_bytes_max(self.page.len()));
         self.restart(&key[..prefix_len]);
         self.first_key.clear();
         self.first_key.extend_from_slice(key);
-        let laid = self.lay(&key[prefix_len..], payload);
+        let laid = self.write_row(&key[prefix_len..], payload);
         debug_assert!(laid, "a third of a page fits an empty one");
     }
 
@@ -100,30 +101,30 @@ impl Filling {
         self.offsets.clear();
     }
 
-    /// Adds a row; false, with nothing changed, if it has no room, is not above the last one, or `takes` is false for
+    /// Adds a row; false, with nothing changed, if it has no room, is not above the last one, or `accepts` is false for
     /// it.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
-        if !Self::takes(self.page.len(), key, payload) {
+        if !Self::accepts(self.page.len(), key, payload) {
             return false;
         }
         let Some(suffix) = key.strip_prefix(self.prefix()) else {
-            return self.push_other(key, payload);
+            return self.push_shorter_prefix(key, payload);
         };
         let head = head_of(suffix);
         let ascends =
             head > self.last_head || head == self.last_head && suffix > self.last_suffix();
-        ascends && self.lay(suffix, payload)
+        ascends && self.write_row(suffix, payload)
     }
 
     /// As `push`, for a key without the prefix.
     #[cold]
-    fn push_other(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
+    fn push_shorter_prefix(&mut self, key: &[u8], payload: Payload<'_>) -> bool {
         let shared = common(self.prefix(), key);
         if key < self.prefix() || !self.shorten(shared) {
             return false;
         }
-        self.lay(&key[shared..], payload)
+        self.write_row(&key[shared..], payload)
     }
 
     /// Lays the rows out again with a shorter prefix; false, with nothing changed, if they do not fit.
@@ -135,7 +136,7 @@ impl Filling {
         for (old, payload) in self.rows() {
             suffix.truncate(more);
             suffix.extend_from_slice(old);
-            if !other.lay(&suffix, payload) {
+            if !other.write_row(&suffix, payload) {
                 return false;
             }
         }
@@ -160,7 +161,7 @@ impl Filling {
 
     /// Writes head, offset and cell of a row after the others, if there is room.
     #[inline]
-    fn lay(&mut self, suffix: &[u8], payload: Payload<'_>) -> bool {
+    fn write_row(&mut self, suffix: &[u8], payload: Payload<'_>) -> bool {
         let Payload { tag, bytes: value } = payload;
         let len = small(suffix.len());
         let size = varint_len(len) + varint_len(tag) + suffix.len() + value.len();
@@ -214,7 +215,7 @@ impl Filling {
     }
 
     /// Whether a row refers to pages: these must be sealed before this leaf.
-    pub(crate) fn leads_to_pages(&self) -> bool {
+    pub(crate) fn has_page_sets(&self) -> bool {
         self.nested.1
     }
 
@@ -249,14 +250,14 @@ impl Filling {
 
 /// Predicts the common prefix of the leaf's keys: the number of bytes that `key` shares with a key as far after it as
 /// it is after `before`, taken as numbers.
-fn course(before: &[u8], key: &[u8]) -> usize {
+fn predicted_prefix_len(before: &[u8], key: &[u8]) -> usize {
     let shared = common(before, key);
     // Includes a few of the shared bytes, for carries.
-    let from = shared.saturating_sub(COURSE_BYTES / 2);
+    let from = shared.saturating_sub(PREDICTION_BYTES / 2);
     let number = |key: &[u8]| {
-        let mut bytes = [0; COURSE_BYTES];
+        let mut bytes = [0; PREDICTION_BYTES];
         let part = &key[from.min(key.len())..];
-        let len = part.len().min(COURSE_BYTES);
+        let len = part.len().min(PREDICTION_BYTES);
         bytes[..len].copy_from_slice(&part[..len]);
         u128::from_be_bytes(bytes)
     };
@@ -279,16 +280,16 @@ mod tests {
     use crate::page::node::Node;
 
     #[test]
-    fn the_course_of_keys_gives_what_they_will_share() {
+    fn prefix_prediction_follows_the_advance_of_keys() {
         let key = |n: u64| n.to_be_bytes();
-        assert_eq!(course(&key(0x1000), &key(0x1010)), 7);
+        assert_eq!(predicted_prefix_len(&key(0x1000), &key(0x1010)), 7);
         // From here on the next 0x10 change another byte.
-        assert_eq!(course(&key(0x10e0), &key(0x10f0)), 6);
-        assert_eq!(course(&key(0xfff0), &key(0xfffe)), 5);
-        assert_eq!(course(b"same", b"same"), 4);
-        assert_eq!(course(&key(u64::MAX - 1), &key(u64::MAX)), 0);
-        assert_eq!(course(b"", b"k"), 0);
-        let text = course(
+        assert_eq!(predicted_prefix_len(&key(0x10e0), &key(0x10f0)), 6);
+        assert_eq!(predicted_prefix_len(&key(0xfff0), &key(0xfffe)), 5);
+        assert_eq!(predicted_prefix_len(b"same", b"same"), 4);
+        assert_eq!(predicted_prefix_len(&key(u64::MAX - 1), &key(u64::MAX)), 0);
+        assert_eq!(predicted_prefix_len(b"", b"k"), 0);
+        let text = predicted_prefix_len(
             b"a long shared beginning of keys 17",
             b"a long shared beginning of keys 18",
         );
@@ -296,29 +297,29 @@ mod tests {
     }
 
     #[test]
-    fn a_key_without_the_prefix_makes_it_shorter() {
-        let mut filling = Filling::behind(512, b"user-100".to_vec());
+    fn key_without_the_prefix_shortens_it() {
+        let mut builder = LeafBuilder::behind(512, b"user-100".to_vec());
         let value = |bytes| Payload {
             tag: tag::of(tag::INLINE, <[u8]>::len(bytes)),
             bytes,
         };
-        filling.begin(b"user-101", value(b"one"));
-        assert_eq!(filling.prefix(), b"user-10");
-        assert!(filling.push(b"user-102", value(b"two")));
+        builder.begin(b"user-101", value(b"one"));
+        assert_eq!(builder.prefix(), b"user-10");
+        assert!(builder.push(b"user-102", value(b"two")));
         assert!(
-            !filling.push(b"user-102", value(b"again")),
+            !builder.push(b"user-102", value(b"again")),
             "not above the last"
         );
-        assert!(!filling.push(b"user-09", value(b"below")));
-        assert!(!filling.push(b"tail", value(b"below")));
-        assert!(filling.push(b"user-11", value(b"three")));
-        assert_eq!(filling.prefix(), b"user-1");
-        assert!(filling.push(b"zebra", value(b"")));
-        assert_eq!((filling.prefix(), filling.count), (&b""[..], 4));
+        assert!(!builder.push(b"user-09", value(b"below")));
+        assert!(!builder.push(b"tail", value(b"below")));
+        assert!(builder.push(b"user-11", value(b"three")));
+        assert_eq!(builder.prefix(), b"user-1");
+        assert!(builder.push(b"zebra", value(b"")));
+        assert_eq!((builder.prefix(), builder.count), (&b""[..], 4));
         let mut last = vec![1];
-        filling.copy_last_key(&mut last);
+        builder.copy_last_key(&mut last);
         assert_eq!(last, b"zebra");
-        let node = Node::open(filling.finish(0), 0, 0).unwrap();
+        let node = Node::open(builder.finish(0), 0, 0).unwrap();
         let keys = (0..4).map(|row| node.cell(row).unwrap());
         let keys: Vec<_> = keys.map(|cell| (cell.suffix, cell.payload)).collect();
         let expected: [(&[u8], &[u8]); 4] = [

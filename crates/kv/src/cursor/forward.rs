@@ -7,8 +7,8 @@
 //!
 //! Prefetches are hints: unverified bytes only decide which addresses are fetched from memory.
 
-use crate::cursor::frame::{Place, Way};
-use crate::cursor::prefetcher::Scout;
+use crate::cursor::frame::{CursorState, Target};
+use crate::cursor::prefetcher::Prefetcher;
 use crate::cursor::steps::{OFFSET_BYTES, Steps};
 use crate::cursor::tree_cursor::Cursor;
 use crate::page::prefetch::SLOTS_AHEAD_BYTES_MAX;
@@ -37,7 +37,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         if self.next_in_leaf() {
             return Ok(true);
         }
-        self.next_elsewhere()
+        self.next_after_leaf_steps()
     }
 
     /// Moves to the next row if it is in the same leaf and short; otherwise returns false and changes nothing. Always
@@ -78,18 +78,18 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             return self.steps.page;
         }
         match self.frames.last() {
-            Some(leaf) if self.place == Place::At => &leaf.page,
+            Some(leaf) if self.place == CursorState::At => &leaf.page,
             _ => panic!("the cursor is not at a row"),
         }
     }
 
     #[inline(never)]
-    fn next_elsewhere(&mut self) -> Result<bool> {
+    fn next_after_leaf_steps(&mut self) -> Result<bool> {
         match self.place {
-            Place::Before => self.first(),
-            Place::After => Ok(false),
-            Place::At => {
-                let walks = self.steps.walks;
+            CursorState::Before => self.first(),
+            CursorState::After => Ok(false),
+            CursorState::At => {
+                let is_stepping = self.steps.is_stepping;
                 let Some(leaf) = self.frames.last_mut() else {
                     return Ok(false);
                 };
@@ -97,41 +97,42 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 if leaf.index >= leaf.shape.count {
                     return Ok(self.climb_forward()? && self.expect_order(Ordering::Greater)?);
                 }
-                if walks {
-                    leaf.shape.ask_for(&leaf.page, leaf.index + CELLS_AHEAD);
+                if is_stepping {
+                    leaf.shape
+                        .prefetch_cell(&leaf.page, leaf.index + CELLS_AHEAD);
                 } else {
-                    if !std::mem::take(&mut self.asked) {
-                        self.ask_for_rows(0);
+                    if !std::mem::take(&mut self.has_prefetched) {
+                        self.prefetch_rows(0);
                     }
-                    self.goes_on = true;
-                    self.ask_for_next_leaf(2 * CELLS_AHEAD);
+                    self.continues = true;
+                    self.prefetch_next_leaf(2 * CELLS_AHEAD);
                 }
-                let found = self.settle_in_leaf();
-                self.walk_on();
+                let found = self.read_row_in_leaf();
+                self.begin_steps();
                 found
             }
         }
     }
 
     /// If the cursor is at a row, lets the next steps go by the leaf's offsets.
-    fn walk_on(&mut self) {
-        if let (Place::At, Some(leaf)) = (self.place, self.frames.last()) {
+    fn begin_steps(&mut self) {
+        if let (CursorState::At, Some(leaf)) = (self.place, self.frames.last()) {
             self.steps = Steps::from(leaf);
         }
     }
 
     /// Prefetches rows of the leaf, beginning `behind` rows after the current index.
     #[inline(always)]
-    pub(super) fn ask_for_rows(&self, behind: usize) {
+    pub(super) fn prefetch_rows(&self, behind: usize) {
         if let Some(leaf) = self.frames.last() {
             let first = leaf.index + behind;
             leaf.shape
-                .ask_for_rows(&leaf.page, first..first + CELLS_AHEAD);
+                .prefetch_rows(&leaf.page, first..first + CELLS_AHEAD);
         }
     }
 
     /// Prefetches the slots of the next leaf if fewer than `near` rows are left in this one.
-    fn ask_for_next_leaf(&self, near: usize) {
+    fn prefetch_next_leaf(&self, near: usize) {
         let Some((leaf, above)) = self.frames.split_last() else {
             return;
         };
@@ -148,55 +149,59 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 
     /// Moves from past the end of a leaf to the first row of the next leaf.
     pub(super) fn climb_forward(&mut self) -> Result<bool> {
-        self.leave(Place::Before);
-        self.ask_for_leaves(true);
+        self.leave(CursorState::Before);
+        self.request_leaves(true);
         self.frames.pop();
         while let Some(frame) = self.frames.last_mut() {
             frame.index += 1;
             if frame.index < frame.shape.count {
                 let (child, _) = frame.node().child(frame.index)?;
                 let level = frame.shape.level - 1;
-                self.descend(child, level, Way::Next)?;
-                self.tell_scout();
+                self.descend(child, level, Target::Next)?;
+                self.notify_prefetcher();
                 // A scan from leaf to leaf will need the next leaf, too; its pointer is known now.
-                self.ask_for_rows(0);
-                self.ask_for_next_leaf(usize::MAX);
-                let found = self.settle(Place::After);
-                self.walk_on();
+                self.prefetch_rows(0);
+                self.prefetch_next_leaf(usize::MAX);
+                let found = self.read_row(CursorState::After);
+                self.begin_steps();
                 return found;
             }
             self.frames.pop();
         }
-        self.leave(Place::After);
+        self.leave(CursorState::After);
         Ok(false)
     }
 
     /// Read-ahead before the cursor leaves its leaf for the next or the previous one.
-    pub(super) fn ask_for_leaves(&mut self, forward: bool) {
+    pub(super) fn request_leaves(&mut self, forward: bool) {
         if !self.reader.reads_single_pages() {
             return;
         }
         let Some((leaf, branches)) = self.frames.split_last() else {
             return;
         };
-        let fits =
-            |scout: &&mut Box<Scout<'r>>| scout.forward == forward && scout.entered == leaf.at;
-        match self.scout.as_mut().filter(fits) {
-            Some(scout) => scout.follow(self.reader),
+        let fits = |prefetcher: &&mut Box<Prefetcher<'r>>| {
+            prefetcher.forward == forward && prefetcher.entered == leaf.at
+        };
+        match self.prefetcher.as_mut().filter(fits) {
+            Some(prefetcher) => prefetcher.follow(self.reader),
             None => {
-                let scout = Scout::at(self.reader, branches, forward);
-                let scout = self.scout.insert(Box::new(scout));
-                scout.follow(self.reader);
+                let prefetcher = Prefetcher::at(self.reader, branches, forward);
+                let prefetcher = self.prefetcher.insert(Box::new(prefetcher));
+                prefetcher.follow(self.reader);
             }
         }
     }
 
     /// Reads the page that a step forward leads to.
     pub(super) fn page_of_step(&mut self, ptr: &Ptr, level: u8) -> Result<PageRef<'r>> {
-        let stretch = self.scout.as_mut().and_then(|scout| scout.stretch.as_mut());
-        let holds = match (stretch, self.frames.last(), level) {
-            (Some(stretch), Some(branch), 0) => stretch.holds(branch.at, ptr),
-            (Some(stretch), _, 1) => stretch.holds_branch(ptr),
+        let sequential = self
+            .prefetcher
+            .as_mut()
+            .and_then(|prefetcher| prefetcher.sequential.as_mut());
+        let holds = match (sequential, self.frames.last(), level) {
+            (Some(sequential), Some(branch), 0) => sequential.holds(branch.at, ptr),
+            (Some(sequential), _, 1) => sequential.holds_branch(ptr),
             _ => false,
         };
         match holds {
@@ -206,9 +211,9 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     }
 
     /// Records the entered leaf in the prefetcher, after a step.
-    pub(super) fn tell_scout(&mut self) {
-        if let (Some(scout), Some(leaf)) = (&mut self.scout, self.frames.last()) {
-            scout.entered = leaf.at;
+    pub(super) fn notify_prefetcher(&mut self) {
+        if let (Some(prefetcher), Some(leaf)) = (&mut self.prefetcher, self.frames.last()) {
+            prefetcher.entered = leaf.at;
         }
     }
 }

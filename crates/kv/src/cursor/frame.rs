@@ -5,7 +5,7 @@ use crate::page::node::Node;
 use tidalite_pager::PageRef;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CursorState {
     Before,
     At,
     After,
@@ -27,7 +27,7 @@ impl<'r> Frame<'r> {
 
 /// The entry to take on the descent.
 #[derive(Clone, Copy)]
-pub(super) enum Way<'k> {
+pub(super) enum Target<'k> {
     First,
     /// As `First`, in a step from the leaf before.
     Next,

@@ -2,22 +2,22 @@
 //! (`PageRead::reads_single_pages`).
 //!
 //! Without it a scan waits for each leaf: 10,000 a second, on a disk that reads a hundred times as many bytes if the
-//! requests come ahead. A `Scout` visits the branches ahead of the cursor and requests their leaves; when it enters a
-//! branch it also requests the following branch.
+//! requests come ahead. A `Prefetcher` visits the branches ahead of the cursor and requests their leaves; when it
+//! enters a branch it also requests the following branch.
 //!
 //! Invariants
 //! 1. It is only a hint: it reads verified pages as any reader does, reports nothing, and stops at damage. The cursor
 //!    will meet the same damage.
-//! 2. `lead` leaves lie between the cursor and the scout, in the direction of the scan: those were requested.
-//! 3. A scout stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
+//! 2. `lead` leaves lie between the cursor and the prefetcher, in the direction of the scan: those were requested.
+//! 3. A prefetcher stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
 //!    other move, or a turn, the cursor makes a new one.
 //! 4. It begins with the next two leaves and doubles its distance as the scan goes on, up to `AHEAD_BYTES`: a short
 //!    range requests little in vain.
 
 use crate::cursor::frame::Frame;
-use crate::cursor::sequential_range::Stretch;
+use crate::cursor::sequential_range::SequentialRange;
 use crate::page::node::Node;
-use crate::page::read_ahead::Runs;
+use crate::page::read_ahead::PageRuns;
 use tidalite_pager::{PageRead, Ptr};
 
 /// Maximum distance: the amount that a disk reads in a millisecond or two, small enough to stay in memory until the
@@ -28,7 +28,7 @@ const FIRST: usize = 2;
 /// Factor by which the distance grows each time.
 const FURTHER: usize = 2;
 
-pub(super) struct Scout<'r> {
+pub(super) struct Prefetcher<'r> {
     /// The path to the branch of the leaf that was requested last; empty at the end.
     frames: Vec<Frame<'r>>,
     pub(super) forward: bool,
@@ -37,11 +37,11 @@ pub(super) struct Scout<'r> {
     lead: usize,
     width: usize,
     /// The ranges in which the kernel reads ahead by itself; `None` for a scan backward.
-    pub(super) stretch: Option<Stretch>,
+    pub(super) sequential: Option<SequentialRange>,
 }
 
-impl<'r> Scout<'r> {
-    /// A scout at the leaf that these branches lead to.
+impl<'r> Prefetcher<'r> {
+    /// A prefetcher at the leaf that these branches lead to.
     pub(super) fn at<R: PageRead>(r: &R, frames: &[Frame<'r>], forward: bool) -> Self {
         Self {
             frames: frames.to_vec(),
@@ -49,7 +49,7 @@ impl<'r> Scout<'r> {
             entered: 0,
             lead: 0,
             width: FIRST / FURTHER,
-            stretch: (forward && r.reads_ahead_in_order()).then(Stretch::default),
+            sequential: (forward && r.reads_ahead_in_order()).then(SequentialRange::default),
         }
     }
 
@@ -59,17 +59,17 @@ impl<'r> Scout<'r> {
         if self.lead <= self.width / 2 {
             let widest = AHEAD_BYTES / r.page_size();
             self.width = (self.width * FURTHER).clamp(FIRST, widest);
-            let mut runs = Runs::default();
+            let mut runs = PageRuns::default();
             while self.lead < self.width
                 && let Some(leaf) = self.next_leaf(r)
             {
-                let reads = |stretch: &Stretch| stretch.reads(&leaf);
-                if !self.stretch.as_ref().is_some_and(reads) {
+                let reads = |sequential: &SequentialRange| sequential.reads(&leaf);
+                if !self.sequential.as_ref().is_some_and(reads) {
                     runs.add(r, leaf);
                 }
                 self.lead += 1;
             }
-            runs.ask(r);
+            runs.request(r);
         }
         self.lead = self.lead.saturating_sub(1);
     }
@@ -99,8 +99,8 @@ impl<'r> Scout<'r> {
 
     /// Enters a branch, and requests the following one.
     fn enter<R: PageRead>(&mut self, r: &'r R, ptr: Ptr, level: u8) -> Option<()> {
-        let along = |stretch: &Stretch| level == 1 && stretch.has_branch(ptr.addr);
-        let page = match self.stretch.as_ref().is_some_and(along) {
+        let along = |sequential: &SequentialRange| level == 1 && sequential.has_branch(ptr.addr);
+        let page = match self.sequential.as_ref().is_some_and(along) {
             true => r.page_in_order(&ptr),
             false => r.page(&ptr),
         };
@@ -123,8 +123,8 @@ impl<'r> Scout<'r> {
             at: ptr.addr,
             index,
         };
-        if let (1, Some(stretch)) = (level, &mut self.stretch) {
-            stretch.enter(&branch, r.page_size());
+        if let (1, Some(sequential)) = (level, &mut self.sequential) {
+            sequential.enter(&branch, r.page_size());
         }
         self.frames.push(branch);
         Some(())

@@ -86,7 +86,7 @@ mod tests {
     use super::RowKey;
 
     #[test]
-    fn keys_of_any_length_from_anywhere_in_a_page() {
+    fn row_key_copies_suffixes_of_any_length() {
         let page: Vec<u8> = (0..=255).collect();
         let mut key = RowKey::default();
         for prefix in [&b""[..], b"user-", &[7; 90]] {

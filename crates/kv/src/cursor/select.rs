@@ -1,6 +1,6 @@
 //! Rows by number, the number of a row, and keys that divide a table into equal parts.
 
-use crate::cursor::frame::{Frame, Place, Way};
+use crate::cursor::frame::{CursorState, Frame, Target};
 use crate::cursor::tree_cursor::Cursor;
 use crate::error::damaged;
 use crate::page::node::Node;
@@ -48,23 +48,23 @@ impl<R: PageRead> Cursor<'_, R> {
     /// As `select`; returns how many pairs of the found row come before the requested one.
     pub(crate) fn select_within(&mut self, mut rank: u64) -> Result<Option<u64>> {
         self.frames.clear();
-        self.leave(Place::Before);
+        self.leave(CursorState::Before);
         self.entered.1 = None;
         if self.only.is_some() {
-            self.descend_from_root(Way::First)?;
+            self.descend_from_root(Target::First)?;
             let Some(leaf) = self.frames.last_mut() else {
                 return Ok(None);
             };
             leaf.index = usize::try_from(rank).unwrap_or(usize::MAX);
             if leaf.index < leaf.shape.count {
-                return Ok(self.settle(Place::After)?.then_some(0));
+                return Ok(self.read_row(CursorState::After)?.then_some(0));
             }
             self.frames.clear();
-            self.leave(Place::After);
+            self.leave(CursorState::After);
             return Ok(None);
         }
         if rank >= self.tree.rows {
-            self.leave(Place::After);
+            self.leave(CursorState::After);
             return Ok(None);
         }
         let mut ptr = self.tree.root;
@@ -102,7 +102,7 @@ impl<R: PageRead> Cursor<'_, R> {
                 ptr = next;
             }
         }
-        Ok(self.settle(Place::After)?.then_some(rank))
+        Ok(self.read_row(CursorState::After)?.then_some(rank))
     }
 }
 

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! Invariants
-//! 1. The scout classifies a branch once, when it enters it, and the cursor follows that decision: a leaf that the
-//!    scout does not request is read as part of a stretch.
-//! 2. No kernel readahead happens around a leaf that lies elsewhere: the leaves of a stretch lie within their branch's
-//!    window, which is at most twice as long as they are.
-//! 3. The bytes read in vain after the end of a stretch are in proportion to the bytes scanned: `LONG_BYTES` of leaves
-//!    in windows come before the first stretch, and each jump to a window elsewhere costs `JUMP_BYTES` of the credit.
+//! 1. The prefetcher classifies a branch once, when it enters it, and the cursor follows that decision: a leaf that the
+//!    prefetcher does not request is read as part of a sequential range.
+//! 2. No kernel readahead happens around a leaf that lies elsewhere: the leaves of a sequential range lie within their
+//!    branch's window, which is at most twice as long as they are.
+//! 3. The bytes read in vain after the end of a sequential range are in proportion to the bytes scanned: `LONG_BYTES`
+//!    of leaves in windows come before the first range, and each jump to a window elsewhere costs `JUMP_BYTES` of the
+//!    credit.
 //! 4. It is only a hint: in a hostile file pages may be read by the wrong method, but they are verified as always.
 
 use crate::cursor::frame::Frame;
@@ -35,12 +36,12 @@ const GAP_BYTES: u64 = 64 << 10;
 const NEAR_BYTES: u64 = 1 << 20;
 
 #[derive(Default)]
-pub(super) struct Stretch {
+pub(super) struct SequentialRange {
     /// The window of the branch that was classified last.
     last: Range<u64>,
     /// Bytes of leaves in windows, less the cost of jumps.
     credit: u64,
-    /// The branches from the cursor to the scout.
+    /// The branches from the cursor to the prefetcher.
     windows: VecDeque<Window>,
     sorted: Vec<u64>,
 }
@@ -49,18 +50,18 @@ struct Window {
     branch: u64,
     /// The branch lies near the leaves before it.
     along: bool,
-    /// The range in which leaves are read as part of a stretch; empty if they are requested instead.
+    /// The range in which leaves are read as part of a sequential range; empty if they are requested instead.
     leaves: Range<u64>,
 }
 
-impl Stretch {
-    /// Whether a branch that the scout is about to enter lies along the stretch.
+impl SequentialRange {
+    /// Whether a branch that the prefetcher is about to enter lies along the range.
     pub(super) fn has_branch(&self, at: u64) -> bool {
         let along = self.windows.back().map(|window| &window.leaves);
         along.is_some_and(|leaves| !leaves.is_empty() && self.near().contains(&at))
     }
 
-    /// Classifies a branch of leaves that the scout enters.
+    /// Classifies a branch of leaves that the prefetcher enters.
     pub(super) fn enter(&mut self, branch: &Frame<'_>, page_size: usize) {
         let page = page_size as u64;
         let node = branch.node();
@@ -98,7 +99,8 @@ impl Stretch {
         newest.is_some_and(|window| window.leaves.contains(&leaf.addr))
     }
 
-    /// Whether the cursor should read this leaf of this branch as part of a stretch. Forgets the branches before.
+    /// Whether the cursor should read this leaf of this branch as part of a sequential range. Forgets the branches
+    /// before.
     pub(super) fn holds(&mut self, branch: u64, leaf: &Ptr) -> bool {
         let Some(found) = self.find(branch) else {
             return false;

@@ -19,14 +19,14 @@ pub(super) struct Steps<'r> {
     pub(super) slot: usize,
     pub(super) end: usize,
     /// The cursor came here by a step, so it will probably step on.
-    pub(super) walks: bool,
+    pub(super) is_stepping: bool,
 }
 
 impl<'r> Steps<'r> {
     /// The steps after the row of this frame.
     pub(super) fn from(leaf: &Frame<'r>) -> Self {
         let mut steps = Self {
-            walks: true,
+            is_stepping: true,
             ..Self::default()
         };
         if let PageRef::Borrowed(page) = leaf.page

@@ -10,15 +10,15 @@
 //! 5. In steps from leaf to leaf the first keys ascend; in steps backward the last keys descend. Otherwise a scan of a
 //!    few pages of a hostile file could run forever.
 
-use crate::cursor::frame::{Frame, Place, Way};
-use crate::cursor::prefetcher::Scout;
+use crate::cursor::frame::{CursorState, Frame, Target};
+use crate::cursor::prefetcher::Prefetcher;
 use crate::cursor::row_key::RowKey;
 use crate::cursor::steps::Steps;
-use crate::error::{damaged, holds_a_table, is_a_table};
+use crate::error::{corrupt_by_table, damaged, key_holds_table};
 use crate::page::key::read_rest;
 use crate::page::layout::tag;
 use crate::page::node::Node;
-use crate::page::prefetch::{HEADS_AHEAD_BYTES, ask_for_slots, slots_ahead};
+use crate::page::prefetch::{HEADS_AHEAD_BYTES, prefetch_slots, slots_ahead};
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use std::cmp::Ordering;
@@ -35,17 +35,17 @@ pub struct Cursor<'r, R> {
     pub(super) key: RowKey,
     /// Tag of the row's payload, and its offset in the leaf.
     pub(super) payload: (u32, usize),
-    pub(super) place: Place,
+    pub(super) place: CursorState,
     pub(super) steps: Steps<'r>,
     /// Whether a forward seek is expected to be followed by steps: initially, and after a seek that was.
-    pub(super) goes_on: bool,
+    pub(super) continues: bool,
     /// Whether the last seek has prefetched the rows after it.
-    pub(super) asked: bool,
+    pub(super) has_prefetched: bool,
     /// The key at which the last step from leaf to leaf arrived, and the step's direction (`Greater`: forward); `None`
     /// before the first such step after a seek.
     pub(super) entered: (Vec<u8>, Option<Ordering>),
     /// The prefetcher, if pages are read alone.
-    pub(super) scout: Option<Box<Scout<'r>>>,
+    pub(super) prefetcher: Option<Box<Prefetcher<'r>>>,
     /// The only leaf of an inline table.
     pub(super) only: Option<PageRef<'r>>,
 }
@@ -59,12 +59,12 @@ impl Tree {
             frames: Vec::new(),
             key: RowKey::default(),
             payload: (0, 0),
-            place: Place::Before,
+            place: CursorState::Before,
             steps: Steps::default(),
-            goes_on: true,
-            asked: false,
+            continues: true,
+            has_prefetched: false,
             entered: (Vec::new(), None),
-            scout: None,
+            prefetcher: None,
             only: None,
         }
     }
@@ -84,7 +84,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Panics
     /// When the cursor is not at a row.
     pub(crate) fn payload_place(&self) -> (&PageRef<'r>, (u32, Range<usize>), u64) {
-        let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
+        let Some(leaf) = self.frames.last().filter(|_| self.place == CursorState::At) else {
             panic!("the cursor is not at a row");
         };
         let (tag, at) = self.payload;
@@ -102,13 +102,16 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// When the cursor is not at a row.
     #[must_use]
     pub fn is_nested(&self) -> bool {
-        assert!(self.place == Place::At, "the cursor is not at a row");
+        assert!(self.place == CursorState::At, "the cursor is not at a row");
         tag::kind(self.payload.0) >= tag::NESTED
     }
 
     /// The row's payload and its tag.
     pub(crate) fn payload(&self) -> Option<(u32, &[u8])> {
-        let leaf = self.frames.last().filter(|_| self.place == Place::At)?;
+        let leaf = self
+            .frames
+            .last()
+            .filter(|_| self.place == CursorState::At)?;
         let (tag, at) = self.payload;
         Some((tag, &leaf.page[at..at + tag::len(tag)]))
     }
@@ -141,23 +144,23 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// True if a step forward ran off the end, or the table is empty.
     #[must_use]
     pub fn eof(&self) -> bool {
-        self.place == Place::After || self.tree.is_empty() && self.only.is_none()
+        self.place == CursorState::After || self.tree.is_empty() && self.only.is_none()
     }
 
     /// Resets the cursor to before the first row, of this version of the table or of any other table, in the same pages
     /// or others.
     pub fn renew(&mut self, tree: &Tree, r: &'r R) {
         (self.tree, self.reader) = (*tree, r);
-        (self.only, self.scout) = (None, None);
+        (self.only, self.prefetcher) = (None, None);
         self.frames.clear();
         self.entered.1 = None;
-        self.leave(Place::Before);
+        self.leave(CursorState::Before);
     }
 
     /// True when the cursor is at a row.
     #[must_use]
     pub fn is_at_row(&self) -> bool {
-        self.place == Place::At
+        self.place == CursorState::At
     }
 
     /// The row's key.
@@ -167,7 +170,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     #[must_use]
     #[inline]
     pub fn key(&self) -> &[u8] {
-        assert!(self.place == Place::At, "the cursor is not at a row");
+        assert!(self.place == CursorState::At, "the cursor is not at a row");
         &self.key
     }
 
@@ -179,7 +182,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Panics
     /// When the cursor is not at a row.
     pub fn value(&self) -> Result<Value<'r>> {
-        let Some(leaf) = self.frames.last().filter(|_| self.place == Place::At) else {
+        let Some(leaf) = self.frames.last().filter(|_| self.place == CursorState::At) else {
             panic!("the cursor is not at a row");
         };
         let (tag, at) = self.payload;
@@ -190,7 +193,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let page_size = self.reader.page_size();
         match value::reference(tag, &leaf.page[range], page_size, leaf.at)? {
             Some(found) => Ok(Value::referenced(self.reader, found)),
-            None => Err(is_a_table(leaf.at, self.key())),
+            None => Err(corrupt_by_table(leaf.at, self.key())),
         }
     }
 
@@ -203,7 +206,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// When the cursor is not at a row.
     pub fn plain_value(&self) -> Result<Value<'r>> {
         match self.is_nested() {
-            true => Err(holds_a_table(0, self.key())),
+            true => Err(key_holds_table(0, self.key())),
             false => self.value(),
         }
     }
@@ -236,8 +239,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn first(&mut self) -> Result<bool> {
-        self.descend_from_root(Way::First)?;
-        self.settle(Place::Before)
+        self.descend_from_root(Target::First)?;
+        self.read_row(CursorState::Before)
     }
 
     /// Moves to the last row.
@@ -245,8 +248,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn last(&mut self) -> Result<bool> {
-        self.descend_from_root(Way::Last)?;
-        self.settle(Place::After)
+        self.descend_from_root(Target::Last)?;
+        self.read_row(CursorState::After)
     }
 
     /// Moves to the row with the smallest key that is not below `key` (its ceiling).
@@ -259,11 +262,11 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             return self.climb_forward();
         }
         // Prefetch while the row itself is being fetched.
-        self.asked = std::mem::take(&mut self.goes_on);
-        if self.asked {
-            self.ask_for_rows(1);
+        self.has_prefetched = std::mem::take(&mut self.continues);
+        if self.has_prefetched {
+            self.prefetch_rows(1);
         }
-        self.settle(Place::After)
+        self.read_row(CursorState::After)
     }
 
     /// Moves to the row with the smallest key above `key`.
@@ -284,7 +287,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     pub fn seek_le(&mut self, key: &[u8]) -> Result<bool> {
         let found = self.seek_place(key)?;
         if found {
-            return self.settle(Place::Before);
+            return self.read_row(CursorState::Before);
         }
         self.step_back()
     }
@@ -304,7 +307,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        self.goes_on = false;
+        self.continues = false;
         Ok(self.seek_ge(key)? && *self.key == *key)
     }
 
@@ -314,16 +317,16 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// `Corrupt`, `Io`.
     pub fn previous(&mut self) -> Result<bool> {
         match self.place {
-            Place::Before => Ok(false),
-            Place::After => self.last(),
-            Place::At => self.step_back(),
+            CursorState::Before => Ok(false),
+            CursorState::After => self.last(),
+            CursorState::At => self.step_back(),
         }
     }
 
     /// Descends to the leaf that would hold `key`, and in it to the first entry not below `key`, perhaps
     /// one past the last. True if that entry has this key.
     fn seek_place(&mut self, key: &[u8]) -> Result<bool> {
-        self.descend_from_root(Way::To(key))
+        self.descend_from_root(Target::To(key))
     }
 
     fn off_leaf_end(&self) -> bool {
@@ -331,18 +334,18 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         leaf.is_some_and(|leaf| leaf.index >= leaf.shape.count)
     }
 
-    pub(super) fn descend_from_root(&mut self, way: Way<'_>) -> Result<bool> {
+    pub(super) fn descend_from_root(&mut self, target: Target<'_>) -> Result<bool> {
         self.frames.clear();
-        self.leave(Place::Before);
-        (self.entered.1, self.asked) = (None, false);
+        self.leave(CursorState::Before);
+        (self.entered.1, self.has_prefetched) = (None, false);
         if let Some(page) = &self.only {
             let page = page.clone();
             let node = Node::open(&page, 0, 0)?;
             let (shape, at) = (node.shape(), 0);
-            let (index, found) = match way {
-                Way::First | Way::Next => (0, false),
-                Way::Last => (node.count() - 1, false),
-                Way::To(key) => node.find(self.reader, key)?,
+            let (index, found) = match target {
+                Target::First | Target::Next => (0, false),
+                Target::Last => (node.count() - 1, false),
+                Target::To(key) => node.find(self.reader, key)?,
             };
             self.frames.push(Frame {
                 page,
@@ -355,18 +358,23 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         if self.tree.root.is_null() {
             return Ok(false);
         }
-        self.descend(self.tree.root, self.tree.height - 1, way)
+        self.descend(self.tree.root, self.tree.height - 1, target)
     }
 
-    /// Adds frames from this page down to a leaf. True if the leaf has the key of `Way::To`.
-    pub(super) fn descend(&mut self, mut ptr: Ptr, mut level: u8, way: Way<'_>) -> Result<bool> {
+    /// Adds frames from this page down to a leaf. True if the leaf has the key of `Target::To`.
+    pub(super) fn descend(
+        &mut self,
+        mut ptr: Ptr,
+        mut level: u8,
+        target: Target<'_>,
+    ) -> Result<bool> {
         let mut ahead = HEADS_AHEAD_BYTES;
         loop {
-            let page = match way {
-                Way::Next => self.page_of_step(&ptr, level)?,
+            let page = match target {
+                Target::Next => self.page_of_step(&ptr, level)?,
                 _ => match self.reader.lent_page(&ptr) {
                     Some(page) => {
-                        ask_for_slots(page, ahead);
+                        prefetch_slots(page, ahead);
                         PageRef::Borrowed(page)
                     }
                     None => self.reader.page(&ptr)?,
@@ -374,17 +382,17 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             };
             let node = Node::open(&page, level, ptr.addr)?;
             let shape = node.shape();
-            let (index, found) = match way {
-                Way::First | Way::Next => (0, false),
-                Way::Last => (node.count() - 1, false),
-                Way::To(key) if level > 0 => (node.find_child(self.reader, key)?, false),
-                Way::To(key) => node.find(self.reader, key)?,
+            let (index, found) = match target {
+                Target::First | Target::Next => (0, false),
+                Target::Last => (node.count() - 1, false),
+                Target::To(key) if level > 0 => (node.find_child(self.reader, key)?, false),
+                Target::To(key) => node.find(self.reader, key)?,
             };
             let child = (level > 0).then(|| node.child(index)).transpose()?;
             let at = ptr.addr;
             if let Some((child, rows)) = child {
                 (ptr, ahead) = (child, slots_ahead(level, rows));
-                if let Way::Next = way {
+                if let Target::Next = target {
                     self.reader.prefetch(&ptr, HEADS_AHEAD_BYTES);
                 }
             }
@@ -404,29 +412,29 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// Moves from a position in a leaf, perhaps past its end, to the previous row.
     fn step_back(&mut self) -> Result<bool> {
         let Some(leaf) = self.frames.last_mut() else {
-            self.leave(Place::Before);
+            self.leave(CursorState::Before);
             return Ok(false);
         };
         leaf.index = self.steps.index(leaf);
         if leaf.index > 0 {
             leaf.index -= 1;
-            if self.place == Place::At {
-                return self.settle_in_leaf();
+            if self.place == CursorState::At {
+                return self.read_row_in_leaf();
             }
-            return self.settle(Place::Before);
+            return self.read_row(CursorState::Before);
         }
-        let stepped = self.place == Place::At;
-        self.leave(Place::Before);
-        self.ask_for_leaves(false);
+        let stepped = self.place == CursorState::At;
+        self.leave(CursorState::Before);
+        self.request_leaves(false);
         self.frames.pop();
         while let Some(frame) = self.frames.last_mut() {
             if frame.index > 0 {
                 frame.index -= 1;
                 let (child, _) = frame.node().child(frame.index)?;
                 let level = frame.shape.level - 1;
-                self.descend(child, level, Way::Last)?;
-                self.tell_scout();
-                let found = self.settle(Place::Before)?;
+                self.descend(child, level, Target::Last)?;
+                self.notify_prefetcher();
+                let found = self.read_row(CursorState::Before)?;
                 return match stepped {
                     true => self.expect_order(Ordering::Less),
                     false => Ok(found),
@@ -439,15 +447,15 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 
     /// Checks the order of keys after a step to another leaf, forward or backward, against the key of the step before.
     pub(super) fn expect_order(&mut self, order: Ordering) -> Result<bool> {
-        let (entered, way) = &mut self.entered;
-        if *way == Some(order) && self.key[..].cmp(&entered[..]) != order {
+        let (entered, direction) = &mut self.entered;
+        if *direction == Some(order) && self.key[..].cmp(&entered[..]) != order {
             let at = self.frames.last().map_or(0, |leaf| leaf.at);
             self.frames.clear();
-            self.leave(Place::Before);
-            let found = "a leaf among those that were passed";
+            self.leave(CursorState::Before);
+            let found = "a leaf that was visited before";
             return Err(damaged("order of a table", at, found, "ascending keys"));
         }
-        *way = Some(order);
+        *direction = Some(order);
         entered.clear();
         entered.extend_from_slice(&self.key);
         Ok(true)
@@ -455,40 +463,40 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 
     /// The cursor leaves its row; it is at no row, or about to be at one.
     #[inline]
-    pub(super) fn leave(&mut self, place: Place) {
+    pub(super) fn leave(&mut self, place: CursorState) {
         (self.place, self.steps) = (place, Steps::default());
     }
 
     /// Reads the key of the row that the frames lead to, in a leaf just entered. Without frames the cursor
     /// is at `end`.
-    pub(super) fn settle(&mut self, end: Place) -> Result<bool> {
+    pub(super) fn read_row(&mut self, end: CursorState) -> Result<bool> {
         let Some(leaf) = self.frames.last() else {
             self.leave(end);
             return Ok(false);
         };
         self.key.enter(leaf.node().prefix());
-        self.settle_in_leaf()
+        self.read_row_in_leaf()
     }
 
     /// Reads the key of another row of the same leaf.
     #[inline]
-    pub(super) fn settle_in_leaf(&mut self) -> Result<bool> {
-        self.leave(Place::Before);
+    pub(super) fn read_row_in_leaf(&mut self) -> Result<bool> {
+        self.leave(CursorState::Before);
         let Some(leaf) = self.frames.last() else {
             return Err(damaged("cursor", 0, "no leaf", "a leaf"));
         };
         let Some((tag, suffix, payload_at)) = leaf.shape.plain_row(&leaf.page, leaf.index) else {
-            return self.settle_spilled();
+            return self.read_spilled_row();
         };
         self.payload = (tag, payload_at);
         self.key.take(&leaf.page, suffix.start, suffix.len());
-        self.place = Place::At;
+        self.place = CursorState::At;
         Ok(true)
     }
 
-    /// As `settle_in_leaf`, for a spilled key.
+    /// As `read_row_in_leaf`, for a spilled key.
     #[cold]
-    fn settle_spilled(&mut self) -> Result<bool> {
+    fn read_spilled_row(&mut self) -> Result<bool> {
         let Some(leaf) = self.frames.last() else {
             return Ok(false);
         };
@@ -498,7 +506,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
         let mut whole = self.key.lend();
         read_rest(self.reader, cell.rest, leaf.at, &mut whole)?;
         self.key.put(whole);
-        self.place = Place::At;
+        self.place = CursorState::At;
         Ok(true)
     }
 }
@@ -514,10 +522,10 @@ impl<R> Clone for Cursor<'_, R> {
             payload: self.payload,
             place: self.place,
             steps: self.steps,
-            goes_on: self.goes_on,
-            asked: self.asked,
+            continues: self.continues,
+            has_prefetched: self.has_prefetched,
             entered: self.entered.clone(),
-            scout: None,
+            prefetcher: None,
             only: self.only.clone(),
         }
     }

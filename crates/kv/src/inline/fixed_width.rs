@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 /// Borrowed keys of one length.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Even<'a> {
+pub(crate) struct FixedWidthKeys<'a> {
     keys: &'a [u8],
     size: usize,
     count: usize,
 }
 
-impl<'a> Even<'a> {
+impl<'a> FixedWidthKeys<'a> {
     /// `None` if the length of the bytes is not `size * count`.
     pub(crate) fn new(keys: &'a [u8], size: usize, count: usize) -> Option<Self> {
         let fits = size.checked_mul(count) == Some(keys.len());
@@ -82,7 +82,7 @@ mod tests {
     use tidalite_testkit::rng::Rng;
 
     #[test]
-    fn places_are_those_of_a_sorted_set() {
+    fn positions_agree_with_a_sorted_set() {
         for seed in 0..200 {
             let mut rng = Rng::new(seed);
             let size = *rng.pick(&[0, 1, 3, 4, 8, 9, 16, 24]);
@@ -91,17 +91,17 @@ mod tests {
                 set.insert((0..size).map(|_| rng.below(4) as u8).collect::<Vec<u8>>());
             }
             let bytes: Vec<u8> = set.iter().flatten().copied().collect();
-            let even = Even::new(&bytes, size, set.len()).unwrap();
-            assert!(even.ascend(), "seed {seed}");
-            assert!(even.iter().eq(set.iter().map(Vec::as_slice)));
+            let keys = FixedWidthKeys::new(&bytes, size, set.len()).unwrap();
+            assert!(keys.ascend(), "seed {seed}");
+            assert!(keys.iter().eq(set.iter().map(Vec::as_slice)));
             for _ in 0..20 {
                 let length = size + rng.index(2);
                 let key: Vec<u8> = (0..length).map(|_| rng.below(4) as u8).collect();
                 let below = set.range::<Vec<u8>, _>(..&key).count();
                 let there = set.contains(&key);
                 let place = if there { Ok(below) } else { Err(below) };
-                assert_eq!(even.place(&key), place, "seed {seed}");
-                assert_eq!(even.below(&key, true), below + usize::from(there));
+                assert_eq!(keys.place(&key), place, "seed {seed}");
+                assert_eq!(keys.below(&key, true), below + usize::from(there));
             }
             // Two keys swapped, or one of them duplicated.
             if set.len() > 1 && size > 0 {
@@ -112,11 +112,15 @@ mod tests {
                     true => a.swap_with_slice(b),
                     false => a.copy_from_slice(b),
                 }
-                assert!(!Even::new(&turned, size, set.len()).unwrap().ascend());
+                assert!(
+                    !FixedWidthKeys::new(&turned, size, set.len())
+                        .unwrap()
+                        .ascend()
+                );
             }
-            assert!(Even::new(&bytes, size + 1, set.len()).is_none() || set.is_empty());
+            assert!(FixedWidthKeys::new(&bytes, size + 1, set.len()).is_none() || set.is_empty());
         }
-        assert!(Even::new(&[], usize::MAX, 3).is_none());
-        assert!(!Even::new(&[], 0, 2).unwrap().ascend());
+        assert!(FixedWidthKeys::new(&[], usize::MAX, 3).is_none());
+        assert!(!FixedWidthKeys::new(&[], 0, 2).unwrap().ascend());
     }
 }

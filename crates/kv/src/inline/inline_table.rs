@@ -10,7 +10,7 @@
 //! Tags have the same format as in a leaf; keys ascend strictly.
 
 use crate::error::damaged;
-use crate::inline::fixed_width::Even;
+use crate::inline::fixed_width::FixedWidthKeys;
 use crate::page::layout::{Payload, VARINT_BYTES_MAX, tag, varint, varint_len};
 use crate::page::row_count::{BEGUN, CELLS, PACKED, head};
 use std::cmp::Ordering;
@@ -24,13 +24,13 @@ const ENTRY_BYTES: usize = 2 * VARINT_BYTES_MAX + 1;
 
 /// An owned entry of an inline table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SmallEntry {
+pub(crate) struct InlineEntry {
     pub(crate) key: Vec<u8>,
     pub(crate) tag: u32,
     pub(crate) payload: Vec<u8>,
 }
 
-impl SmallEntry {
+impl InlineEntry {
     pub(crate) fn payload(&self) -> Payload<'_> {
         Payload {
             tag: self.tag,
@@ -41,15 +41,15 @@ impl SmallEntry {
 
 /// An inline table while it is changed: entries in key order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Small {
-    pub(crate) entries: Vec<SmallEntry>,
+pub(crate) struct InlineTable {
+    pub(crate) entries: Vec<InlineEntry>,
     /// The next number of its sequence.
     pub(crate) sequence: u64,
 }
 
 /// A borrowed entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SmallCell<'a> {
+pub(crate) struct InlineCell<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) tag: u32,
     pub(crate) payload: &'a [u8],
@@ -58,7 +58,7 @@ pub(crate) struct SmallCell<'a> {
 }
 
 /// Iterator over the entries of an inline table; damage ends it with an error.
-pub(crate) struct SmallCells<'a> {
+pub(crate) struct InlineCells<'a> {
     bytes: &'a [u8],
     at: usize,
     left: usize,
@@ -79,20 +79,20 @@ pub(crate) fn is_packed(bytes: &[u8]) -> bool {
 }
 
 /// The keys of the packed form, and their offset; `None` for the other form.
-pub(crate) fn packed(bytes: &[u8], leaf_at: u64) -> Result<Option<(usize, Even<'_>)>> {
+pub(crate) fn packed(bytes: &[u8], leaf_at: u64) -> Result<Option<(usize, FixedWidthKeys<'_>)>> {
     let all = cells(bytes, leaf_at)?;
     let Some(size) = all.packed else {
         return Ok(None);
     };
     // All keys are checked, so that damage is neither used nor written again.
     let keys = bytes.get(all.at..).unwrap_or_default();
-    let even = Even::new(keys, size, all.left).filter(Even::ascend);
-    let even = even.ok_or_else(|| broken(leaf_at))?;
-    Ok(Some((all.at, even)))
+    let keys = FixedWidthKeys::new(keys, size, all.left).filter(FixedWidthKeys::ascend);
+    let keys = keys.ok_or_else(|| broken(leaf_at))?;
+    Ok(Some((all.at, keys)))
 }
 
 /// The entries of an inline table.
-pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<SmallCells<'_>> {
+pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<InlineCells<'_>> {
     let begin = || {
         let (packed, _, at) = head(bytes)?;
         let (count, at) = varint(bytes, at)?;
@@ -103,7 +103,7 @@ pub(crate) fn cells(bytes: &[u8], leaf_at: u64) -> Result<SmallCells<'_>> {
                 (Some(size as usize), at)
             }
         };
-        Some(SmallCells {
+        Some(InlineCells {
             bytes,
             at,
             left: count as usize,
@@ -120,13 +120,13 @@ fn broken(leaf_at: u64) -> tidalite_pager::Error {
     damaged(
         "nested table",
         leaf_at,
-        "bytes that are none",
+        "invalid bytes",
         "ascending entries",
     )
 }
 
-impl<'a> SmallCells<'a> {
-    fn cell(&mut self) -> Option<SmallCell<'a>> {
+impl<'a> InlineCells<'a> {
+    fn cell(&mut self) -> Option<InlineCell<'a>> {
         let (key_len, tag) = match self.packed {
             Some(size) => (size, 0),
             None => {
@@ -144,7 +144,7 @@ impl<'a> SmallCells<'a> {
             return None;
         }
         self.last = Some(key);
-        Some(SmallCell {
+        Some(InlineCell {
             key,
             tag,
             payload,
@@ -153,8 +153,8 @@ impl<'a> SmallCells<'a> {
     }
 }
 
-impl<'a> Iterator for SmallCells<'a> {
-    type Item = Result<SmallCell<'a>>;
+impl<'a> Iterator for InlineCells<'a> {
+    type Item = Result<InlineCell<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {
@@ -173,7 +173,11 @@ impl<'a> Iterator for SmallCells<'a> {
 }
 
 /// The entry with this key. Cost: reads the entries before it.
-pub(crate) fn find<'a>(bytes: &'a [u8], key: &[u8], leaf_at: u64) -> Result<Option<SmallCell<'a>>> {
+pub(crate) fn find<'a>(
+    bytes: &'a [u8],
+    key: &[u8],
+    leaf_at: u64,
+) -> Result<Option<InlineCell<'a>>> {
     for cell in cells(bytes, leaf_at)? {
         let cell = cell?;
         match cell.key.cmp(key) {
@@ -186,7 +190,7 @@ pub(crate) fn find<'a>(bytes: &'a [u8], key: &[u8], leaf_at: u64) -> Result<Opti
 }
 
 /// Result of adding one key to an inline table.
-pub(crate) enum With {
+pub(crate) enum KeyAdded {
     /// The key exists already.
     There,
     New {
@@ -198,10 +202,10 @@ pub(crate) enum With {
 
 /// Adds a key without a payload to the bytes of an inline table. If the form stays the same, the entries are copied
 /// without decoding.
-pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
+pub(crate) fn add_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<KeyAdded> {
     let (begin, count, size, at) = match packed(bytes, leaf_at)? {
         Some((begin, keys)) => match keys.place(key) {
-            Ok(_) => return Ok(With::There),
+            Ok(_) => return Ok(KeyAdded::There),
             Err(place) => {
                 let size = keys.size();
                 (begin, keys.count(), Some(size), begin + place * size)
@@ -212,21 +216,21 @@ pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
             let (begin, count) = (all.at, all.left);
             match place(all, key)? {
                 Some(at) => (begin, count, None, at),
-                None => return Ok(With::There),
+                None => return Ok(KeyAdded::There),
             }
         }
     };
     let last = at == bytes.len();
     let stays = count > 1 && size.is_none_or(|size| size == key.len());
     let Some((_, _, count_at)) = head(bytes).filter(|_| stays) else {
-        let mut small = Small::decode(bytes, leaf_at)?;
-        small.put(SmallEntry {
+        let mut small = InlineTable::decode(bytes, leaf_at)?;
+        small.put(InlineEntry {
             key: key.to_vec(),
             tag: 0,
             payload: Vec::new(),
         });
         let bytes = small.encode();
-        return Ok(With::New { bytes, last });
+        return Ok(KeyAdded::New { bytes, last });
     };
     let mut with = Vec::with_capacity(bytes.len() + key.len() + ENTRY_BYTES);
     with.extend_from_slice(&bytes[..count_at]);
@@ -241,12 +245,12 @@ pub(crate) fn with_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<With> {
     }
     with.extend_from_slice(key);
     with.extend_from_slice(&bytes[at..]);
-    Ok(With::New { bytes: with, last })
+    Ok(KeyAdded::New { bytes: with, last })
 }
 
 /// Offset of the first entry above a key, or the end of the entries; `None` if the key exists. All entries are checked,
 /// so that damage is not written again.
-fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<usize>> {
+fn place(mut all: InlineCells<'_>, key: &[u8]) -> Result<Option<usize>> {
     let mut place = None;
     loop {
         let at = all.at;
@@ -263,7 +267,7 @@ fn place(mut all: SmallCells<'_>, key: &[u8]) -> Result<Option<usize>> {
 
 /// Ascending keys without payloads, collected for an inline table.
 #[derive(Default)]
-pub(crate) struct Keys {
+pub(crate) struct KeyList {
     bytes: Vec<u8>,
     /// End offset of each key.
     ends: Vec<usize>,
@@ -273,7 +277,7 @@ pub(crate) struct Keys {
     lengths: usize,
 }
 
-impl Keys {
+impl KeyList {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -318,7 +322,7 @@ impl Keys {
         size.copied()
     }
 
-    /// The same bytes as `Small::encode` for these keys.
+    /// The same bytes as `InlineTable::encode` for these keys.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.encoded_len());
         let packed = self.packed();
@@ -348,12 +352,12 @@ fn push_head(bytes: &mut Vec<u8>, packed: Option<usize>, sequence: u64, count: u
     }
 }
 
-impl Small {
+impl InlineTable {
     pub(crate) fn decode(bytes: &[u8], leaf_at: u64) -> Result<Self> {
         let mut entries = Vec::new();
         for cell in cells(bytes, leaf_at)? {
             let cell = cell?;
-            entries.push(SmallEntry {
+            entries.push(InlineEntry {
                 key: cell.key.to_vec(),
                 tag: cell.tag,
                 payload: cell.payload.to_vec(),
@@ -366,7 +370,7 @@ impl Small {
     /// Bytes of each key, if the packed form applies.
     fn packed(&self) -> Option<usize> {
         let size = self.entries.first()?.key.len();
-        let same = |entry: &SmallEntry| entry.key.len() == size && entry.tag == 0;
+        let same = |entry: &InlineEntry| entry.key.len() == size && entry.tag == 0;
         (self.entries.len() > 1 && self.entries.iter().all(same)).then_some(size)
     }
 
@@ -387,7 +391,7 @@ impl Small {
 
     /// Length of the result of `encode`.
     pub(crate) fn encoded_len(&self) -> usize {
-        let cell = |entry: &SmallEntry| {
+        let cell = |entry: &InlineEntry| {
             varint_len(entry.key.len() as u32)
                 + varint_len(entry.tag)
                 + entry.key.len()
@@ -407,7 +411,7 @@ impl Small {
     }
 
     /// Inserts an entry; returns the previous entry with this key.
-    pub(crate) fn put(&mut self, entry: SmallEntry) -> Option<SmallEntry> {
+    pub(crate) fn put(&mut self, entry: InlineEntry) -> Option<InlineEntry> {
         match self.place(&entry.key) {
             Ok(at) => Some(std::mem::replace(&mut self.entries[at], entry)),
             Err(at) => {
@@ -434,28 +438,28 @@ mod tests {
     /// Adding keys by copying bytes, collecting keys one by one, and encoding the entries anew give the same bytes and
     /// the predicted length.
     #[test]
-    fn every_way_of_writing_a_set_gives_the_same_bytes() {
+    fn all_writers_of_an_inline_set_give_the_same_bytes() {
         for seed in 0..if cfg!(miri) { 3 } else { 300 } {
             let mut rng = Rng::new(seed);
             let lens = if rng.one_in(3) { 3 } else { 1 };
-            let mut small = Small {
+            let mut small = InlineTable {
                 sequence: rng.below(2) * 7,
-                ..Small::default()
+                ..InlineTable::default()
             };
             let mut bytes = small.encode();
             for _ in 0..1 + rng.below(200) {
                 let mut key = vec![0; 2 + rng.index(lens)];
                 rng.fill(&mut key);
                 let last = small.entries.last().is_none_or(|last| last.key < key);
-                let entry = SmallEntry {
+                let entry = InlineEntry {
                     key: key.clone(),
                     tag: 0,
                     payload: Vec::new(),
                 };
                 let was = small.put(entry).is_some();
-                match with_key(&bytes, &key, 0).unwrap() {
-                    With::There => assert!(was, "seed {seed}"),
-                    With::New {
+                match add_key(&bytes, &key, 0).unwrap() {
+                    KeyAdded::There => assert!(was, "seed {seed}"),
+                    KeyAdded::New {
                         bytes: new,
                         last: told,
                     } => {
@@ -467,7 +471,7 @@ mod tests {
                 assert_eq!(bytes.len(), small.encoded_len());
             }
             small.sequence = 0;
-            let mut keys = Keys::default();
+            let mut keys = KeyList::default();
             small.entries.iter().for_each(|entry| keys.push(&entry.key));
             assert_eq!(keys.encode(), small.encode(), "seed {seed}");
             assert_eq!(keys.encoded_len(), small.encoded_len());
@@ -480,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_bytes_get_no_key_more() {
+    fn adding_a_key_to_damaged_bytes_fails() {
         for bytes in [
             &b""[..],
             b"\x04\x00",
@@ -488,7 +492,7 @@ mod tests {
             b"\x01\x02\x02aabbc",
             b"\x01\x03\x02aabb",
         ] {
-            assert!(with_key(bytes, b"zz", 0).is_err(), "{bytes:?}");
+            assert!(add_key(bytes, b"zz", 0).is_err(), "{bytes:?}");
         }
     }
 }

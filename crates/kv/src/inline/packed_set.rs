@@ -4,14 +4,14 @@
 //! 1. The constructor checked the values: the count is right, they ascend, and nothing follows them.
 //! 2. `index` is below `count`.
 
-use crate::inline::fixed_width::Even;
+use crate::inline::fixed_width::FixedWidthKeys;
 use crate::inline::inline_table;
-use crate::page::overflow::Piece;
+use crate::page::overflow::PageSlice;
 use tidalite_pager::Result;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Packed<'r> {
-    set: Piece<'r>,
+pub(crate) struct PackedSet<'r> {
+    set: PageSlice<'r>,
     /// Offset of the first value.
     begin: usize,
     size: usize,
@@ -19,9 +19,9 @@ pub(crate) struct Packed<'r> {
     index: usize,
 }
 
-impl<'r> Packed<'r> {
+impl<'r> PackedSet<'r> {
     /// The position of the first value; `None` if the set is not packed.
-    pub(crate) fn of(set: &Piece<'r>, at: u64) -> Result<Option<Self>> {
+    pub(crate) fn of(set: &PageSlice<'r>, at: u64) -> Result<Option<Self>> {
         let Some((begin, values)) = inline_table::packed(set, at)? else {
             return Ok(None);
         };
@@ -65,7 +65,7 @@ impl<'r> Packed<'r> {
 
     /// Number of values below a value, or not above it if `or_equal`.
     fn below(&self, value: &[u8], or_equal: bool) -> usize {
-        let values = Even::new(&self.set[self.begin..], self.size, self.count);
+        let values = FixedWidthKeys::new(&self.set[self.begin..], self.size, self.count);
         values.map_or(0, |values| values.below(value, or_equal))
     }
 

@@ -2,13 +2,13 @@
 
 use crate::cursor::select::cuts;
 use crate::cursor::tree_cursor::Cursor;
-use crate::error::{holds_a_table, unexpected};
+use crate::error::{key_holds_table, unexpected};
 use crate::inline::inline_table;
-use crate::inline::packed_set::Packed;
+use crate::inline::packed_set::PackedSet;
 use crate::page::entries::{Entry, Group};
 use crate::page::key::Key;
 use crate::page::layout::{Payload, tag};
-use crate::page::overflow::Piece;
+use crate::page::overflow::PageSlice;
 use crate::page::row_count::count;
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
@@ -18,27 +18,31 @@ use tidalite_pager::{PageRead, PageRef, Result};
 
 /// A table, nested or not.
 #[derive(Clone, Debug)]
-pub struct Sub<'r>(Lies<'r>);
+pub struct TableReader<'r>(ReaderRepr<'r>);
 
 #[derive(Clone, Debug)]
-enum Lies<'r> {
+enum ReaderRepr<'r> {
     Pages(Tree),
-    Leaf { bytes: Piece<'r>, id: u64, at: u64 },
+    Leaf {
+        bytes: PageSlice<'r>,
+        id: u64,
+        at: u64,
+    },
 }
 
-impl<'r> Sub<'r> {
+impl<'r> TableReader<'r> {
     /// A table in pages.
     #[must_use]
     pub fn of(tree: Tree) -> Self {
-        Self(Lies::Pages(tree))
+        Self(ReaderRepr::Pages(tree))
     }
 
     /// The root, if the table has pages of its own.
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
         match &self.0 {
-            Lies::Pages(tree) => Some(tree),
-            Lies::Leaf { .. } => None,
+            ReaderRepr::Pages(tree) => Some(tree),
+            ReaderRepr::Leaf { .. } => None,
         }
     }
 
@@ -51,14 +55,14 @@ impl<'r> Sub<'r> {
         at: u64,
     ) -> Result<Self> {
         match tag::kind(tag) {
-            tag::NESTED => Ok(Self(Lies::Leaf {
-                bytes: Piece::new(page.clone(), range),
+            tag::NESTED => Ok(Self(ReaderRepr::Leaf {
+                bytes: PageSlice::new(page.clone(), range),
                 id,
                 at,
             })),
             tag::ROOT => {
-                let tree = Tree::of_nested_root(&page[range], id, r.page_size(), at)?;
-                Ok(Self(Lies::Pages(tree)))
+                let tree = Tree::decode_nested_root(&page[range], id, r.page_size(), at)?;
+                Ok(Self(ReaderRepr::Pages(tree)))
             }
             _ => Err(unexpected("a value", "a nested table")),
         }
@@ -68,8 +72,8 @@ impl<'r> Sub<'r> {
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {
-            Lies::Pages(tree) => tree.len(),
-            Lies::Leaf { bytes, .. } => count(bytes),
+            ReaderRepr::Pages(tree) => tree.len(),
+            ReaderRepr::Leaf { bytes, .. } => count(bytes),
         }
     }
 
@@ -77,8 +81,8 @@ impl<'r> Sub<'r> {
     #[must_use]
     pub fn sequence(&self) -> u64 {
         match &self.0 {
-            Lies::Pages(tree) => tree.sequence(),
-            Lies::Leaf { bytes, .. } => inline_table::sequence(bytes),
+            ReaderRepr::Pages(tree) => tree.sequence(),
+            ReaderRepr::Leaf { bytes, .. } => inline_table::sequence(bytes),
         }
     }
 
@@ -95,8 +99,8 @@ impl<'r> Sub<'r> {
     #[inline]
     pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         let (bytes, at) = match &self.0 {
-            Lies::Pages(tree) => return tree.get_else(r, key, holds_a_table),
-            Lies::Leaf { bytes, at, .. } => (bytes, *at),
+            ReaderRepr::Pages(tree) => return tree.get_else(r, key, key_holds_table),
+            ReaderRepr::Leaf { bytes, at, .. } => (bytes, *at),
         };
         let Some(cell) = inline_table::find(bytes, key, at)? else {
             return Ok(None);
@@ -107,7 +111,7 @@ impl<'r> Sub<'r> {
         }
         match value::reference(cell.tag, cell.payload, r.page_size(), at)? {
             Some(reference) => Ok(Some(Value::referenced(r, reference))),
-            None => Err(holds_a_table(at, key)),
+            None => Err(key_holds_table(at, key)),
         }
     }
 
@@ -122,8 +126,8 @@ impl<'r> Sub<'r> {
         keys: &[K],
         mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
     ) -> Result<()> {
-        if let Lies::Pages(tree) = &self.0 {
-            return tree.get_many_else(r, keys, found, holds_a_table);
+        if let ReaderRepr::Pages(tree) = &self.0 {
+            return tree.get_many_else(r, keys, found, key_holds_table);
         }
         let mut keys = keys.iter().enumerate();
         keys.try_for_each(|(place, key)| found(place, self.get(r, key.as_ref())?))
@@ -139,7 +143,7 @@ impl<'r> Sub<'r> {
         (from, to): (u64, u64),
         parts: usize,
     ) -> Result<Vec<Vec<u8>>> {
-        if let Lies::Pages(tree) = &self.0 {
+        if let ReaderRepr::Pages(tree) = &self.0 {
             return tree.split_range(r, (from, to), parts);
         }
         let mut cursor = self.cursor(r)?;
@@ -158,8 +162,10 @@ impl<'r> Sub<'r> {
     /// `Corrupt`, `Io`.
     pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
         match &self.0 {
-            Lies::Pages(tree) => tree.contains(r, key),
-            Lies::Leaf { bytes, at, .. } => Ok(inline_table::find(bytes, key, *at)?.is_some()),
+            ReaderRepr::Pages(tree) => tree.contains(r, key),
+            ReaderRepr::Leaf { bytes, at, .. } => {
+                Ok(inline_table::find(bytes, key, *at)?.is_some())
+            }
         }
     }
 
@@ -169,7 +175,7 @@ impl<'r> Sub<'r> {
     /// `Corrupt`, `Io`; `Unsupported` for a value.
     pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
         match &self.0 {
-            Lies::Pages(tree) => {
+            ReaderRepr::Pages(tree) => {
                 let Some((page, at)) = tree.leaf_for(r, key)? else {
                     return Ok(None);
                 };
@@ -182,7 +188,7 @@ impl<'r> Sub<'r> {
                 let range = cell.payload_at..cell.payload_at + cell.payload.len();
                 Self::of_payload(r, &page, (cell.tag, range), tree.id, at).map(Some)
             }
-            Lies::Leaf { bytes, id, at } => {
+            ReaderRepr::Leaf { bytes, id, at } => {
                 let Some(cell) = inline_table::find(bytes, key, *at)? else {
                     return Ok(None);
                 };
@@ -199,8 +205,8 @@ impl<'r> Sub<'r> {
     /// `Corrupt`, `Io`.
     pub fn rank<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<u64> {
         let (bytes, at) = match &self.0 {
-            Lies::Pages(tree) => return tree.rank(r, key),
-            Lies::Leaf { bytes, at, .. } => (bytes, *at),
+            ReaderRepr::Pages(tree) => return tree.rank(r, key),
+            ReaderRepr::Leaf { bytes, at, .. } => (bytes, *at),
         };
         if let Some((_, keys)) = inline_table::packed(bytes, at)? {
             return Ok(keys.below(key, false) as u64);
@@ -213,10 +219,10 @@ impl<'r> Sub<'r> {
     }
 
     /// The set of values, if it is packed in its row.
-    pub(crate) fn packed(&self) -> Result<Option<Packed<'r>>> {
+    pub(crate) fn packed(&self) -> Result<Option<PackedSet<'r>>> {
         match &self.0 {
-            Lies::Leaf { bytes, at, .. } => Packed::of(bytes, *at),
-            Lies::Pages(_) => Ok(None),
+            ReaderRepr::Leaf { bytes, at, .. } => PackedSet::of(bytes, *at),
+            ReaderRepr::Pages(_) => Ok(None),
         }
     }
 
@@ -227,7 +233,7 @@ impl<'r> Sub<'r> {
         mut take: impl FnMut(&[u8]) -> bool,
     ) -> Result<()> {
         match &self.0 {
-            Lies::Leaf { bytes, at, .. } => {
+            ReaderRepr::Leaf { bytes, at, .. } => {
                 if let Some((_, keys)) = inline_table::packed(bytes, *at)? {
                     let _all_wanted = keys.iter().all(take);
                     return Ok(());
@@ -238,7 +244,7 @@ impl<'r> Sub<'r> {
                     }
                 }
             }
-            Lies::Pages(tree) => {
+            ReaderRepr::Pages(tree) => {
                 let mut cursor = tree.cursor(r);
                 let mut there = cursor.first()?;
                 while there && take(cursor.key()) {
@@ -255,8 +261,8 @@ impl<'r> Sub<'r> {
     /// `Corrupt` for a damaged inline table.
     pub fn cursor<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
         match &self.0 {
-            Lies::Pages(tree) => Ok(tree.cursor(r)),
-            Lies::Leaf { bytes, id, at } => {
+            ReaderRepr::Pages(tree) => Ok(tree.cursor(r)),
+            ReaderRepr::Leaf { bytes, id, at } => {
                 Ok(Cursor::over(Tree::new(*id), r, leaf_of(bytes, *at)?))
             }
         }
@@ -306,7 +312,7 @@ impl Tree {
     /// # Errors
     /// `Corrupt`, `Io`; `Unsupported` if a key of the path holds a value.
     pub fn is_dirty_at<W: PageWrite>(&self, w: &W, path: &[Vec<u8>], key: &[u8]) -> Result<bool> {
-        let mut sub = Sub::of(*self);
+        let mut sub = TableReader::of(*self);
         let (mut tree, mut held) = (*self, key);
         for key in path {
             if let Some(own) = sub.tree() {
@@ -332,8 +338,8 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     ///
     /// # Panics
     /// When the cursor is not at a row.
-    pub fn nested(&self) -> Result<Sub<'r>> {
+    pub fn nested(&self) -> Result<TableReader<'r>> {
         let (page, payload, at) = self.payload_place();
-        Sub::of_payload(self.reader(), page, payload, self.owner(), at)
+        TableReader::of_payload(self.reader(), page, payload, self.owner(), at)
     }
 }

@@ -4,62 +4,54 @@
 //! Work::Tree    pages of its own; its root is a row of its parent, or a root of the catalog
 //! Work::Small   entries in memory, written back into the parent's row
 //! ```
-//!
-//! An inline table moves to pages when it takes more than a quarter of a page (or when it would make its row too
-//! large), and back when it takes at most an eighth. So tables of a few rows cost a few bytes each, and a table near
-//! the threshold does not move with every change.
 
 use crate::bulk::append::PutRow;
-use crate::bulk::append_cursor::Ending;
-use crate::error::{damaged, holds_a_table, unexpected};
-use crate::inline::inline_table::{Small, SmallEntry};
+use crate::bulk::append_cursor::AppendCursor;
+use crate::error::{damaged, key_holds_table, unexpected};
+use crate::inline::inline_table::{InlineEntry, InlineTable};
+use crate::nested::conversion::{
+    fits_row, inline_bytes_max, root_payload, shrink_to_inline, to_pages,
+};
 use crate::page::key;
-use crate::page::layout::{Payload, cell_bytes_max, cell_size, key_bytes_max, slot_bytes, tag};
-use crate::page::node::Node;
-use crate::table::free::{Freed, Old};
-use crate::table::tree::{LEADS_ON, Tree, check_depth};
+use crate::page::layout::{Payload, key_bytes_max, tag};
+use crate::table::free::{OldPayload, VisitedPages};
+use crate::table::tree::{Tree, check_depth};
 use crate::value::{self, Stored, Value};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// An inline table takes at most one part in this many of a page.
-const SMALL_DIV: usize = 4;
-
-/// A table in one leaf becomes inline again when it takes at most one part in this many of a page.
-const SMALL_AGAIN_DIV: usize = 8;
-
 /// Treatment of missing tables on the path of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
+pub enum MissingTable {
     /// Nothing is changed.
-    Leave,
+    Ignore,
     /// A missing table is created if it gets an entry, or numbers of its sequence are taken; a change that fails, or
     /// stores nothing, creates none.
-    MakeToFill,
+    CreateToFill,
     /// A missing table is created, even if it stays empty.
-    Make,
+    Create,
 }
 
 /// A table being changed.
 #[derive(Clone, Debug)]
-pub struct Work {
-    pub(crate) form: Form,
+pub struct TableWriter {
+    pub(crate) form: WriterRepr,
     /// The owner id of its pages.
     id: u64,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Form {
+pub(crate) enum WriterRepr {
     Tree(Tree),
-    Small(Small),
+    InlineTable(InlineTable),
 }
 
-impl Work {
+impl TableWriter {
     /// A table in pages.
     #[must_use]
     pub fn of(tree: Tree) -> Self {
         Self {
             id: tree.id,
-            form: Form::Tree(tree),
+            form: WriterRepr::Tree(tree),
         }
     }
 
@@ -67,15 +59,17 @@ impl Work {
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
         match &self.form {
-            Form::Tree(tree) => Some(tree),
-            Form::Small(_) => None,
+            WriterRepr::Tree(tree) => Some(tree),
+            WriterRepr::InlineTable(_) => None,
         }
     }
 
     fn of_payload(payload: Payload<'_>, id: u64, page_size: usize, at: u64) -> Result<Self> {
         let form = match tag::kind(payload.tag) {
-            tag::NESTED => Form::Small(Small::decode(payload.bytes, at)?),
-            tag::ROOT => Form::Tree(Tree::of_nested_root(payload.bytes, id, page_size, at)?),
+            tag::NESTED => WriterRepr::InlineTable(InlineTable::decode(payload.bytes, at)?),
+            tag::ROOT => {
+                WriterRepr::Tree(Tree::decode_nested_root(payload.bytes, id, page_size, at)?)
+            }
             _ => return Err(unexpected("a value", "a nested table")),
         };
         Ok(Self { form, id })
@@ -85,8 +79,8 @@ impl Work {
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.form {
-            Form::Tree(tree) => tree.len(),
-            Form::Small(small) => small.entries.len() as u64,
+            WriterRepr::Tree(tree) => tree.len(),
+            WriterRepr::InlineTable(small) => small.entries.len() as u64,
         }
     }
 
@@ -99,8 +93,8 @@ impl Work {
     /// Takes `count` numbers of the table's sequence and returns the first; `None` if the sequence is exhausted.
     pub fn take_sequence(&mut self, count: u64) -> Option<u64> {
         let sequence = match &mut self.form {
-            Form::Tree(tree) => return tree.take_sequence(count),
-            Form::Small(small) => &mut small.sequence,
+            WriterRepr::Tree(tree) => return tree.take_sequence(count),
+            WriterRepr::InlineTable(small) => &mut small.sequence,
         };
         let first = *sequence;
         *sequence = first.checked_add(count)?;
@@ -108,10 +102,12 @@ impl Work {
     }
 
     /// The entry of a key.
-    pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<SmallEntry>> {
+    pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<InlineEntry>> {
         match &self.form {
-            Form::Small(small) => Ok(small.place(key).ok().map(|at| small.entries[at].clone())),
-            Form::Tree(tree) => tree.find_payload(r, key),
+            WriterRepr::InlineTable(small) => {
+                Ok(small.place(key).ok().map(|at| small.entries[at].clone()))
+            }
+            WriterRepr::Tree(tree) => tree.find_payload(r, key),
         }
     }
 
@@ -121,8 +117,8 @@ impl Work {
     /// `Corrupt`, `Io`.
     pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
         match &self.form {
-            Form::Small(small) => Ok(small.place(key).is_ok()),
-            Form::Tree(tree) => tree.contains(r, key),
+            WriterRepr::InlineTable(small) => Ok(small.place(key).is_ok()),
+            WriterRepr::Tree(tree) => tree.contains(r, key),
         }
     }
 
@@ -142,7 +138,7 @@ impl Work {
                     .map(|reference| Value::referenced(r, reference).to_vec())
                     .transpose()
             }
-            _ => Err(holds_a_table(0, key)),
+            _ => Err(key_holds_table(0, key)),
         }
     }
 
@@ -152,14 +148,14 @@ impl Work {
     /// As for [`Tree::insert`].
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         match &mut self.form {
-            Form::Tree(tree) => tree.insert(w, key, value),
-            Form::Small(small) => {
+            WriterRepr::Tree(tree) => tree.insert(w, key, value),
+            WriterRepr::InlineTable(small) => {
                 let there = small.place(key).map(|at| small.entries[at].tag);
                 if there.is_ok_and(|there| tag::kind(there) >= tag::NESTED) {
-                    return Err(holds_a_table(0, key));
+                    return Err(key_holds_table(0, key));
                 }
                 let stored = Stored::put(w, self.id, key, value)?;
-                Ok(self.put_payload(w, key, stored.payload(), Old::Free)? > 0)
+                Ok(self.put_payload(w, key, stored.payload(), OldPayload::Free)? > 0)
             }
         }
     }
@@ -169,24 +165,24 @@ impl Work {
         w: &mut W,
         key: &[u8],
         payload: Payload<'_>,
-        old: Old,
+        old: OldPayload,
     ) -> Result<u64> {
-        if let Form::Small(small) = &self.form
+        if let WriterRepr::InlineTable(small) = &self.form
             && key.len() > key_bytes_max(w.page_size())
         {
             // A table with a spilled key must have pages.
-            self.form = Form::Tree(to_pages(w, self.id, small)?);
+            self.form = WriterRepr::Tree(to_pages(w, self.id, small)?);
         }
         match &mut self.form {
-            Form::Tree(tree) => tree.put_payload(w, key, payload, old),
-            Form::Small(small) => {
-                let before = small.put(SmallEntry {
+            WriterRepr::Tree(tree) => tree.put_payload(w, key, payload, old),
+            WriterRepr::InlineTable(small) => {
+                let before = small.put(InlineEntry {
                     key: key.to_vec(),
                     tag: payload.tag,
                     payload: payload.bytes.to_vec(),
                 });
                 let rows = u64::from(before.is_some());
-                if let (Some(before), Old::Free) = (before, old) {
+                if let (Some(before), OldPayload::Free) = (before, old) {
                     free(w, self.id, &before)?;
                 }
                 self.grow(w)?;
@@ -201,10 +197,10 @@ impl Work {
     /// As for [`Tree::insert`].
     pub fn append<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         let above = match &mut self.form {
-            Form::Tree(tree) => {
-                return tree.append_near_end(w, &mut Ending::default(), key, value);
+            WriterRepr::Tree(tree) => {
+                return tree.append_hinted(w, &mut AppendCursor::default(), key, value);
             }
-            Form::Small(small) => {
+            WriterRepr::InlineTable(small) => {
                 let last = small.entries.last();
                 last.is_none_or(|last| last.key.as_slice() < key)
             }
@@ -232,7 +228,7 @@ impl Work {
     {
         let (before, mut rows) = (self.len(), rows.into_iter());
         loop {
-            if let Form::Tree(tree) = &mut self.form {
+            if let WriterRepr::Tree(tree) = &mut self.form {
                 tree.append(w, rows)?;
                 break;
             }
@@ -254,8 +250,10 @@ impl Work {
         feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
     ) -> Result<()> {
         match &mut self.form {
-            Form::Tree(tree) => tree.append_lent(w, feed).map(drop),
-            Form::Small(_) => feed(&mut |key, value| self.insert(w, key, value).map(drop)),
+            WriterRepr::Tree(tree) => tree.append_lent(w, feed).map(drop),
+            WriterRepr::InlineTable(_) => {
+                feed(&mut |key, value| self.insert(w, key, value).map(drop))
+            }
         }
     }
 
@@ -270,7 +268,7 @@ impl Work {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
-        if let Form::Tree(tree) = &mut self.form {
+        if let WriterRepr::Tree(tree) = &mut self.form {
             return tree.insert_with(w, key, len, fill);
         }
         key::check_len(key)?;
@@ -286,8 +284,8 @@ impl Work {
     /// As for [`Tree::remove`].
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
         match &mut self.form {
-            Form::Tree(tree) => tree.remove(w, key),
-            Form::Small(small) => {
+            WriterRepr::Tree(tree) => tree.remove(w, key),
+            WriterRepr::InlineTable(small) => {
                 let Ok(at) = small.place(key) else {
                     return Ok(false);
                 };
@@ -304,8 +302,8 @@ impl Work {
     /// As for [`Tree::clear`].
     pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         match &mut self.form {
-            Form::Tree(tree) => tree.clear(w),
-            Form::Small(small) => {
+            WriterRepr::Tree(tree) => tree.clear(w),
+            WriterRepr::InlineTable(small) => {
                 for old in std::mem::take(&mut small.entries) {
                     free(w, self.id, &old)?;
                 }
@@ -337,7 +335,7 @@ impl Work {
         to: Option<&[u8]>,
     ) -> Result<u64> {
         match &mut self.form {
-            Form::Tree(tree) => match to {
+            WriterRepr::Tree(tree) => match to {
                 Some(to) => tree.remove_range(w, from, to),
                 None => {
                     let mut cursor = tree.cursor(&*w);
@@ -349,8 +347,8 @@ impl Work {
                     tree.remove_range(w, from, &end)
                 }
             },
-            Form::Small(small) => {
-                let gone = |entry: &SmallEntry| {
+            WriterRepr::InlineTable(small) => {
+                let gone = |entry: &InlineEntry| {
                     entry.key.as_slice() >= from && to.is_none_or(|to| entry.key.as_slice() < to)
                 };
                 let (removed, kept) = std::mem::take(&mut small.entries)
@@ -367,18 +365,18 @@ impl Work {
 
     /// Moves an inline table that has become too large to pages at once, so that filling a table takes linear time.
     fn grow<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
-        let Form::Small(small) = &self.form else {
+        let WriterRepr::InlineTable(small) = &self.form else {
             return Ok(());
         };
-        if small.encoded_len() <= small_bytes_max(w.page_size()) {
+        if small.encoded_len() <= inline_bytes_max(w.page_size()) {
             return Ok(());
         }
         let tree = to_pages(w, self.id, small)?;
-        self.form = Form::Tree(tree);
+        self.form = WriterRepr::Tree(tree);
         Ok(())
     }
 
-    /// Changes the table at the end of a path of keys; `absent` controls the treatment of missing tables on the path.
+    /// Changes the table at the end of a path of keys; `missing` controls the treatment of missing tables on the path.
     /// `None`: a table is missing, and nothing was changed.
     ///
     /// # Errors
@@ -388,7 +386,7 @@ impl Work {
         &mut self,
         w: &mut W,
         path: &[Vec<u8>],
-        absent: Absent,
+        missing: MissingTable,
         change: &mut dyn FnMut(&mut W, &mut Self) -> Result<T>,
     ) -> Result<Option<T>> {
         check_depth(path.len())?;
@@ -399,24 +397,24 @@ impl Work {
         let is_new = found.is_none();
         let mut below = match found {
             Some(entry) => Self::of_payload(entry.payload(), self.id, w.page_size(), 0)?,
-            None if absent == Absent::Leave => return Ok(None),
+            None if missing == MissingTable::Ignore => return Ok(None),
             None => {
                 key::check_len(key)?;
                 Self {
-                    form: Form::Small(Small::default()),
+                    form: WriterRepr::InlineTable(InlineTable::default()),
                     id: self.id,
                 }
             }
         };
-        let done = below.at(w, rest, absent, change);
+        let done = below.at(w, rest, missing, change);
         let is_changed = match &done {
-            Ok(Some(_)) => !is_new || absent == Absent::Make || !below.is_unused(),
+            Ok(Some(_)) => !is_new || missing == MissingTable::Create || !below.is_unused(),
             // A change of many entries may have inserted some before the error.
             Err(Error::Limit { .. } | Error::IsTable { .. }) => !is_new || !below.is_unused(),
             _ => false,
         };
         if is_changed {
-            self.keep_below(w, key, below)?;
+            self.store_nested(w, key, below)?;
         }
         done
     }
@@ -424,14 +422,14 @@ impl Work {
     /// Whether it has no entries and its sequence has not begun, like a table that was never created.
     fn is_unused(&self) -> bool {
         let sequence = match &self.form {
-            Form::Tree(tree) => tree.sequence,
-            Form::Small(small) => small.sequence,
+            WriterRepr::Tree(tree) => tree.sequence,
+            WriterRepr::InlineTable(small) => small.sequence,
         };
         self.is_empty() && sequence == 0
     }
 
     /// Stores a nested table as a row.
-    pub(crate) fn keep_below<W: PageWrite>(
+    pub(crate) fn store_nested<W: PageWrite>(
         &mut self,
         w: &mut W,
         key: &[u8],
@@ -439,7 +437,7 @@ impl Work {
     ) -> Result<()> {
         let (tag, bytes) = below.into_payload(w, key.len())?;
         let payload = Payload { tag, bytes: &bytes };
-        self.put_payload(w, key, payload, Old::Keep)?;
+        self.put_payload(w, key, payload, OldPayload::Keep)?;
         Ok(())
     }
 
@@ -450,8 +448,8 @@ impl Work {
         key_len: usize,
     ) -> Result<(u32, Vec<u8>)> {
         let small = match self.form {
-            Form::Small(small) => small,
-            Form::Tree(tree) => match shrunk(w, &tree)? {
+            WriterRepr::InlineTable(small) => small,
+            WriterRepr::Tree(tree) => match shrink_to_inline(w, &tree)? {
                 Some(small) => small,
                 None => return Ok(root_payload(&tree)),
             },
@@ -464,7 +462,7 @@ impl Work {
     }
 
     /// The set of values of a key, from its payload.
-    pub(crate) fn of_set(entry: Option<&SmallEntry>, id: u64, page_size: usize) -> Result<Self> {
+    pub(crate) fn of_set(entry: Option<&InlineEntry>, id: u64, page_size: usize) -> Result<Self> {
         match entry {
             Some(entry) if tag::kind(entry.tag) >= tag::NESTED => {
                 Self::of_payload(entry.payload(), id, page_size, 0)
@@ -473,9 +471,9 @@ impl Work {
                 Err(damaged("row of a table", 0, "an extent", "a set of values"))
             }
             one => Ok(Self {
-                form: Form::Small(Small {
+                form: WriterRepr::InlineTable(InlineTable {
                     entries: one
-                        .map(|entry| SmallEntry {
+                        .map(|entry| InlineEntry {
                             key: entry.payload.clone(),
                             tag: 0,
                             payload: Vec::new(),
@@ -492,107 +490,15 @@ impl Work {
     /// The key of an inline table with exactly one row.
     pub(crate) fn only_key(&self) -> Option<&[u8]> {
         match &self.form {
-            Form::Small(small) if small.entries.len() == 1 => Some(&small.entries[0].key),
+            WriterRepr::InlineTable(small) if small.entries.len() == 1 => {
+                Some(&small.entries[0].key)
+            }
             _ => None,
         }
     }
 }
 
-/// Whether an inline table with these bytes is small enough, by itself and in the row of a key of this length.
-pub(crate) fn fits_row(page_size: usize, key_len: usize, small: &[u8]) -> bool {
-    let payload = Payload {
-        tag: tag::of(tag::NESTED, small.len()),
-        bytes: small,
-    };
-    let key = key::stored_bytes(page_size, key_len);
-    let row = slot_bytes(true, page_size) + cell_size(true, key, payload);
-    small.len() <= small_bytes_max(page_size) && row <= cell_bytes_max(page_size)
-}
-
-/// Maximum bytes of an inline table.
-pub(crate) const fn small_bytes_max(page_size: usize) -> usize {
-    page_size / SMALL_DIV
-}
-
 /// Frees the pages and extents that an entry of an inline table refers to.
-fn free<W: PageWrite>(w: &mut W, id: u64, old: &SmallEntry) -> Result<()> {
-    Tree::new(id).free_payload(w, old.tag, &old.payload, 0, &mut Freed::default())
-}
-
-pub(crate) fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
-    if tree.is_empty() {
-        let none = Small {
-            sequence: tree.sequence,
-            ..Small::default()
-        };
-        let bytes = none.encode();
-        return (tag::of(tag::NESTED, bytes.len()), bytes);
-    }
-    let bytes = tree.nested_root();
-    (tag::of(tag::ROOT, bytes.len()), bytes)
-}
-
-pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &Small) -> Result<Tree> {
-    let mut tree = Tree {
-        sequence: small.sequence,
-        ..Tree::new_inner(id)
-    };
-    for entry in &small.entries {
-        tree.put_payload(w, &entry.key, entry.payload(), Old::Keep)?;
-    }
-    Ok(tree)
-}
-
-/// The rows of a table that has become small enough to be inline; its page is freed.
-fn shrunk<W: PageWrite>(w: &mut W, tree: &Tree) -> Result<Option<Small>> {
-    if tree.height != 1 {
-        return Ok(None);
-    }
-    let page = w.page(&tree.root)?.to_vec();
-    let (_, live) = crate::page::edit::fill(&page, 0, tree.root.addr)?;
-    if live > w.page_size() / SMALL_AGAIN_DIV {
-        return Ok(None);
-    }
-    let node = Node::open(&page, 0, tree.root.addr)?;
-    if tree.flags & LEADS_ON != 0 && !node.rests()?.is_empty() {
-        return Ok(None);
-    }
-    let mut small = Small {
-        sequence: tree.sequence,
-        ..Small::default()
-    };
-    for index in 0..node.count() {
-        let cell = node.cell(index)?;
-        small.entries.push(SmallEntry {
-            key: node.key(w, index)?,
-            tag: cell.tag,
-            payload: cell.payload.to_vec(),
-        });
-    }
-    w.free_page(&tree.root);
-    Ok(Some(small))
-}
-
-impl Tree {
-    /// The payload of a key in its leaf.
-    pub(crate) fn find_payload<R: PageRead>(
-        &self,
-        r: &R,
-        key: &[u8],
-    ) -> Result<Option<SmallEntry>> {
-        let Some((page, at)) = self.leaf_for(r, key)? else {
-            return Ok(None);
-        };
-        let node = Node::open(&page, 0, at)?;
-        let (index, found) = node.find(r, key)?;
-        if !found {
-            return Ok(None);
-        }
-        let cell = node.cell(index)?;
-        Ok(Some(SmallEntry {
-            key: key.to_vec(),
-            tag: cell.tag,
-            payload: cell.payload.to_vec(),
-        }))
-    }
+fn free<W: PageWrite>(w: &mut W, id: u64, old: &InlineEntry) -> Result<()> {
+    Tree::new(id).free_payload(w, old.tag, &old.payload, 0, &mut VisitedPages::default())
 }

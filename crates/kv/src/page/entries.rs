@@ -102,7 +102,7 @@ impl<'a> Group<'a> {
 
     /// Appends all entries of a page. `first_key` is the key of a branch's first entry, which the page itself
     /// does not store.
-    pub(crate) fn take_in(&mut self, node: &Node<'a>, first_key: Key<'a>) -> Result<()> {
+    pub(crate) fn add_page(&mut self, node: &Node<'a>, first_key: Key<'a>) -> Result<()> {
         self.entries.reserve(node.count() + 1);
         for index in 0..node.count() {
             let cell = node.cell(index)?;

@@ -143,8 +143,8 @@ pub(crate) fn reference(rest: &[u8], page_size: usize, at: u64) -> Result<Refere
 #[cold]
 pub(crate) fn read_rest(r: &dyn PageRead, rest: &[u8], at: u64, key: &mut Vec<u8>) -> Result<()> {
     let found = reference(rest, r.page_size(), at)?;
-    for piece in found.chunks(r) {
-        key.extend_from_slice(&piece?);
+    for slice in found.chunks(r) {
+        key.extend_from_slice(&slice?);
     }
     Ok(())
 }

@@ -172,7 +172,7 @@ impl<'a> Node<'a> {
 
     /// Prefetches the beginning of a cell into the processor's cache.
     #[inline]
-    pub(crate) fn ask_for(&self, index: usize) {
+    pub(crate) fn prefetch_cell(&self, index: usize) {
         if let Some(offset) = self.offset(index) {
             let end = (offset + CELL_AHEAD_BYTES).min(self.bytes.len());
             tidalite_base::prefetch(&self.bytes[offset.min(end)..end]);

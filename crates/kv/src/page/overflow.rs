@@ -156,18 +156,18 @@ impl Reference {
     pub(crate) fn chunks<'r>(&self, reader: &'r dyn PageRead) -> Chunks<'r> {
         Chunks {
             inline: None,
-            extent: Some(Walk::new(reader, *self)),
+            extent: Some(ChunkReader::new(reader, *self)),
         }
     }
 
     /// Compares the value with other bytes; reads only as many chunks as necessary.
     pub(crate) fn compare(&self, reader: &dyn PageRead, other: &[u8]) -> Result<Ordering> {
         let mut other = other;
-        for piece in self.chunks(reader) {
-            let piece = piece?;
-            let both = piece.len().min(other.len());
-            match piece[..both].cmp(&other[..both]) {
-                Ordering::Equal if piece.len() > both => return Ok(Ordering::Greater),
+        for slice in self.chunks(reader) {
+            let slice = slice?;
+            let both = slice.len().min(other.len());
+            match slice[..both].cmp(&other[..both]) {
+                Ordering::Equal if slice.len() > both => return Ok(Ordering::Greater),
                 Ordering::Equal => other = &other[both..],
                 decided => return Ok(decided),
             }
@@ -226,12 +226,12 @@ impl Reference {
 
 /// Consecutive bytes of a value.
 #[derive(Clone, Debug)]
-pub struct Piece<'r> {
+pub struct PageSlice<'r> {
     page: PageRef<'r>,
     range: Range<usize>,
 }
 
-impl<'r> Piece<'r> {
+impl<'r> PageSlice<'r> {
     pub(crate) fn new(page: PageRef<'r>, range: Range<usize>) -> Self {
         Self { page, range }
     }
@@ -243,7 +243,7 @@ impl<'r> Piece<'r> {
     }
 }
 
-impl Deref for Piece<'_> {
+impl Deref for PageSlice<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -253,48 +253,48 @@ impl Deref for Piece<'_> {
 
 /// The pieces of a value in order; the iterator ends after an error.
 pub struct Chunks<'r> {
-    inline: Option<Piece<'r>>,
-    extent: Option<Walk<'r>>,
+    inline: Option<PageSlice<'r>>,
+    extent: Option<ChunkReader<'r>>,
 }
 
 impl<'r> Chunks<'r> {
     /// The single piece of an inline value.
-    pub(crate) fn of_inline(piece: Piece<'r>) -> Self {
+    pub(crate) fn of_inline(slice: PageSlice<'r>) -> Self {
         Self {
-            inline: Some(piece),
+            inline: Some(slice),
             extent: None,
         }
     }
 }
 
 impl<'r> Iterator for Chunks<'r> {
-    type Item = Result<Piece<'r>>;
+    type Item = Result<PageSlice<'r>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(piece) = self.inline.take() {
-            return Some(Ok(piece));
+        if let Some(slice) = self.inline.take() {
+            return Some(Ok(slice));
         }
-        let walk = self.extent.as_mut()?;
-        if walk.reference.part(walk.index).is_empty() {
+        let chunks = self.extent.as_mut()?;
+        if chunks.reference.part(chunks.index).is_empty() {
             return None;
         }
-        let piece = walk.step();
-        if piece.is_err() {
+        let slice = chunks.step();
+        if slice.is_err() {
             self.extent = None;
         }
-        Some(piece)
+        Some(slice)
     }
 }
 
 /// Reads the chunks of an extent; each is verified by the checksum in the chunk before.
-struct Walk<'r> {
+struct ChunkReader<'r> {
     reader: &'r dyn PageRead,
     reference: Reference,
     index: u64,
     checksum: u64,
 }
 
-impl<'r> Walk<'r> {
+impl<'r> ChunkReader<'r> {
     fn new(reader: &'r dyn PageRead, reference: Reference) -> Self {
         Self {
             reader,
@@ -304,7 +304,7 @@ impl<'r> Walk<'r> {
         }
     }
 
-    fn step(&mut self) -> Result<Piece<'r>> {
+    fn step(&mut self) -> Result<PageSlice<'r>> {
         let ptr = self.reference.chunk_ptr(self.index, self.checksum);
         let page = self.reader.block(&ptr)?;
         let part = self.reference.part(self.index);
@@ -322,7 +322,7 @@ impl<'r> Walk<'r> {
         }
         self.index += 1;
         self.checksum = get_u64(&page, NEXT_AT);
-        Ok(Piece {
+        Ok(PageSlice {
             page,
             range: DATA_AT..end,
         })
@@ -332,11 +332,11 @@ impl<'r> Walk<'r> {
 /// Reads every chunk of a value, including chunks that hold only zeros (pages above 64 KiB), and checks
 /// their owner and birth.
 pub(crate) fn check_chunks(reader: &dyn PageRead, reference: Reference, owner: u64) -> Result<()> {
-    let mut walk = Walk::new(reader, reference);
-    while walk.index < reference.count() {
-        let at = walk.reference.chunk_ptr(walk.index, 0).addr;
-        let piece = walk.step()?;
-        let found = Header::decode(&piece.page);
+    let mut chunks = ChunkReader::new(reader, reference);
+    while chunks.index < reference.count() {
+        let at = chunks.reference.chunk_ptr(chunks.index, 0).addr;
+        let slice = chunks.step()?;
+        let found = Header::decode(&slice.page);
         let expected: (u64, TxnId) = (owner, reference.first.birth);
         if (found.owner, found.birth) != expected {
             return Err(damaged(
@@ -347,11 +347,11 @@ pub(crate) fn check_chunks(reader: &dyn PageRead, reference: Reference, owner: u
             ));
         }
     }
-    if walk.checksum != 0 {
+    if chunks.checksum != 0 {
         return Err(damaged(
             "last chunk of a large value",
             reference.first.addr,
-            format!("a next checksum of {:016x}", walk.checksum),
+            format!("a next checksum of {:016x}", chunks.checksum),
             0,
         ));
     }

@@ -32,7 +32,7 @@ pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
 
 /// Prefetches this many bytes of a page. The addresses prefetched depend only on the address of the page.
 #[inline(always)]
-pub(crate) fn ask_for_slots(page: &[u8], bytes: usize) {
+pub(crate) fn prefetch_slots(page: &[u8], bytes: usize) {
     prefetch(&page[..HEADS_AHEAD_BYTES.min(page.len())]);
     if bytes > HEADS_AHEAD_BYTES {
         prefetch(page.get(HEADS_AHEAD_BYTES..bytes).unwrap_or_default());
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_slots_of_a_leaf_are_asked_for_but_not_more_than_a_quarter_of_a_page() {
+    fn all_slots_of_a_leaf_are_prefetched_up_to_a_quarter_page() {
         let ends = |rows: u64| PREFIX_AT + 6 * rows as usize;
         for rows in 0..=162 {
             let asked = slots_ahead(1, rows);

@@ -5,24 +5,24 @@ use tidalite_pager::{PageRead, Ptr};
 
 /// Requests all children of a branch, if pages are read alone. Only a hint: a damaged child is reported when it is
 /// read.
-pub(crate) fn ask_for_children<R: PageRead>(r: &R, branch: &Node<'_>) {
+pub(crate) fn request_children<R: PageRead>(r: &R, branch: &Node<'_>) {
     if !r.reads_single_pages() {
         return;
     }
-    let mut runs = Runs::default();
+    let mut runs = PageRuns::default();
     let children = (0..branch.count()).map_while(|index| branch.child(index).ok());
     children.for_each(|(child, _)| runs.add(r, child));
-    runs.ask(r);
+    runs.request(r);
 }
 
 /// Combines adjacent pages, in either order, into one request.
 #[derive(Debug, Default)]
-pub(crate) struct Runs {
+pub(crate) struct PageRuns {
     from: u64,
     to: u64,
 }
 
-impl Runs {
+impl PageRuns {
     /// Adds a page; if it is not adjacent to the pages before, those are requested first.
     pub(crate) fn add<R: PageRead>(&mut self, r: &R, ptr: Ptr) {
         let end = ptr.addr.saturating_add(u64::from(ptr.len));
@@ -31,13 +31,13 @@ impl Runs {
         } else if end == self.from {
             self.from = ptr.addr;
         } else {
-            self.ask(r);
+            self.request(r);
             (self.from, self.to) = (ptr.addr, end);
         }
     }
 
     /// Requests the pages that were added.
-    pub(crate) fn ask<R: PageRead>(&mut self, r: &R) {
+    pub(crate) fn request<R: PageRead>(&mut self, r: &R) {
         if self.to > self.from {
             r.read_ahead(self.from, self.to - self.from);
         }

@@ -101,7 +101,7 @@ impl Shape {
     /// Prefetches the beginnings of cells: for each, the cache line in which it begins, and the line in which a cell of
     /// average length (at most `CELL_AHEAD_BYTES`) would end.
     #[inline(always)]
-    pub(crate) fn ask_for_rows(&self, page: &[u8], rows: Range<usize>) {
+    pub(crate) fn prefetch_rows(&self, page: &[u8], rows: Range<usize>) {
         let cells = page.len().saturating_sub(self.heap + self.dead);
         let len = (cells / self.count.max(1)).min(CELL_AHEAD_BYTES);
         for row in rows.start..rows.end.min(self.count) {
@@ -114,7 +114,7 @@ impl Shape {
 
     /// Prefetches the beginning of a cell.
     #[inline(always)]
-    pub(crate) fn ask_for(&self, page: &[u8], index: usize) {
+    pub(crate) fn prefetch_cell(&self, page: &[u8], index: usize) {
         if let Some(offset) = self.row_offset(page, index) {
             let end = (offset + CELL_AHEAD_BYTES).min(page.len());
             tidalite_base::prefetch(&page[offset.min(end)..end]);

@@ -11,36 +11,37 @@
 //!    values before them.
 //! 2. After `finish` the table contains all rows that `place` and `set` held back.
 
-use crate::bulk::append::{Place, PutRow};
-use crate::inline::inline_table::Keys;
-use crate::nested::table_writer::{Form, Work, fits_row, root_payload, small_bytes_max, to_pages};
+use crate::bulk::append::{BulkPosition, PutRow};
+use crate::inline::inline_table::KeyList;
+use crate::nested::conversion::{fits_row, inline_bytes_max, root_payload, to_pages};
+use crate::nested::table_writer::{TableWriter, WriterRepr};
 use crate::page::key;
 use crate::page::layout::{Payload, tag};
-use crate::sets::set_table::{Order, Pairs, only};
-use crate::table::free::Old;
+use crate::sets::set_table::{AllowedPosition, PairWriter, only};
+use crate::table::free::OldPayload;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageWrite, Result};
 
 /// Pairs being inserted into a table.
-struct Gathering<'t> {
+struct SetLoader<'t> {
     tree: &'t mut Tree,
     /// The append position for the next key's row.
-    place: Place,
+    place: BulkPosition,
     /// The key whose values are collected.
     key: Option<Vec<u8>>,
-    values: Keys,
+    values: KeyList,
     set: Option<LargeSet>,
 }
 
 /// A set that is too large for a row.
 struct LargeSet {
     tree: Tree,
-    place: Place,
+    place: BulkPosition,
     /// Its key is above all others of the table.
     new: bool,
 }
 
-impl Pairs<'_> {
+impl PairWriter<'_> {
     /// Inserts many pairs; returns the number of new ones. Consecutive values of a key are inserted together. Pairs
     /// that ascend beyond the last one are packed tightly and quickly.
     ///
@@ -78,11 +79,11 @@ impl Pairs<'_> {
         feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
     ) -> Result<u64> {
         let before = self.tree.len();
-        let mut gathering = Gathering {
+        let mut gathering = SetLoader {
             tree: self.tree,
-            place: Place::Unknown,
+            place: BulkPosition::Unknown,
             key: None,
-            values: Keys::default(),
+            values: KeyList::default(),
             set: None,
         };
         let fed = feed(&mut |key, value| gathering.push(w, key, value));
@@ -92,7 +93,7 @@ impl Pairs<'_> {
     }
 }
 
-impl Gathering<'_> {
+impl SetLoader<'_> {
     fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<()> {
         key::check_len(value)?;
         if self.key.as_deref() != Some(key) {
@@ -112,7 +113,7 @@ impl Gathering<'_> {
             _ => {}
         }
         self.values.push(value);
-        if self.values.encoded_len() > small_bytes_max(w.page_size()) {
+        if self.values.encoded_len() > inline_bytes_max(w.page_size()) {
             self.enlarge(w)?;
         }
         Ok(())
@@ -134,17 +135,18 @@ impl Gathering<'_> {
         let old = match new {
             true => None,
             false => {
-                self.tree.settle(w, std::mem::take(&mut self.place))?;
+                self.tree
+                    .finish_append(w, std::mem::take(&mut self.place))?;
                 self.tree.find_payload(w, key)?
             }
         };
-        let tree = match Work::of_set(old.as_ref(), id, w.page_size())?.form {
-            Form::Tree(tree) => tree,
-            Form::Small(small) => to_pages(w, id, &small)?,
+        let tree = match TableWriter::of_set(old.as_ref(), id, w.page_size())?.form {
+            WriterRepr::Tree(tree) => tree,
+            WriterRepr::InlineTable(small) => to_pages(w, id, &small)?,
         };
         let set = self.set.insert(LargeSet {
             tree,
-            place: Place::Unknown,
+            place: BulkPosition::Unknown,
             new,
         });
         for value in self.values.iter() {
@@ -170,11 +172,11 @@ impl Gathering<'_> {
 
     fn put_set_of<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()> {
         if let Some(mut set) = self.set.take() {
-            set.tree.settle(w, set.place)?;
+            set.tree.finish_append(w, set.place)?;
             let (tag, bytes) = root_payload(&set.tree);
             let payload = Payload { tag, bytes: &bytes };
             if !set.new || !self.tree.append_set(w, &mut self.place, key, payload)? {
-                self.tree.put_payload(w, key, payload, Old::Keep)?;
+                self.tree.put_payload(w, key, payload, OldPayload::Keep)?;
                 self.place = self.tree.end(w)?;
             }
             return Ok(());
@@ -198,10 +200,11 @@ impl Gathering<'_> {
             }
         }
         // The key exists already, or its row does not simply follow.
-        self.tree.settle(w, std::mem::take(&mut self.place))?;
+        self.tree
+            .finish_append(w, std::mem::take(&mut self.place))?;
         let mut pairs = self.tree.pairs();
         match one {
-            Some(value) => drop(pairs.put(w, key, value, Order::Any)?),
+            Some(value) => drop(pairs.put(w, key, value, AllowedPosition::Any)?),
             None => pairs.change(w, key, |w, set| {
                 let put = |value| set.insert(w, value, &[]).map(drop);
                 self.values.iter().try_for_each(put)
@@ -214,6 +217,6 @@ impl Gathering<'_> {
     /// Writes all buffered values and completes the table.
     fn finish<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
         self.put_set(w)?;
-        self.tree.settle(w, self.place)
+        self.tree.finish_append(w, self.place)
     }
 }

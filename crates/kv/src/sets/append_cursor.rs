@@ -1,30 +1,33 @@
-//! Appending pairs one by one: an [`Ending`] remembers the append position in the table and in the set of its last key.
+//! Appending pairs one by one: an [`AppendCursor`] remembers the append position in the table and in the set of its
+//! last key.
 
-use crate::bulk::append_cursor::{Ending, Place};
-use crate::bulk::leaf_builder::Filling;
-use crate::nested::table_writer::{fits_row, root_payload};
+use crate::bulk::append_cursor::{AppendCursor, LastRow};
+use crate::bulk::leaf_builder::LeafBuilder;
+use crate::nested::conversion::{fits_row, root_payload};
 use crate::page::edit::{self, Placed};
 use crate::page::entries::Bias;
 use crate::page::key::{self, Key};
 use crate::page::layout::{Payload, tag};
 use crate::page::node::Node;
-use crate::sets::set_table::{Grown, Order, Pairs, Put, grown, only};
+use crate::sets::set_table::{
+    AllowedPosition, PairInsert, PairWriter, SetWithValue, only, set_with_value,
+};
 use crate::table::path::Path;
-use crate::table::tree::{LEADS_ON, Tree};
+use crate::table::tree::{HAS_REFERENCES, Tree};
 use std::cmp::Ordering;
 use tidalite_pager::{PageWrite, Result};
 
 /// Result of inserting a pair at a remembered append position.
-enum Near {
+enum HintedInsert {
     Done,
     /// Done, and the row has moved to another leaf.
     Moved,
-    NotBehind,
+    NotLast,
     /// It belongs elsewhere, or needs a more expensive insert: nothing has changed.
     Elsewhere,
 }
 
-impl Pairs<'_> {
+impl PairWriter<'_> {
     /// As `insert`, with a hint: pairs that ascend after the last one need neither descent nor search.
     ///
     /// # Errors
@@ -32,159 +35,159 @@ impl Pairs<'_> {
     ///
     /// # Cost
     /// After the last pair: a copy, and a count in each branch above. For an inline set, its row is rewritten.
-    pub fn insert_near_end<W: PageWrite>(
+    pub fn insert_hinted<W: PageWrite>(
         &mut self,
         w: &mut W,
-        ending: &mut Ending,
+        cursor: &mut AppendCursor,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        let put = self.put_near_end(w, ending, (key, value), Order::Any)?;
-        Ok(put != Put::There)
+        let put = self.insert_at_cursor(w, cursor, (key, value), AllowedPosition::Any)?;
+        Ok(put != PairInsert::There)
     }
 
-    /// Inserts a pair after all others; false, with nothing changed, if it is not above the last one. `ending` is as
-    /// for `insert_near_end`.
+    /// Inserts a pair after all others; false, with nothing changed, if it is not above the last one. `cursor` is as
+    /// for `insert_hinted`.
     ///
     /// # Errors
     /// As for `insert`.
-    pub fn append_near_end<W: PageWrite>(
+    pub fn append_hinted<W: PageWrite>(
         &mut self,
         w: &mut W,
-        ending: &mut Ending,
+        cursor: &mut AppendCursor,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        let put = self.put_near_end(w, ending, (key, value), Order::InTable)?;
-        Ok(matches!(put, Put::New { .. }))
+        let put = self.insert_at_cursor(w, cursor, (key, value), AllowedPosition::LastOfTable)?;
+        Ok(matches!(put, PairInsert::New { .. }))
     }
 
     /// Inserts a value after all others of its key; false, with nothing changed, if it is not above the key's last
-    /// value. `ending` is as for `insert_near_end`.
+    /// value. `cursor` is as for `insert_hinted`.
     ///
     /// # Errors
     /// As for `insert`.
-    pub fn append_to_key_near_end<W: PageWrite>(
+    pub fn append_to_key_hinted<W: PageWrite>(
         &mut self,
         w: &mut W,
-        ending: &mut Ending,
+        cursor: &mut AppendCursor,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        let put = self.put_near_end(w, ending, (key, value), Order::InKey)?;
-        Ok(matches!(put, Put::New { .. }))
+        let put = self.insert_at_cursor(w, cursor, (key, value), AllowedPosition::LastOfKey)?;
+        Ok(matches!(put, PairInsert::New { .. }))
     }
 
-    fn put_near_end<W: PageWrite>(
+    fn insert_at_cursor<W: PageWrite>(
         &mut self,
         w: &mut W,
-        ending: &mut Ending,
+        cursor: &mut AppendCursor,
         (key, value): (&[u8], &[u8]),
-        order: Order,
-    ) -> Result<Put> {
+        order: AllowedPosition,
+    ) -> Result<PairInsert> {
         key::check_len(key)?;
         key::check_len(value)?;
-        if let Some(place) = ending.place_of(self.tree) {
-            match self.put_behind(w, place, (key, value), order)? {
-                Near::Done => return Ok(Put::New { last: true }),
-                Near::NotBehind => return Ok(Put::NotBehind),
-                Near::Moved => {
-                    ending.remember(self.tree, w)?;
-                    return Ok(Put::New { last: true });
+        if let Some(last) = cursor.valid_for(self.tree) {
+            match self.append_at_cursor(w, last, (key, value), order)? {
+                HintedInsert::Done => return Ok(PairInsert::New { last: true }),
+                HintedInsert::NotLast => return Ok(PairInsert::NotLast),
+                HintedInsert::Moved => {
+                    cursor.remember(self.tree, w)?;
+                    return Ok(PairInsert::New { last: true });
                 }
-                Near::Elsewhere => {}
+                HintedInsert::Elsewhere => {}
             }
         }
         let put = self.put(w, key, value, order)?;
         match put {
-            Put::New { last } => ending.descended(self.tree, w, last)?,
+            PairInsert::New { last } => cursor.descended(self.tree, w, last)?,
             // Nothing has changed.
-            Put::There | Put::NotBehind => {}
+            PairInsert::There | PairInsert::NotLast => {}
         }
         Ok(put)
     }
 
-    fn put_behind<W: PageWrite>(
+    fn append_at_cursor<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: &mut Place,
+        last: &mut LastRow,
         (key, value): (&[u8], &[u8]),
-        order: Order,
-    ) -> Result<Near> {
-        let below = key.cmp(&place.last_key);
-        if below == Ordering::Less && order == Order::InTable {
-            return Ok(Near::NotBehind);
+        order: AllowedPosition,
+    ) -> Result<HintedInsert> {
+        let below = key.cmp(&last.last_key);
+        if below == Ordering::Less && order == AllowedPosition::LastOfTable {
+            return Ok(HintedInsert::NotLast);
         }
-        if below == Ordering::Less || !place.may_change(w) {
-            return Ok(Near::Elsewhere);
+        if below == Ordering::Less || !last.may_change(w) {
+            return Ok(HintedInsert::Elsewhere);
         }
         if below == Ordering::Equal {
-            return self.put_into_last(w, place, value, order);
+            return self.append_to_last_set(w, last, value, order);
         }
         let page_size = w.page_size();
         let payload = only(page_size, key.len(), value);
-        let Some(payload) = payload.filter(|one| Filling::takes(page_size, key, *one)) else {
-            return Ok(Near::Elsewhere);
+        let Some(payload) = payload.filter(|one| LeafBuilder::accepts(page_size, key, *one)) else {
+            return Ok(HintedInsert::Elsewhere);
         };
-        if !place.push(w, key, payload)? {
-            return Ok(Near::Elsewhere);
+        if !last.push(w, key, payload)? {
+            return Ok(HintedInsert::Elsewhere);
         }
         self.tree.keys += 1;
-        self.tree.count_rows(w, &place.way, 1)?;
-        place.rows = self.tree.rows;
-        Ok(Near::Done)
+        self.tree.count_rows(w, &last.path, 1)?;
+        last.rows = self.tree.rows;
+        Ok(HintedInsert::Done)
     }
 
     /// Inserts a value after all others of the last key.
-    fn put_into_last<W: PageWrite>(
+    fn append_to_last_set<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: &mut Place,
+        last: &mut LastRow,
         value: &[u8],
-        order: Order,
-    ) -> Result<Near> {
-        let (leaf, at, page_size) = (place.leaf, place.leaf.addr, w.page_size());
+        order: AllowedPosition,
+    ) -> Result<HintedInsert> {
+        let (leaf, at, page_size) = (last.leaf, last.leaf.addr, w.page_size());
         let node = Node::open(w.own_page(&leaf)?, 0, at)?;
         let index = node.count() - 1;
         let cell = node.cell(index)?;
         if !cell.rest.is_empty() {
-            return Ok(Near::Elsewhere);
+            return Ok(HintedInsert::Elsewhere);
         }
         let not_behind = match order {
             // The value may exist.
-            Order::Any => Near::Elsewhere,
-            Order::InKey | Order::InTable => Near::NotBehind,
+            AllowedPosition::Any => HintedInsert::Elsewhere,
+            AllowedPosition::LastOfKey | AllowedPosition::LastOfTable => HintedInsert::NotLast,
         };
-        let (tag, bytes) = match grown(cell.payload(), value, at)? {
-            Grown::There | Grown::Row { last: false, .. } => return Ok(not_behind),
-            Grown::Row { bytes, .. } if fits_row(page_size, place.last_key.len(), &bytes) => {
+        let (tag, bytes) = match set_with_value(cell.payload(), value, at)? {
+            SetWithValue::There | SetWithValue::Row { last: false, .. } => return Ok(not_behind),
+            SetWithValue::Row { bytes, .. } if fits_row(page_size, last.last_key.len(), &bytes) => {
                 (tag::of(tag::NESTED, bytes.len()), bytes)
             }
-            Grown::Row { .. } => return Ok(Near::Elsewhere),
-            Grown::Pages(root) => {
-                let mut set = Tree::of_nested_root(&root, self.tree.id, page_size, at)?;
-                if !set.append_near_end(w, &mut place.set, value, &[])? {
+            SetWithValue::Row { .. } => return Ok(HintedInsert::Elsewhere),
+            SetWithValue::Pages(root) => {
+                let mut set = Tree::decode_nested_root(&root, self.tree.id, page_size, at)?;
+                if !set.append_hinted(w, &mut last.set, value, &[])? {
                     return Ok(not_behind);
                 }
                 root_payload(&set)
             }
         };
         let payload = Payload { tag, bytes: &bytes };
-        self.tree.flags |= LEADS_ON;
-        self.tree.count_rows(w, &place.way, 1)?;
-        place.rows = self.tree.rows;
+        self.tree.flags |= HAS_REFERENCES;
+        self.tree.count_rows(w, &last.path, 1)?;
+        last.rows = self.tree.rows;
         let page = w.page_mut(&leaf)?;
         if edit::overwrite(page, at, index, payload)? {
-            return Ok(Near::Done);
+            return Ok(HintedInsert::Done);
         }
         // The row inserted last is the lowest cell, so its space becomes free again.
         edit::remove(page, 0, at, index)?;
-        let key = Key::plain(&place.last_key);
+        let key = Key::plain(&last.last_key);
         if edit::try_insert(page, 0, at, index, key, payload)? == Placed::Yes {
-            return Ok(Near::Done);
+            return Ok(HintedInsert::Done);
         }
-        let path = Path::to_last(place.way.clone(), leaf, index);
+        let path = Path::to_last(last.path.clone(), leaf, index);
         self.tree.put_in(w, path, key, payload, Bias::Ascending)?;
-        Ok(Near::Moved)
+        Ok(HintedInsert::Moved)
     }
 }

@@ -9,8 +9,8 @@
 use crate::bulk::append::PutRow;
 use crate::cursor::tree_cursor::Cursor;
 use crate::error::unexpected;
-use crate::inline::packed_set::Packed;
-use crate::nested::table_reader::Sub;
+use crate::inline::packed_set::PackedSet;
+use crate::nested::table_reader::TableReader;
 use crate::page::layout::tag;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
@@ -20,16 +20,16 @@ impl Tree {
     pub fn pair_cursor<'r, R: PageRead>(&self, r: &'r R) -> PairCursor<'r, R> {
         PairCursor {
             outer: self.cursor(r),
-            inner: Inner::None,
+            inner: InSet::None,
         }
     }
 }
 
-enum Inner<'r, R> {
+enum InSet<'r, R> {
     None,
     /// The row's single value.
     One,
-    Packed(Packed<'r>),
+    PackedSet(PackedSet<'r>),
     Set(u64, Box<Cursor<'r, R>>),
 }
 
@@ -39,11 +39,11 @@ enum Inner<'r, R> {
 /// `previous_dup`) finds no value, it leaves the cursor where it was.
 pub struct PairCursor<'r, R> {
     outer: Cursor<'r, R>,
-    inner: Inner<'r, R>,
+    inner: InSet<'r, R>,
 }
 
 /// The value of a key to move to.
-enum To<'v> {
+enum Target<'v> {
     First,
     Last,
     Ge(&'v [u8]),
@@ -55,10 +55,10 @@ enum To<'v> {
 impl<R> Clone for PairCursor<'_, R> {
     fn clone(&self) -> Self {
         let inner = match &self.inner {
-            Inner::None => Inner::None,
-            Inner::One => Inner::One,
-            Inner::Packed(set) => Inner::Packed(set.clone()),
-            Inner::Set(count, cursor) => Inner::Set(*count, cursor.clone()),
+            InSet::None => InSet::None,
+            InSet::One => InSet::One,
+            InSet::PackedSet(set) => InSet::PackedSet(set.clone()),
+            InSet::Set(count, cursor) => InSet::Set(*count, cursor.clone()),
         };
         Self {
             outer: self.outer.clone(),
@@ -72,13 +72,13 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// pages or others.
     pub fn renew(&mut self, tree: &Tree, r: &'r R) {
         self.outer.renew(tree, r);
-        self.inner = Inner::None;
+        self.inner = InSet::None;
     }
 
     /// True if the cursor is at a pair.
     #[must_use]
     pub fn is_at_row(&self) -> bool {
-        !matches!(self.inner, Inner::None)
+        !matches!(self.inner, InSet::None)
     }
 
     /// The current key.
@@ -97,10 +97,10 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     #[must_use]
     pub fn value(&self) -> &[u8] {
         match &self.inner {
-            Inner::One => self.outer.payload().map_or(&[], |(_, value)| value),
-            Inner::Packed(set) => set.value(),
-            Inner::Set(_, cursor) => cursor.key(),
-            Inner::None => panic!("the cursor is not at a pair"),
+            InSet::One => self.outer.payload().map_or(&[], |(_, value)| value),
+            InSet::PackedSet(set) => set.value(),
+            InSet::Set(_, cursor) => cursor.key(),
+            InSet::None => panic!("the cursor is not at a pair"),
         }
     }
 
@@ -108,58 +108,58 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.inner {
-            Inner::None => 0,
-            Inner::One => 1,
-            Inner::Packed(set) => set.count(),
-            Inner::Set(count, _) => *count,
+            InSet::None => 0,
+            InSet::One => 1,
+            InSet::PackedSet(set) => set.count(),
+            InSet::Set(count, _) => *count,
         }
     }
 
     /// Enters the set of the current key of `outer`, at a value; false if it has no such value.
-    fn enter(&mut self, there: bool, to: &To<'_>) -> Result<bool> {
-        self.inner = Inner::None;
+    fn enter(&mut self, there: bool, target: &Target<'_>) -> Result<bool> {
+        self.inner = InSet::None;
         let Some((tag, bytes)) = self.outer.payload().filter(|_| there) else {
             return Ok(false);
         };
         match tag::kind(tag) {
             tag::INLINE => {
-                let fits = match to {
-                    To::First | To::Last => true,
-                    To::Ge(value) => bytes >= *value,
-                    To::Le(value) => bytes <= *value,
-                    To::Nth(rank) => *rank == 0,
+                let fits = match target {
+                    Target::First | Target::Last => true,
+                    Target::Ge(value) => bytes >= *value,
+                    Target::Le(value) => bytes <= *value,
+                    Target::Nth(rank) => *rank == 0,
                 };
                 if fits {
-                    self.inner = Inner::One;
+                    self.inner = InSet::One;
                 }
                 Ok(fits)
             }
             tag::REFERENCE => Err(unexpected("a value in an extent", "a set of values")),
             _ => {
-                let set: Sub<'r> = self.outer.nested()?;
+                let set: TableReader<'r> = self.outer.nested()?;
                 if let Some(mut packed) = set.packed()? {
-                    let found = match to {
-                        To::First => true,
-                        To::Last => packed.last(),
-                        To::Ge(value) => packed.seek_ge(value),
-                        To::Le(value) => packed.seek_le(value),
-                        To::Nth(rank) => packed.select(*rank),
+                    let found = match target {
+                        Target::First => true,
+                        Target::Last => packed.last(),
+                        Target::Ge(value) => packed.seek_ge(value),
+                        Target::Le(value) => packed.seek_le(value),
+                        Target::Nth(rank) => packed.select(*rank),
                     };
                     if found {
-                        self.inner = Inner::Packed(packed);
+                        self.inner = InSet::PackedSet(packed);
                     }
                     return Ok(found);
                 }
                 let mut cursor = set.cursor(self.outer.reader())?;
-                let found = match to {
-                    To::First => cursor.first()?,
-                    To::Last => cursor.last()?,
-                    To::Ge(value) => cursor.seek_ge(value)?,
-                    To::Le(value) => cursor.seek_le(value)?,
-                    To::Nth(rank) => cursor.select(*rank)?,
+                let found = match target {
+                    Target::First => cursor.first()?,
+                    Target::Last => cursor.last()?,
+                    Target::Ge(value) => cursor.seek_ge(value)?,
+                    Target::Le(value) => cursor.seek_le(value)?,
+                    Target::Nth(rank) => cursor.select(*rank)?,
                 };
                 if found {
-                    self.inner = Inner::Set(set.len(), Box::new(cursor));
+                    self.inner = InSet::Set(set.len(), Box::new(cursor));
                 }
                 Ok(found)
             }
@@ -172,7 +172,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// `Corrupt`, `Io`, for this and all other moves.
     pub fn first(&mut self) -> Result<bool> {
         let there = self.outer.first()?;
-        self.enter(there, &To::First)
+        self.enter(there, &Target::First)
     }
 
     /// Moves to the last pair.
@@ -181,7 +181,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn last(&mut self) -> Result<bool> {
         let there = self.outer.last()?;
-        self.enter(there, &To::Last)
+        self.enter(there, &Target::Last)
     }
 
     /// Moves to the next pair, of this key or the next key.
@@ -210,8 +210,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn next_dup(&mut self) -> Result<bool> {
         match &mut self.inner {
-            Inner::Packed(set) => Ok(set.next()),
-            Inner::Set(_, cursor) if !cursor.on_last() => cursor.next(),
+            InSet::PackedSet(set) => Ok(set.next()),
+            InSet::Set(_, cursor) if !cursor.on_last() => cursor.next(),
             _ => Ok(false),
         }
     }
@@ -222,8 +222,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn previous_dup(&mut self) -> Result<bool> {
         match &mut self.inner {
-            Inner::Packed(set) => Ok(set.previous()),
-            Inner::Set(_, cursor) if !cursor.on_first() => cursor.previous(),
+            InSet::PackedSet(set) => Ok(set.previous()),
+            InSet::Set(_, cursor) if !cursor.on_first() => cursor.previous(),
             _ => Ok(false),
         }
     }
@@ -233,9 +233,9 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// # Errors
     /// As for `first`.
     pub fn next_nodup(&mut self) -> Result<bool> {
-        self.inner = Inner::None;
+        self.inner = InSet::None;
         let there = self.outer.next()?;
-        self.enter(there, &To::First)
+        self.enter(there, &Target::First)
     }
 
     /// Moves to the last value of the previous key.
@@ -243,9 +243,9 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// # Errors
     /// As for `first`.
     pub fn previous_nodup(&mut self) -> Result<bool> {
-        self.inner = Inner::None;
+        self.inner = InSet::None;
         let there = self.outer.previous()?;
-        self.enter(there, &To::Last)
+        self.enter(there, &Target::Last)
     }
 
     /// Moves to the first value of this key.
@@ -254,7 +254,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn first_dup(&mut self) -> Result<bool> {
         let there = self.is_at_row();
-        self.enter(there, &To::First)
+        self.enter(there, &Target::First)
     }
 
     /// Moves to the last value of this key.
@@ -263,7 +263,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn last_dup(&mut self) -> Result<bool> {
         let there = self.is_at_row();
-        self.enter(there, &To::Last)
+        self.enter(there, &Target::Last)
     }
 
     /// Moves to the first value of exactly this key. If the key does not exist, the cursor stands where `seek_key_ge`
@@ -273,7 +273,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek(key)?;
-        self.enter(self.outer.is_at_row(), &To::First)?;
+        self.enter(self.outer.is_at_row(), &Target::First)?;
         Ok(there)
     }
 
@@ -283,7 +283,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_gt(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_gt(key)?;
-        self.enter(there, &To::First)
+        self.enter(there, &Target::First)
     }
 
     /// Moves to the last value of the last key that is not above `key`.
@@ -292,7 +292,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_le(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_le(key)?;
-        self.enter(there, &To::Last)
+        self.enter(there, &Target::Last)
     }
 
     /// Moves to the last value of the last key below `key`.
@@ -301,7 +301,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_lt(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_lt(key)?;
-        self.enter(there, &To::Last)
+        self.enter(there, &Target::Last)
     }
 
     /// Moves to the first value of the first key that is not below `key`.
@@ -310,7 +310,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_ge(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_ge(key)?;
-        self.enter(there, &To::First)
+        self.enter(there, &Target::First)
     }
 
     /// Moves to exactly this pair. If it does not exist, the cursor stands where `seek_ge` leaves it, and the result is
@@ -361,12 +361,12 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_ge(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         if !self.outer.seek_ge(key)? {
-            return self.enter(false, &To::First);
+            return self.enter(false, &Target::First);
         }
         if self.outer.key() != key {
-            return self.enter(true, &To::First);
+            return self.enter(true, &Target::First);
         }
-        Ok(self.enter(true, &To::Ge(value))? || self.next_nodup()?)
+        Ok(self.enter(true, &Target::Ge(value))? || self.next_nodup()?)
     }
 
     /// Moves to the first pair above (key, value).
@@ -389,8 +389,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// One page per level of the table, and of the key's set.
     pub fn select(&mut self, rank: u64) -> Result<bool> {
         match self.outer.select_within(rank)? {
-            Some(within) => self.enter(true, &To::Nth(within)),
-            None => self.enter(false, &To::First),
+            Some(within) => self.enter(true, &Target::Nth(within)),
+            None => self.enter(false, &Target::First),
         }
     }
 
@@ -400,7 +400,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn select_key(&mut self, rank: u64) -> Result<bool> {
         let there = self.outer.select(rank)?;
-        self.enter(there, &To::First)
+        self.enter(there, &Target::First)
     }
 
     /// Moves to the value of exactly this key that has this many of its values before it. Without one, the cursor
@@ -410,10 +410,10 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn select_value(&mut self, key: &[u8], rank: u64) -> Result<bool> {
         if !self.outer.seek(key)? {
-            self.enter(self.outer.is_at_row(), &To::First)?;
+            self.enter(self.outer.is_at_row(), &Target::First)?;
             return Ok(false);
         }
-        if self.enter(true, &To::Nth(rank))? {
+        if self.enter(true, &Target::Nth(rank))? {
             return Ok(true);
         }
         self.next_nodup()?;
@@ -426,12 +426,12 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_le(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         if !self.outer.seek_le(key)? {
-            return self.enter(false, &To::Last);
+            return self.enter(false, &Target::Last);
         }
         if self.outer.key() != key {
-            return self.enter(true, &To::Last);
+            return self.enter(true, &Target::Last);
         }
-        Ok(self.enter(true, &To::Le(value))? || self.previous_nodup()?)
+        Ok(self.enter(true, &Target::Le(value))? || self.previous_nodup()?)
     }
 
     /// Moves to the last pair below (key, value).
@@ -461,10 +461,10 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     #[must_use]
     pub fn on_first_dup(&self) -> bool {
         match &self.inner {
-            Inner::None => false,
-            Inner::One => true,
-            Inner::Packed(set) => set.on_first(),
-            Inner::Set(_, cursor) => cursor.on_first(),
+            InSet::None => false,
+            InSet::One => true,
+            InSet::PackedSet(set) => set.on_first(),
+            InSet::Set(_, cursor) => cursor.on_first(),
         }
     }
 
@@ -472,10 +472,10 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     #[must_use]
     pub fn on_last_dup(&self) -> bool {
         match &self.inner {
-            Inner::None => false,
-            Inner::One => true,
-            Inner::Packed(set) => set.on_last(),
-            Inner::Set(_, cursor) => cursor.on_last(),
+            InSet::None => false,
+            InSet::One => true,
+            InSet::PackedSet(set) => set.on_last(),
+            InSet::Set(_, cursor) => cursor.on_last(),
         }
     }
 
@@ -511,7 +511,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     pub fn each(&mut self, take: &mut PutRow<'_>) -> Result<()> {
         while self.is_at_row() {
             match &self.inner {
-                Inner::Packed(set) => {
+                InSet::PackedSet(set) => {
                     let key = self.outer.key();
                     for value in set.rest() {
                         take(key, value)?;

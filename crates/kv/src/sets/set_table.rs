@@ -5,43 +5,44 @@
 
 use crate::bulk::append::inline;
 use crate::error::damaged;
-use crate::inline::inline_table::{Keys, Small, With, with_key};
-use crate::nested::table_writer::{Work, fits_row, root_payload, to_pages};
+use crate::inline::inline_table::{InlineTable, KeyAdded, KeyList, add_key};
+use crate::nested::conversion::{fits_row, root_payload, to_pages};
+use crate::nested::table_writer::TableWriter;
 use crate::page::key;
 use crate::page::layout::{Payload, cell_bytes_max, cell_size, slot_bytes, tag};
-use crate::table::free::Old;
+use crate::table::free::OldPayload;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
 /// The operations of a table of multi-values; see [`Tree::pairs`].
-pub struct Pairs<'t> {
+pub struct PairWriter<'t> {
     pub(crate) tree: &'t mut Tree,
 }
 
 /// Allowed positions of a new pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum AllowedPosition {
     Any,
     /// After the other values of its key.
-    InKey,
+    LastOfKey,
     /// After all pairs of the table.
-    InTable,
+    LastOfTable,
 }
 
 /// Result of inserting a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Put {
+pub(crate) enum PairInsert {
     New {
         /// It is the last pair of the table.
         last: bool,
     },
     There,
     /// The pair would not be in the allowed position: nothing has changed.
-    NotBehind,
+    NotLast,
 }
 
 /// A set after adding one value, as far as its row shows.
-pub(crate) enum Grown {
+pub(crate) enum SetWithValue {
     There,
     /// The new contents of the row; `last`: the value is above the others.
     Row {
@@ -53,12 +54,12 @@ pub(crate) enum Grown {
 }
 
 /// Adds `value` to the set of a row.
-pub(crate) fn grown(set: Payload<'_>, value: &[u8], at: u64) -> Result<Grown> {
+pub(crate) fn set_with_value(set: Payload<'_>, value: &[u8], at: u64) -> Result<SetWithValue> {
     match tag::kind(set.tag) {
-        tag::INLINE if set.bytes == value => Ok(Grown::There),
+        tag::INLINE if set.bytes == value => Ok(SetWithValue::There),
         tag::INLINE => {
             let last = set.bytes < value;
-            let mut both = Keys::default();
+            let mut both = KeyList::default();
             let [first, second] = if last {
                 [set.bytes, value]
             } else {
@@ -67,13 +68,13 @@ pub(crate) fn grown(set: Payload<'_>, value: &[u8], at: u64) -> Result<Grown> {
             both.push(first);
             both.push(second);
             let bytes = both.encode();
-            Ok(Grown::Row { bytes, last })
+            Ok(SetWithValue::Row { bytes, last })
         }
-        tag::NESTED => Ok(match with_key(set.bytes, value, at)? {
-            With::There => Grown::There,
-            With::New { bytes, last } => Grown::Row { bytes, last },
+        tag::NESTED => Ok(match add_key(set.bytes, value, at)? {
+            KeyAdded::There => SetWithValue::There,
+            KeyAdded::New { bytes, last } => SetWithValue::Row { bytes, last },
         }),
-        tag::ROOT => Ok(Grown::Pages(set.bytes.to_vec())),
+        tag::ROOT => Ok(SetWithValue::Pages(set.bytes.to_vec())),
         _ => Err(damaged(
             "row of a table",
             at,
@@ -95,9 +96,9 @@ impl Tree {
     ///
     /// # Panics
     /// If the table was not created by `new_multi`.
-    pub fn pairs(&mut self) -> Pairs<'_> {
+    pub fn pairs(&mut self) -> PairWriter<'_> {
         assert!(self.is_multi(), "a table of multi-values");
-        Pairs { tree: self }
+        PairWriter { tree: self }
     }
 
     /// Number of values of a key. Costs one page per level.
@@ -110,32 +111,32 @@ impl Tree {
     }
 }
 
-impl Pairs<'_> {
+impl PairWriter<'_> {
     /// Changes the set of a key; returns the result of `change`.
     pub(crate) fn change<W: PageWrite, T>(
         &mut self,
         w: &mut W,
         key: &[u8],
-        change: impl FnOnce(&mut W, &mut Work) -> Result<T>,
+        change: impl FnOnce(&mut W, &mut TableWriter) -> Result<T>,
     ) -> Result<T> {
         let old = self.tree.find_payload(w, key)?;
-        let mut set = Work::of_set(old.as_ref(), self.tree.id, w.page_size())?;
+        let mut set = TableWriter::of_set(old.as_ref(), self.tree.id, w.page_size())?;
         let done = change(w, &mut set)?;
         if set.is_empty() {
             if old.is_some() {
-                self.tree.remove_payload(w, key, Old::Keep)?;
+                self.tree.remove_payload(w, key, OldPayload::Keep)?;
             }
             return Ok(done);
         }
         let page_size = w.page_size();
         let only = |value| only(page_size, key.len(), value);
         if let Some(payload) = set.only_key().and_then(only) {
-            self.tree.put_payload(w, key, payload, Old::Keep)?;
+            self.tree.put_payload(w, key, payload, OldPayload::Keep)?;
             return Ok(done);
         }
         let (tag, bytes) = set.into_payload(w, key.len())?;
         let payload = Payload { tag, bytes: &bytes };
-        self.tree.put_payload(w, key, payload, Old::Keep)?;
+        self.tree.put_payload(w, key, payload, OldPayload::Keep)?;
         Ok(done)
     }
 
@@ -150,8 +151,8 @@ impl Pairs<'_> {
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         key::check_len(key)?;
         key::check_len(value)?;
-        let put = self.put(w, key, value, Order::Any)?;
-        Ok(put != Put::There)
+        let put = self.put(w, key, value, AllowedPosition::Any)?;
+        Ok(put != PairInsert::There)
     }
 
     /// Inserts a pair whose lengths were checked, if its position is allowed.
@@ -160,42 +161,42 @@ impl Pairs<'_> {
         w: &mut W,
         key: &[u8],
         value: &[u8],
-        order: Order,
-    ) -> Result<Put> {
-        let found = self.tree.trail(&*w, key, |leaf, index, found| {
+        order: AllowedPosition,
+    ) -> Result<PairInsert> {
+        let found = self.tree.read_path(&*w, key, |leaf, index, found| {
             let cell = found.then(|| leaf.cell(index)).transpose()?;
-            cell.map(|cell| grown(cell.payload(), value, leaf.at()))
+            cell.map(|cell| set_with_value(cell.payload(), value, leaf.at()))
                 .transpose()
         })?;
-        let Some((trail, grown)) = found else {
+        let Some((read_path, set_with_value)) = found else {
             let (tag, bytes) = self.set_of_one(w, key, value)?;
             let payload = Payload { tag, bytes: &bytes };
-            self.tree.put_payload(w, key, payload, Old::Keep)?;
-            return Ok(Put::New { last: true });
+            self.tree.put_payload(w, key, payload, OldPayload::Keep)?;
+            return Ok(PairInsert::New { last: true });
         };
-        if order == Order::InTable && !trail.last {
-            return Ok(Put::NotBehind);
+        if order == AllowedPosition::LastOfTable && !read_path.last {
+            return Ok(PairInsert::NotLast);
         }
-        let ((tag, bytes), last) = match grown {
+        let ((tag, bytes), last) = match set_with_value {
             None => (self.set_of_one(w, key, value)?, true),
-            Some(Grown::There) => return Ok(Put::There),
-            Some(Grown::Row { last: false, .. }) if order != Order::Any => {
-                return Ok(Put::NotBehind);
+            Some(SetWithValue::There) => return Ok(PairInsert::There),
+            Some(SetWithValue::Row { last: false, .. }) if order != AllowedPosition::Any => {
+                return Ok(PairInsert::NotLast);
             }
-            Some(Grown::Row { bytes, last }) => (self.set_of(w, key, bytes)?, last),
-            Some(Grown::Pages(root)) => {
-                let mut set = Tree::of_nested_root(&root, self.tree.id, w.page_size(), 0)?;
-                match set.add(w, value, order != Order::Any)? {
-                    Put::New { last } => (root_payload(&set), last),
+            Some(SetWithValue::Row { bytes, last }) => (self.set_of(w, key, bytes)?, last),
+            Some(SetWithValue::Pages(root)) => {
+                let mut set = Tree::decode_nested_root(&root, self.tree.id, w.page_size(), 0)?;
+                match set.add(w, value, order != AllowedPosition::Any)? {
+                    PairInsert::New { last } => (root_payload(&set), last),
                     other => return Ok(other),
                 }
             }
         };
-        let last = last && trail.last;
-        let path = self.tree.own_trail(w, trail, last)?;
+        let last = last && read_path.last;
+        let path = self.tree.own_read_path(w, read_path, last)?;
         let payload = Payload { tag, bytes: &bytes };
-        self.tree.put_at(w, path, key, payload, Old::Keep)?;
-        Ok(Put::New { last })
+        self.tree.put_at(w, path, key, payload, OldPayload::Keep)?;
+        Ok(PairInsert::New { last })
     }
 
     /// The payload of the row of a key with one value.
@@ -208,7 +209,7 @@ impl Pairs<'_> {
         if let Some(payload) = only(w.page_size(), key.len(), value) {
             return Ok((payload.tag, value.to_vec()));
         }
-        let mut set = Work::of_set(None, self.tree.id, w.page_size())?;
+        let mut set = TableWriter::of_set(None, self.tree.id, w.page_size())?;
         set.insert(w, value, &[])?;
         set.into_payload(w, key.len())
     }
@@ -223,7 +224,7 @@ impl Pairs<'_> {
         if fits_row(w.page_size(), key.len(), &small) {
             return Ok((tag::of(tag::NESTED, small.len()), small));
         }
-        let set = to_pages(w, self.tree.id, &Small::decode(&small, 0)?)?;
+        let set = to_pages(w, self.tree.id, &InlineTable::decode(&small, 0)?)?;
         Ok(root_payload(&set))
     }
 
@@ -271,7 +272,7 @@ impl Pairs<'_> {
     pub fn remove_all<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<u64> {
         let count = self.tree.values_of(w, key)?;
         if count > 0 {
-            self.tree.remove_payload(w, key, Old::Free)?;
+            self.tree.remove_payload(w, key, OldPayload::Free)?;
         }
         Ok(count)
     }
@@ -307,7 +308,7 @@ impl Pairs<'_> {
             let cut = self.remove_values(w, key, (&[], Some(end)))?;
             removed = removed.wrapping_add(cut);
         }
-        let mut keys = Work::of(*self.tree);
+        let mut keys = TableWriter::of(*self.tree);
         let whole = match to {
             Some((key, _)) => keys.remove_range(w, &first_whole, key),
             None => keys.remove_from(w, &first_whole),
@@ -353,21 +354,21 @@ impl Pairs<'_> {
 
 impl Tree {
     /// Inserts a key without a value into a set; `behind`: only if it comes after all others.
-    fn add<W: PageWrite>(&mut self, w: &mut W, key: &[u8], behind: bool) -> Result<Put> {
-        let Some((trail, ())) = self.trail(&*w, key, |_, _, _| Ok(()))? else {
-            self.put_payload(w, key, inline(&[]), Old::Keep)?;
-            return Ok(Put::New { last: true });
+    fn add<W: PageWrite>(&mut self, w: &mut W, key: &[u8], behind: bool) -> Result<PairInsert> {
+        let Some((read_path, ())) = self.read_path(&*w, key, |_, _, _| Ok(()))? else {
+            self.put_payload(w, key, inline(&[]), OldPayload::Keep)?;
+            return Ok(PairInsert::New { last: true });
         };
-        if trail.found {
-            return Ok(Put::There);
+        if read_path.found {
+            return Ok(PairInsert::There);
         }
-        let last = trail.last;
+        let last = read_path.last;
         if behind && !last {
-            return Ok(Put::NotBehind);
+            return Ok(PairInsert::NotLast);
         }
-        let path = self.own_trail(w, trail, last)?;
-        self.put_at(w, path, key, inline(&[]), Old::Keep)?;
-        Ok(Put::New { last })
+        let path = self.own_read_path(w, read_path, last)?;
+        self.put_at(w, path, key, inline(&[]), OldPayload::Keep)?;
+        Ok(PairInsert::New { last })
     }
 
     /// Whether a pair exists in a table of multi-values.
@@ -381,6 +382,6 @@ impl Tree {
         if tag::kind(entry.tag) == tag::INLINE {
             return Ok(entry.payload == value);
         }
-        Work::of_set(Some(&entry), self.id, r.page_size())?.contains(r, value)
+        TableWriter::of_set(Some(&entry), self.id, r.page_size())?.contains(r, value)
     }
 }

@@ -2,20 +2,20 @@
 
 use crate::cursor::select::cuts;
 use crate::error::unexpected;
-use crate::nested::table_reader::Sub;
+use crate::nested::table_reader::TableReader;
 use crate::page::layout::tag;
 use crate::page::node::Node;
-use crate::page::overflow::Piece;
+use crate::page::overflow::PageSlice;
 use crate::table::get_many::FoundRow;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
 /// The values of one key of a table of multi-values, read in place.
-pub struct Values<'r>(Lie<'r>);
+pub struct Values<'r>(ValuesRepr<'r>);
 
-enum Lie<'r> {
-    One(Piece<'r>),
-    Set(Sub<'r>),
+enum ValuesRepr<'r> {
+    One(PageSlice<'r>),
+    Set(TableReader<'r>),
 }
 
 impl<'r> Values<'r> {
@@ -27,9 +27,9 @@ impl<'r> Values<'r> {
             at,
         } = row;
         match tag::kind(tag) {
-            tag::INLINE => Ok(Self(Lie::One(Piece::new(page, range)))),
+            tag::INLINE => Ok(Self(ValuesRepr::One(PageSlice::new(page, range)))),
             tag::REFERENCE => Err(unexpected("a value in an extent", "a set of values")),
-            _ => Ok(Self(Lie::Set(Sub::of_payload(
+            _ => Ok(Self(ValuesRepr::Set(TableReader::of_payload(
                 r,
                 &page,
                 (tag, range),
@@ -47,8 +47,8 @@ impl<'r> Values<'r> {
     )]
     pub fn len(&self) -> u64 {
         match &self.0 {
-            Lie::One(_) => 1,
-            Lie::Set(set) => set.len(),
+            ValuesRepr::One(_) => 1,
+            ValuesRepr::Set(set) => set.len(),
         }
     }
 
@@ -58,8 +58,8 @@ impl<'r> Values<'r> {
     /// `Corrupt`, `Io`.
     pub fn rank<R: PageRead>(&self, r: &R, value: &[u8]) -> Result<u64> {
         match &self.0 {
-            Lie::One(one) => Ok(u64::from(**one < *value)),
-            Lie::Set(set) => set.rank(r, value),
+            ValuesRepr::One(one) => Ok(u64::from(**one < *value)),
+            ValuesRepr::Set(set) => set.rank(r, value),
         }
     }
 
@@ -69,11 +69,11 @@ impl<'r> Values<'r> {
     /// `Corrupt`, `Io`.
     pub fn each<R: PageRead>(&self, r: &R, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
         match &self.0 {
-            Lie::One(one) => {
+            ValuesRepr::One(one) => {
                 take(one);
                 Ok(())
             }
-            Lie::Set(set) => set.each_key(r, take),
+            ValuesRepr::Set(set) => set.each_key(r, take),
         }
     }
 }

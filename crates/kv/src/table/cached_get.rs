@@ -8,7 +8,7 @@
 //! 2. A page that may still change is represented by the null pointer, which equals no page's pointer. The root of an
 //!    empty table is null as well; no path begins there.
 
-use crate::error::holds_a_table;
+use crate::error::key_holds_table;
 use crate::page::node::Node;
 use crate::page::prefetch::{HEADS_AHEAD_BYTES, slots_ahead};
 use crate::table::tree::Tree;
@@ -18,9 +18,9 @@ use tidalite_pager::{PageRead, Ptr, Result};
 
 /// The pointers on the descent for a key, as of an earlier lookup. Initially empty.
 #[derive(Clone, Debug, Default)]
-pub struct Way(Vec<Ptr>);
+pub struct CachedPath(Vec<Ptr>);
 
-impl Way {
+impl CachedPath {
     /// Whether the cached path is still valid from this root on. Reads nothing.
     #[inline]
     #[must_use]
@@ -31,9 +31,9 @@ impl Way {
 }
 
 /// Result of a lookup with a cached path.
-pub enum Again<'r> {
+pub enum CachedLookup<'r> {
     /// From some page on, the descent path is the cached one; the result is the same as before.
-    Same,
+    Unchanged,
     /// The cached path was out of date; this is the result of a full lookup.
     Found(Option<Value<'r>>),
 }
@@ -47,26 +47,26 @@ impl Tree {
     ///
     /// # Cost
     /// One page for each level above the first unchanged page; without one, as `get`.
-    pub fn get_again<'r, R: PageRead>(
+    pub fn get_cached<'r, R: PageRead>(
         &self,
         r: &'r R,
         key: &[u8],
         before: TxnId,
-        known: &Way,
-    ) -> Result<(Again<'r>, Way)> {
-        let mut way = Way::default();
+        known: &CachedPath,
+    ) -> Result<(CachedLookup<'r>, CachedPath)> {
+        let mut path = CachedPath::default();
         if self.root.is_null() {
-            return Ok((Again::Found(None), way));
+            return Ok((CachedLookup::Found(None), path));
         }
         let (mut ptr, mut ahead) = (self.root, HEADS_AHEAD_BYTES);
         for level in (0..self.height).rev() {
             let kept = ptr.birth <= before;
             let from = known.0.len().checked_sub(usize::from(level) + 1);
             if let Some(from) = from.filter(|from| kept && known.0[*from] == ptr) {
-                way.0.extend_from_slice(&known.0[from..]);
-                return Ok((Again::Same, way));
+                path.0.extend_from_slice(&known.0[from..]);
+                return Ok((CachedLookup::Unchanged, path));
             }
-            way.0.push(if kept { ptr } else { Ptr::NULL });
+            path.0.push(if kept { ptr } else { Ptr::NULL });
             if level > 0 {
                 let page = r.page(&ptr)?;
                 let node = Node::open(&page, level, ptr.addr)?;
@@ -75,8 +75,8 @@ impl Tree {
             }
         }
         Ok((
-            Again::Found(Self::value_in(r, (&ptr, ahead), key, holds_a_table)?),
-            way,
+            CachedLookup::Found(Self::value_in(r, (&ptr, ahead), key, key_holds_table)?),
+            path,
         ))
     }
 }

@@ -5,14 +5,14 @@ use crate::inline::inline_table;
 use crate::page::key::free_rest;
 use crate::page::layout::{Payload, tag};
 use crate::page::node::Node;
-use crate::table::tree::{LEADS_ON, Tree, check_depth};
+use crate::table::tree::{HAS_REFERENCES, Tree, check_depth};
 use crate::value;
 use std::collections::HashSet;
 use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// Treatment of the pages and extents that the old payload refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Old {
+pub(crate) enum OldPayload {
     /// They are freed: all of them by a removal, the extent of a value by a put. A put never replaces a nested table.
     Free,
     /// They now belong to the new payload.
@@ -20,7 +20,7 @@ pub(crate) enum Old {
 }
 
 /// A copy of a payload that refers to pages or extents; empty for a plain value.
-pub(crate) fn leading_on(payload: Payload<'_>) -> Vec<u8> {
+pub(crate) fn reference_bytes(payload: Payload<'_>) -> Vec<u8> {
     if tag::kind(payload.tag) == tag::INLINE {
         return Vec::new();
     }
@@ -30,7 +30,7 @@ pub(crate) fn leading_on(payload: Payload<'_>) -> Vec<u8> {
 /// Pages that one operation has freed or visited. In a hostile file many pointers may lead to the same page; each page
 /// is visited once, or a few pages could keep the operation busy forever.
 #[derive(Default)]
-pub(crate) struct Freed {
+pub(crate) struct VisitedPages {
     /// Nesting depth of the current table.
     pub(crate) depth: usize,
     /// Number of distinct keys removed. Set only for a multi-value table that may keep some of its keys.
@@ -39,12 +39,17 @@ pub(crate) struct Freed {
     seen: HashSet<u64>,
 }
 
-impl Freed {
-    pub(crate) fn first_time(&mut self, ptr: &Ptr) -> Result<()> {
+impl VisitedPages {
+    pub(crate) fn visit(&mut self, ptr: &Ptr) -> Result<()> {
         if self.seen.insert(ptr.addr) {
             return Ok(());
         }
-        Err(damaged("table page", ptr.addr, "a second way to it", "one"))
+        Err(damaged(
+            "table page",
+            ptr.addr,
+            "a second pointer to it",
+            "one pointer",
+        ))
     }
 }
 
@@ -56,7 +61,7 @@ impl Tree {
         tag: u32,
         bytes: &[u8],
         leaf_at: u64,
-        freed: &mut Freed,
+        freed: &mut VisitedPages,
     ) -> Result<()> {
         match tag::kind(tag) {
             tag::INLINE => {}
@@ -75,10 +80,10 @@ impl Tree {
                 freed.depth -= 1;
             }
             _ => {
-                let tree = Self::of_nested_root(bytes, self.id, w.page_size(), leaf_at)?;
+                let tree = Self::decode_nested_root(bytes, self.id, w.page_size(), leaf_at)?;
                 check_depth(freed.depth)?;
                 if tree.height == 1 {
-                    freed.first_time(&tree.root)?;
+                    freed.visit(&tree.root)?;
                 }
                 freed.depth += 1;
                 // The rows of a set do not count as keys of this table.
@@ -98,16 +103,16 @@ impl Tree {
         w: &mut W,
         ptr: &Ptr,
         level: u8,
-        freed: &mut Freed,
+        freed: &mut VisitedPages,
     ) -> Result<()> {
         if level > 0 {
-            freed.first_time(ptr)?;
+            freed.visit(ptr)?;
             let (children, rests) = {
                 let page = w.page(ptr)?;
                 let node = Node::open(&page, level, ptr.addr)?;
                 let children = (0..node.count()).map(|index| Ok(node.child(index)?.0));
                 let children: Vec<Ptr> = children.collect::<Result<_>>()?;
-                let leads_on = self.flags & LEADS_ON != 0;
+                let leads_on = self.flags & HAS_REFERENCES != 0;
                 let rests = if leads_on { node.rests()? } else { Vec::new() };
                 (children, rests)
             };
@@ -117,7 +122,7 @@ impl Tree {
             for child in children {
                 self.free_below(w, &child, level - 1, freed)?;
             }
-        } else if self.flags & LEADS_ON != 0 || freed.keys.is_some() {
+        } else if self.flags & HAS_REFERENCES != 0 || freed.keys.is_some() {
             let copy = w.page(ptr)?.to_vec();
             let node = Node::open(&copy, 0, ptr.addr)?;
             if let Some(keys) = &mut freed.keys {

@@ -1,10 +1,10 @@
 //! Descent for one key: through lent pages as far as possible, else page by page.
 
-use crate::error::is_a_table;
+use crate::error::corrupt_by_table;
 use crate::page::layout::tag;
 use crate::page::node::Node;
 use crate::page::point_get::{Row, child_towards, row_of};
-use crate::page::prefetch::{HEADS_AHEAD_BYTES, ask_for_slots};
+use crate::page::prefetch::{HEADS_AHEAD_BYTES, prefetch_slots};
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use tidalite_pager::PageWrite;
@@ -20,7 +20,7 @@ impl Tree {
     /// One page per level.
     #[inline]
     pub fn get<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
-        self.get_else(r, key, is_a_table)
+        self.get_else(r, key, corrupt_by_table)
     }
 
     /// As `get`; `nested` makes the error for a nested table from the leaf's address and the key.
@@ -122,7 +122,7 @@ impl Tree {
 #[inline(always)]
 fn lent_page<'r, R: PageRead>(r: &'r R, ptr: &Ptr, ahead: usize) -> Option<&'r [u8]> {
     let page = r.lent_page(ptr)?;
-    ask_for_slots(page, ahead);
+    prefetch_slots(page, ahead);
     Some(page)
 }
 

@@ -1,6 +1,6 @@
 //! Batched lookup of many keys.
 
-use crate::error::is_a_table;
+use crate::error::corrupt_by_table;
 use crate::page::layout::tag;
 use crate::page::node::Node;
 use crate::page::prefetch::slots_ahead;
@@ -37,7 +37,7 @@ impl Tree {
         keys: &[K],
         found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
     ) -> Result<()> {
-        self.get_many_else(r, keys, found, is_a_table)
+        self.get_many_else(r, keys, found, corrupt_by_table)
     }
 
     /// As `get_many`; `nested` makes the error for a nested table from the leaf's address and the key.
@@ -101,7 +101,7 @@ impl Tree {
                 let node = Node::open(&page, 0, ptr.addr)?;
                 *place = node.find(r, key.as_ref())?;
                 if place.1 {
-                    node.ask_for(place.0);
+                    node.prefetch_cell(place.0);
                 }
             }
             for (index, (ptr, (entry, there))) in at.iter().zip(places).take(keys.len()).enumerate()

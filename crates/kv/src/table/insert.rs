@@ -3,7 +3,7 @@
 //! A leaf without room is rewritten (a longer prefix, no dead bytes), shares entries with a neighbour
 //! (`redistribute.rs`), or is split (`split.rs`).
 
-use crate::error::holds_a_table;
+use crate::error::key_holds_table;
 use crate::page::edit::{self, Placed};
 use crate::page::entries::Bias;
 use crate::page::header::Shape;
@@ -11,10 +11,10 @@ use crate::page::key::{self, Key, Rest};
 use crate::page::layout::{PREFIX_AT, Payload, cell_size, slot_bytes, tag};
 use crate::page::node::Node;
 use crate::page::row_count::weight;
-use crate::table::free::{Freed, Old, leading_on};
+use crate::table::free::{OldPayload, VisitedPages, reference_bytes};
 use crate::table::path::Path;
-use crate::table::sequential::{Likely, likely};
-use crate::table::tree::{LEADS_ON, Tree};
+use crate::table::sequential::{SequentialInserts, inserts_ascend_at};
+use crate::table::tree::{HAS_REFERENCES, Tree};
 use crate::value::{self, Stored};
 use tidalite_pager::{PageWrite, Result};
 
@@ -29,8 +29,8 @@ impl Tree {
     /// One page copy per level when first touched in a transaction; a split writes one more.
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
         let stored = Stored::put(w, self.id, key, value)?;
-        let before = self.put_payload(w, key, stored.payload(), Old::Free);
-        Ok(stored.unless_refused(w, before)? > 0)
+        let before = self.put_payload(w, key, stored.payload(), OldPayload::Free);
+        Ok(stored.free_if_refused(w, before)? > 0)
     }
 
     /// Puts a payload under `key`, whose length was checked. Returns the number of rows of the old payload, 0
@@ -40,18 +40,18 @@ impl Tree {
         w: &mut W,
         key: &[u8],
         payload: Payload<'_>,
-        old: Old,
+        old: OldPayload,
     ) -> Result<u64> {
-        Ok(self.put_payload_anywhere(w, key, payload, old)?.0)
+        Ok(self.put_payload_noting_end(w, key, payload, old)?.0)
     }
 
     /// As `put_payload`; also returns whether the row was inserted after all other rows.
-    pub(crate) fn put_payload_anywhere<W: PageWrite>(
+    pub(crate) fn put_payload_noting_end<W: PageWrite>(
         &mut self,
         w: &mut W,
         key: &[u8],
         payload: Payload<'_>,
-        old: Old,
+        old: OldPayload,
     ) -> Result<(u64, bool)> {
         if self.root.is_null() {
             self.root = self.new_page(w, 0)?;
@@ -69,10 +69,10 @@ impl Tree {
         path: Path,
         key: &[u8],
         payload: Payload<'_>,
-        old: Old,
+        old: OldPayload,
     ) -> Result<u64> {
         if tag::kind(payload.tag) != tag::INLINE {
-            self.flags |= LEADS_ON;
+            self.flags |= HAS_REFERENCES;
         }
         let rows = if self.is_multi() { weight(payload) } else { 1 };
         let mut before = 0;
@@ -90,7 +90,7 @@ impl Tree {
             self.keys += u64::from(self.is_multi());
             rest = key::spill(w, self.id, key)?;
             if rest.is_some() {
-                self.flags |= LEADS_ON;
+                self.flags |= HAS_REFERENCES;
             }
         }
         let bias = if path.at_end {
@@ -124,14 +124,15 @@ impl Tree {
         let size = cell_size(true, suffix, payload) + slot_bytes(true, page.len());
         let overfull = shape.slots_end + size > shape.heap + shape.dead;
         if overfull && bias == Bias::Balance {
-            let likely = likely(w.own_page(&leaf)?, &leaf, index)?;
-            let placed = likely == Likely::Yes && self.put_ascending(w, &path, key, payload)?;
-            if placed || self.share(w, &path, key, payload, likely)? {
+            let likely = inserts_ascend_at(w.own_page(&leaf)?, &leaf, index)?;
+            let placed =
+                likely == SequentialInserts::Yes && self.split_at_insert(w, &path, key, payload)?;
+            if placed || self.redistribute(w, &path, key, payload, likely)? {
                 return Ok(());
             }
         }
-        let split = self.place(w, &leaf, 0, index, key, payload, bias)?;
-        self.carry(w, path.steps, leaf, 1, split, bias)
+        let split = self.insert_or_split(w, &leaf, 0, index, key, payload, bias)?;
+        self.propagate_split(w, path.steps, leaf, 1, split, bias)
     }
 
     /// Overwrites the payload at the path's end if the new one has the same tag and length; otherwise removes the
@@ -143,27 +144,27 @@ impl Tree {
         path: &Path,
         key: &[u8],
         payload: Payload<'_>,
-        old: Old,
+        old: OldPayload,
     ) -> Result<(u64, bool, Option<Rest>)> {
         let (leaf, at) = (&path.leaf, path.leaf.addr);
         let page = w.page_mut(leaf)?;
         let cell = Node::open(page, 0, at)?.cell(path.index)?;
-        if old == Old::Free && tag::kind(cell.tag) >= tag::NESTED {
-            return Err(holds_a_table(at, key));
+        if old == OldPayload::Free && tag::kind(cell.tag) >= tag::NESTED {
+            return Err(key_holds_table(at, key));
         }
         let rows = if self.is_multi() {
             weight(cell.payload())
         } else {
             1
         };
-        let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        let (tag, bytes) = (cell.tag, reference_bytes(cell.payload()));
         let rest = cell.rest.first_chunk().copied();
         let done = edit::overwrite(page, at, path.index, payload)?;
         if !done {
             edit::remove(page, 0, at, path.index)?;
         }
-        if old == Old::Free {
-            self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
+        if old == OldPayload::Free {
+            self.free_payload(w, tag, &bytes, at, &mut VisitedPages::default())?;
         }
         Ok((rows, done, rest))
     }

@@ -40,7 +40,7 @@ impl Path {
 }
 
 /// A descent path that was only read: the transaction owns none of its pages yet.
-pub(crate) struct Trail {
+pub(crate) struct ReadPath {
     /// The pages with the entry taken in each, the leaf last.
     steps: Vec<Step>,
     pub(crate) found: bool,
@@ -97,24 +97,24 @@ impl Tree {
 
     /// Reads the path to the position of a key and calls `look` with the leaf and the position; `None` in an empty
     /// table.
-    pub(crate) fn trail<R: PageRead, T>(
+    pub(crate) fn read_path<R: PageRead, T>(
         &self,
         r: &R,
         key: &[u8],
         look: impl FnOnce(&Node<'_>, usize, bool) -> Result<T>,
-    ) -> Result<Option<(Trail, T)>> {
+    ) -> Result<Option<(ReadPath, T)>> {
         if self.root.is_null() {
             return Ok(None);
         }
         let mut last = true;
-        let mut way = Vec::with_capacity(usize::from(self.height));
+        let mut path = Vec::with_capacity(usize::from(self.height));
         let mut ptr = self.root;
         for level in (1..self.height).rev() {
             let page = r.page(&ptr)?;
             let node = Node::open(&page, level, ptr.addr)?;
             let index = node.find_child(r, key)?;
             last &= index + 1 == node.count();
-            way.push(Step { ptr, index });
+            path.push(Step { ptr, index });
             let (child, rows) = node.child(index)?;
             ptr = child;
             r.prefetch(&ptr, slots_ahead(level, rows));
@@ -123,27 +123,27 @@ impl Tree {
         let node = Node::open(&page, 0, ptr.addr)?;
         let (index, found) = node.find(r, key)?;
         last &= index + usize::from(found) == node.count();
-        way.push(Step { ptr, index });
+        path.push(Step { ptr, index });
         let looked = look(&node, index, found)?;
-        let trail = Trail {
-            steps: way,
+        let read_path = ReadPath {
+            steps: path,
             found,
             last,
         };
-        Ok(Some((trail, looked)))
+        Ok(Some((read_path, looked)))
     }
 
     /// Makes every page on a read path the transaction's own, so that the position need not be searched again.
     /// `at_end`: an entry inserted there comes after all rows of the table.
-    pub(crate) fn own_trail<W: PageWrite>(
+    pub(crate) fn own_read_path<W: PageWrite>(
         &mut self,
         w: &mut W,
-        trail: Trail,
+        read_path: ReadPath,
         at_end: bool,
     ) -> Result<Path> {
-        let mut way = trail.steps;
+        let mut path = read_path.steps;
         let mut above: Option<Step> = None;
-        for (step, level) in way.iter_mut().zip((1..=self.height).rev()) {
+        for (step, level) in path.iter_mut().zip((1..=self.height).rev()) {
             let own = w.shadow(&step.ptr)?;
             match above {
                 None => self.root = own,
@@ -156,14 +156,14 @@ impl Tree {
             step.ptr = own;
             above = Some(*step);
         }
-        let Some(leaf) = way.pop() else {
-            unreachable!("a way ends with a leaf")
+        let Some(leaf) = path.pop() else {
+            unreachable!("a path ends with a leaf")
         };
         Ok(Path {
-            steps: way,
+            steps: path,
             leaf: leaf.ptr,
             index: leaf.index,
-            found: trail.found,
+            found: read_path.found,
             at_end,
         })
     }

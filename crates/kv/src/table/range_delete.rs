@@ -10,12 +10,12 @@
 use crate::page::entries::Group;
 use crate::page::key::{Key, free_rest};
 use crate::page::node::Node;
-use crate::table::free::Freed;
-use crate::table::tree::{LEADS_ON, Tree};
+use crate::table::free::VisitedPages;
+use crate::table::tree::{HAS_REFERENCES, Tree};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// Result of cutting a range out of an owned page.
-struct Cut {
+struct RemovedRange {
     removed: u64,
     /// No entries are left; the page is not freed yet.
     empty: bool,
@@ -41,9 +41,9 @@ impl Tree {
         self.root = w.shadow(&self.root)?;
         let (root, level) = (self.root, self.height - 1);
         let bounds = (Some(from), Some(to));
-        let mut freed = Freed::default();
+        let mut freed = VisitedPages::default();
         freed.keys = self.is_multi().then_some(0);
-        let cut = self.cut(w, &root, level, bounds, &mut freed)?;
+        let cut = self.remove_below(w, &root, level, bounds, &mut freed)?;
         self.rows = self.rows.wrapping_sub(cut.removed);
         self.keys = self.keys.saturating_sub(freed.keys.unwrap_or(0));
         if cut.empty {
@@ -51,31 +51,31 @@ impl Tree {
             *self = self.emptied();
             return Ok(cut.removed);
         }
-        self.lower(w)?;
+        self.reduce_height(w)?;
         for edge in [from, to] {
             if self.height > 1 {
                 let path = self.own_path(w, edge)?;
-                self.mend_all(w, path.steps, path.leaf)?;
+                self.rebalance_all(w, path.steps, path.leaf)?;
             }
         }
         Ok(cut.removed)
     }
 
     /// Removes the keys `from <= key < to` below an owned page; `None`: no bound.
-    fn cut<W: PageWrite>(
+    fn remove_below<W: PageWrite>(
         &self,
         w: &mut W,
         ptr: &Ptr,
         level: u8,
         (from, to): (Option<&[u8]>, Option<&[u8]>),
-        freed: &mut Freed,
-    ) -> Result<Cut> {
+        freed: &mut VisitedPages,
+    ) -> Result<RemovedRange> {
         let copy = w.page_mut(ptr)?.to_vec();
         let node = Node::open(&copy, level, ptr.addr)?;
         let mut group = self.group(level == 0, copy.len());
-        group.take_in(&node, Key::plain(&[]))?;
+        group.add_page(&node, Key::plain(&[]))?;
         let cut = if level == 0 {
-            self.cut_leaf(w, &node, &mut group, (from, to), freed)?
+            self.remove_from_leaf(w, &node, &mut group, (from, to), freed)?
         } else {
             let mut children = Vec::with_capacity(node.count());
             for index in 0..node.count() {
@@ -96,7 +96,7 @@ impl Tree {
                     continue;
                 }
                 let own = w.shadow(&child)?;
-                let cut = self.cut(w, &own, level - 1, (low, high), freed)?;
+                let cut = self.remove_below(w, &own, level - 1, (low, high), freed)?;
                 removed = removed.wrapping_add(cut.removed);
                 if cut.empty {
                     w.free_page(&own);
@@ -120,26 +120,26 @@ impl Tree {
                     left.entries.push(entry);
                 }
             }
-            return write_left(w, ptr, level, &left, removed);
+            return write_remaining(w, ptr, level, &left, removed);
         };
-        write_left(w, ptr, level, &group, cut)
+        write_remaining(w, ptr, level, &group, cut)
     }
 
     /// Removes rows from a leaf's group; returns their number.
-    fn cut_leaf<W: PageWrite>(
+    fn remove_from_leaf<W: PageWrite>(
         &self,
         w: &mut W,
         node: &Node<'_>,
         group: &mut Group<'_>,
         (from, to): (Option<&[u8]>, Option<&[u8]>),
-        freed: &mut Freed,
+        freed: &mut VisitedPages,
     ) -> Result<u64> {
         let first = from.map_or(Ok((0, false)), |key| node.find(w, key))?.0;
         let last = to
             .map_or(Ok((node.count(), false)), |key| node.find(w, key))?
             .0;
         let last = last.max(first);
-        if self.flags & LEADS_ON != 0 {
+        if self.flags & HAS_REFERENCES != 0 {
             for index in first..last {
                 let cell = node.cell(index)?;
                 free_rest(w, cell.rest, node.at())?;
@@ -154,18 +154,18 @@ impl Tree {
     }
 }
 
-fn write_left<W: PageWrite>(
+fn write_remaining<W: PageWrite>(
     w: &mut W,
     ptr: &Ptr,
     level: u8,
     left: &Group<'_>,
     removed: u64,
-) -> Result<Cut> {
+) -> Result<RemovedRange> {
     let count = left.entries.len();
     if count > 0 {
         left.write(0..count, level, w.page_mut(ptr)?);
     }
-    Ok(Cut {
+    Ok(RemovedRange {
         removed,
         empty: count == 0,
     })

@@ -14,15 +14,15 @@ use crate::page::key::{Key, KeyBuf, free_rest};
 use crate::page::layout::{PREFIX_AT, Payload, VARINT_BYTES_MAX, child_bytes, slot_bytes};
 use crate::page::node::Node;
 use crate::table::path::{Path, Step};
-use crate::table::sequential::Likely;
+use crate::table::sequential::SequentialInserts;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
 /// Two leaves share if that leaves one part in this many free in each; else they become three.
-const SHARE_ROOM_DIV: usize = 8;
+const REDISTRIBUTE_ROOM_DIV: usize = 8;
 
 /// Two neighbouring leaves and the separator in their parent.
-struct Pair {
+struct Neighbours {
     left_index: usize,
     left: Ptr,
     right: Ptr,
@@ -30,7 +30,7 @@ struct Pair {
 }
 
 /// A leaf after the first of the group that shares the entries.
-struct Later {
+struct NewLeaf {
     separator: KeyBuf,
     ptr: Ptr,
     rows: u64,
@@ -40,13 +40,13 @@ impl Tree {
     /// Inserts an entry at the path's end, in a full leaf, by redistribution with a neighbour. False, with nothing
     /// changed, if the leaf has no neighbour, or large entries do not divide well. `ascends`: whether the leaf that
     /// receives the entry is marked.
-    pub(crate) fn share<W: PageWrite>(
+    pub(crate) fn redistribute<W: PageWrite>(
         &mut self,
         w: &mut W,
         path: &Path,
         key: Key<'_>,
         payload: Payload<'_>,
-        ascends: Likely,
+        ascends: SequentialInserts,
     ) -> Result<bool> {
         let Some((parent, above)) = path.steps.split_last() else {
             return Ok(false);
@@ -60,9 +60,9 @@ impl Tree {
         let right = w.page(&pair.right)?.to_vec();
         let mut group = self.group(true, page_size);
         let none = Key::plain(&[]);
-        group.take_in(&Node::open(&left, 0, pair.left.addr)?, none)?;
+        group.add_page(&Node::open(&left, 0, pair.left.addr)?, none)?;
         let left_count = group.entries.len();
-        group.take_in(&Node::open(&right, 0, pair.right.addr)?, none)?;
+        group.add_page(&Node::open(&right, 0, pair.right.addr)?, none)?;
         let before = if pair.left == *leaf { 0 } else { left_count };
         let entry = Entry::new(key, payload);
         let new = before + index;
@@ -80,13 +80,13 @@ impl Tree {
         }
         pages.push(own_right);
         let mut from = 0;
-        let mut later = Vec::with_capacity(cuts.len());
+        let mut new_leaves = Vec::with_capacity(cuts.len());
         let mut first_rows = 0;
         let ends = cuts.iter().copied().chain([group.entries.len()]);
         for (place, (ptr, to)) in pages.into_iter().zip(ends).enumerate() {
             let page = w.page_mut(&ptr)?;
             group.write(from..to, 0, page);
-            if ascends != Likely::No && (from..to).contains(&new) {
+            if ascends != SequentialInserts::No && (from..to).contains(&new) {
                 edit::mark(page);
             }
             let rows = group.rows(from..to);
@@ -94,7 +94,7 @@ impl Tree {
                 first_rows = rows;
             } else {
                 let separator = self.separator(w, &group, from)?;
-                later.push(Later {
+                new_leaves.push(NewLeaf {
                     separator,
                     ptr,
                     rows,
@@ -105,31 +105,31 @@ impl Tree {
         let at = parent.ptr.addr;
         let bytes = w.page_mut(&parent.ptr)?;
         edit::set_child(bytes, 1, at, pair.left_index, &own_left, first_rows)?;
-        if !replace_in_place(bytes, at, pair.left_index, &later)? {
-            self.replace_children(w, parent, above, pair.left_index, &later)?;
+        if !replace_in_place(bytes, at, pair.left_index, &new_leaves)? {
+            self.replace_children(w, parent, above, pair.left_index, &new_leaves)?;
         }
         free_rest(w, &pair.separator.rest, at)?;
         Ok(true)
     }
 
-    /// Rewrites the parent with `later` in place of the entry after `left_index`; splits it if necessary.
+    /// Rewrites the parent with `new_leaves` in place of the entry after `left_index`; splits it if necessary.
     fn replace_children<W: PageWrite>(
         &mut self,
         w: &mut W,
         parent: &Step,
         above: &[Step],
         left_index: usize,
-        later: &[Later],
+        new_leaves: &[NewLeaf],
     ) -> Result<()> {
         let copy = w.page_mut(&parent.ptr)?.to_vec();
         let mut group = self.group(false, copy.len());
         let node = Node::open(&copy, 1, parent.ptr.addr)?;
-        group.take_in(&node, Key::plain(&[]))?;
-        let children: Vec<_> = later
+        group.add_page(&node, Key::plain(&[]))?;
+        let children: Vec<_> = new_leaves
             .iter()
             .map(|leaf| child_bytes(&leaf.ptr, leaf.rows))
             .collect();
-        let entries = later.iter().zip(&children).map(|(leaf, child)| {
+        let entries = new_leaves.iter().zip(&children).map(|(leaf, child)| {
             let payload = Payload {
                 tag: 0,
                 bytes: child,
@@ -145,12 +145,12 @@ impl Tree {
             return Ok(());
         }
         let split = self.split(w, &parent.ptr, None, 1, &group, Bias::Balance)?;
-        self.carry(w, above.to_vec(), parent.ptr, 2, Some(split), Bias::Balance)
+        self.propagate_split(w, above.to_vec(), parent.ptr, 2, Some(split), Bias::Balance)
     }
 }
 
 /// The leaf at `parent` and its emptier neighbour.
-fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<Pair>> {
+fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<Neighbours>> {
     let page = w.page(&parent.ptr)?;
     let node = Node::open(&page, 1, parent.ptr.addr)?;
     let mut best: Option<(usize, usize)> = None;
@@ -172,7 +172,7 @@ fn neighbours<W: PageWrite>(w: &W, parent: &Step, leaf: &Ptr) -> Result<Option<P
     let Some((_, left_index)) = best else {
         return Ok(None);
     };
-    Ok(Some(Pair {
+    Ok(Some(Neighbours {
         left_index,
         left: node.child(left_index)?.0,
         right: node.child(left_index + 1)?.0,
@@ -187,7 +187,7 @@ fn cuts(group: &Group<'_>, page_size: usize) -> Option<Vec<usize>> {
     let sums = group.estimate();
     let total = *sums.last()?;
     let count = group.entries.len();
-    if total <= 2 * (room - room / SHARE_ROOM_DIV) {
+    if total <= 2 * (room - room / REDISTRIBUTE_ROOM_DIV) {
         let at = group.split_point(page_size, Bias::Balance)?;
         return Some(vec![at]);
     }
@@ -201,22 +201,27 @@ fn cuts(group: &Group<'_>, page_size: usize) -> Option<Vec<usize>> {
 }
 
 /// Replaces the entry after `left_index` in place if there is room; else returns false.
-fn replace_in_place(page: &mut [u8], at: u64, left_index: usize, later: &[Later]) -> Result<bool> {
+fn replace_in_place(
+    page: &mut [u8],
+    at: u64,
+    left_index: usize,
+    new_leaves: &[NewLeaf],
+) -> Result<bool> {
     let node = Node::open(page, 1, at)?;
     let shape = node.shape();
-    let slots = (later.len() - 1) * slot_bytes(false, page.len());
-    let cells: usize = later
+    let slots = (new_leaves.len() - 1) * slot_bytes(false, page.len());
+    let cells: usize = new_leaves
         .iter()
         .map(|leaf| leaf.separator.inline.len() + leaf.separator.rest.len() + VARINT_BYTES_MAX)
         .sum();
-    let prefixed = later
+    let prefixed = new_leaves
         .iter()
         .all(|leaf| leaf.separator.inline.starts_with(node.prefix()));
     if !prefixed || shape.heap - shape.slots_end < slots + cells {
         return Ok(false);
     }
     edit::remove(page, 1, at, left_index + 1)?;
-    for (place, leaf) in later.iter().enumerate() {
+    for (place, leaf) in new_leaves.iter().enumerate() {
         let payload = Payload {
             tag: 0,
             bytes: &child_bytes(&leaf.ptr, leaf.rows),

@@ -10,7 +10,7 @@ use crate::page::entries::{Bias, Group};
 use crate::page::key::{Key, KeyBuf, Rest, free_rest};
 use crate::page::node::Node;
 use crate::page::row_count::weight;
-use crate::table::free::{Freed, Old, leading_on};
+use crate::table::free::{OldPayload, VisitedPages, reference_bytes};
 use crate::table::path::{Path, Step};
 use crate::table::split::Split;
 use crate::table::tree::Tree;
@@ -24,7 +24,7 @@ const SPARSE_DIV: usize = 4;
 const MERGE_ROOM_DIV: usize = 8;
 
 /// Result of rebalancing a sparse page.
-enum Evened {
+enum Rebalanced {
     /// Left as it was: no gain.
     Left,
     /// Merged: its parent has one entry less.
@@ -48,10 +48,10 @@ impl Tree {
     /// # Cost
     /// One page copy per level when first touched in a transaction; none if the key is absent.
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
-        match self.trail(&*w, key, |_, _, _| Ok(()))? {
-            Some((trail, ())) if trail.found => {
-                let path = self.own_trail(w, trail, false)?;
-                self.remove_at(w, path, Old::Free)?;
+        match self.read_path(&*w, key, |_, _, _| Ok(()))? {
+            Some((read_path, ())) if read_path.found => {
+                let path = self.own_read_path(w, read_path, false)?;
+                self.remove_at(w, path, OldPayload::Free)?;
                 Ok(true)
             }
             _ => Ok(false),
@@ -63,14 +63,14 @@ impl Tree {
         &mut self,
         w: &mut W,
         key: &[u8],
-        old: Old,
+        old: OldPayload,
     ) -> Result<()> {
         let path = self.own_path(w, key)?;
         self.remove_at(w, path, old)
     }
 
     /// Removes the row at the path's end.
-    fn remove_at<W: PageWrite>(&mut self, w: &mut W, path: Path, old: Old) -> Result<()> {
+    fn remove_at<W: PageWrite>(&mut self, w: &mut W, path: Path, old: OldPayload) -> Result<()> {
         let (leaf, at) = (path.leaf, path.leaf.addr);
         let page = w.page_mut(&leaf)?;
         let cell = Node::open(page, 0, at)?.cell(path.index)?;
@@ -79,18 +79,18 @@ impl Tree {
         } else {
             1
         };
-        let (tag, bytes) = (cell.tag, leading_on(cell.payload()));
+        let (tag, bytes) = (cell.tag, reference_bytes(cell.payload()));
         let rest: Option<Rest> = cell.rest.first_chunk().copied();
         edit::remove(page, 0, at, path.index)?;
         if let Some(rest) = rest {
             free_rest(w, &rest, at)?;
         }
-        if old == Old::Free {
-            self.free_payload(w, tag, &bytes, at, &mut Freed::default())?;
+        if old == OldPayload::Free {
+            self.free_payload(w, tag, &bytes, at, &mut VisitedPages::default())?;
         }
         self.count_rows(w, &path.steps, rows.cast_signed().wrapping_neg())?;
         self.keys = self.keys.saturating_sub(u64::from(self.is_multi()));
-        self.mend(w, path.steps, leaf)
+        self.rebalance_leaf(w, path.steps, leaf)
     }
 
     /// Removes all rows and frees every page and extent.
@@ -102,28 +102,33 @@ impl Tree {
     /// Reads every branch, and every leaf whose rows may refer to pages or extents.
     pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() {
-            self.free_below(w, &self.root, self.height - 1, &mut Freed::default())?;
+            self.free_below(w, &self.root, self.height - 1, &mut VisitedPages::default())?;
         }
         *self = self.emptied();
         Ok(())
     }
 
     /// Rebalances after a removal from `page`, which lies below the last of `steps`.
-    fn mend<W: PageWrite>(&mut self, w: &mut W, steps: Vec<Step>, page: Ptr) -> Result<()> {
-        self.mend_path(w, steps, page, false)
-    }
-
-    /// As `mend`, after a range delete, which may have left any page of the path sparse.
-    pub(crate) fn mend_all<W: PageWrite>(
+    fn rebalance_leaf<W: PageWrite>(
         &mut self,
         w: &mut W,
         steps: Vec<Step>,
         page: Ptr,
     ) -> Result<()> {
-        self.mend_path(w, steps, page, true)
+        self.rebalance_path(w, steps, page, false)
     }
 
-    fn mend_path<W: PageWrite>(
+    /// As `rebalance_leaf`, after a range delete, which may have left any page of the path sparse.
+    pub(crate) fn rebalance_all<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        steps: Vec<Step>,
+        page: Ptr,
+    ) -> Result<()> {
+        self.rebalance_path(w, steps, page, true)
+    }
+
+    fn rebalance_path<W: PageWrite>(
         &mut self,
         w: &mut W,
         mut steps: Vec<Step>,
@@ -134,18 +139,25 @@ impl Tree {
         loop {
             let (count, live) = edit::fill(w.page_mut(&page)?, level, page.addr)?;
             let Some(parent) = steps.pop() else {
-                return self.lower(w);
+                return self.reduce_height(w);
             };
             if count == 0 {
                 w.free_page(&page);
-                take_child(w, &parent.ptr, level + 1, parent.index)?;
+                remove_child(w, &parent.ptr, level + 1, parent.index)?;
             } else if live * SPARSE_DIV < w.page_size() {
-                match self.even_out(w, &parent, level)? {
-                    Evened::Left if !all => return Ok(()),
-                    Evened::Left => {}
-                    Evened::Merged => {}
-                    Evened::Shared(split) => {
-                        return self.carry(w, steps, parent.ptr, level + 2, split, Bias::Balance);
+                match self.rebalance(w, &parent, level)? {
+                    Rebalanced::Left if !all => return Ok(()),
+                    Rebalanced::Left => {}
+                    Rebalanced::Merged => {}
+                    Rebalanced::Shared(split) => {
+                        return self.propagate_split(
+                            w,
+                            steps,
+                            parent.ptr,
+                            level + 2,
+                            split,
+                            Bias::Balance,
+                        );
                     }
                 }
             } else if !all {
@@ -157,17 +169,17 @@ impl Tree {
     }
 
     /// Reduces the height while the root is empty or has only one child.
-    pub(crate) fn lower<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
+    pub(crate) fn reduce_height<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         while self.height > 0 {
             let (level, root) = (self.height - 1, self.root);
-            let only = only_child(w, &root, level)?;
+            let only = root_children(w, &root, level)?;
             match only {
-                Below::Nothing => *self = self.emptied(),
-                Below::One(child) => {
+                RootChildren::Zero => *self = self.emptied(),
+                RootChildren::Single(child) => {
                     self.root = child;
                     self.height = level;
                 }
-                Below::More => return Ok(()),
+                RootChildren::Several => return Ok(()),
             }
             w.free_page(&root);
         }
@@ -175,7 +187,12 @@ impl Tree {
     }
 
     /// Merges the sparse page at `parent` (of `level`) with a neighbour, or shares entries with it.
-    fn even_out<W: PageWrite>(&mut self, w: &mut W, parent: &Step, level: u8) -> Result<Evened> {
+    fn rebalance<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        parent: &Step,
+        level: u8,
+    ) -> Result<Rebalanced> {
         let (above, at) = (level + 1, parent.ptr.addr);
         let left_index = parent.index.saturating_sub(1);
         let right_index = left_index + 1;
@@ -183,7 +200,7 @@ impl Tree {
             let page = w.page(&parent.ptr)?;
             let node = Node::open(&page, above, at)?;
             if node.count() <= right_index {
-                return Ok(Evened::Left);
+                return Ok(Rebalanced::Left);
             }
             let left = node.child(left_index)?.0;
             let right = node.child(right_index)?.0;
@@ -197,9 +214,9 @@ impl Tree {
 
         let mut group = self.group(level == 0, w.page_size());
         let first = Node::open(&left.bytes, level, left.ptr.addr)?;
-        group.take_in(&first, Key::plain(&[]))?;
+        group.add_page(&first, Key::plain(&[]))?;
         let left_count = group.entries.len();
-        group.take_in(
+        group.add_page(
             &Node::open(&right.bytes, level, right.ptr.addr)?,
             separator.key(),
         )?;
@@ -219,10 +236,10 @@ impl Tree {
                 free_rest(w, &separator.rest, at)?;
             }
             Counters::bump(&w.counters().pages_merged);
-            return Ok(Evened::Merged);
+            return Ok(Rebalanced::Merged);
         }
         if group.split_point(page_size, Bias::Balance) == Some(left_count) {
-            return Ok(Evened::Left);
+            return Ok(Rebalanced::Left);
         }
         let own = own_left(w)?;
         let own_right = w.shadow(&right.ptr)?;
@@ -237,8 +254,8 @@ impl Tree {
             ptr: parent.ptr,
             index: left_index,
         };
-        let further = self.place_child(w, &step, above, &split, Bias::Balance)?;
-        Ok(Evened::Shared(further))
+        let further = self.insert_child(w, &step, above, &split, Bias::Balance)?;
+        Ok(Rebalanced::Shared(further))
     }
 }
 
@@ -248,7 +265,7 @@ fn side<W: PageWrite>(w: &W, ptr: Ptr) -> Result<Side> {
 }
 
 /// Removes a child's entry from its branch.
-fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) -> Result<()> {
+fn remove_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) -> Result<()> {
     let page = w.page_mut(branch)?;
     let (count, _) = edit::fill(page, level, branch.addr)?;
     // The second entry becomes the first and loses its key.
@@ -264,25 +281,27 @@ fn take_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) ->
         let copy = page.to_vec();
         let mut group = Group::empty(false, copy.len(), false);
         let node = Node::open(&copy, level, branch.addr)?;
-        group.take_in(&node, Key::plain(&[]))?;
+        group.add_page(&node, Key::plain(&[]))?;
         group.write(1..count, level, page);
     }
     free_rest(w, &given_up.rest, branch.addr)
 }
 
 /// Number of children of a root.
-enum Below {
-    Nothing,
-    One(Ptr),
-    More,
+enum RootChildren {
+    Zero,
+    Single(Ptr),
+    Several,
 }
 
-fn only_child<W: PageWrite>(w: &W, root: &Ptr, level: u8) -> Result<Below> {
+fn root_children<W: PageWrite>(w: &W, root: &Ptr, level: u8) -> Result<RootChildren> {
     let page = w.page(root)?;
     let (count, _) = edit::fill(&page, level, root.addr)?;
     match (count, level) {
-        (0, _) => Ok(Below::Nothing),
-        (1, 1..) => Ok(Below::One(Node::open(&page, level, root.addr)?.child(0)?.0)),
-        _ => Ok(Below::More),
+        (0, _) => Ok(RootChildren::Zero),
+        (1, 1..) => Ok(RootChildren::Single(
+            Node::open(&page, level, root.addr)?.child(0)?.0,
+        )),
+        _ => Ok(RootChildren::Several),
     }
 }

@@ -36,15 +36,19 @@ const RUN_INSIDE_DIV: usize = 5;
 
 /// Whether rows ascend at the position where a row is to be inserted into a full leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Likely {
+pub(crate) enum SequentialInserts {
     No,
     /// It looks like it. A leaf that was written in one go looks the same.
-    Perhaps,
+    Maybe,
     Yes,
 }
 
 /// Whether rows ascend at `index` of a full leaf.
-pub(crate) fn likely(page: &[u8], leaf: &Ptr, index: usize) -> Result<Likely> {
+pub(crate) fn inserts_ascend_at(
+    page: &[u8],
+    leaf: &Ptr,
+    index: usize,
+) -> Result<SequentialInserts> {
     let node = Node::open(page, 0, leaf.addr)?;
     let (count, inside) = (node.count(), index < node.count());
     let run = match inside {
@@ -52,24 +56,28 @@ pub(crate) fn likely(page: &[u8], leaf: &Ptr, index: usize) -> Result<Likely> {
         false => RUN,
     };
     if index < run {
-        return Ok(Likely::No);
+        return Ok(SequentialInserts::No);
     }
     let mut lowest = node.shape().heap;
     for before in (index - run..index).rev() {
         let cell = node.cell(before)?;
         if cell.offset != lowest {
-            return Ok(Likely::No);
+            return Ok(SequentialInserts::No);
         }
         lowest += cell.size;
     }
     let known = inside || page[FLAGS_AT] & ASCENDS != 0;
-    Ok(if known { Likely::Yes } else { Likely::Perhaps })
+    Ok(if known {
+        SequentialInserts::Yes
+    } else {
+        SequentialInserts::Maybe
+    })
 }
 
 impl Tree {
     /// Inserts an entry at the path's end, in a full leaf where rows ascend. False, with nothing changed, if the
     /// entries do not divide well.
-    pub(crate) fn put_ascending<W: PageWrite>(
+    pub(crate) fn split_at_insert<W: PageWrite>(
         &mut self,
         w: &mut W,
         path: &Path,
@@ -79,7 +87,7 @@ impl Tree {
         let (leaf, index) = (&path.leaf, path.index);
         let copy = w.own_page(leaf)?.to_vec();
         let mut group = self.group(true, copy.len());
-        group.take_in(&Node::open(&copy, 0, leaf.addr)?, Key::plain(&[]))?;
+        group.add_page(&Node::open(&copy, 0, leaf.addr)?, Key::plain(&[]))?;
         group.entries.insert(index, Entry::new(key, payload));
         let count = group.entries.len();
         let fits = |range| group.page_bytes(range) <= copy.len();
@@ -100,7 +108,7 @@ impl Tree {
             mark(w.page_mut(half)?);
         }
         let steps = path.steps.clone();
-        self.carry(w, steps, *leaf, 1, Some(split), Bias::Balance)?;
+        self.propagate_split(w, steps, *leaf, 1, Some(split), Bias::Balance)?;
         Ok(true)
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Split {
 impl Tree {
     /// Inserts an entry at `index` of an owned page: in place, by rewriting the page, or by a split.
     #[expect(clippy::too_many_arguments, reason = "a place, an entry and a hint")]
-    pub(crate) fn place<W: PageWrite>(
+    pub(crate) fn insert_or_split<W: PageWrite>(
         &self,
         w: &mut W,
         ptr: &Ptr,
@@ -39,7 +39,7 @@ impl Tree {
         let mut group = self.group(level == 0, copy.len());
         if edit::fill(&copy, level, ptr.addr)?.0 > 0 {
             let node = Node::open(&copy, level, ptr.addr)?;
-            group.take_in(&node, Key::plain(&[]))?;
+            group.add_page(&node, Key::plain(&[]))?;
         }
         group.entries.insert(index, Entry::new(key, payload));
         let count = group.entries.len();
@@ -120,7 +120,7 @@ impl Tree {
 
     /// Propagates a split of `page`, which lies below the last of `steps`, upward; `level` is the level of that
     /// step.
-    pub(crate) fn carry<W: PageWrite>(
+    pub(crate) fn propagate_split<W: PageWrite>(
         &mut self,
         w: &mut W,
         mut steps: Vec<Step>,
@@ -131,12 +131,12 @@ impl Tree {
     ) -> Result<()> {
         while let Some(done) = split {
             let Some(parent) = steps.pop() else {
-                return self.grow(w, &page, level, &done);
+                return self.grow_root(w, &page, level, &done);
             };
             let bytes = w.page_mut(&parent.ptr)?;
             let at = parent.ptr.addr;
             edit::set_child(bytes, level, at, parent.index, &page, done.left_rows)?;
-            split = self.place_child(w, &parent, level, &done, bias)?;
+            split = self.insert_child(w, &parent, level, &done, bias)?;
             page = parent.ptr;
             level += 1;
         }
@@ -144,7 +144,7 @@ impl Tree {
     }
 
     /// Inserts the right half of a split after its left half.
-    pub(crate) fn place_child<W: PageWrite>(
+    pub(crate) fn insert_child<W: PageWrite>(
         &self,
         w: &mut W,
         parent: &Step,
@@ -158,7 +158,7 @@ impl Tree {
             bytes: &child,
         };
         let index = parent.index + 1;
-        self.place(
+        self.insert_or_split(
             w,
             &parent.ptr,
             level,
@@ -170,7 +170,7 @@ impl Tree {
     }
 
     /// Makes a new root over the two halves of the old one.
-    pub(crate) fn grow<W: PageWrite>(
+    pub(crate) fn grow_root<W: PageWrite>(
         &mut self,
         w: &mut W,
         left: &Ptr,
@@ -190,12 +190,13 @@ impl Tree {
             tag: 0,
             bytes: &child,
         };
-        let first = self.place(w, &root, level, 0, Key::plain(&[]), payload, Bias::Balance)?;
+        let first =
+            self.insert_or_split(w, &root, level, 0, Key::plain(&[]), payload, Bias::Balance)?;
         let step = Step {
             ptr: root,
             index: 0,
         };
-        let second = self.place_child(w, &step, level, split, Bias::Balance)?;
+        let second = self.insert_child(w, &step, level, split, Bias::Balance)?;
         if first.is_some() || second.is_some() {
             let found = format!("a separator of {} bytes", split.separator.inline.len());
             return Err(damaged("table page", left.addr, found, "a shorter one"));

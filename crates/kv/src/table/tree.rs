@@ -49,7 +49,7 @@ const _: () = assert!(SEQUENCE_AT + 8 == TREE_BYTES);
 /// The values of a key are a set.
 pub(crate) const MULTI: u8 = 1;
 /// Leaves may lead to extents or nested tables.
-pub(crate) const LEADS_ON: u8 = 2;
+pub(crate) const HAS_REFERENCES: u8 = 2;
 /// The table is nested in another. In memory only: in the file the location of the root implies it.
 pub(crate) const INNER: u8 = 4;
 
@@ -139,7 +139,7 @@ impl Tree {
     }
 
     /// The root of a nested table in the form that its parent's leaf stores.
-    pub(crate) fn nested_root(&self) -> Vec<u8> {
+    pub(crate) fn encode_nested_root(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(ROOT_BYTES);
         bytes.extend_from_slice(&child_bytes(&self.root, self.rows));
         bytes.extend_from_slice(&[self.height, self.flags & !INNER]);
@@ -170,7 +170,7 @@ impl Tree {
     }
 
     /// The nested table of table `id` whose root is stored in the leaf at `leaf_at`.
-    pub(crate) fn of_nested_root(
+    pub(crate) fn decode_nested_root(
         bytes: &[u8],
         id: u64,
         page_size: usize,
@@ -195,7 +195,7 @@ impl Tree {
         });
         tree.filter(|tree| {
             let whole = (1..=HEIGHT_MAX).contains(&tree.height);
-            let known = tree.is_inner() && tree.flags & !(LEADS_ON | INNER) == 0;
+            let known = tree.is_inner() && tree.flags & !(HAS_REFERENCES | INNER) == 0;
             whole && !tree.root.is_null() && tree.rows > 0 && known
         })
         .ok_or_else(|| damaged("root of a nested table", leaf_at, bytes.len(), "a root"))
@@ -262,7 +262,7 @@ impl Tree {
             keys: get_u64(bytes, FLAGS_AT - 1) >> 16,
             sequence: get_u64(bytes, SEQUENCE_AT),
         };
-        let known = tree.flags & !(MULTI | LEADS_ON) == 0
+        let known = tree.flags & !(MULTI | HAS_REFERENCES) == 0
             && (tree.keys == 0 || tree.is_multi() && tree.keys <= tree.rows);
         let empty = tree.root == Ptr::NULL && tree.height == 0 && tree.rows == 0;
         let filled = !tree.root.is_null()
@@ -318,7 +318,7 @@ impl Tree {
     /// Only the pages that this transaction wrote.
     pub fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() && self.root.birth == w.txn() {
-            let may_nest = self.flags & LEADS_ON != 0;
+            let may_nest = self.flags & HAS_REFERENCES != 0;
             let own = &mut Vec::with_capacity(OWN);
             self.root = seal_below(w, &self.root, self.height - 1, may_nest, own)?;
         }
@@ -399,7 +399,7 @@ fn seal_nested<W: PageWrite>(w: &mut W, leaf: &Ptr) -> Result<()> {
     let node = Node::open(&page, 0, leaf.addr)?;
     for index in 0..node.count() {
         let cell = node.cell(index)?;
-        if cell.payload().nested() && !leads_nowhere(cell.tag, cell.payload) {
+        if cell.payload().nested() && !has_no_references(cell.tag, cell.payload) {
             nested.push((index, cell.tag, cell.payload.to_vec()));
         }
     }
@@ -415,7 +415,7 @@ fn seal_nested<W: PageWrite>(w: &mut W, leaf: &Ptr) -> Result<()> {
 }
 
 /// Whether the payload is a packed inline set, which refers to no pages.
-fn leads_nowhere(tag: u32, bytes: &[u8]) -> bool {
+fn has_no_references(tag: u32, bytes: &[u8]) -> bool {
     tag::kind(tag) == tag::NESTED && inline_table::is_packed(bytes)
 }
 
@@ -429,10 +429,10 @@ fn seal_payload<W: PageWrite>(
 ) -> Result<bool> {
     check_depth(depth)?;
     if tag::kind(tag) == tag::ROOT {
-        let mut tree = Tree::of_nested_root(bytes, 0, w.page_size(), leaf_at)?;
+        let mut tree = Tree::decode_nested_root(bytes, 0, w.page_size(), leaf_at)?;
         let before = tree.root;
         tree.seal(w)?;
-        bytes.copy_from_slice(&tree.nested_root());
+        bytes.copy_from_slice(&tree.encode_nested_root());
         return Ok(tree.root != before);
     }
     let mut below = Vec::new();

@@ -1,7 +1,7 @@
 //! Long ascending runs of keys of many shapes, interrupted now and then, against a `BTreeMap`.
 
 use super::{Seed, check_all, few, random_key, random_value};
-use crate::{Ending, Tree};
+use crate::{AppendCursor, Tree};
 use std::collections::BTreeMap;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
@@ -66,7 +66,7 @@ fn assert_rows(tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec<u8>, Vec<
 
 #[test]
 #[cfg_attr(miri, ignore = "thousands of runs")]
-fn runs_of_every_shape_are_what_a_map_says() {
+fn bulk_loads_of_every_shape_agree_with_a_map() {
     for seed in 0..few(60) {
         let page_size = [512, 4096, 16_384][seed as usize % 3];
         let printed = Seed::of(seed, page_size);
@@ -118,7 +118,7 @@ fn runs_of_every_shape_are_what_a_map_says() {
 
 /// If the source of lent rows fails, the rows before the error stay.
 #[test]
-fn rows_that_were_lent_before_a_failure_stay() {
+fn rows_before_a_failure_of_the_source_stay() {
     for count in [0, 1, 50, 2000] {
         let mut pages = ScratchPages::new(512);
         let mut tree = Tree::new(5);
@@ -159,9 +159,9 @@ fn assert_leaves(tree: &Tree, pages: &ScratchPages) {
     assert_eq!(left, 0);
 }
 
-/// Inserts rows one by one, mostly after the last one, with one `Ending` per transaction.
+/// Inserts rows one by one, mostly after the last one, with one `AppendCursor` per transaction.
 #[test]
-fn rows_put_in_near_the_end_are_what_a_map_says() {
+fn hinted_inserts_agree_with_a_map() {
     for seed in 0..few(60) {
         let page_size = [512, 4096][seed as usize % 2];
         let printed = Seed::of(seed, page_size);
@@ -171,7 +171,7 @@ fn rows_put_in_near_the_end_are_what_a_map_says() {
         let mut n = 0;
         for _ in 0..6 {
             let shape = rng.below(6);
-            let mut ending = Ending::default();
+            let mut cursor = AppendCursor::default();
             for _ in 0..rng.below(few(1500)) {
                 n += rng.below(3);
                 let mut key = shaped(&mut rng, shape, n);
@@ -182,7 +182,7 @@ fn rows_put_in_near_the_end_are_what_a_map_says() {
                 let value = random_value(&mut rng, values_of);
                 match rng.below(300) {
                     0 => {
-                        ending.forget();
+                        cursor.forget();
                         let was = model.pop_first().map(|(key, _)| key).unwrap_or_default();
                         tree.remove(&mut pages, &was).unwrap();
                     }
@@ -191,14 +191,14 @@ fn rows_put_in_near_the_end_are_what_a_map_says() {
                     }
                     choice if choice % 2 == 0 => {
                         let above = model.last_key_value().is_none_or(|(last, _)| *last < key);
-                        let done = tree.append_near_end(&mut pages, &mut ending, &key, &value);
+                        let done = tree.append_hinted(&mut pages, &mut cursor, &key, &value);
                         assert_eq!(done.unwrap(), above);
                         if above {
                             model.insert(key, value);
                         }
                     }
                     _ => {
-                        let was = tree.insert_near_end(&mut pages, &mut ending, &key, &value);
+                        let was = tree.insert_hinted(&mut pages, &mut cursor, &key, &value);
                         assert_eq!(was.unwrap(), model.insert(key, value).is_some());
                     }
                 }

@@ -48,7 +48,7 @@ fn filled(places: u64, rows: u64, page_size: usize, transactions: u64) -> f64 {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn places_leave_full_leaves_behind() {
+fn ascending_inserts_at_many_positions_fill_leaves() {
     for (places, rows, page_size, least) in [
         (40, 1500, 4096, 0.8),
         (40, 6000, 4096, 0.9),
@@ -63,7 +63,7 @@ fn places_leave_full_leaves_behind() {
 }
 
 #[test]
-fn places_among_everything_else_agree_with_a_model() {
+fn ascending_inserts_among_random_ones_agree_with_a_model() {
     for (seed, page_size) in [(1, 512), (2, 1024), (3, 4096), (4, 512), (5, 4096)] {
         let printed = Seed::of(seed, page_size);
         let mut rng = Rng::new(seed);
@@ -112,7 +112,7 @@ fn places_among_everything_else_agree_with_a_model() {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn random_rows_do_not_look_as_if_they_ascended() {
+fn random_inserts_are_not_taken_for_ascending() {
     let mut rng = Rng::new(9);
     let mut pages = ScratchPages::new(4096);
     let mut tree = Tree::new(1);
@@ -150,7 +150,7 @@ fn filled_by_bursts(burst: u64, value_bytes: usize) -> f64 {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn rows_of_one_call_do_not_look_as_if_they_ascended() {
+fn rows_of_one_call_are_not_taken_for_ascending() {
     for (burst, value_bytes) in [(3, 16), (6, 16), (10, 16), (10, 100), (25, 16)] {
         let filled = filled_by_bursts(burst, value_bytes);
         assert!(filled > 0.68, "{burst} rows at a time: {filled}");

@@ -38,7 +38,7 @@ fn read<R: PageRead>(tree: &Tree, pages: &R, most: usize) -> Result<Model> {
 }
 
 #[test]
-fn a_flipped_bit_is_found_or_changes_no_answer() {
+fn flipped_bit_is_found_or_harmless() {
     for seed in 0..few(8) {
         let page_size = [512, 4096, 128 * 1024][seed as usize % 3];
         let printed = super::Seed::of(seed, page_size);
@@ -78,7 +78,7 @@ fn a_flipped_bit_is_found_or_changes_no_answer() {
 }
 
 #[test]
-fn damage_that_no_checksum_tells_neither_panics_nor_loops() {
+fn damage_with_valid_checksums_neither_panics_nor_loops() {
     for seed in 0..few(60) {
         let page_size = [512, 512, 1024, 4096][seed as usize % 4];
         let printed = super::Seed::of(seed, page_size);
@@ -152,15 +152,15 @@ struct Saved {
     lost: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-impl crate::Walk for Saved {
-    fn enter(&mut self, page: &crate::PageAt<'_>) -> Result<bool> {
+impl crate::PageVisitor for Saved {
+    fn enter(&mut self, page: &crate::VisitedPage<'_>) -> Result<bool> {
         if page.level == 0 {
             self.leaves.push(page.ptr);
         }
         Ok(page.level > 0)
     }
 
-    fn damaged(&mut self, page: &crate::PageAt<'_>, _: tidalite_base::Corrupt) -> Result<()> {
+    fn damaged(&mut self, page: &crate::VisitedPage<'_>, _: tidalite_base::Corrupt) -> Result<()> {
         self.lost
             .push((page.from.to_vec(), page.to.map(<[u8]>::to_vec)));
         Ok(())
@@ -170,7 +170,7 @@ impl crate::Walk for Saved {
 /// After one flipped bit, `check_each` reports the affected keys, all other keys are readable, and a walk finds at
 /// least those.
 #[test]
-fn damage_is_named_by_its_keys_and_costs_no_others() {
+fn damage_is_reported_by_key_range_and_spares_other_keys() {
     for seed in 0..few(6) {
         let page_size = [512, 4096][seed as usize % 2];
         let printed = super::Seed::of(seed, page_size);

@@ -5,8 +5,10 @@ use super::{claims, few, random_key, random_value};
 use crate::page::entries::Bias;
 use crate::page::key::Key;
 use crate::page::layout::{Payload, child_bytes, tag};
-use crate::table::free::Old;
-use crate::{Absent, Error, PageAt, Result, Sub, Tree, Walk, Work};
+use crate::table::free::OldPayload;
+use crate::{
+    Error, MissingTable, PageVisitor, Result, TableReader, TableWriter, Tree, VisitedPage,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Extent, HEADER_BYTES, PageRead};
@@ -35,14 +37,17 @@ fn row_key(rng: &mut Rng, page_size: usize) -> Vec<u8> {
 
 fn nested(rng: &mut Rng, page_size: usize, rows: usize) -> (ScratchPages, Tree, Rows) {
     let mut pages = ScratchPages::new(page_size);
-    let mut work = Work::of(Tree::new(9));
+    let mut work = TableWriter::of(Tree::new(9));
     let mut model = Rows::new();
     for _ in 0..rows {
         let mut way = path(rng);
         let (key, value) = (row_key(rng, page_size), random_value(rng, page_size));
-        work.at(&mut pages, &way, Absent::MakeToFill, &mut |w, table| {
-            table.insert(w, &key, &value)
-        })
+        work.at(
+            &mut pages,
+            &way,
+            MissingTable::CreateToFill,
+            &mut |w, table| table.insert(w, &key, &value),
+        )
         .unwrap();
         way.push(key);
         model.insert(way, value);
@@ -81,9 +86,9 @@ fn table(rng: &mut Rng, seed: u64, page_size: usize) -> (ScratchPages, Tree, Row
 }
 
 /// Reads all rows, including rows of nested tables, up to `ROWS_MAX`.
-fn read<R: PageRead>(sub: &Sub<'_>, multi: bool, pages: &R, rows: &mut Rows) -> Result<()> {
+fn read<R: PageRead>(sub: &TableReader<'_>, multi: bool, pages: &R, rows: &mut Rows) -> Result<()> {
     fn below<R: PageRead>(
-        sub: &Sub<'_>,
+        sub: &TableReader<'_>,
         multi: bool,
         pages: &R,
         way: &mut Vec<Vec<u8>>,
@@ -125,8 +130,8 @@ struct Seen {
     damaged: usize,
 }
 
-impl Walk for Seen {
-    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+impl PageVisitor for Seen {
+    fn enter(&mut self, page: &VisitedPage<'_>) -> Result<bool> {
         self.pages.insert(page.ptr.addr);
         self.reached += 1;
         self.paths.insert(page.path.to_vec());
@@ -145,14 +150,14 @@ impl Walk for Seen {
         Ok(())
     }
 
-    fn damaged(&mut self, _: &PageAt<'_>, _: Corrupt) -> Result<()> {
+    fn damaged(&mut self, _: &VisitedPage<'_>, _: Corrupt) -> Result<()> {
         self.damaged += 1;
         Ok(())
     }
 }
 
 #[test]
-fn a_walk_reaches_what_is_nested() {
+fn walk_reaches_nested_tables() {
     for seed in 0..few(4) {
         let page_size = [512, 512, 4096, 4096][seed as usize];
         let printed = super::Seed::of(seed, page_size);
@@ -175,7 +180,7 @@ fn a_walk_reaches_what_is_nested() {
 }
 
 #[test]
-fn a_flipped_bit_below_is_found_or_changes_no_answer() {
+fn flipped_bit_in_nested_data_is_found_or_harmless() {
     for seed in 0..few(8) {
         let page_size = [512, 4096][seed as usize / 2 % 2];
         let printed = super::Seed::of(seed, page_size);
@@ -191,7 +196,14 @@ fn a_flipped_bit_below_is_found_or_changes_no_answer() {
             let checked = tree.check(&snapshot, &mut |_| {});
             assert!(matches!(checked, Err(Error::Corrupt(_))), "byte {at}");
             let mut rows = Rows::new();
-            if read(&Sub::of(tree), tree.is_multi(), &snapshot, &mut rows).is_ok() {
+            if read(
+                &TableReader::of(tree),
+                tree.is_multi(),
+                &snapshot,
+                &mut rows,
+            )
+            .is_ok()
+            {
                 assert!(
                     rows == model,
                     "a long separator, which a scan does not read"
@@ -204,7 +216,7 @@ fn a_flipped_bit_below_is_found_or_changes_no_answer() {
             pages.flip_bit(at, bit);
         }
         let mut rows = Rows::new();
-        read(&Sub::of(tree), tree.is_multi(), &pages, &mut rows).unwrap();
+        read(&TableReader::of(tree), tree.is_multi(), &pages, &mut rows).unwrap();
         assert_eq!(rows, model);
         printed.passed();
     }
@@ -215,10 +227,15 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
     let _ = tree.check(raw, &mut |_| {});
     let _ = tree.walk(raw, &mut Seen::default());
     let _ = tree.changed_since(raw, old, raw, &mut |_, _| Ok(()));
-    let _ = read(&Sub::of(tree), tree.is_multi(), raw, &mut Rows::new());
+    let _ = read(
+        &TableReader::of(tree),
+        tree.is_multi(),
+        raw,
+        &mut Rows::new(),
+    );
     for _ in 0..20 {
         let (way, key) = (path(rng), row_key(rng, page_size));
-        let mut sub = Sub::of(tree);
+        let mut sub = TableReader::of(tree);
         for step in &way {
             match sub.nested(&*raw, step) {
                 Ok(Some(below)) => sub = below,
@@ -240,7 +257,7 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
             let _ = pairs.get_multiple(100, |_| ());
         }
     }
-    let mut work = Work::of(tree);
+    let mut work = TableWriter::of(tree);
     for _ in 0..40 {
         let (way, key) = (path(rng), row_key(rng, page_size));
         let value = random_value(rng, page_size);
@@ -253,14 +270,14 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
             }
         } else {
             let put = rng.one_in(2);
-            let absent = match put {
-                true => Absent::MakeToFill,
-                false => Absent::Leave,
+            let missing = match put {
+                true => MissingTable::CreateToFill,
+                false => MissingTable::Ignore,
             };
             work.at(
                 raw,
                 &way,
-                absent,
+                missing,
                 &mut |w, table| match (put, rng.below(8)) {
                     (true, _) => table.insert(w, &key, &value),
                     (false, 0) => table.clear(w).map(|()| true),
@@ -284,7 +301,7 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
         boundary: 0,
         second_boundary: u64::MAX,
         pages: 200,
-        looks: 200,
+        reads: 200,
     };
     let _ = tree.relocate(raw, &mut step, b"");
     let _ = tree.remove_range(raw, b"b", b"z");
@@ -293,7 +310,7 @@ fn use_it(rng: &mut Rng, raw: &mut RawPages, mut tree: Tree, old: &Tree, page_si
 }
 
 #[test]
-fn damage_below_that_no_checksum_tells_neither_panics_nor_loops() {
+fn damage_in_nested_data_with_valid_checksums_neither_panics_nor_loops() {
     for seed in 0..few(24) {
         let page_size = [512, 512, 1024, 4096][seed as usize / 2 % 4];
         let printed = super::Seed::of(seed, page_size);
@@ -326,12 +343,12 @@ fn damage_below_that_no_checksum_tells_neither_panics_nor_loops() {
 /// A table under two keys, in a table under two keys, and so on: 2 to the 40th paths to one page. And branches
 /// that contain a child three times, thirty levels high. Each is reported at once.
 #[test]
-fn many_ways_to_one_page_are_gone_once() {
+fn page_with_several_parents_is_visited_once() {
     let mut pages = RawPages::new(512);
     let mut below = Tree::new_inner(9);
     below.insert(&mut pages, b"k", b"v").unwrap();
     for _ in 0..40 {
-        let root = below.nested_root();
+        let root = below.encode_nested_root();
         let payload = Payload {
             tag: tag::of(tag::ROOT, root.len()),
             bytes: &root,
@@ -339,7 +356,7 @@ fn many_ways_to_one_page_are_gone_once() {
         below = Tree::new_inner(9);
         for key in [b"a", b"b"] {
             below
-                .put_payload(&mut pages, key, payload, Old::Keep)
+                .put_payload(&mut pages, key, payload, OldPayload::Keep)
                 .unwrap();
         }
     }
@@ -359,7 +376,7 @@ fn many_ways_to_one_page_are_gone_once() {
                 bytes: &child,
             };
             let bias = Bias::Balance;
-            high.place(
+            high.insert_or_split(
                 &mut pages,
                 &branch,
                 level,
@@ -397,7 +414,7 @@ fn many_ways_to_one_page_are_gone_once() {
             boundary: u64::MAX,
             second_boundary: u64::MAX,
             pages: u64::MAX,
-            looks: u64::MAX,
+            reads: u64::MAX,
         };
         let moved = tree.relocate(&mut pages, &mut step, b"");
         assert!(matches!(moved, Err(Error::Corrupt(_))), "{moved:?}");
@@ -410,19 +427,19 @@ fn many_ways_to_one_page_are_gone_once() {
 /// Tables nested deeper than allowed, each the only row of its parent: a descent to the last one would overflow the
 /// stack.
 #[test]
-fn tables_nested_too_deep_are_told() {
+fn check_reports_tables_nested_too_deep() {
     let mut pages = RawPages::new(512);
     let mut below = Tree::new_inner(9);
     below.insert(&mut pages, b"k", b"v").unwrap();
     for _ in 0..few(100_000) {
-        let root = below.nested_root();
+        let root = below.encode_nested_root();
         let payload = Payload {
             tag: tag::of(tag::ROOT, root.len()),
             bytes: &root,
         };
         below = Tree::new_inner(9);
         below
-            .put_payload(&mut pages, b"a", payload, Old::Keep)
+            .put_payload(&mut pages, b"a", payload, OldPayload::Keep)
             .unwrap();
     }
     let mut tree = Tree {
@@ -437,7 +454,7 @@ fn tables_nested_too_deep_are_told() {
         boundary: u64::MAX,
         second_boundary: u64::MAX,
         pages: u64::MAX,
-        looks: u64::MAX,
+        reads: u64::MAX,
     };
     assert!(tree.relocate(&mut pages, &mut step, b"").is_err());
     assert!(tree.clear(&mut pages).is_err());

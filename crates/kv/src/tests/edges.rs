@@ -4,8 +4,8 @@ use super::{check_all, claims, few, random_key, random_value};
 use crate::page::edit;
 use crate::value::check_len;
 use crate::{
-    Error, HEIGHT_MAX, KEY_BYTES_MAX, PageAt, Result, TREE_BYTES, Tree, VALUE_BYTES_MAX,
-    VALUE_CHUNK_BYTES, Walk, key_bytes_max,
+    Error, HEIGHT_MAX, KEY_BYTES_MAX, PageVisitor, Result, TREE_BYTES, Tree, VALUE_BYTES_MAX,
+    VALUE_CHUNK_BYTES, VisitedPage, key_bytes_max,
 };
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
@@ -21,7 +21,7 @@ fn page_sizes() -> impl Iterator<Item = usize> {
 
 #[test]
 #[cfg_attr(miri, ignore = "keys as long as can be, byte for byte")]
-fn the_longest_keys_that_lie_in_a_page_and_the_first_that_do_not() {
+fn longest_plain_keys_and_shortest_spilled_keys() {
     for page_size in page_sizes() {
         let most = key_bytes_max(page_size);
         assert!(most * 3 >= page_size);
@@ -66,7 +66,7 @@ fn the_longest_keys_that_lie_in_a_page_and_the_first_that_do_not() {
 
 #[test]
 #[cfg_attr(miri, ignore = "keys as long as can be, byte for byte")]
-fn keys_up_to_the_limit_and_not_one_byte_more() {
+fn keys_up_to_the_limit_are_accepted() {
     for page_size in [512, 4096, PAGE_SIZE_MAX] {
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new(1);
@@ -115,14 +115,14 @@ fn the_longest_keys_in_the_smallest_pages_stay_within_the_height() {
 }
 
 #[test]
-fn values_up_to_the_limit_and_not_one_byte_more() {
+fn values_up_to_the_limit_are_accepted() {
     check_len(VALUE_BYTES_MAX).unwrap();
     let error = check_len(VALUE_BYTES_MAX + 1).unwrap_err();
     assert!(matches!(error, Error::Limit { limit, .. } if limit == VALUE_BYTES_MAX));
 }
 
 #[test]
-fn values_around_every_border_come_back_in_chunks() {
+fn values_around_every_chunk_boundary_are_read_back() {
     let data = VALUE_CHUNK_BYTES - 48;
     // Under Miri, which interprets every byte: small pages, and values of one chunk.
     let (sizes, len_max) = if cfg!(miri) {
@@ -192,7 +192,7 @@ fn the_largest_inline_value_is_inline_and_the_next_is_not() {
 }
 
 #[test]
-fn an_empty_table_answers_and_its_cursor_stays_off() {
+fn empty_table_answers_and_its_cursor_has_no_row() {
     let pages = ScratchPages::new(512);
     let tree = Tree::new(7);
     assert!(tree.get(&pages, b"").unwrap().is_none());
@@ -207,7 +207,7 @@ fn an_empty_table_answers_and_its_cursor_stays_off() {
 }
 
 #[test]
-fn rows_before_one_that_cannot_be_are_counted() {
+fn rows_before_a_refused_row_are_counted() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(7);
     let good = (0..100u8).map(|i| (vec![i], [i; 20]));
@@ -224,7 +224,7 @@ fn rows_before_one_that_cannot_be_are_counted() {
 }
 
 #[test]
-fn a_cursor_that_ran_off_an_end_comes_back_from_there() {
+fn cursor_returns_after_running_off_either_end() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(7);
     tree.append(&mut pages, (0..100u8).map(|i| ([i], [i; 20])))
@@ -283,7 +283,7 @@ fn ascending_rows_fill_their_pages() {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn a_get_reads_one_page_a_level() {
+fn get_reads_one_page_per_level() {
     let mut pages = ScratchPages::new(4096);
     let mut tree = Tree::new(1);
     let entries = (0..100_000u64).map(|i| (i.to_be_bytes(), i.to_le_bytes()));
@@ -299,7 +299,7 @@ fn a_get_reads_one_page_a_level() {
 }
 
 #[test]
-fn a_full_disk_at_any_moment_is_rolled_back_whole() {
+fn full_disk_at_any_step_rolls_back_completely() {
     let printed = super::Seed::of(11, 512);
     let mut rng = Rng::new(11);
     let mut pages = ScratchPages::new(512);
@@ -364,7 +364,7 @@ fn check_refuses_the_pages_of_another_table_and_a_wrong_count() {
 }
 
 #[test]
-fn a_tree_is_decoded_only_from_what_it_encodes_to() {
+fn tree_decodes_only_its_own_encoding() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new((1 << 48) - 1);
     tree.insert(&mut pages, b"a", b"b").unwrap();
@@ -392,8 +392,8 @@ struct Sparse<'p> {
     found: [u64; 2],
 }
 
-impl Walk for Sparse<'_> {
-    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+impl PageVisitor for Sparse<'_> {
+    fn enter(&mut self, page: &VisitedPage<'_>) -> Result<bool> {
         let bytes = self.pages.page(&page.ptr)?;
         let (_, live) = edit::fill(&bytes, page.level, page.ptr.addr)?;
         let is_root = page.from.is_empty() && page.to.is_none();
@@ -403,7 +403,7 @@ impl Walk for Sparse<'_> {
         Ok(true)
     }
 
-    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+    fn damaged(&mut self, _: &VisitedPage<'_>, corrupt: Corrupt) -> Result<()> {
         Err(corrupt.into())
     }
 }
@@ -413,7 +413,7 @@ impl Walk for Sparse<'_> {
 /// two leaves that share their rows.
 #[test]
 #[cfg_attr(miri, ignore = "thousands of rows, counted")]
-fn a_cut_leaves_hardly_any_sparse_page_at_either_edge() {
+fn range_delete_leaves_few_sparse_pages_at_its_edges() {
     let mut pages = ScratchPages::new(512);
     let mut whole = Tree::new(5);
     let rows = (0..4000u64).map(|i| (i.to_be_bytes(), i.to_le_bytes()));

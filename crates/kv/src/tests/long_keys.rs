@@ -1,7 +1,7 @@
 //! Keys too long for a page: against a model in which every separator must be long, and the life of their extents.
 
 use super::{check_all, claims, few, long_key};
-use crate::{Absent, PageAt, Relocation, Result, Tree, Walk};
+use crate::{MissingTable, PageVisitor, Relocation, Result, Tree, VisitedPage};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Extent, PageRead};
@@ -56,8 +56,8 @@ fn look(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &Model, key: &[
 #[derive(Default)]
 struct LongKeys(BTreeSet<u64>);
 
-impl Walk for LongKeys {
-    fn enter(&mut self, _: &PageAt<'_>) -> Result<bool> {
+impl PageVisitor for LongKeys {
+    fn enter(&mut self, _: &VisitedPage<'_>) -> Result<bool> {
         Ok(true)
     }
 
@@ -66,7 +66,7 @@ impl Walk for LongKeys {
         Ok(())
     }
 
-    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+    fn damaged(&mut self, _: &VisitedPage<'_>, corrupt: Corrupt) -> Result<()> {
         panic!("{corrupt}")
     }
 }
@@ -145,7 +145,7 @@ fn against_model(seed: u64, page_size: usize, make: fn(&mut Rng, usize) -> Vec<u
             boundary,
             second_boundary: u64::MAX,
             pages: 50,
-            looks: 1000,
+            reads: 1000,
         };
         match tree.relocate(&mut pages, &mut step, &from).unwrap() {
             Some(key) => from = key,
@@ -182,7 +182,7 @@ fn keys_that_differ_only_beyond_a_page_agree_with_a_btreemap() {
 
 /// Long keys that differ early need no long separators.
 #[test]
-fn separators_of_long_keys_are_short_where_they_can_be() {
+fn separators_of_long_keys_are_as_short_as_possible() {
     let mut rng = Rng::new(3);
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(5);
@@ -236,19 +236,22 @@ fn long_values_of_sets_and_long_keys_of_nested_tables() {
     }
     assert_eq!((tree.len(), pages.live_pages()), (0, 0));
 
-    let mut work = crate::Work::of(Tree::new(5));
+    let mut work = crate::TableWriter::of(Tree::new(5));
     let path = [vec![1; 3000], vec![2; 5], vec![3; longest]];
     for key_len in lens {
         let key = vec![4; key_len];
-        let put = work.at(&mut pages, &path, Absent::MakeToFill, &mut |w, table| {
-            table.insert(w, &key, b"value")
-        });
+        let put = work.at(
+            &mut pages,
+            &path,
+            MissingTable::CreateToFill,
+            &mut |w, table| table.insert(w, &key, b"value"),
+        );
         assert_eq!(put.unwrap(), Some(false));
     }
     let mut tree = *work.tree().unwrap();
     tree.seal(&mut pages).unwrap();
     check_all(&tree, &pages);
-    let mut sub = crate::Sub::of(tree);
+    let mut sub = crate::TableReader::of(tree);
     for key in &path {
         sub = sub.nested(&pages, key).unwrap().unwrap();
     }

@@ -13,11 +13,11 @@ mod moves;
 mod pair_appends;
 mod pair_moves;
 mod pairs;
+mod prefetcher;
 mod ranks;
 mod raw;
-mod scout;
 
-use crate::{Claim, Tree, key_bytes_max};
+use crate::{Tree, UsedPages, key_bytes_max};
 use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
@@ -38,7 +38,7 @@ fn check_all(tree: &Tree, pages: &ScratchPages) {
 
 fn claims<R: PageRead>(tree: &Tree, pages: &R) -> Vec<(u64, u64)> {
     let mut claims = Vec::new();
-    tree.check(pages, &mut |Claim { addr, pages, .. }| {
+    tree.check(pages, &mut |UsedPages { addr, pages, .. }| {
         claims.push((addr, pages))
     })
     .unwrap();

@@ -10,7 +10,7 @@ use tidalite_testkit::{ScratchPages, ScratchSnapshot};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-struct Run {
+struct Harness {
     rng: Rng,
     pages: ScratchPages,
     tree: Tree,
@@ -18,7 +18,7 @@ struct Run {
     old: Vec<(ScratchSnapshot, Tree, Model)>,
 }
 
-impl Run {
+impl Harness {
     fn new(seed: u64, page_size: usize) -> Self {
         Self {
             rng: Rng::new(seed),
@@ -193,7 +193,7 @@ fn assert_same<R: PageRead>(tree: &Tree, pages: &R, model: &Model) {
 
 fn against_model(seed: u64, page_size: usize, transactions: usize, steps: usize) {
     let printed = super::Seed::of(seed, page_size);
-    let mut run = Run::new(seed, page_size);
+    let mut run = Harness::new(seed, page_size);
     let mut heights = (u8::MAX, 0);
     let (transactions, steps) = if cfg!(miri) {
         (3, steps / 8)

@@ -110,7 +110,7 @@ fn go_about(seed: u64, page_size: usize) {
 }
 
 #[test]
-fn a_cursor_that_goes_about_is_where_a_list_says() {
+fn cursor_moves_agree_with_a_sorted_list() {
     tidalite_testkit::watch();
     for page_size in [512, 1024, 4096, 64 << 10, 128 << 10] {
         for seed in 0..few(6) {

@@ -2,7 +2,7 @@
 
 use super::pairs::{Pair, Sets, pair};
 use super::{Seed, check_all, few, random_key};
-use crate::{Ending, Error, Tree};
+use crate::{AppendCursor, Error, Tree};
 use std::sync::atomic::Ordering;
 use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
@@ -31,7 +31,7 @@ fn put(model: &mut Sets, (key, value): Pair) -> bool {
 fn ascending(rng: &mut Rng, page_size: usize, from: &mut u64) -> Vec<Pair> {
     let mut all = Vec::new();
     let most_values = *rng.pick(&[1, 3, 40, 900]);
-    let even = rng.one_in(2);
+    let keys = rng.one_in(2);
     for _ in 0..1 + rng.below(30) {
         *from += rng.below(3);
         let mut key = from.to_be_bytes().to_vec();
@@ -40,7 +40,7 @@ fn ascending(rng: &mut Rng, page_size: usize, from: &mut u64) -> Vec<Pair> {
         }
         for n in 0..1 + rng.below(most_values) {
             let mut value = (n << 20).to_be_bytes().to_vec();
-            if !even {
+            if !keys {
                 value.resize(8 + rng.index(30), 3);
             }
             if rng.one_in(500) {
@@ -64,7 +64,7 @@ fn ascending(rng: &mut Rng, page_size: usize, from: &mut u64) -> Vec<Pair> {
 }
 
 #[test]
-fn pairs_put_in_behind_the_others_are_what_a_map_of_sets_says() {
+fn appended_pairs_agree_with_a_map_of_sets() {
     for seed in 0..few(40) {
         let page_size = [512, 512, 4096, 16_384][seed as usize % 4];
         let printed = Seed::of(seed, page_size);
@@ -73,11 +73,11 @@ fn pairs_put_in_behind_the_others_are_what_a_map_of_sets_says() {
         let (mut tree, mut model) = (Tree::new_multi(5), Sets::new());
         let mut from = 0;
         for _ in 0..5 {
-            let mut ending = Ending::default();
+            let mut cursor = AppendCursor::default();
             for _ in 0..rng.below(few(20)) {
                 match rng.below(8) {
                     0 => {
-                        ending.forget();
+                        cursor.forget();
                         let all = ascending(&mut rng, page_size, &mut from);
                         let new = match rng.one_in(2) {
                             true => tree.pairs().extend(&mut pages, all.iter().cloned()),
@@ -89,14 +89,14 @@ fn pairs_put_in_behind_the_others_are_what_a_map_of_sets_says() {
                         assert_eq!(new.unwrap(), all.into_iter().map(count).sum::<u64>());
                     }
                     1 => {
-                        ending.forget();
+                        cursor.forget();
                         let key = model.keys().nth(rng.index(model.len() + 1)).cloned();
                         let key = key.unwrap_or_else(|| random_key(&mut rng, page_size));
                         let was = model.remove(&key).map_or(0, |set| set.len() as u64);
                         assert_eq!(tree.pairs().remove_all(&mut pages, &key).unwrap(), was);
                     }
                     2 => {
-                        ending.forget();
+                        cursor.forget();
                         if let Some(mut last) = model.last_entry() {
                             let value = last.get().last().unwrap().clone();
                             let (key, set) = (last.key().clone(), last.get_mut());
@@ -108,7 +108,7 @@ fn pairs_put_in_behind_the_others_are_what_a_map_of_sets_says() {
                     3 => tree.seal(&mut pages).unwrap(),
                     _ => one_by_one(
                         &mut rng,
-                        (&mut tree, &mut ending),
+                        (&mut tree, &mut cursor),
                         &mut pages,
                         (&mut model, &mut from),
                     ),
@@ -128,7 +128,7 @@ fn pairs_put_in_behind_the_others_are_what_a_map_of_sets_says() {
 
 fn one_by_one(
     rng: &mut Rng,
-    (tree, ending): (&mut Tree, &mut Ending),
+    (tree, cursor): (&mut Tree, &mut AppendCursor),
     pages: &mut ScratchPages,
     (model, from): (&mut Sets, &mut u64),
 ) {
@@ -143,18 +143,18 @@ fn one_by_one(
         let pair = (key.clone(), value.clone());
         match rng.below(3) {
             0 => {
-                let new = tree.pairs().insert_near_end(pages, ending, &key, &value);
+                let new = tree.pairs().insert_hinted(pages, cursor, &key, &value);
                 assert_eq!(new.unwrap(), put(model, pair));
             }
             1 => {
-                let done = tree.pairs().append_near_end(pages, ending, &key, &value);
+                let done = tree.pairs().append_hinted(pages, cursor, &key, &value);
                 assert_eq!(done.unwrap(), above);
                 let _ = above && put(model, pair);
             }
             _ => {
                 let done = tree
                     .pairs()
-                    .append_to_key_near_end(pages, ending, &key, &value);
+                    .append_to_key_hinted(pages, cursor, &key, &value);
                 assert_eq!(done.unwrap(), above_of_key);
                 let _ = above_of_key && put(model, pair);
             }
@@ -179,13 +179,13 @@ fn committed(pages: &mut ScratchPages) -> Tree {
 
 /// An insert reads one path of the table and one path of the key's set; for an existing pair it copies nothing.
 #[test]
-fn a_pair_is_put_in_by_one_descent() {
+fn pair_insert_takes_one_descent() {
     let mut pages = ScratchPages::new(4096);
     let mut tree = committed(&mut pages);
     let height = u64::from(tree.height());
     let large = 9999u64.to_be_bytes();
     let set = tree.find_payload(&pages, &large).unwrap().unwrap();
-    let set = Tree::of_nested_root(&set.payload, 5, 4096, 0).unwrap();
+    let set = Tree::decode_nested_root(&set.payload, 5, 4096, 0).unwrap();
     assert_eq!((height, set.height()), (2, 2));
     let within = |key: &[u8; 8]| height + if *key == large { 2 } else { 0 };
 
@@ -216,17 +216,17 @@ fn a_pair_is_put_in_by_one_descent() {
 /// An append after the last pair reads nothing, in the table or in the set of its last key.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of pairs, counted")]
-fn pairs_behind_the_last_one_need_no_descent() {
+fn ascending_pairs_need_no_descent() {
     let mut pages = ScratchPages::new(4096);
     let mut tree = committed(&mut pages);
-    let mut ending = Ending::default();
+    let mut cursor = AppendCursor::default();
     let mut append = |tree: &mut Tree, pages: &mut ScratchPages, key: u64, value: u64| {
         let (key, value) = (key.to_be_bytes(), value.to_be_bytes());
         let mut pairs = tree.pairs();
         let done = match value[7] % 3 {
-            0 => pairs.append_near_end(pages, &mut ending, &key, &value),
-            1 => pairs.append_to_key_near_end(pages, &mut ending, &key, &value),
-            _ => pairs.insert_near_end(pages, &mut ending, &key, &value),
+            0 => pairs.append_hinted(pages, &mut cursor, &key, &value),
+            1 => pairs.append_to_key_hinted(pages, &mut cursor, &key, &value),
+            _ => pairs.insert_hinted(pages, &mut cursor, &key, &value),
         };
         assert!(done.unwrap());
     };
@@ -287,7 +287,7 @@ fn bytes_a_pair(pairs: &[([u8; 8], [u8; 8])], at_once: bool) -> f64 {
 /// Checks the figures in docs/parity/libmdbx.md under S7.
 #[test]
 #[cfg_attr(miri, ignore = "hundreds of thousands of pairs, counted")]
-fn values_of_eight_bytes_cost_as_many_as_the_documents_say() {
+fn sets_of_eight_byte_values_have_the_documented_size() {
     let mut rng = Rng::new(3);
     let mut random: Vec<u64> = (0..100_000).map(|_| rng.below(u64::MAX)).collect();
     let one_key = |values: &[u64]| {
@@ -314,7 +314,7 @@ fn values_of_eight_bytes_cost_as_many_as_the_documents_say() {
 
 /// Pairs before an error stay, whether their source fails or a pair is invalid.
 #[test]
-fn pairs_that_were_lent_before_a_failure_stay() {
+fn pairs_before_a_failure_of_the_source_stay() {
     let long = vec![0; crate::KEY_BYTES_MAX + 1];
     for count in [0, 1, 50, 3000u32] {
         for (key, value) in [(&b"z"[..], &long[..]), (&long, b"v")] {

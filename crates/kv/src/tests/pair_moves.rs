@@ -43,7 +43,7 @@ pub(super) fn exact_moves<R: PageRead>(cursor: &mut PairCursor<'_, R>, all: &[Pa
 }
 
 #[test]
-fn ranges_of_pairs_are_cut_as_a_list_says() {
+fn range_deletes_of_pairs_agree_with_a_list() {
     for seed in 0..few(40) {
         let page_size = [512, 1024][seed as usize % 2];
         let printed = super::Seed::of(seed, page_size);
@@ -107,7 +107,7 @@ fn ranges_of_pairs_are_cut_as_a_list_says() {
 /// Sets of a few values lie in their leaves: the leaves in between are read to count the keys, but not written.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn cutting_keys_of_pairs_writes_two_paths() {
+fn range_delete_of_pairs_writes_two_paths() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new_multi(5);
     for key in 0..4000u32 {

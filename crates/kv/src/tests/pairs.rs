@@ -3,7 +3,10 @@
 use super::pair_moves::exact_moves;
 use super::ranks::ranks;
 use super::{check_all, claims, few, random_key, random_value};
-use crate::{Absent, Ending, Error, PairCursor, Relocation, Result, Sub, Tree, Work};
+use crate::{
+    AppendCursor, Error, MissingTable, PairCursor, Relocation, Result, TableReader, TableWriter,
+    Tree,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use tidalite_base::limits::PAGE_SIZE_MAX;
@@ -196,7 +199,7 @@ fn table_at<'m>(
     }
 }
 
-fn assert_same(pages: &ScratchPages, sub: &Sub<'_>, model: &BTreeMap<Vec<u8>, Held>) {
+fn assert_same(pages: &ScratchPages, sub: &TableReader<'_>, model: &BTreeMap<Vec<u8>, Held>) {
     assert_eq!(sub.len(), model.len() as u64);
     let mut cursor = sub.cursor(pages).unwrap();
     for (rank, (key, held)) in model.iter().enumerate() {
@@ -256,13 +259,13 @@ fn nested_tables_agree_with_maps_in_maps() {
                 let value = random_value(&mut rng, page_size);
                 let put = rng.below(100) < growth;
                 let clear = rng.one_in(60);
-                let absent = match (put, clear) {
-                    (false, _) => Absent::Leave,
-                    (true, false) => Absent::MakeToFill,
-                    (true, true) => Absent::Make,
+                let missing = match (put, clear) {
+                    (false, _) => MissingTable::Ignore,
+                    (true, false) => MissingTable::CreateToFill,
+                    (true, true) => MissingTable::Create,
                 };
                 let taken = rng.below(3) * rng.below(200);
-                let mut work = Work::of(tree);
+                let mut work = TableWriter::of(tree);
                 let name = vec![b'a' + rng.below(3) as u8];
                 let table = table_at(&mut model, &path, false);
                 if let Some(table) = table.filter(|_| rng.one_in(8))
@@ -270,7 +273,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 {
                     // A put never replaces a nested table; earlier puts stay.
                     let long = vec![1; rng.index(3 * page_size)];
-                    let refused = work.at(&mut pages, &path, absent, &mut |w, table| {
+                    let refused = work.at(&mut pages, &path, missing, &mut |w, table| {
                         table.insert(w, &key, &value)?;
                         table.insert(w, &name, &long)
                     });
@@ -282,7 +285,7 @@ fn nested_tables_agree_with_maps_in_maps() {
                 }
                 let mut done = None;
                 let result: Result<Option<()>> =
-                    work.at(&mut pages, &path, absent, &mut |w, table| {
+                    work.at(&mut pages, &path, missing, &mut |w, table| {
                         if clear {
                             table.clear(w)?;
                         } else if put {
@@ -313,15 +316,15 @@ fn nested_tables_agree_with_maps_in_maps() {
             }
             tree.seal(&mut pages).unwrap();
             check_all(&tree, &pages);
-            assert_same(&pages, &Sub::of(tree), &model);
+            assert_same(&pages, &TableReader::of(tree), &model);
             for (path, next) in &sequences {
-                let mut sub = Sub::of(tree);
+                let mut sub = TableReader::of(tree);
                 for key in path {
                     sub = sub.nested(&pages, key).unwrap().unwrap();
                 }
                 assert_eq!(sub.sequence(), *next);
             }
-            let top = Sub::of(tree);
+            let top = TableReader::of(tree);
             small += usize::from(
                 matches!(top.nested(&pages, b"a"), Ok(Some(sub)) if sub.tree().is_none()),
             );
@@ -336,7 +339,7 @@ fn nested_tables_agree_with_maps_in_maps() {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn cutting_a_range_frees_what_lies_between_without_reading_it() {
+fn range_delete_frees_inner_pages_without_reading_them() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(5);
     let rows = 20_000u64;
@@ -362,7 +365,7 @@ fn cutting_a_range_frees_what_lies_between_without_reading_it() {
 }
 
 #[test]
-fn cuts_agree_with_a_model() {
+fn range_deletes_agree_with_a_model() {
     for seed in 0..few(8) {
         let printed = super::Seed::of(seed, 512);
         let mut rng = Rng::new(3000 + seed);
@@ -443,13 +446,12 @@ fn places(rng: &mut Rng, tree: &Tree, pages: &ScratchPages, model: &BTreeMap<Vec
 }
 
 #[test]
-fn appending_refuses_what_is_out_of_order_and_reserved_bytes_are_filled_in_place() {
+fn append_refuses_lower_keys_and_insert_with_fills_in_place() {
     let mut pages = ScratchPages::new(512);
     let mut tree = Tree::new(5);
     let mut append = |key: &[u8], value| {
-        let ending = &mut Ending::default();
-        tree.append_near_end(&mut pages, ending, key, value)
-            .unwrap()
+        let cursor = &mut AppendCursor::default();
+        tree.append_hinted(&mut pages, cursor, key, value).unwrap()
     };
     assert!(append(b"b", b"1"));
     for key in [&b"a"[..], b"b", b""] {
@@ -476,14 +478,17 @@ fn appending_refuses_what_is_out_of_order_and_reserved_bytes_are_filled_in_place
 }
 
 #[test]
-fn tables_are_nested_only_so_deep() {
+fn nesting_depth_is_limited() {
     let mut pages = ScratchPages::new(512);
-    let mut work = Work::of(Tree::new(5));
+    let mut work = TableWriter::of(Tree::new(5));
     for depth in [crate::DEPTH_MAX - 1, crate::DEPTH_MAX] {
         let path = vec![vec![b'd']; depth];
-        let done = work.at(&mut pages, &path, Absent::MakeToFill, &mut |w, table| {
-            table.insert(w, b"k", b"v")
-        });
+        let done = work.at(
+            &mut pages,
+            &path,
+            MissingTable::CreateToFill,
+            &mut |w, table| table.insert(w, b"k", b"v"),
+        );
         assert_eq!(done.is_ok(), depth < crate::DEPTH_MAX);
     }
     let mut tree = *work.tree().unwrap();
@@ -497,7 +502,7 @@ fn tables_are_nested_only_so_deep() {
 /// pages more than two-byte offsets can address.
 #[test]
 #[cfg_attr(miri, ignore = "pages as large as can be, byte for byte")]
-fn a_small_table_is_walked_in_pages_of_every_size() {
+fn inline_table_is_scanned_in_every_page_size() {
     for page_size in [512, 4096, 1 << 16, 1 << 17, PAGE_SIZE_MAX] {
         let mut pages = ScratchPages::new(page_size);
         let mut tree = Tree::new_multi(3);
@@ -525,17 +530,17 @@ fn a_small_table_is_walked_in_pages_of_every_size() {
 /// Every page is moved, including the pages of a table that is nested in an inline table.
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of pairs")]
-fn pages_of_tables_in_small_tables_move() {
+fn pages_below_inline_tables_are_relocated() {
     for page_size in [512, 4096] {
         let mut pages = ScratchPages::new(page_size);
-        let mut work = Work::of(Tree::new(5));
+        let mut work = TableWriter::of(Tree::new(5));
         let rows = page_size as u32 / 4;
         for topic in 0..40u8 {
             let path = [vec![b'a', topic], vec![b's'], vec![b'b']];
             work.at(
                 &mut pages,
                 &path[..1 + usize::from(topic) % 3],
-                Absent::MakeToFill,
+                MissingTable::CreateToFill,
                 &mut |w, table| {
                     for row in 0..rows {
                         table.insert(w, &row.to_be_bytes(), &[topic; 9])?;
@@ -554,7 +559,7 @@ fn pages_of_tables_in_small_tables_move() {
             boundary: 0,
             second_boundary: u64::MAX,
             pages: u64::MAX,
-            looks: u64::MAX,
+            reads: u64::MAX,
         };
         assert_eq!(tree.relocate(&mut pages, &mut step, b"").unwrap(), None);
         tree.seal(&mut pages).unwrap();
@@ -568,7 +573,7 @@ fn pages_of_tables_in_small_tables_move() {
         assert_eq!(left, 0, "of {before} pages of {page_size}");
         for topic in 0..40u8 {
             let path = [vec![b'a', topic], vec![b's'], vec![b'b']];
-            let mut sub = Sub::of(tree);
+            let mut sub = TableReader::of(tree);
             for key in &path[..1 + usize::from(topic) % 3] {
                 sub = sub.nested(&pages, key).unwrap().unwrap();
             }

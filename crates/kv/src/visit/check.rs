@@ -8,8 +8,8 @@ use crate::page::layout::{
 };
 use crate::page::node::{Cell, Node};
 use crate::page::overflow::check_chunks;
-use crate::page::read_ahead::ask_for_children;
-use crate::table::tree::{DEPTH_MAX, LEADS_ON, Tree};
+use crate::page::read_ahead::request_children;
+use crate::table::tree::{DEPTH_MAX, HAS_REFERENCES, Tree};
 use crate::value;
 use std::collections::HashSet;
 use tidalite_base::{Corrupt, TxnId};
@@ -17,7 +17,7 @@ use tidalite_pager::{Error, Header, Kind, PageRead, Ptr, Result};
 
 /// A range of the file that a table uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct UsedPages {
     /// Byte offset in the file.
     pub addr: u64,
     /// Pages.
@@ -39,14 +39,14 @@ pub struct Damage {
 
 /// The keys that a page may hold: `from <= key < to`.
 #[derive(Clone, Copy)]
-struct Span<'k> {
+struct KeySpan<'k> {
     from: &'k [u8],
     to: Option<&'k [u8]>,
 }
 
 /// The receivers of a check's results, and its state.
-struct Heard<'h> {
-    claim: &'h mut dyn FnMut(Claim),
+struct Checker<'h> {
+    claim: &'h mut dyn FnMut(UsedPages),
     damage: &'h mut dyn FnMut(Damage),
     /// Nesting depth of the current table.
     depth: usize,
@@ -58,15 +58,15 @@ struct Heard<'h> {
     keys: u64,
 }
 
-impl Heard<'_> {
-    fn passes_over(&self, birth: TxnId) -> bool {
+impl Checker<'_> {
+    fn skips(&self, birth: TxnId) -> bool {
         self.since.is_some_and(|since| birth <= since)
     }
 }
 
-impl Span<'_> {
+impl KeySpan<'_> {
     /// Reports `Corrupt` as damage; returns other errors.
-    fn tell<T>(&self, result: Result<T>, damage: &mut dyn FnMut(Damage)) -> Result<Option<T>> {
+    fn report<T>(&self, result: Result<T>, damage: &mut dyn FnMut(Damage)) -> Result<Option<T>> {
         match result {
             Ok(found) => Ok(Some(found)),
             Err(Error::Corrupt(corrupt)) => {
@@ -96,7 +96,7 @@ impl Tree {
     ///
     /// # Cost
     /// Every page and chunk once.
-    pub fn check<R: PageRead>(&self, r: &R, claim: &mut dyn FnMut(Claim)) -> Result<()> {
+    pub fn check<R: PageRead>(&self, r: &R, claim: &mut dyn FnMut(UsedPages)) -> Result<()> {
         let mut first = None;
         self.check_each(r, claim, &mut |damage| {
             first.get_or_insert(damage.corrupt);
@@ -115,7 +115,7 @@ impl Tree {
     pub fn check_each<R: PageRead>(
         &self,
         r: &R,
-        claim: &mut dyn FnMut(Claim),
+        claim: &mut dyn FnMut(UsedPages),
         damage: &mut dyn FnMut(Damage),
     ) -> Result<()> {
         self.check_from(r, None, claim, damage)
@@ -141,11 +141,11 @@ impl Tree {
         &self,
         r: &R,
         since: Option<TxnId>,
-        claim: &mut dyn FnMut(Claim),
+        claim: &mut dyn FnMut(UsedPages),
         damage: &mut dyn FnMut(Damage),
     ) -> Result<()> {
         let mut roots = HashSet::new();
-        let mut heard = Heard {
+        let mut checker = Checker {
             claim,
             damage,
             depth: 0,
@@ -153,28 +153,28 @@ impl Tree {
             since,
             keys: 0,
         };
-        self.check_all(r, &mut heard)
+        self.check_all(r, &mut checker)
     }
 
-    fn check_all<R: PageRead>(&self, r: &R, heard: &mut Heard<'_>) -> Result<()> {
-        let everything = Span {
+    fn check_all<R: PageRead>(&self, r: &R, checker: &mut Checker<'_>) -> Result<()> {
+        let everything = KeySpan {
             from: &[],
             to: None,
         };
         let rows = match self.height {
             0 => Some(0),
-            height => self.check_below(r, &self.root, height - 1, everything, heard)?,
+            height => self.check_below(r, &self.root, height - 1, everything, checker)?,
         };
-        let damage = &mut *heard.damage;
-        if rows.is_some() && self.is_multi() && heard.keys != self.keys {
-            let error = damaged("keys of a table", self.root.addr, self.keys, heard.keys);
-            everything.tell(Err::<(), _>(error), damage)?;
+        let damage = &mut *checker.damage;
+        if rows.is_some() && self.is_multi() && checker.keys != self.keys {
+            let error = damaged("keys of a table", self.root.addr, self.keys, checker.keys);
+            everything.report(Err::<(), _>(error), damage)?;
         }
         if let Some(rows) = rows
             && rows != self.rows
         {
             let error = damaged("table root", self.root.addr, self.rows, rows);
-            everything.tell(Err::<(), _>(error), damage)?;
+            everything.report(Err::<(), _>(error), damage)?;
         }
         Ok(())
     }
@@ -186,13 +186,13 @@ impl Tree {
         r: &R,
         ptr: &Ptr,
         level: u8,
-        span: Span<'_>,
-        heard: &mut Heard<'_>,
+        span: KeySpan<'_>,
+        checker: &mut Checker<'_>,
     ) -> Result<Option<u64>> {
-        if heard.passes_over(ptr.birth) {
+        if checker.skips(ptr.birth) {
             return Ok(None);
         }
-        (heard.claim)(Claim {
+        (checker.claim)(UsedPages {
             addr: ptr.addr,
             pages: 1,
             what: if level == 0 {
@@ -202,36 +202,36 @@ impl Tree {
             },
         });
         let page = r.page(ptr);
-        let Some(page) = span.tell(page, heard.damage)? else {
+        let Some(page) = span.report(page, checker.damage)? else {
             return Ok(None);
         };
         let opened = self.open_checked(r, &page, ptr, level, span);
-        let Some(node) = span.tell(opened, heard.damage)? else {
+        let Some(node) = span.report(opened, checker.damage)? else {
             return Ok(None);
         };
-        if self.flags & LEADS_ON != 0 {
-            span.tell(self.check_rests(r, &node, heard), heard.damage)?;
+        if self.flags & HAS_REFERENCES != 0 {
+            span.report(self.check_rests(r, &node, checker), checker.damage)?;
         }
         if level == 0 {
             for index in 0..node.count() {
                 let nests = page[FLAGS_AT] & NESTED != 0;
-                let checked = self.check_entry(r, &node, index, nests, heard);
+                let checked = self.check_entry(r, &node, index, nests, checker);
                 if checked.is_ok() {
                     continue;
                 }
                 let key = node.key(r, index)?;
                 let next = [&key, &[0][..]].concat();
-                let only = Span {
+                let only = KeySpan {
                     from: &key,
                     to: Some(&next),
                 };
-                only.tell(checked, heard.damage)?;
+                only.report(checked, checker.damage)?;
             }
-            heard.keys += node.count() as u64;
-            return span.tell(self.leaf_rows(&node, 0..node.count()), heard.damage);
+            checker.keys += node.count() as u64;
+            return span.report(self.leaf_rows(&node, 0..node.count()), checker.damage);
         }
         if level == 1 {
-            ask_for_children(r, &node);
+            request_children(r, &node);
         }
         let mut rows = Some(0u64);
         let mut from = span.from.to_vec();
@@ -241,20 +241,20 @@ impl Tree {
             } else {
                 None
             };
-            let part = Span {
+            let part = KeySpan {
                 from: &from,
                 to: next.as_deref().or(span.to),
             };
-            let child = part.tell(node.child(index), heard.damage)?;
+            let child = part.report(node.child(index), checker.damage)?;
             let found = match &child {
-                Some((child, _)) => self.check_below(r, child, level - 1, part, heard)?,
+                Some((child, _)) => self.check_below(r, child, level - 1, part, checker)?,
                 None => None,
             };
             match (child, found) {
                 (Some((_, counted)), Some(found)) => {
                     if found != counted {
                         let error = damaged("rows of a table branch", ptr.addr, counted, found);
-                        part.tell(Err::<(), _>(error), heard.damage)?;
+                        part.report(Err::<(), _>(error), checker.damage)?;
                     }
                     rows = rows.map(|rows| rows + found);
                 }
@@ -272,7 +272,7 @@ impl Tree {
         page: &'p [u8],
         ptr: &Ptr,
         level: u8,
-        span: Span<'_>,
+        span: KeySpan<'_>,
     ) -> Result<Node<'p>> {
         let node = Node::open(page, level, ptr.addr)?;
         self.check_header(page, ptr)?;
@@ -286,15 +286,15 @@ impl Tree {
         &self,
         r: &R,
         node: &Node<'_>,
-        heard: &mut Heard<'_>,
+        checker: &mut Checker<'_>,
     ) -> Result<()> {
         for rest in node.rests()? {
             let reference = key::reference(&rest, r.page_size(), node.at())?;
             let extent = reference.extent();
-            if heard.passes_over(extent.birth) {
+            if checker.skips(extent.birth) {
                 continue;
             }
-            (heard.claim)(Claim {
+            (checker.claim)(UsedPages {
                 addr: extent.addr,
                 pages: extent.pages,
                 what: "long key",
@@ -311,11 +311,11 @@ impl Tree {
         node: &Node<'_>,
         index: usize,
         nests: bool,
-        heard: &mut Heard<'_>,
+        checker: &mut Checker<'_>,
     ) -> Result<()> {
         let cell = node.cell(index)?;
         let unsaid = cell.payload().nested() && !nests
-            || tag::kind(cell.tag) != tag::INLINE && self.flags & LEADS_ON == 0;
+            || tag::kind(cell.tag) != tag::INLINE && self.flags & HAS_REFERENCES == 0;
         if unsaid {
             let found = "an extent or a nested table";
             return Err(damaged(
@@ -331,14 +331,9 @@ impl Tree {
             _ => false,
         };
         if self.is_multi() && begun {
-            return Err(damaged(
-                "set of values",
-                node.at(),
-                "one with a sequence",
-                "none",
-            ));
+            return Err(damaged("set of values", node.at(), "a sequence", "none"));
         }
-        self.check_payload(r, cell.payload(), node.at(), heard)
+        self.check_payload(r, cell.payload(), node.at(), checker)
     }
 
     fn check_payload<R: PageRead>(
@@ -346,7 +341,7 @@ impl Tree {
         r: &R,
         payload: Payload<'_>,
         leaf_at: u64,
-        heard: &mut Heard<'_>,
+        checker: &mut Checker<'_>,
     ) -> Result<()> {
         match tag::kind(payload.tag) {
             tag::INLINE => Ok(()),
@@ -356,10 +351,10 @@ impl Tree {
                     return Ok(());
                 };
                 let extent = reference.extent();
-                if heard.passes_over(extent.birth) {
+                if checker.skips(extent.birth) {
                     return Ok(());
                 }
-                (heard.claim)(Claim {
+                (checker.claim)(UsedPages {
                     addr: extent.addr,
                     pages: extent.pages,
                     what: "large value",
@@ -367,24 +362,25 @@ impl Tree {
                 check_chunks(r, reference, self.id)
             }
             tag::NESTED => {
-                if heard.depth >= DEPTH_MAX {
-                    return Err(damaged("nested table", leaf_at, heard.depth, DEPTH_MAX));
+                if checker.depth >= DEPTH_MAX {
+                    return Err(damaged("nested table", leaf_at, checker.depth, DEPTH_MAX));
                 }
-                heard.depth += 1;
+                checker.depth += 1;
                 let checked = inline_table::cells(payload.bytes, leaf_at)?.try_for_each(|cell| {
                     let cell = cell?;
                     let payload = Payload {
                         tag: cell.tag,
                         bytes: cell.payload,
                     };
-                    self.check_payload(r, payload, leaf_at, heard)
+                    self.check_payload(r, payload, leaf_at, checker)
                 });
-                heard.depth -= 1;
+                checker.depth -= 1;
                 checked
             }
             _ => {
-                let tree = Self::of_nested_root(payload.bytes, self.id, r.page_size(), leaf_at)?;
-                if heard.depth >= DEPTH_MAX || !heard.roots.insert(tree.root.addr) {
+                let tree =
+                    Self::decode_nested_root(payload.bytes, self.id, r.page_size(), leaf_at)?;
+                if checker.depth >= DEPTH_MAX || !checker.roots.insert(tree.root.addr) {
                     let found = format!("nested table at {}, again or too deep", tree.root.addr);
                     return Err(damaged(
                         "table leaf",
@@ -394,14 +390,14 @@ impl Tree {
                     ));
                 }
                 let mut first = None;
-                let mut below = Heard {
-                    claim: &mut *heard.claim,
+                let mut below = Checker {
+                    claim: &mut *checker.claim,
                     damage: &mut |damage| {
                         first.get_or_insert(damage.corrupt);
                     },
-                    depth: heard.depth + 1,
-                    roots: &mut *heard.roots,
-                    since: heard.since,
+                    depth: checker.depth + 1,
+                    roots: &mut *checker.roots,
+                    since: checker.since,
                     keys: 0,
                 };
                 tree.check_all(r, &mut below)?;
@@ -484,7 +480,7 @@ impl Tree {
         r: &R,
         node: &Node<'_>,
         page_size: usize,
-        span: Span<'_>,
+        span: KeySpan<'_>,
     ) -> Result<()> {
         let most = key::prefix_bytes_max(page_size);
         if node.prefix().len() > most {
@@ -519,7 +515,7 @@ impl Tree {
             let stored = (node.prefix().len() + suffix.len(), cell.rest.len());
             let key = node.key(r, index)?;
             let spilled_or_not = key::stored_bytes(page_size, key.len()) == stored
-                && (cell.rest.is_empty() || self.flags & LEADS_ON != 0);
+                && (cell.rest.is_empty() || self.flags & HAS_REFERENCES != 0);
             if !spilled_or_not {
                 let found = format!("a key of {} bytes with {stored:?} in its cell", key.len());
                 let expected = "short keys whole and long ones spilled";

@@ -1,7 +1,7 @@
 //! Reads a table's leaves in advance, so that they are in memory and verified for later readers.
 
 use crate::page::node::Node;
-use crate::page::read_ahead::ask_for_children;
+use crate::page::read_ahead::request_children;
 use crate::table::tree::Tree;
 use std::hint::black_box;
 use tidalite_pager::{PageRead, Ptr, Result};
@@ -35,7 +35,7 @@ fn read_below<R: PageRead>(
     let page = r.page(ptr)?;
     let node = Node::open(&page, level, ptr.addr)?;
     if level == 1 {
-        ask_for_children(r, &node);
+        request_children(r, &node);
     }
     for index in 0..node.count() {
         let (child, rows) = node.child(index)?;

@@ -11,8 +11,8 @@ use crate::page::layout::{Payload, tag};
 use crate::page::node::Node;
 use crate::page::overflow::Reference;
 use crate::page::{edit, key};
-use crate::table::free::Freed;
-use crate::table::tree::{LEADS_ON, Tree, check_depth};
+use crate::table::free::VisitedPages;
+use crate::table::tree::{HAS_REFERENCES, Tree, check_depth};
 use crate::value;
 use tidalite_pager::{Extent, PageWrite, Ptr, Result, in_second_file};
 
@@ -26,14 +26,14 @@ pub struct Relocation {
     /// Number of pages that may still be moved. A step exceeds it slightly.
     pub pages: u64,
     /// Number of pages that may still be read to search for them.
-    pub looks: u64,
+    pub reads: u64,
 }
 
 impl Relocation {
     /// True if this step is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.pages == 0 || self.looks == 0
+        self.pages == 0 || self.reads == 0
     }
 
     /// Subtracts moved pages from the limit.
@@ -41,19 +41,19 @@ impl Relocation {
         self.pages = self.pages.saturating_sub(pages);
     }
 
-    fn looked(&mut self) {
-        self.looks = self.looks.saturating_sub(1);
+    fn count_read(&mut self) {
+        self.reads = self.reads.saturating_sub(1);
     }
 }
 
-struct Below<'a> {
+struct Relocator<'a> {
     tree: Tree,
     step: &'a mut Relocation,
     /// The key at which the previous step ended.
     from: &'a [u8],
     /// Keys of values whose extents are to be moved.
     large: Vec<(Vec<u8>, Extent)>,
-    passed: &'a mut Freed,
+    passed: &'a mut VisitedPages,
 }
 
 impl Tree {
@@ -72,7 +72,7 @@ impl Tree {
         step: &mut Relocation,
         from: &[u8],
     ) -> Result<Option<Vec<u8>>> {
-        self.relocate_once(w, step, from, &mut Freed::default())
+        self.relocate_once(w, step, from, &mut VisitedPages::default())
     }
 
     fn relocate_once<W: PageWrite>(
@@ -80,20 +80,20 @@ impl Tree {
         w: &mut W,
         step: &mut Relocation,
         from: &[u8],
-        passed: &mut Freed,
+        passed: &mut VisitedPages,
     ) -> Result<Option<Vec<u8>>> {
         let Some(level) = self.height.checked_sub(1) else {
             return Ok(None);
         };
-        let mut below = Below {
+        let mut relocator = Relocator {
             tree: *self,
             step,
             from,
             large: Vec::new(),
             passed,
         };
-        let (root, stop) = below.page(w, &self.root, level, &[])?;
-        let large = std::mem::take(&mut below.large);
+        let (root, stop) = relocator.page(w, &self.root, level, &[])?;
+        let large = std::mem::take(&mut relocator.large);
         self.root = root;
         for (key, extent) in large {
             // Values that were moved before it may have used the free space.
@@ -110,7 +110,7 @@ impl Tree {
     }
 }
 
-impl Below<'_> {
+impl Relocator<'_> {
     fn beyond(&self, addr: u64) -> bool {
         addr >= self.step.boundary && !in_second_file(addr)
     }
@@ -143,7 +143,7 @@ impl Below<'_> {
             return Ok((*ptr, Some(lower.to_vec())));
         }
         if level > 0 {
-            self.passed.first_time(ptr)?;
+            self.passed.visit(ptr)?;
         }
         let mut own = *ptr;
         if self.beyond(ptr.addr) {
@@ -153,7 +153,7 @@ impl Below<'_> {
         if level == 0 {
             return self.leaf(w, own, lower);
         }
-        self.step.looked();
+        self.step.count_read();
         own = self.rests(w, own, level)?;
         // Allows at least one leaf, however many pages the rests of the keys took; otherwise the next step would make
         // no progress.
@@ -186,7 +186,7 @@ impl Below<'_> {
 
     /// Moves the rests of a page's spilled keys.
     fn rests<W: PageWrite>(&mut self, w: &mut W, mut own: Ptr, level: u8) -> Result<Ptr> {
-        if self.tree.flags & LEADS_ON == 0 {
+        if self.tree.flags & HAS_REFERENCES == 0 {
             return Ok(own);
         }
         let rests = {
@@ -216,10 +216,10 @@ impl Below<'_> {
         mut own: Ptr,
         lower: &[u8],
     ) -> Result<(Ptr, Option<Vec<u8>>)> {
-        if self.tree.flags & LEADS_ON == 0 {
+        if self.tree.flags & HAS_REFERENCES == 0 {
             return Ok((own, None));
         }
-        self.step.looked();
+        self.step.count_read();
         own = self.rests(w, own, 0)?;
         let (mut nested, mut large) = (Vec::new(), Vec::new());
         {
@@ -282,7 +282,7 @@ impl Below<'_> {
         check_depth(self.passed.depth)?;
         self.passed.depth += 1;
         let done = if tag::kind(tag) == tag::ROOT {
-            self.nested_root(w, bytes, leaf_at)?
+            self.encode_nested_root(w, bytes, leaf_at)?
         } else {
             self.nested_small(w, bytes, leaf_at)?
         };
@@ -290,25 +290,25 @@ impl Below<'_> {
         Ok(done)
     }
 
-    fn nested_root<W: PageWrite>(
+    fn encode_nested_root<W: PageWrite>(
         &mut self,
         w: &mut W,
         bytes: &mut [u8],
         leaf_at: u64,
     ) -> Result<(bool, bool)> {
-        let mut tree = Tree::of_nested_root(bytes, self.tree.id, w.page_size(), leaf_at)?;
+        let mut tree = Tree::decode_nested_root(bytes, self.tree.id, w.page_size(), leaf_at)?;
         let before = tree.root;
         if tree.height == 1 {
-            self.passed.first_time(&before)?;
+            self.passed.visit(&before)?;
         }
         // The search starts over each time, so only moved pages may end the step.
         let mut step = Relocation {
-            looks: u64::MAX,
+            reads: u64::MAX,
             ..*self.step
         };
         let stop = tree.relocate_once(w, &mut step, &[], self.passed)?;
         self.step.pages = step.pages;
-        bytes.copy_from_slice(&tree.nested_root());
+        bytes.copy_from_slice(&tree.encode_nested_root());
         Ok((tree.root != before, stop.is_some()))
     }
 
@@ -323,16 +323,16 @@ impl Below<'_> {
         if inline_table::is_packed(bytes) {
             return Ok((false, false));
         }
-        let mut below = Vec::new();
+        let mut relocator = Vec::new();
         for cell in inline_table::cells(bytes, leaf_at)? {
             let cell = cell?;
             if tag::kind(cell.tag) >= tag::NESTED {
                 let end = cell.payload_at + cell.payload.len();
-                below.push((cell.tag, cell.payload_at..end));
+                relocator.push((cell.tag, cell.payload_at..end));
             }
         }
         let mut any = false;
-        for (tag, range) in below {
+        for (tag, range) in relocator {
             let (moved, stop) = self.nested(w, tag, &mut bytes[range], leaf_at)?;
             any |= moved;
             if stop {

@@ -1,7 +1,7 @@
 //! The shape of a table: levels, and pages by type.
 
-use crate::table::tree::{LEADS_ON, Tree};
-use crate::visit::walk::{PageAt, Walk};
+use crate::table::tree::{HAS_REFERENCES, Tree};
+use crate::visit::walk::{PageVisitor, VisitedPage};
 use tidalite_base::Corrupt;
 use tidalite_pager::{Extent, PageRead, Result};
 
@@ -36,8 +36,8 @@ struct Count {
     leads_on: bool,
 }
 
-impl Walk for Count {
-    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+impl PageVisitor for Count {
+    fn enter(&mut self, page: &VisitedPage<'_>) -> Result<bool> {
         let shape = &mut self.shape;
         let (counter, enter) = match (page.path, page.level) {
             ([], 0) => (&mut shape.leaf_pages, self.leads_on),
@@ -57,7 +57,7 @@ impl Walk for Count {
         Ok(())
     }
 
-    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+    fn damaged(&mut self, _: &VisitedPage<'_>, corrupt: Corrupt) -> Result<()> {
         Err(corrupt.into())
     }
 }
@@ -76,7 +76,7 @@ impl Tree {
                 depth: self.height,
                 ..TableShape::default()
             },
-            leads_on: self.flags & LEADS_ON != 0,
+            leads_on: self.flags & HAS_REFERENCES != 0,
         };
         self.walk(r, &mut count)?;
         Ok(count.shape)

@@ -7,7 +7,7 @@ use crate::inline::inline_table;
 use crate::page::key;
 use crate::page::layout::{FLAGS_AT, INNER_PAGE, SETS, tag};
 use crate::page::node::Node;
-use crate::table::tree::{DEPTH_MAX, INNER, LEADS_ON, MULTI, Tree};
+use crate::table::tree::{DEPTH_MAX, HAS_REFERENCES, INNER, MULTI, Tree};
 use crate::value;
 use std::collections::HashSet;
 use tidalite_base::{Corrupt, TxnId};
@@ -15,7 +15,7 @@ use tidalite_pager::{Error, Extent, Header, Kind, PageRead, Ptr, Result};
 
 /// A page of a table, before it is read.
 #[derive(Clone, Copy, Debug)]
-pub struct PageAt<'k> {
+pub struct VisitedPage<'k> {
     /// Its address and birth.
     pub ptr: Ptr,
     /// 0 for a leaf.
@@ -34,12 +34,12 @@ pub struct PageAt<'k> {
 pub type OnRange<'f> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<()> + 'f;
 
 /// Visitor of a walk.
-pub trait Walk {
+pub trait PageVisitor {
     /// A page is reached but not yet read. True to read it and everything below.
     ///
     /// # Errors
     /// Ends the walk.
-    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool>;
+    fn enter(&mut self, page: &VisitedPage<'_>) -> Result<bool>;
 
     /// A value in an extent of its own, in a leaf that was entered; `path` holds the keys that lead to it, its own key
     /// last.
@@ -64,7 +64,7 @@ pub trait Walk {
     ///
     /// # Errors
     /// Ends the walk.
-    fn damaged(&mut self, page: &PageAt<'_>, corrupt: Corrupt) -> Result<()>;
+    fn damaged(&mut self, page: &VisitedPage<'_>, corrupt: Corrupt) -> Result<()>;
 }
 
 impl Tree {
@@ -75,18 +75,18 @@ impl Tree {
     ///
     /// # Cost
     /// Reads the pages that were entered.
-    pub fn walk<R: PageRead>(&self, r: &R, visitor: &mut dyn Walk) -> Result<()> {
+    pub fn walk<R: PageRead>(&self, r: &R, visitor: &mut dyn PageVisitor) -> Result<()> {
         let Some(level) = self.height.checked_sub(1) else {
             return Ok(());
         };
-        let mut way = Way {
+        let mut walker = Walker {
             r,
             id: self.id,
             visitor,
             path: Vec::new(),
             seen: HashSet::new(),
         };
-        way.below(&self.root, (level, self.rows), (&[], None))
+        walker.below(&self.root, (level, self.rows), (&[], None))
     }
 
     /// Calls `f` with each leaf written after a transaction, as a table of its own, in the order of keys.
@@ -125,7 +125,7 @@ impl Tree {
         let tree = Self {
             root: *ptr,
             height: 1,
-            flags: LEADS_ON | flag(INNER_PAGE, INNER) | flag(SETS, MULTI),
+            flags: HAS_REFERENCES | flag(INNER_PAGE, INNER) | flag(SETS, MULTI),
             ..Self::new(Header::decode(&page).owner)
         };
         let rows = tree.leaf_rows(&node, 0..node.count())?;
@@ -140,8 +140,8 @@ struct LeavesSince<'a, R> {
     f: &'a mut dyn FnMut(&Tree) -> Result<()>,
 }
 
-impl<R: PageRead> Walk for LeavesSince<'_, R> {
-    fn enter(&mut self, page: &PageAt<'_>) -> Result<bool> {
+impl<R: PageRead> PageVisitor for LeavesSince<'_, R> {
+    fn enter(&mut self, page: &VisitedPage<'_>) -> Result<bool> {
         if page.ptr.birth <= self.since {
             return Ok(false);
         }
@@ -152,30 +152,30 @@ impl<R: PageRead> Walk for LeavesSince<'_, R> {
         Ok(false)
     }
 
-    fn damaged(&mut self, _: &PageAt<'_>, corrupt: Corrupt) -> Result<()> {
+    fn damaged(&mut self, _: &VisitedPage<'_>, corrupt: Corrupt) -> Result<()> {
         Err(corrupt.into())
     }
 }
 
 /// A reference in a leaf.
-enum Led {
+enum LeafReference {
     Value(Vec<u8>, Extent),
     /// A nested table: its key, its payload.
     Table(Vec<u8>, (u32, Vec<u8>)),
 }
 
 /// State of a walk.
-struct Way<'a, R> {
+struct Walker<'a, R> {
     r: &'a R,
     id: u64,
-    visitor: &'a mut dyn Walk,
+    visitor: &'a mut dyn PageVisitor,
     /// Keys that lead to the current nested table.
     path: Vec<Vec<u8>>,
     /// Roots of nested tables: a hostile file may refer to one twice.
     seen: HashSet<u64>,
 }
 
-impl<R: PageRead> Way<'_, R> {
+impl<R: PageRead> Walker<'_, R> {
     /// The recursion depth is the height of the tree plus the heights of nested tables.
     fn below(
         &mut self,
@@ -183,7 +183,7 @@ impl<R: PageRead> Way<'_, R> {
         (level, rows): (u8, u64),
         (from, to): (&[u8], Option<&[u8]>),
     ) -> Result<()> {
-        let at = PageAt {
+        let at = VisitedPage {
             ptr: *ptr,
             level,
             rows,
@@ -200,12 +200,12 @@ impl<R: PageRead> Way<'_, R> {
             let rests = rests.map(|rest| key::reference(&rest, page.len(), ptr.addr));
             let rests: Vec<_> = rests.collect::<Result<_>>()?;
             Ok(if level == 0 {
-                (rests, led(self.r, &node)?, Vec::new())
+                (rests, leaf_references(self.r, &node)?, Vec::new())
             } else {
                 (rests, Vec::new(), children(self.r, &node, from, to)?)
             })
         });
-        let (rests, led, children) = match parts {
+        let (rests, leaf_references, children) = match parts {
             Ok(parts) => parts,
             Err(Error::Corrupt(corrupt)) => return self.visitor.damaged(&at, corrupt),
             Err(error) => return Err(error),
@@ -213,10 +213,10 @@ impl<R: PageRead> Way<'_, R> {
         for rest in rests {
             self.visitor.long_key(&rest.extent())?;
         }
-        for entry in led {
+        for entry in leaf_references {
             let (key, below) = match entry {
-                Led::Value(key, extent) => (key, Err(extent)),
-                Led::Table(key, payload) => (key, Ok(payload)),
+                LeafReference::Value(key, extent) => (key, Err(extent)),
+                LeafReference::Table(key, payload) => (key, Ok(payload)),
             };
             self.path.push(key);
             let done = match below {
@@ -227,7 +227,7 @@ impl<R: PageRead> Way<'_, R> {
                 Err(Error::Corrupt(corrupt)) => {
                     let key = self.path.pop().unwrap_or_default();
                     let next = [&key[..], &[0]].concat();
-                    let at = PageAt {
+                    let at = VisitedPage {
                         ptr: *ptr,
                         level,
                         rows,
@@ -262,9 +262,9 @@ impl<R: PageRead> Way<'_, R> {
             ));
         }
         if tag::kind(tag) == tag::ROOT {
-            let tree = Tree::of_nested_root(payload, self.id, self.r.page_size(), leaf.addr)?;
+            let tree = Tree::decode_nested_root(payload, self.id, self.r.page_size(), leaf.addr)?;
             if !self.seen.insert(tree.root.addr) {
-                let found = "a root that was met before";
+                let found = "a root that was visited before";
                 return Err(damaged("nested table", leaf.addr, found, "each once"));
             }
             return self.below(&tree.root, (tree.height - 1, tree.rows), (&[], None));
@@ -288,7 +288,7 @@ impl<R: PageRead> Way<'_, R> {
     }
 }
 
-fn led<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<Led>> {
+fn leaf_references<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<LeafReference>> {
     let mut found = Vec::new();
     for index in 0..node.count() {
         let cell = node.cell(index)?;
@@ -297,8 +297,8 @@ fn led<R: PageRead>(r: &R, node: &Node<'_>) -> Result<Vec<Led>> {
         }
         let reference = value::reference(cell.tag, cell.payload, r.page_size(), node.at())?;
         found.push(match reference {
-            Some(reference) => Led::Value(node.key(r, index)?, reference.extent()),
-            None => Led::Table(node.key(r, index)?, (cell.tag, cell.payload.to_vec())),
+            Some(reference) => LeafReference::Value(node.key(r, index)?, reference.extent()),
+            None => LeafReference::Table(node.key(r, index)?, (cell.tag, cell.payload.to_vec())),
         });
     }
     Ok(found)
@@ -334,14 +334,14 @@ fn children<R: PageRead>(
 
 /// A page of one of two versions, on the descent.
 #[derive(Clone, Debug)]
-struct Open {
+struct PendingPage {
     ptr: Ptr,
     level: u8,
     from: Vec<u8>,
     to: Option<Vec<u8>>,
 }
 
-impl Open {
+impl PendingPage {
     /// Whether all its keys are below all keys of `other`.
     fn before(&self, other: &Self) -> bool {
         self.to.as_ref().is_some_and(|to| *to <= other.from)
@@ -358,9 +358,9 @@ impl Open {
 }
 
 impl Tree {
-    fn open_root(&self) -> Vec<Open> {
+    fn open_root(&self) -> Vec<PendingPage> {
         let level = self.height.checked_sub(1);
-        let root = level.map(|level| Open {
+        let root = level.map(|level| PendingPage {
             ptr: self.root,
             level,
             from: Vec::new(),
@@ -432,11 +432,11 @@ impl Tree {
     }
 }
 
-fn expand<R: PageRead>(r: &R, open: &Open) -> Result<Vec<Open>> {
+fn expand<R: PageRead>(r: &R, open: &PendingPage) -> Result<Vec<PendingPage>> {
     let page = r.page(&open.ptr)?;
     let node = Node::open(&page, open.level, open.ptr.addr)?;
     let found = children(r, &node, &open.from, open.to.as_deref())?;
-    let below = |(index, (key, ptr, _)): (usize, &(Vec<u8>, Ptr, u64))| Open {
+    let below = |(index, (key, ptr, _)): (usize, &(Vec<u8>, Ptr, u64))| PendingPage {
         ptr: *ptr,
         level: open.level - 1,
         from: if index == 0 {

@@ -90,7 +90,7 @@ fn old_leaves_get_smaller_and_stay_what_they_are() {
         boundary: 0,
         second_boundary: 0,
         pages: 1 << 20,
-        looks: 1 << 20,
+        reads: 1 << 20,
     };
     world.transact(|tree, pages, packer| {
         let stop = tree.relocate(pages, packer, &moving, &mut step, i64::MIN);

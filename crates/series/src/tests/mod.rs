@@ -118,7 +118,7 @@ impl World {
     /// Checks everything, and that every page in use is reached exactly once.
     pub(super) fn check(&self) -> Report {
         let mut claims = Vec::new();
-        let mut claim = |claim: tidalite_kv::Claim| claims.push((claim.addr, claim.pages));
+        let mut claim = |claim: tidalite_kv::UsedPages| claims.push((claim.addr, claim.pages));
         self.table.check(&self.pages, &mut claim).unwrap();
         let report = self.report(&mut claim);
         assert_eq!(report.problems, Vec::<String>::new());
@@ -133,7 +133,7 @@ impl World {
         report
     }
 
-    pub(super) fn report(&self, claim: &mut dyn FnMut(tidalite_kv::Claim)) -> Report {
+    pub(super) fn report(&self, claim: &mut dyn FnMut(tidalite_kv::UsedPages)) -> Report {
         let mut check = Check::new();
         check.tree(&self.pages, &self.tree, claim).unwrap();
         check.extents(&self.pages, &self.table, claim).unwrap()

@@ -17,7 +17,7 @@ use crate::node::{self, Spine};
 use crate::tree::series_tree::SeriesTree;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::{Rows, Stats};
-use tidalite_kv::{Claim, Tree};
+use tidalite_kv::{Tree, UsedPages};
 use tidalite_pager::{
     Error, HEADER_BYTES, Header, PageRead, Ptr, Result, expect_zeros, verify_block,
 };
@@ -159,7 +159,7 @@ impl Check {
         &mut self,
         r: &R,
         tree: &SeriesTree,
-        claim: &mut dyn FnMut(Claim),
+        claim: &mut dyn FnMut(UsedPages),
     ) -> Result<()> {
         let mut before = None;
         for entry in tree.tops() {
@@ -186,7 +186,7 @@ impl Check {
         level: u8,
         link: &Link,
         stats: &[Stats],
-        claim: &mut dyn FnMut(Claim),
+        claim: &mut dyn FnMut(UsedPages),
     ) -> Result<()> {
         if self.passes_over(link.ptr.birth) {
             return Ok(());
@@ -206,11 +206,11 @@ impl Check {
         level: u8,
         link: &Link,
         stats: &[Stats],
-        claim: &mut dyn FnMut(Claim),
+        claim: &mut dyn FnMut(UsedPages),
     ) -> Result<()> {
         let spine = Spine::open(r, link, level, tree.types.len())?;
         let extent = spine.extent(&link.ptr, r.page_size());
-        claim(Claim {
+        claim(UsedPages {
             addr: extent.addr,
             pages: extent.pages,
             what: "series node",
@@ -338,7 +338,7 @@ impl Check {
         mut self,
         r: &R,
         table: &Tree,
-        claim: &mut dyn FnMut(Claim),
+        claim: &mut dyn FnMut(UsedPages),
     ) -> Result<Report> {
         let mut leaves = std::mem::take(&mut self.leaves);
         leaves.sort_unstable_by_key(|leaf| leaf.addr);
@@ -361,7 +361,7 @@ impl Check {
         self.note(&Place::default(), listed)?;
         for (start, record) in found {
             self.report.extents += 1;
-            claim(Claim {
+            claim(UsedPages {
                 addr: start,
                 pages: record.pages,
                 what: "packed leaves",

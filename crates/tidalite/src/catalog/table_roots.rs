@@ -65,7 +65,13 @@ pub(crate) fn find_table<R: PageRead>(
 pub(crate) fn expect_first_time(tree: &Tree, met: &mut HashSet<u64>) -> Result<()> {
     let root = tree.root();
     if !root.is_null() && !met.insert(root.addr) {
-        return Err(Corrupt::new("nested table", root.addr, "a second way to it", "one").into());
+        return Err(Corrupt::new(
+            "nested table",
+            root.addr,
+            "a second pointer to it",
+            "one pointer",
+        )
+        .into());
     }
     Ok(())
 }

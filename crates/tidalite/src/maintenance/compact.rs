@@ -22,7 +22,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::SECOND_FILE_AT;
-use tidalite_kv::{Ending, Relocation};
+use tidalite_kv::{AppendCursor, Relocation};
 use tidalite_pager::{Durability, PageRead};
 use tidalite_series::Moving;
 
@@ -108,7 +108,7 @@ impl Database {
             boundary: pass.moving.boundary,
             second_boundary: pass.second_boundary,
             pages,
-            looks: pages.saturating_mul(LOOKS_PER_PAGE),
+            reads: pages.saturating_mul(LOOKS_PER_PAGE),
         };
         tx.pages.compact(step.boundary);
         while !step.is_over() && !matches!(pass.at, At::Settle) {
@@ -333,7 +333,7 @@ fn relocate_table(
             name: found.clone(),
             id,
             tree,
-            ending: Ending::default(),
+            append_cursor: AppendCursor::default(),
             changed: true,
             created: false,
         });

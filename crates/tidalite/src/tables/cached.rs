@@ -4,7 +4,7 @@ use crate::tables::table::Table;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
 use tidalite_base::TxnId;
-use tidalite_kv::{Again, Way};
+use tidalite_kv::{CachedLookup, CachedPath};
 
 /// How the last call of [`CachedGet::get`] found its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum Cached {
 pub struct CachedGet {
     key: Vec<u8>,
     /// The path to the result.
-    way: Way,
+    path: CachedPath,
     answer: Option<Vec<u8>>,
     cached: Cached,
 }
@@ -88,7 +88,7 @@ impl CachedGet {
         let (pages, tree) = table.parts();
         let Some(tree) = tree else {
             let answer = table.get(&self.key)?;
-            self.keep(answer, Way::default());
+            self.keep(answer, CachedPath::default());
             return Ok(self.answer.as_deref());
         };
         // Later pages belong to the transaction itself.
@@ -97,26 +97,26 @@ impl CachedGet {
             Pages::Writer(txn) => txn.base_txn(),
             Pages::Uncommitted(read) => TxnId(read.txn().0.saturating_sub(1)),
         };
-        if self.way.begins_at(tree, before) {
+        if self.path.begins_at(tree, before) {
             self.cached = Cached::Hit;
             return Ok(self.answer.as_deref());
         }
-        let found = tree.get_again(&pages, &self.key, before, &self.way);
+        let found = tree.get_cached(&pages, &self.key, before, &self.path);
         match found.map_err(|error| table.error(error))? {
-            (Again::Same, way) => {
-                self.way = way;
+            (CachedLookup::Unchanged, path) => {
+                self.path = path;
                 self.cached = Cached::Confirmed;
             }
-            (Again::Found(value), way) => {
+            (CachedLookup::Found(value), path) => {
                 let answer = value.map(|value| value.to_vec()).transpose()?;
-                self.keep(answer, way);
+                self.keep(answer, path);
             }
         }
         Ok(self.answer.as_deref())
     }
 
-    fn keep(&mut self, answer: Option<Vec<u8>>, way: Way) {
-        (self.answer, self.way) = (answer, way);
+    fn keep(&mut self, answer: Option<Vec<u8>>, path: CachedPath) {
+        (self.answer, self.path) = (answer, path);
         self.cached = Cached::Searched;
     }
 }

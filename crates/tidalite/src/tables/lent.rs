@@ -1,7 +1,7 @@
 //! A value lent by the snapshot or transaction that it is read from.
 
 use crate::types::error::Result;
-use tidalite_kv::{Piece, Value};
+use tidalite_kv::{PageSlice, Value};
 
 /// A value, borrowed from its leaf, or read into memory if it is stored in pieces.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct Lent<'a>(Held<'a>);
 
 #[derive(Clone, Debug)]
 enum Held<'a> {
-    Leaf(Piece<'a>),
+    Leaf(PageSlice<'a>),
     Memory(Vec<u8>),
 }
 

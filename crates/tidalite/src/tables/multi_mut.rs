@@ -42,8 +42,8 @@ impl<'t> MultiTableMut<'t> {
     /// [`put_many`](Self::put_many) or [`extend`](Self::extend). Ascending pairs after the last one need no descent.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.txn
-            .change_table_near_end(self.index, |tree, ending, pages| {
-                tree.pairs().insert_near_end(pages, ending, key, value)
+            .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
+                tree.pairs().insert_hinted(pages, append_cursor, key, value)
             })
     }
 
@@ -107,11 +107,11 @@ impl<'t> MultiTableMut<'t> {
     /// # Cost
     /// A descent for the first pairs, none for the following ones.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let behind = self
-            .txn
-            .change_table_near_end(self.index, |tree, ending, pages| {
-                tree.pairs().append_near_end(pages, ending, key, value)
-            })?;
+        let behind =
+            self.txn
+                .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
+                    tree.pairs().append_hinted(pages, append_cursor, key, value)
+                })?;
         self.in_order(behind)
     }
 
@@ -123,12 +123,12 @@ impl<'t> MultiTableMut<'t> {
     /// # Cost
     /// As of `put`.
     pub fn append_dup(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let behind = self
-            .txn
-            .change_table_near_end(self.index, |tree, ending, pages| {
-                tree.pairs()
-                    .append_to_key_near_end(pages, ending, key, value)
-            })?;
+        let behind =
+            self.txn
+                .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
+                    tree.pairs()
+                        .append_to_key_hinted(pages, append_cursor, key, value)
+                })?;
         self.in_order(behind)
     }
 

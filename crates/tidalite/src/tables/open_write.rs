@@ -10,7 +10,7 @@ use crate::tables::table_mut::TableMut;
 use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX, names};
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
-use tidalite_kv::{Ending, Tree};
+use tidalite_kv::{AppendCursor, Tree};
 
 /// Returns a table of this kind; an error for the other kind.
 pub(crate) fn expect_kind<'a>(
@@ -80,7 +80,7 @@ impl WriteTxn {
             name: name.to_owned(),
             id,
             tree,
-            ending: Ending::default(),
+            append_cursor: AppendCursor::default(),
             changed: created,
             created,
         });
@@ -96,7 +96,7 @@ impl WriteTxn {
         }
         let table = known.swap_remove(at);
         Some(OpenTable {
-            ending: Ending::default(),
+            append_cursor: AppendCursor::default(),
             changed: false,
             ..table
         })

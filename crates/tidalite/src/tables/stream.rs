@@ -4,7 +4,7 @@ use crate::tables::codec::TableKey;
 use crate::tables::table::Table;
 use crate::types::error::{Error, Result};
 use std::io::{self, BufRead, Read};
-use tidalite_kv::{Chunks, Piece};
+use tidalite_kv::{Chunks, PageSlice};
 use tidalite_pager::Error as StoreError;
 
 impl<K: TableKey + ?Sized> Table<'_, K> {
@@ -47,7 +47,7 @@ impl<K: TableKey + ?Sized> Table<'_, K> {
 /// damage. After it the stream returns only errors.
 pub struct ValueReader<'t> {
     chunks: Chunks<'t>,
-    piece: Option<Piece<'t>>,
+    piece: Option<PageSlice<'t>>,
     /// Number of bytes already consumed from the piece.
     at: usize,
     left: u64,
@@ -85,7 +85,7 @@ fn failed(error: StoreError) -> io::Error {
 
 impl BufRead for ValueReader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let taken = |piece: &Piece<'_>| self.at >= piece.len();
+        let taken = |piece: &PageSlice<'_>| self.at >= piece.len();
         if self.left > 0 && self.piece.as_ref().is_none_or(taken) {
             self.take_next()?;
         }

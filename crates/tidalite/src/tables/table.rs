@@ -9,7 +9,7 @@ use crate::types::error::{Error, Result};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Bound;
-use tidalite_kv::{Sub, TableShape, Tree, Value};
+use tidalite_kv::{TableReader, TableShape, Tree, Value};
 
 /// A table in a snapshot, or in a write transaction at one moment: keys of type `K`, in their order, with values of
 /// type `V`; both are plain bytes by default.
@@ -36,7 +36,7 @@ use tidalite_kv::{Sub, TableShape, Tree, Value};
 /// ```
 pub struct Table<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     pub(crate) pages: Pages<'a>,
-    pub(crate) sub: Sub<'a>,
+    pub(crate) sub: TableReader<'a>,
     /// The name of the table, or of the outermost table that it is nested in.
     pub(crate) named: Named<'a>,
     types: PhantomData<fn(&K, &V)>,
@@ -55,10 +55,10 @@ impl<K: ?Sized, V: ?Sized> Clone for Table<'_, K, V> {
 
 impl<'a, K: ?Sized, V: ?Sized> Table<'a, K, V> {
     pub(crate) fn new(pages: Pages<'a>, tree: Tree, named: Named<'a>) -> Self {
-        Self::of(pages, Sub::of(tree), named)
+        Self::of(pages, TableReader::of(tree), named)
     }
 
-    pub(crate) fn of(pages: Pages<'a>, sub: Sub<'a>, named: Named<'a>) -> Self {
+    pub(crate) fn of(pages: Pages<'a>, sub: TableReader<'a>, named: Named<'a>) -> Self {
         Self {
             pages,
             sub,

@@ -8,7 +8,7 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use std::marker::PhantomData;
 use std::ops::Bound;
-use tidalite_kv::{Absent, PutRow, Work};
+use tidalite_kv::{MissingTable, PutRow, TableWriter};
 
 /// A table of a write transaction, for changes; with a path, the table nested at that path. Keys are of type `K`,
 /// values of type `V`; both are plain bytes by default.
@@ -74,16 +74,16 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
     /// Changes the table; `None` if it is nested, does not exist and is not to be created.
     fn change<T>(
         &mut self,
-        absent: Absent,
+        missing: MissingTable,
         change: &mut dyn FnMut(
             &mut tidalite_pager::WriteTxn,
-            &mut Work,
+            &mut TableWriter,
         ) -> tidalite_pager::Result<T>,
     ) -> Result<Option<T>> {
         let path = &self.path;
         self.txn.change_table(self.index, |tree, pages| {
-            let mut work = Work::of(*tree);
-            let done = work.at(pages, path, absent, change);
+            let mut work = TableWriter::of(*tree);
+            let done = work.at(pages, path, missing, change);
             if let Some(changed) = work.tree() {
                 *tree = *changed;
             }
@@ -150,12 +150,12 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         if self.path.is_empty() {
             let was = self
                 .txn
-                .change_table_near_end(self.index, |tree, ending, pages| {
-                    tree.insert_near_end(pages, ending, key, value)
+                .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
+                    tree.insert_hinted(pages, append_cursor, key, value)
                 })?;
             return Ok(!was);
         }
-        let was = self.change(Absent::MakeToFill, &mut |pages, table| {
+        let was = self.change(MissingTable::CreateToFill, &mut |pages, table| {
             table.insert(pages, key, value)
         })?;
         Ok(was == Some(false))
@@ -166,7 +166,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// # Errors
     /// As for `put`.
     pub fn make(&mut self) -> Result<()> {
-        self.change(Absent::Make, &mut |_, _| Ok(()))?;
+        self.change(MissingTable::Create, &mut |_, _| Ok(()))?;
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// One descent, two if the pair is stored.
     pub fn insert(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
         let (key, value) = (&key.key_code(), &V::value_code(value));
-        let done = self.change(Absent::MakeToFill, &mut |pages, table| {
+        let done = self.change(MissingTable::CreateToFill, &mut |pages, table| {
             Ok(!table.contains(pages, key)? && !table.insert(pages, key, value)?)
         })?;
         Ok(done == Some(true))
@@ -194,7 +194,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// As for `insert`.
     pub fn update(&mut self, key: &K, value: &V::Borrowed) -> Result<bool> {
         let (key, value) = (&key.key_code(), &V::value_code(value));
-        let done = self.change(Absent::Leave, &mut |pages, table| {
+        let done = self.change(MissingTable::Ignore, &mut |pages, table| {
             Ok(table.contains(pages, key)? && table.insert(pages, key, value)?)
         })?;
         Ok(done == Some(true))
@@ -217,7 +217,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         value: &V::Borrowed,
     ) -> Result<Option<V::Owned>> {
         let value = &V::value_code(value);
-        let old = self.change(Absent::MakeToFill, &mut |pages, table| {
+        let old = self.change(MissingTable::CreateToFill, &mut |pages, table| {
             let old = table.get(pages, key)?;
             table.insert(pages, key, value)?;
             Ok(old)
@@ -239,7 +239,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     pub fn take(&mut self, key: &K) -> Result<Option<V::Owned>> {
         let key = &key.key_code();
         self.txn.pages.free_space();
-        let old = self.change(Absent::Leave, &mut |pages, table| {
+        let old = self.change(MissingTable::Ignore, &mut |pages, table| {
             let old = table.get(pages, key)?;
             if old.is_some() {
                 table.remove(pages, key)?;
@@ -266,14 +266,14 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         let key = &key.key_code();
         let (expected, new) = (expected.map(V::value_code), new.map(V::value_code));
         let (expected, new) = (expected.as_deref(), new.as_deref());
-        let absent = match expected.is_none() && new.is_some() {
-            true => Absent::MakeToFill,
-            false => Absent::Leave,
+        let missing = match expected.is_none() && new.is_some() {
+            true => MissingTable::CreateToFill,
+            false => MissingTable::Ignore,
         };
         if new.is_none() {
             self.txn.pages.free_space();
         }
-        let done = self.change(absent, &mut |pages, table| {
+        let done = self.change(missing, &mut |pages, table| {
             if table.get(pages, key)?.as_deref() != expected {
                 return Ok(false);
             }
@@ -312,10 +312,13 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
                 .change_table(self.index, |tree, pages| tree.append(pages, pairs));
         }
         let mut pairs = Some(pairs);
-        let new = self.change(Absent::MakeToFill, &mut |pages, table| match pairs.take() {
-            Some(pairs) => table.extend(pages, pairs),
-            None => Ok(0),
-        })?;
+        let new = self.change(
+            MissingTable::CreateToFill,
+            &mut |pages, table| match pairs.take() {
+                Some(pairs) => table.extend(pages, pairs),
+                None => Ok(0),
+            },
+        )?;
         Ok(new.unwrap_or(0))
     }
 
@@ -330,10 +333,13 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
             return Ok(());
         }
         let mut feed = Some(feed);
-        self.change(Absent::MakeToFill, &mut |pages, table| match feed.take() {
-            Some(feed) => table.extend_lent(pages, feed),
-            None => Ok(()),
-        })?;
+        self.change(
+            MissingTable::CreateToFill,
+            &mut |pages, table| match feed.take() {
+                Some(feed) => table.extend_lent(pages, feed),
+                None => Ok(()),
+            },
+        )?;
         Ok(())
     }
 
@@ -348,11 +354,11 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         let (key, value) = (&key.key_code(), &V::value_code(value));
         let done = if self.path.is_empty() {
             self.txn
-                .change_table_near_end(self.index, |tree, ending, pages| {
-                    tree.append_near_end(pages, ending, key, value)
+                .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
+                    tree.append_hinted(pages, append_cursor, key, value)
                 })?
         } else {
-            self.change(Absent::MakeToFill, &mut |pages, table| {
+            self.change(MissingTable::CreateToFill, &mut |pages, table| {
                 table.append(pages, key, value)
             })? == Some(true)
         };
@@ -381,7 +387,9 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
                 .txn
                 .change_table(self.index, |tree, pages| tree.remove(pages, key));
         }
-        let was = self.change(Absent::Leave, &mut |pages, table| table.remove(pages, key))?;
+        let was = self.change(MissingTable::Ignore, &mut |pages, table| {
+            table.remove(pages, key)
+        })?;
         Ok(was == Some(true))
     }
 
@@ -415,7 +423,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
             Bound::Excluded(key) => Some(key.to_vec()),
             Bound::Included(key) => Some(after(key)),
         };
-        let removed = self.change(Absent::Leave, &mut |pages, table| match &to {
+        let removed = self.change(MissingTable::Ignore, &mut |pages, table| match &to {
             Some(to) => table.remove_range(pages, &from, to),
             None => table.remove_from(pages, &from),
         })?;
@@ -431,7 +439,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// Reads branches; also the leaves if some rows may lead to other pages.
     pub fn clear(&mut self) -> Result<()> {
         self.txn.pages.free_space();
-        self.change(Absent::Leave, &mut |pages, table| table.clear(pages))?;
+        self.change(MissingTable::Ignore, &mut |pages, table| table.clear(pages))?;
         Ok(())
     }
 
@@ -442,7 +450,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// # Errors
     /// `Limit` if all 2^64 numbers are used up.
     pub fn take_sequence(&mut self, count: u64) -> Result<u64> {
-        let taken = self.change(Absent::MakeToFill, &mut |_, table| {
+        let taken = self.change(MissingTable::CreateToFill, &mut |_, table| {
             Ok(table.take_sequence(count))
         })?;
         taken.flatten().ok_or(Error::Limit {
@@ -493,10 +501,13 @@ impl<K: TableKey + ?Sized> TableMut<'_, K> {
     pub fn reserve(&mut self, key: &K, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
         let key = &key.key_code();
         let mut fill = Some(fill);
-        let was = self.change(Absent::MakeToFill, &mut |pages, table| match fill.take() {
-            Some(fill) => table.insert_with(pages, key, len, fill),
-            None => Ok(true),
-        })?;
+        let was = self.change(
+            MissingTable::CreateToFill,
+            &mut |pages, table| match fill.take() {
+                Some(fill) => table.insert_with(pages, key, len, fill),
+                None => Ok(true),
+            },
+        )?;
         Ok(was == Some(false))
     }
 }

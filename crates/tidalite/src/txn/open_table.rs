@@ -3,7 +3,7 @@
 use crate::catalog::roots::Roots;
 use crate::types::error::Result;
 use tidalite_base::Corrupt;
-use tidalite_kv::{Ending, Tree};
+use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::PageRead;
 
 /// Maximum length of a table name in bytes.
@@ -19,7 +19,7 @@ pub(crate) struct OpenTable {
     pub(crate) id: u64,
     pub(crate) tree: Tree,
     /// The append cursor, valid while rows are appended.
-    pub(crate) ending: Ending,
+    pub(crate) append_cursor: AppendCursor,
     pub(crate) changed: bool,
     /// The table is not in the `tables` tree under this name.
     pub(crate) created: bool,

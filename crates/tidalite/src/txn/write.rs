@@ -26,7 +26,7 @@ use crate::types::error::{Error, Result};
 use std::sync::Arc;
 use tidalite_base::TxnId;
 use tidalite_delta::{BackgroundFlush, Delta, WriteBuffer};
-use tidalite_kv::{Ending, Tree};
+use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
 use tidalite_series::Sealed;
 
@@ -291,17 +291,17 @@ impl WriteTxn {
         index: usize,
         change: impl FnOnce(&mut Tree, &mut tidalite_pager::WriteTxn) -> tidalite_pager::Result<T>,
     ) -> Result<T> {
-        self.tables[index].ending.forget();
-        self.change_table_near_end(index, |tree, _, pages| change(tree, pages))
+        self.tables[index].append_cursor.forget();
+        self.change_table_with_cursor(index, |tree, _, pages| change(tree, pages))
     }
 
-    /// Like `change_table`, for a change that keeps the `Ending` valid or resets it.
-    pub(crate) fn change_table_near_end<T>(
+    /// Like `change_table`, for a change that keeps the `AppendCursor` valid or resets it.
+    pub(crate) fn change_table_with_cursor<T>(
         &mut self,
         index: usize,
         change: impl FnOnce(
             &mut Tree,
-            &mut Ending,
+            &mut AppendCursor,
             &mut tidalite_pager::WriteTxn,
         ) -> tidalite_pager::Result<T>,
     ) -> Result<T> {
@@ -314,7 +314,7 @@ impl WriteTxn {
             ..
         } = &mut *changing.txn;
         let table = &mut tables[index];
-        let result = change(&mut table.tree, &mut table.ending, pages);
+        let result = change(&mut table.tree, &mut table.append_cursor, pages);
         changing.returned = true;
         match result {
             Ok(result) => {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_delta::{Delta, LiveRows};
-use tidalite_kv::{Claim, Damage, Tree};
+use tidalite_kv::{Damage, Tree, UsedPages};
 use tidalite_pager::{Check, PageRead};
 
 /// Maximum number of findings kept; further ones are counted.
@@ -145,7 +145,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         let check = &mut *self.check;
         let running = self.pages.running;
         let page_size = self.pages.page_size() as u64;
-        let mut claim = |claim: Claim| {
+        let mut claim = |claim: UsedPages| {
             check.claim(claim.addr, claim.pages, &format!("{full}: {}", claim.what));
             running.borrow_mut().done += claim.pages * page_size;
         };
@@ -268,7 +268,7 @@ impl<'a, 'w> Walk<'a, 'w> {
                 ));
             }
             let check = &mut *self.check;
-            let mut claim = |claim: Claim| {
+            let mut claim = |claim: UsedPages| {
                 check.claim(claim.addr, claim.pages, claim.what);
             };
             leaves.allow_several(info.several);
@@ -279,7 +279,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             self.problem("there are records of series that are not in the catalog");
         }
         let check = &mut *self.check;
-        let mut claim = |claim: Claim| {
+        let mut claim = |claim: UsedPages| {
             check.claim(claim.addr, claim.pages, claim.what);
         };
         let found = leaves.extents(self.pages, &self.roots.extents, &mut claim)?;

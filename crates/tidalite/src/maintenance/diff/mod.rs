@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tables::Sides;
 use tidalite_base::SeriesId;
-use tidalite_kv::{Sub, Tree};
+use tidalite_kv::{TableReader, Tree};
 
 impl ReadTxn {
     /// Reports the changes from `base`, an older version of the same file (a pin, or a snapshot still held), to this
@@ -98,7 +98,7 @@ impl ReadTxn {
             met: HashSet::new(),
             f,
         };
-        sides.tables(&Sub::of(*new), &Sub::of(*old))
+        sides.tables(&TableReader::of(*new), &TableReader::of(*old))
     }
 
     fn diff_series(&self, base: &Self, f: &mut Tell<'_>) -> Result<()> {

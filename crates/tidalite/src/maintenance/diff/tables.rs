@@ -6,7 +6,7 @@ use crate::types::error::Result;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use tidalite_base::Corrupt;
-use tidalite_kv::{Cursor, DEPTH_MAX, Sub, Tree, Value};
+use tidalite_kv::{Cursor, DEPTH_MAX, TableReader, Tree, Value};
 use tidalite_pager::Snapshot;
 
 /// Two versions of a table during the comparison.
@@ -25,7 +25,7 @@ pub(super) struct Sides<'a, 'f> {
 
 impl Sides<'_, '_> {
     /// Compares two versions of a table, nested or not. Recursion is as deep as tables are nested.
-    pub(super) fn tables(&mut self, new: &Sub<'_>, old: &Sub<'_>) -> Result<()> {
+    pub(super) fn tables(&mut self, new: &TableReader<'_>, old: &TableReader<'_>) -> Result<()> {
         if self.path.len() > DEPTH_MAX {
             let found = format!("{} tables in one another", self.path.len());
             return Err(Corrupt::new("nested table", 0, found, DEPTH_MAX).into());
@@ -50,7 +50,7 @@ impl Sides<'_, '_> {
     /// Merges the entries of a range of keys.
     fn entries(
         &mut self,
-        (new, old): (&Sub<'_>, &Sub<'_>),
+        (new, old): (&TableReader<'_>, &TableReader<'_>),
         (from, to): (&[u8], Option<&[u8]>),
     ) -> Result<()> {
         let inside = |key: &[u8]| to.is_none_or(|to| key < to);
@@ -90,7 +90,7 @@ impl Sides<'_, '_> {
                 (self.f)(Change::Inserted { table, path, key })?;
                 if new.is_nested() {
                     let below = new.nested()?;
-                    return self.below(new.key(), &below, &Sub::of(Tree::new(0)));
+                    return self.below(new.key(), &below, &TableReader::of(Tree::new(0)));
                 }
                 Ok(())
             }
@@ -111,7 +111,7 @@ impl Sides<'_, '_> {
                 (self.f)(Change::Changed { table, path, key })?;
                 if new.is_nested() {
                     let below = new.nested()?;
-                    return self.below(new.key(), &below, &Sub::of(Tree::new(0)));
+                    return self.below(new.key(), &below, &TableReader::of(Tree::new(0)));
                 }
                 Ok(())
             }
@@ -119,7 +119,7 @@ impl Sides<'_, '_> {
         }
     }
 
-    fn below(&mut self, key: &[u8], new: &Sub<'_>, old: &Sub<'_>) -> Result<()> {
+    fn below(&mut self, key: &[u8], new: &TableReader<'_>, old: &TableReader<'_>) -> Result<()> {
         if let Some(tree) = new.tree() {
             expect_first_time(tree, &mut self.met)?;
         }
@@ -169,7 +169,7 @@ type At<'p> = Cursor<'p, Snapshot>;
 enum Set<'p> {
     None,
     One(Vec<u8>),
-    Table(Sub<'p>),
+    Table(TableReader<'p>),
 }
 
 impl<'p> Set<'p> {

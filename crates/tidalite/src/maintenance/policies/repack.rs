@@ -46,7 +46,7 @@ impl Run<'_> {
                 boundary: u64::MAX,
                 second_boundary: u64::MAX,
                 pages: (STEP_BYTES / page_size).max(1),
-                looks: u64::MAX,
+                reads: u64::MAX,
             };
             let pages = step.pages;
             let moved =

@@ -11,7 +11,7 @@ use crate::tables::table_mut::TableMut;
 use crate::types::error::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
-use tidalite_kv::{Cursor, DEPTH_MAX, PageAt, Sub, Tree, Walk};
+use tidalite_kv::{Cursor, DEPTH_MAX, PageVisitor, TableReader, Tree, VisitedPage};
 use tidalite_pager::{Ptr, RawFile};
 
 /// Directories of runs have owner ids from here on.
@@ -40,8 +40,8 @@ struct Reached {
     lost: Vec<Lost>,
 }
 
-impl Walk for Reached {
-    fn enter(&mut self, page: &PageAt<'_>) -> tidalite_pager::Result<bool> {
+impl PageVisitor for Reached {
+    fn enter(&mut self, page: &VisitedPage<'_>) -> tidalite_pager::Result<bool> {
         if page.level == 0 {
             self.leaves.push(page.ptr);
             // Its readability is tested now, while its keys are known.
@@ -54,7 +54,7 @@ impl Walk for Reached {
         Ok(page.level > 0)
     }
 
-    fn damaged(&mut self, page: &PageAt<'_>, corrupt: Corrupt) -> tidalite_pager::Result<()> {
+    fn damaged(&mut self, page: &VisitedPage<'_>, corrupt: Corrupt) -> tidalite_pager::Result<()> {
         self.lost.push(Lost {
             from: page.from.to_vec(),
             to: page.to.map(<[u8]>::to_vec),
@@ -285,7 +285,7 @@ impl At<'_> {
     }
 
     /// Passes the rows of a nested table to `f`. Recursion is as deep as tables are nested.
-    fn nested(&mut self, below: &Sub<'_>, key: &[u8], f: &mut LeafRows<'_>) -> Result<()> {
+    fn nested(&mut self, below: &TableReader<'_>, key: &[u8], f: &mut LeafRows<'_>) -> Result<()> {
         if self.path.len() >= DEPTH_MAX {
             self.lose(
                 key,
@@ -299,7 +299,7 @@ impl At<'_> {
         shown
     }
 
-    fn nested_rows(&mut self, below: &Sub<'_>, f: &mut LeafRows<'_>) -> Result<()> {
+    fn nested_rows(&mut self, below: &TableReader<'_>, f: &mut LeafRows<'_>) -> Result<()> {
         let Some(tree) = below.tree() else {
             let mut cursor = below.cursor(self.raw)?;
             let table = Tree::new(0);
@@ -311,7 +311,9 @@ impl At<'_> {
         };
         if !self.nested.insert(tree.root().addr) {
             let at = tree.root().addr;
-            return Err(Corrupt::new("nested table", at, "a second way to it", "one").into());
+            return Err(
+                Corrupt::new("nested table", at, "a second pointer to it", "one pointer").into(),
+            );
         }
         let lost = self.around(tree, &mut BTreeSet::new(), f)?;
         for corrupt in lost.into_iter().filter_map(|span| span.corrupt) {

@@ -16,8 +16,8 @@ struct Alone<'a> {
     waited: RefCell<BTreeSet<u64>>,
     /// The scan never turns, so no page may be requested twice.
     once: bool,
-    /// Leaves read as part of a stretch, in order; `None`: this reader does not distinguish stretches.
-    stretch: Option<RefCell<Vec<u64>>>,
+    /// Leaves read as part of a sequential range, in order; `None`: this reader does not distinguish sequential ranges.
+    sequential: Option<RefCell<Vec<u64>>>,
 }
 
 impl<'a> Alone<'a> {
@@ -28,20 +28,20 @@ impl<'a> Alone<'a> {
             calls: RefCell::default(),
             waited: RefCell::default(),
             once,
-            stretch: None,
+            sequential: None,
         }
     }
 
-    /// A reader with kernel readahead in stretches.
-    fn with_stretches(pages: &'a ScratchPages) -> Self {
+    /// A reader with kernel readahead in sequential ranges.
+    fn with_sequential_ranges(pages: &'a ScratchPages) -> Self {
         Self {
-            stretch: Some(RefCell::default()),
+            sequential: Some(RefCell::default()),
             ..Self::new(pages, false)
         }
     }
 
-    fn stretch(&self) -> Vec<u64> {
-        self.stretch
+    fn sequential(&self) -> Vec<u64> {
+        self.sequential
             .as_ref()
             .map_or_else(Vec::new, |read| read.borrow().clone())
     }
@@ -64,11 +64,14 @@ impl PageRead for Alone<'_> {
     }
 
     fn reads_ahead_in_order(&self) -> bool {
-        self.stretch.is_some()
+        self.sequential.is_some()
     }
 
     fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        let read = self.stretch.as_ref().expect("stretches are read here");
+        let read = self
+            .sequential
+            .as_ref()
+            .expect("sequential_ranges are read here");
         if ptr.kind == Kind::KvLeaf {
             read.borrow_mut().push(ptr.addr);
         }
@@ -142,7 +145,7 @@ fn walk(tree: &Tree, pages: &Alone<'_>, forward: bool) -> u64 {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn a_walk_asks_for_every_leaf_before_it_comes() {
+fn scan_requests_every_leaf_in_advance() {
     for (in_order, forward) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut pages = ScratchPages::new(4096);
         let mut rng = Rng::new(11);
@@ -169,18 +172,18 @@ fn a_walk_asks_for_every_leaf_before_it_comes() {
 /// 26 MiB of leaves.
 const LONG_ROWS: u64 = 120_000;
 
-/// The maximum distance between consecutive leaves of stretches.
-fn farthest(stretch: &[u64]) -> u64 {
-    let pairs = stretch.windows(2).map(|pair| pair[1].abs_diff(pair[0]));
+/// The maximum distance between consecutive leaves of sequential ranges.
+fn farthest(sequential: &[u64]) -> u64 {
+    let pairs = sequential.windows(2).map(|pair| pair[1].abs_diff(pair[0]));
     pairs.max().unwrap_or_default()
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn a_long_walk_along_the_file_leaves_reading_ahead_to_the_system() {
+fn long_sequential_scan_uses_kernel_readahead() {
     let mut pages = ScratchPages::new(4096);
     let tree = table(&mut pages, LONG_ROWS, None);
-    let alone = Alone::with_stretches(&pages);
+    let alone = Alone::with_sequential_ranges(&pages);
     assert_eq!(walk(&tree, &alone, true), LONG_ROWS);
     let (waited, asked) = (alone.waited.borrow().len(), alone.asked.borrow().len());
     assert!(
@@ -189,14 +192,18 @@ fn a_long_walk_along_the_file_leaves_reading_ahead_to_the_system() {
     );
     // The first 16 MiB, and the branches.
     assert!((4096..4500).contains(&asked), "{asked} pages asked for");
-    let stretch = alone.stretch();
+    let sequential = alone.sequential();
     assert!(
-        stretch.len() > 2000,
-        "{} leaves of stretches",
-        stretch.len()
+        sequential.len() > 2000,
+        "{} leaves of sequential_ranges",
+        sequential.len()
     );
-    assert!(farthest(&stretch) < 64 << 10, "{}", farthest(&stretch));
-    let both = stretch
+    assert!(
+        farthest(&sequential) < 64 << 10,
+        "{}",
+        farthest(&sequential)
+    );
+    let both = sequential
         .iter()
         .filter(|leaf| alone.asked.borrow().contains(leaf));
     assert_eq!(both.count(), 0, "asked for, and read by the system as well");
@@ -204,7 +211,7 @@ fn a_long_walk_along_the_file_leaves_reading_ahead_to_the_system() {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn what_lies_elsewhere_is_asked_for_and_nothing_read_around_it() {
+fn scattered_leaves_are_requested_without_kernel_readahead() {
     let mut pages = ScratchPages::new(4096);
     let mut tree = table(&mut pages, LONG_ROWS, None);
     let mut rng = Rng::new(3);
@@ -214,32 +221,36 @@ fn what_lies_elsewhere_is_asked_for_and_nothing_read_around_it() {
     }
     tree.seal(&mut pages).unwrap();
     pages.commit();
-    let alone = Alone::with_stretches(&pages);
+    let alone = Alone::with_sequential_ranges(&pages);
     assert_eq!(walk(&tree, &alone, true), LONG_ROWS);
     let waited = alone.waited.borrow().len();
     assert!(
         waited <= usize::from(tree.height()) + 1,
         "{waited} pages waited for"
     );
-    let stretch = alone.stretch();
+    let sequential = alone.sequential();
     assert!(
-        stretch.len() > 1800,
-        "{} leaves of stretches",
-        stretch.len()
+        sequential.len() > 1800,
+        "{} leaves of sequential_ranges",
+        sequential.len()
     );
-    assert!(farthest(&stretch) < 128 << 10, "{}", farthest(&stretch));
+    assert!(
+        farthest(&sequential) < 128 << 10,
+        "{}",
+        farthest(&sequential)
+    );
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn short_ranges_other_orders_and_the_way_back_read_nothing_around() {
+fn short_random_and_backward_scans_use_no_kernel_readahead() {
     for (in_order, forward, rows) in [(true, false, LONG_ROWS), (false, true, LONG_ROWS)] {
         let mut pages = ScratchPages::new(4096);
         let mut rng = Rng::new(5);
         let tree = table(&mut pages, rows, (!in_order).then_some(&mut rng));
-        let alone = Alone::with_stretches(&pages);
+        let alone = Alone::with_sequential_ranges(&pages);
         assert_eq!(walk(&tree, &alone, forward), rows);
-        assert_eq!(alone.stretch(), [], "in order: {in_order}");
+        assert_eq!(alone.sequential(), [], "in order: {in_order}");
         assert!(alone.waited.borrow().len() <= usize::from(tree.height()) + 1);
         // 13 MiB of a range, and then another place.
         let mut cursor = tree.cursor(&alone);
@@ -248,13 +259,13 @@ fn short_ranges_other_orders_and_the_way_back_read_nothing_around() {
             assert!(cursor.seek_ge(&at.to_be_bytes()).unwrap());
             (0..60_000).for_each(|_| assert!(cursor.next().unwrap()));
         }
-        assert_eq!(alone.stretch(), [], "in order: {in_order}");
+        assert_eq!(alone.sequential(), [], "in order: {in_order}");
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn a_short_range_asks_for_little_in_vain() {
+fn short_range_requests_few_unneeded_leaves() {
     let mut pages = ScratchPages::new(4096);
     let tree = table(&mut pages, ROWS, None);
     for rows in [10, 20, 40, 100] {
@@ -272,7 +283,7 @@ fn a_short_range_asks_for_little_in_vain() {
 
 #[test]
 #[cfg_attr(miri, ignore = "tens of thousands of rows, counted")]
-fn rows_are_the_same_whatever_the_way() {
+fn all_ways_to_read_give_the_same_rows() {
     for number in 0..16 {
         let seed = Seed::of(number, 4096);
         turns(number);
@@ -287,7 +298,7 @@ fn turns(seed: u64) {
     let tree = table(&mut pages, ROWS, seed.is_multiple_of(2).then_some(&mut rng));
     let alone = match seed % 4 {
         0 | 1 => Alone::new(&pages, false),
-        _ => Alone::with_stretches(&pages),
+        _ => Alone::with_sequential_ranges(&pages),
     };
     let mut cursor = tree.cursor(&alone);
     for _ in 0..10 {

@@ -1,0 +1,118 @@
+//! The two forms of a nested table, inline and in pages: when it changes from one to the other, and how.
+//!
+//! An inline table moves to pages when it takes more than a quarter of a page (or when it would make its row too
+//! large), and back when it takes at most an eighth. So tables of a few rows cost a few bytes each, and a table near
+//! the threshold does not move with every change.
+
+use crate::inline::inline_table::{InlineEntry, InlineTable};
+use crate::page::layout::{Payload, cell_bytes_max, cell_size, slot_bytes, tag};
+use crate::page::node::Node;
+use crate::page::{edit, key};
+use crate::table::free::OldPayload;
+use crate::table::tree::{HAS_REFERENCES, Tree};
+use tidalite_pager::{PageRead, PageWrite, Result};
+
+/// An inline table takes at most one part in this many of a page.
+const INLINE_DIV: usize = 4;
+
+/// A table in one leaf becomes inline again when it takes at most one part in this many of a page.
+const SHRINK_DIV: usize = 8;
+
+/// Whether an inline table with these bytes is small enough, by itself and in the row of a key of this length.
+pub(crate) fn fits_row(page_size: usize, key_len: usize, small: &[u8]) -> bool {
+    let payload = Payload {
+        tag: tag::of(tag::NESTED, small.len()),
+        bytes: small,
+    };
+    let key = key::stored_bytes(page_size, key_len);
+    let row = slot_bytes(true, page_size) + cell_size(true, key, payload);
+    small.len() <= inline_bytes_max(page_size) && row <= cell_bytes_max(page_size)
+}
+
+/// Maximum bytes of an inline table.
+pub(crate) const fn inline_bytes_max(page_size: usize) -> usize {
+    page_size / INLINE_DIV
+}
+
+/// The payload for the row of a nested table in pages, or of an empty one.
+pub(crate) fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
+    if tree.is_empty() {
+        let none = InlineTable {
+            sequence: tree.sequence,
+            ..InlineTable::default()
+        };
+        let bytes = none.encode();
+        return (tag::of(tag::NESTED, bytes.len()), bytes);
+    }
+    let bytes = tree.encode_nested_root();
+    (tag::of(tag::ROOT, bytes.len()), bytes)
+}
+
+/// Writes the rows of an inline table to pages of its own.
+pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &InlineTable) -> Result<Tree> {
+    let mut tree = Tree {
+        sequence: small.sequence,
+        ..Tree::new_inner(id)
+    };
+    for entry in &small.entries {
+        tree.put_payload(w, &entry.key, entry.payload(), OldPayload::Keep)?;
+    }
+    Ok(tree)
+}
+
+/// The rows of a table that has become small enough to be inline; its page is freed.
+pub(crate) fn shrink_to_inline<W: PageWrite>(
+    w: &mut W,
+    tree: &Tree,
+) -> Result<Option<InlineTable>> {
+    if tree.height != 1 {
+        return Ok(None);
+    }
+    let page = w.page(&tree.root)?.to_vec();
+    let (_, live) = edit::fill(&page, 0, tree.root.addr)?;
+    if live > w.page_size() / SHRINK_DIV {
+        return Ok(None);
+    }
+    let node = Node::open(&page, 0, tree.root.addr)?;
+    if tree.flags & HAS_REFERENCES != 0 && !node.rests()?.is_empty() {
+        return Ok(None);
+    }
+    let mut small = InlineTable {
+        sequence: tree.sequence,
+        ..InlineTable::default()
+    };
+    for index in 0..node.count() {
+        let cell = node.cell(index)?;
+        small.entries.push(InlineEntry {
+            key: node.key(w, index)?,
+            tag: cell.tag,
+            payload: cell.payload.to_vec(),
+        });
+    }
+    w.free_page(&tree.root);
+    Ok(Some(small))
+}
+
+impl Tree {
+    /// The payload of a key in its leaf.
+    pub(crate) fn find_payload<R: PageRead>(
+        &self,
+        r: &R,
+        key: &[u8],
+    ) -> Result<Option<InlineEntry>> {
+        let Some((page, at)) = self.leaf_for(r, key)? else {
+            return Ok(None);
+        };
+        let node = Node::open(&page, 0, at)?;
+        let (index, found) = node.find(r, key)?;
+        if !found {
+            return Ok(None);
+        }
+        let cell = node.cell(index)?;
+        Ok(Some(InlineEntry {
+            key: key.to_vec(),
+            tag: cell.tag,
+            payload: cell.payload.to_vec(),
+        }))
+    }
+}
