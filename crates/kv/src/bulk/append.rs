@@ -274,11 +274,19 @@ impl Tree {
             path.push(Step { ptr, index });
             ptr = node.child(index)?.0;
         }
+        debug_assert!(
+            path.len() + 1 == usize::from(self.height),
+            "one step per branch"
+        );
         Ok(path)
     }
 
     /// Counts appended rows in the branches above the last leaf.
     fn count_tail<W: PageWrite>(&mut self, w: &mut W, tail: &LastLeaf) -> Result<()> {
+        debug_assert!(
+            tail.path.len() + 1 == usize::from(self.height),
+            "the path of this tree"
+        );
         if tail.pending == 0 {
             return Ok(());
         }
@@ -313,6 +321,11 @@ impl Tree {
         let key = run.builder.first_key();
         // `key` is above the last key, so the common part ends inside it; it is plain, and so is the separator.
         let separator = KeyBuf::plain(key[..common(&run.last_key, key) + 1].to_vec());
+        debug_assert!(run.last_key.as_slice() < key, "leaves ascend");
+        debug_assert!(
+            run.path.len() + 1 == usize::from(self.height),
+            "the path of this tree (invariant 2)"
+        );
         let bytes = run.builder.finish(self.page_flags());
         let right = if open {
             let ptr = w.new_page(kind_of(0), self.id)?;
@@ -371,6 +384,7 @@ impl LastLeaf {
     fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], payload: Payload<'_>) -> Result<bool> {
         let page = w.page_mut(&self.leaf)?;
         let (count, _) = edit::fill(page, 0, self.leaf.addr)?;
+        debug_assert!(key > self.last_key.as_slice(), "rows ascend");
         let placed = edit::try_insert(page, 0, self.leaf.addr, count, Key::plain(key), payload)?;
         if placed == Placed::No {
             return Ok(false);

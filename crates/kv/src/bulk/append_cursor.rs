@@ -101,6 +101,7 @@ impl LastRow {
         let at = self.leaf.addr;
         let page = w.page_mut(&self.leaf)?;
         let (count, _) = edit::fill(page, 0, at)?;
+        debug_assert!(key > self.last_key.as_slice(), "rows ascend");
         let placed = edit::try_insert(page, 0, at, count, Key::plain(key), payload)?;
         if placed == Placed::No {
             return Ok(false);
@@ -183,6 +184,7 @@ impl Tree {
         {
             return Ok(false);
         }
+        debug_assert!(last.last_key == key, "the last key of the table");
         self.count_rows(w, &last.path, 1)?;
         last.rows = self.rows;
         Ok(true)

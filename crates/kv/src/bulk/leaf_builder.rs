@@ -86,6 +86,7 @@ impl LeafBuilder {
     pub(crate) fn begin(&mut self, key: &[u8], payload: Payload<'_>) {
         let prefix_len =
             predicted_prefix_len(&self.first_key, key).min(prefix_bytes_max(self.page.len()));
+        debug_assert!(Self::accepts(self.page.len(), key, payload), "the row fits");
         self.restart(&key[..prefix_len]);
         self.first_key.clear();
         self.first_key.extend_from_slice(key);
@@ -130,6 +131,7 @@ impl LeafBuilder {
     /// Lays the rows out again with a shorter prefix; false, with nothing changed, if they do not fit.
     fn shorten(&mut self, len: usize) -> bool {
         let mut other = Self::new(self.page.len());
+        debug_assert!(len < self.prefix_len, "the prefix becomes shorter");
         other.restart(&self.prefix()[..len]);
         let mut suffix = self.prefix()[len..].to_vec();
         let more = suffix.len();
@@ -171,6 +173,10 @@ impl LeafBuilder {
         if slots_end + size > self.heap {
             return false;
         }
+        debug_assert!(
+            self.count == 0 || suffix > self.last_suffix(),
+            "rows ascend (invariant 1)"
+        );
         let heap = self.heap - size;
         let mut at = put_varint(&mut self.page, heap, len);
         at = put_varint(&mut self.page, at, tag);
@@ -233,6 +239,15 @@ impl LeafBuilder {
     /// The bytes of the page, with zeros as header; `flags` are the flags of every page of the table. No rows may be
     /// added afterwards.
     pub(crate) fn finish(&mut self, flags: u8) -> &[u8] {
+        assert!(self.count > 0, "a leaf has a row");
+        debug_assert!(
+            self.count <= usize::from(u16::MAX),
+            "the count has two bytes"
+        );
+        debug_assert!(
+            self.offsets.len() == self.count * offset_bytes(self.page.len()),
+            "an offset for each row (invariant 2)"
+        );
         let page = &mut self.page;
         put_u16(page, COUNT_AT, self.count as u16);
         page[LEVEL_AT] = 0;
@@ -242,6 +257,7 @@ impl LeafBuilder {
         put_u32(page, PREFIX_LEN_AT, small(self.prefix_len));
         let offsets_at = PREFIX_AT + self.prefix_len + self.count * HEAD_BYTES;
         let slots_end = offsets_at + self.offsets.len();
+        debug_assert!(slots_end <= self.heap, "slots do not overlap the cells");
         page[offsets_at..slots_end].copy_from_slice(&self.offsets);
         page[slots_end..self.heap].fill(0);
         page

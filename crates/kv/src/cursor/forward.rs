@@ -46,6 +46,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     pub fn next_in_leaf(&mut self) -> bool {
         let Steps { page, end, .. } = self.steps;
         let slot = self.steps.slot + OFFSET_BYTES;
+        debug_assert!(end == 0 || self.place == CursorState::At, "invariant 4");
         if slot >= end {
             return false;
         }
@@ -117,6 +118,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// If the cursor is at a row, lets the next steps go by the leaf's offsets.
     fn begin_steps(&mut self) {
         if let (CursorState::At, Some(leaf)) = (self.place, self.frames.last()) {
+            debug_assert!(leaf.shape.level == 0, "the last frame is a leaf");
             self.steps = Steps::from(leaf);
         }
     }

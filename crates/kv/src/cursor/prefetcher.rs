@@ -70,6 +70,8 @@ impl<'r> Prefetcher<'r> {
                 self.lead += 1;
             }
             runs.request(r);
+
+            debug_assert!(self.lead <= self.width, "requests are bounded");
         }
         self.lead = self.lead.saturating_sub(1);
     }
@@ -126,6 +128,7 @@ impl<'r> Prefetcher<'r> {
         if let (1, Some(sequential)) = (level, &mut self.sequential) {
             sequential.enter(&branch, r.page_size());
         }
+        debug_assert!(branch.shape.level == level, "a branch of this level");
         self.frames.push(branch);
         Some(())
     }

@@ -28,6 +28,10 @@ impl RowKey {
     /// room.
     #[inline(always)]
     pub(super) fn take_block(&mut self, block: &[u8; BLOCK_BYTES], len: usize) -> bool {
+        debug_assert!(
+            self.prefix_len <= self.bytes.len(),
+            "the prefix was entered"
+        );
         let to = self.bytes.get_mut(self.prefix_len..);
         let to: Option<&mut [u8; BLOCK_BYTES]> = to.and_then(|rest| rest.first_chunk_mut());
         match to {
@@ -62,6 +66,7 @@ impl RowKey {
 
     /// Lends out the bytes of the key, so that the rest of a spilled key can be appended; `put` takes them back.
     pub(super) fn lend(&mut self) -> Vec<u8> {
+        debug_assert!(self.len <= self.bytes.len(), "the key is in the buffer");
         self.bytes.truncate(self.len);
         std::mem::take(&mut self.bytes)
     }

@@ -148,5 +148,6 @@ impl Tree {
 pub(crate) fn cuts(from: u64, to: u64, parts: usize) -> impl Iterator<Item = u64> {
     let rows = u128::from(to.saturating_sub(from));
     let parts = (parts.max(1) as u128).min(rows);
+    debug_assert!(parts <= rows, "no part is empty");
     (1..parts).map(move |part| from + (rows * part / parts) as u64)
 }

@@ -81,6 +81,8 @@ impl SequentialRange {
             self.credit = (self.credit + bytes).min(CREDIT_BYTES_MAX);
             self.last = window.clone();
         }
+        debug_assert!(self.credit <= CREDIT_BYTES_MAX, "the credit is bounded");
+        debug_assert!(window.start <= window.end, "the window is in order");
         self.windows.push_back(Window {
             branch: branch.at,
             along,
@@ -106,6 +108,10 @@ impl SequentialRange {
             return false;
         };
         self.windows.drain(..found);
+        debug_assert!(
+            self.windows[0].branch == branch,
+            "the window of this branch"
+        );
         self.windows[0].leaves.contains(&leaf.addr)
     }
 

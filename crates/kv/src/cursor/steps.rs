@@ -38,12 +38,14 @@ impl<'r> Steps<'r> {
             steps.heap = leaf.shape.heap;
             steps.slot = leaf.shape.slots_end - OFFSET_BYTES * behind;
             steps.end = leaf.shape.slots_end;
+            debug_assert!(steps.slot < steps.end, "the offset of the row");
         }
         steps
     }
 
     /// The index of the current row in the leaf.
     pub(super) fn index(&self, leaf: &Frame<'_>) -> usize {
+        debug_assert!(self.slot <= self.end, "a slot of the leaf");
         match self.end {
             0 => leaf.index,
             end => leaf.shape.count - (end - self.slot) / OFFSET_BYTES,

@@ -402,6 +402,10 @@ impl<'r, R: PageRead> Cursor<'r, R> {
                 at,
                 index,
             });
+            debug_assert!(
+                self.frames.len() + usize::from(level) == usize::from(self.tree.height),
+                "one frame per level"
+            );
             if child.is_none() {
                 return Ok(found);
             }
@@ -447,6 +451,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
 
     /// Checks the order of keys after a step to another leaf, forward or backward, against the key of the step before.
     pub(super) fn expect_order(&mut self, order: Ordering) -> Result<bool> {
+        debug_assert!(self.place == CursorState::At, "the step arrived at a row");
         let (entered, direction) = &mut self.entered;
         if *direction == Some(order) && self.key[..].cmp(&entered[..]) != order {
             let at = self.frames.last().map_or(0, |leaf| leaf.at);
@@ -474,6 +479,11 @@ impl<'r, R: PageRead> Cursor<'r, R> {
             self.leave(end);
             return Ok(false);
         };
+        debug_assert!(
+            self.only.is_some() || self.frames.len() == usize::from(self.tree.height),
+            "the whole path (invariant 1)"
+        );
+        debug_assert!(leaf.index < leaf.shape.count, "the row exists");
         self.key.enter(leaf.node().prefix());
         self.read_row_in_leaf()
     }

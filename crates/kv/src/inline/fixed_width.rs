@@ -37,6 +37,7 @@ impl<'a> FixedWidthKeys<'a> {
     }
 
     pub(crate) fn nth(&self, index: usize) -> &'a [u8] {
+        debug_assert!(index < self.count, "the key exists");
         &self.keys[index * self.size..][..self.size]
     }
 
@@ -64,6 +65,7 @@ impl<'a> FixedWidthKeys<'a> {
                 _ => from = middle + 1,
             }
         }
+        debug_assert!(from <= self.count, "a position among the keys");
         from
     }
 }

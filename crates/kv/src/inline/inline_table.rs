@@ -220,6 +220,10 @@ pub(crate) fn add_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<KeyAdded
             }
         }
     };
+    debug_assert!(
+        begin <= at && at <= bytes.len(),
+        "a position among the entries"
+    );
     let last = at == bytes.len();
     let stays = count > 1 && size.is_none_or(|size| size == key.len());
     let Some((_, _, count_at)) = head(bytes).filter(|_| stays) else {
@@ -245,6 +249,10 @@ pub(crate) fn add_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<KeyAdded
     }
     with.extend_from_slice(key);
     with.extend_from_slice(&bytes[at..]);
+    debug_assert!(
+        is_packed(&with) == size.is_some(),
+        "the form stays the same"
+    );
     Ok(KeyAdded::New { bytes: with, last })
 }
 
@@ -335,12 +343,17 @@ impl KeyList {
                 bytes.extend_from_slice(key);
             }),
         }
+        debug_assert!(
+            bytes.len() == self.encoded_len(),
+            "the length was predicted"
+        );
         bytes
     }
 }
 
 /// Writes the header of an inline table.
 fn push_head(bytes: &mut Vec<u8>, packed: Option<usize>, sequence: u64, count: usize) {
+    debug_assert!(packed.is_none() || count > 1, "a single key is not packed");
     let begun = if sequence > 0 { BEGUN } else { 0 };
     bytes.push(begun | if packed.is_some() { PACKED } else { CELLS });
     if sequence > 0 {
@@ -375,6 +388,10 @@ impl InlineTable {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
+        debug_assert!(
+            self.entries.is_sorted_by(|a, b| a.key < b.key),
+            "keys ascend strictly"
+        );
         let mut bytes = Vec::with_capacity(self.encoded_len());
         let packed = self.packed();
         push_head(&mut bytes, packed, self.sequence, self.entries.len());
@@ -386,6 +403,10 @@ impl InlineTable {
             bytes.extend_from_slice(&entry.key);
             bytes.extend_from_slice(&entry.payload);
         }
+        debug_assert!(
+            bytes.len() == self.encoded_len(),
+            "the length was predicted"
+        );
         bytes
     }
 
@@ -412,6 +433,10 @@ impl InlineTable {
 
     /// Inserts an entry; returns the previous entry with this key.
     pub(crate) fn put(&mut self, entry: InlineEntry) -> Option<InlineEntry> {
+        debug_assert!(
+            tag::len(entry.tag) == entry.payload.len(),
+            "the tag has the length"
+        );
         match self.place(&entry.key) {
             Ok(at) => Some(std::mem::replace(&mut self.entries[at], entry)),
             Err(at) => {

@@ -26,6 +26,10 @@ impl<'r> PackedSet<'r> {
             return Ok(None);
         };
         let (size, count) = (values.size(), values.count());
+        debug_assert!(
+            begin + size * count == set.len(),
+            "nothing follows the values"
+        );
         let set = set.clone();
         Ok((count > 0).then_some(Self {
             set,
@@ -37,6 +41,7 @@ impl<'r> PackedSet<'r> {
     }
 
     fn nth(&self, index: usize) -> &[u8] {
+        debug_assert!(index < self.count, "the value exists");
         &self.set[self.begin + index * self.size..][..self.size]
     }
 
@@ -75,10 +80,12 @@ impl<'r> PackedSet<'r> {
         if there {
             self.index = rank as usize;
         }
+        debug_assert!(self.index < self.count, "invariant 2");
         there
     }
 
     pub(crate) fn last(&mut self) -> bool {
+        debug_assert!(self.count > 0, "a set has a value");
         self.select(self.count() - 1)
     }
 

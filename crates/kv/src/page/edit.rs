@@ -8,8 +8,8 @@ use crate::page::header::Shape;
 use crate::page::key::{Key, Rest, prefix_bytes_max};
 use crate::page::layout::{
     ASCENDS, CHILD_BYTES, COUNT_AT, DEAD_AT, FLAGS_AT, HEAP_AT, LEVEL_AT, NESTED, PREFIX_AT,
-    PREFIX_LEN_AT, Payload, SPILLED, WHOSE, cell_size, child_bytes, child_rows, head_of,
-    slot_bytes, slot_parts, small,
+    PREFIX_LEN_AT, Payload, SPILLED, WHOSE, cell_size, child_bytes, child_rows, head_of, kind_of,
+    slot_bytes, slot_parts, small, tag,
 };
 use crate::page::node::Node;
 use tidalite_base::{put_u16, put_u32};
@@ -18,6 +18,7 @@ use tidalite_pager::{Ptr, Result};
 /// Makes the page an empty page of this level in the same table; the caller writes the prefix.
 pub(crate) fn init(page: &mut [u8], level: u8, prefix_len: usize) {
     let heap = page.len();
+    debug_assert!(PREFIX_AT + prefix_len <= heap, "the prefix fits the page");
     put_u16(page, COUNT_AT, 0);
     page[LEVEL_AT] = level;
     page[FLAGS_AT] &= WHOSE;
@@ -45,6 +46,11 @@ pub(crate) fn put_cell(
     rest: &[u8],
     payload: Payload<'_>,
 ) {
+    debug_assert!(leaf || payload.tag == 0, "a branch cell has no tag");
+    debug_assert!(
+        !leaf || tag::len(payload.tag) == payload.bytes.len(),
+        "the tag has the length of the payload"
+    );
     let len = small(suffix.0.len() + suffix.1.len());
     let spilled = if rest.is_empty() { 0 } else { SPILLED };
     let mut at = put_varint(page, offset, len | spilled);
@@ -73,6 +79,11 @@ pub(crate) fn put_slot(
     child: &[u8],
     offset: usize,
 ) {
+    debug_assert!(index < count, "the slot exists");
+    debug_assert!(
+        leaf || child.len() == CHILD_BYTES,
+        "a branch slot has a child"
+    );
     let [head_bytes, child_len, width] = slot_parts(leaf, page.len());
     put_u32(page, heads_at + index * head_bytes, head);
     let children_at = heads_at + count * head_bytes;
@@ -141,6 +152,11 @@ pub(crate) fn try_insert(
         page.copy_within(start..start + index * part, start + shift);
         end = start;
     }
+    debug_assert!((end, shift) == (shape.heads, 0), "all arrays have moved");
+    debug_assert!(
+        shape.slots_end + slot_bytes(leaf, page.len()) <= offset,
+        "slots do not overlap the cells"
+    );
     let slot = (index, count + 1);
     put_slot(
         page,
@@ -178,6 +194,7 @@ pub(crate) fn remove(page: &mut [u8], level: u8, at: u64, index: usize) -> Resul
         );
         start = end;
     }
+    debug_assert!(start == shape.slots_end, "all arrays have moved");
     put_u16(page, COUNT_AT, (shape.count - 1) as u16);
     if offset == shape.heap {
         put_u32(page, HEAP_AT, small(offset + size));
@@ -194,6 +211,10 @@ pub(crate) fn overwrite(
     index: usize,
     payload: Payload<'_>,
 ) -> Result<bool> {
+    debug_assert!(
+        tag::len(payload.tag) == payload.bytes.len(),
+        "the tag has the length of the payload"
+    );
     let cell = Node::open(page, 0, at)?.cell(index)?;
     if cell.tag != payload.tag || cell.payload.len() != payload.bytes.len() {
         return Ok(false);
@@ -211,6 +232,7 @@ pub(crate) fn replace_rest(
     (old, new): (&Rest, &Rest),
 ) -> Result<()> {
     let node = Node::open(page, level, at)?;
+    debug_assert!(old != new, "the new extent is another one");
     let mut found = None;
     for index in usize::from(level > 0)..node.count() {
         let cell = node.cell(index)?;
@@ -244,6 +266,7 @@ pub(crate) fn set_child(
     ptr: &Ptr,
     rows: u64,
 ) -> Result<()> {
+    debug_assert!(ptr.kind == kind_of(level - 1), "a child is one level lower");
     let from = child_at(page, level, at, index)?;
     page[from..from + CHILD_BYTES].copy_from_slice(&child_bytes(ptr, rows));
     Ok(())
@@ -259,6 +282,7 @@ pub(crate) fn set_child_ptr(
 ) -> Result<()> {
     let from = child_at(page, level, at, index)?;
     let child = &mut page[from..from + CHILD_BYTES];
+    debug_assert!(ptr.kind == kind_of(level - 1), "a child is one level lower");
     let rows = child_rows(child);
     child.copy_from_slice(&child_bytes(ptr, rows));
     Ok(())
@@ -288,10 +312,12 @@ pub(crate) fn fill(page: &[u8], level: u8, at: u64) -> Result<(usize, usize)> {
 
 /// Restores the `ASCENDS` mark of a page that was only rewritten.
 pub(crate) fn keep_mark(page: &mut [u8], before: &[u8]) {
+    debug_assert!(page.len() == before.len(), "the same page before and after");
     page[FLAGS_AT] |= before[FLAGS_AT] & ASCENDS;
 }
 
 /// Marks a leaf as filled in ascending order.
 pub(crate) fn mark(page: &mut [u8]) {
+    debug_assert!(page[LEVEL_AT] == 0, "only leaves are marked");
     page[FLAGS_AT] |= ASCENDS;
 }

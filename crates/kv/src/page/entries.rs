@@ -62,6 +62,7 @@ impl<'a> Entry<'a> {
 
     /// The key without its first `skip` bytes.
     fn key_after(&self, skip: usize) -> (&'a [u8], &'a [u8]) {
+        debug_assert!(skip <= self.key_len(), "the prefix is a part of the key");
         let (first, second) = self.key;
         if skip <= first.len() {
             (&first[skip..], second)
@@ -103,6 +104,7 @@ impl<'a> Group<'a> {
     /// Appends all entries of a page. `first_key` is the key of a branch's first entry, which the page itself
     /// does not store.
     pub(crate) fn add_page(&mut self, node: &Node<'a>, first_key: Key<'a>) -> Result<()> {
+        debug_assert!(node.is_leaf() == self.leaf, "entries of one level");
         self.entries.reserve(node.count() + 1);
         for index in 0..node.count() {
             let cell = node.cell(index)?;
@@ -125,6 +127,7 @@ impl<'a> Group<'a> {
 
     /// Number of rows in or below these entries.
     pub(crate) fn rows(&self, range: Range<usize>) -> u64 {
+        debug_assert!(range.end <= self.entries.len(), "the entries exist");
         if self.leaf && !self.multi {
             return range.len() as u64;
         }
@@ -180,6 +183,7 @@ impl<'a> Group<'a> {
     /// Index of the first entry of the right page; `None` if no split gives two pages that hold their entries
     /// (damaged pages only).
     pub(crate) fn split_point(&self, page_size: usize, bias: Bias) -> Option<usize> {
+        debug_assert!(page_size == self.page_size, "both pages have this size");
         let count = self.entries.len();
         let fits = |at: usize| {
             self.page_bytes(0..at) <= page_size && self.page_bytes(at..count) <= page_size
@@ -235,6 +239,7 @@ impl<'a> Group<'a> {
 
     /// Leaf: bytes of the separator before `at`; `None` if it depends on the rests of spilled keys.
     fn plain_separator_len(&self, at: usize) -> Option<usize> {
+        debug_assert!(at > 0, "a separator has an entry before it");
         let (before, entry) = (&self.entries[at - 1], &self.entries[at]);
         let common = entry.common(before);
         let decided = |entry: &Entry<'_>| entry.rest.is_empty() || common < entry.key_len();
@@ -244,6 +249,7 @@ impl<'a> Group<'a> {
     /// The shortest key that is above every key before `at` and not above any key from `at` on. `None` if the two
     /// keys differ only in an extent; see `whole_key`.
     pub(crate) fn separator(&self, at: usize) -> Option<KeyBuf> {
+        debug_assert!(0 < at && at < self.entries.len(), "both pages have entries");
         let entry = &self.entries[at];
         let inline = [entry.key.0, entry.key.1].concat();
         if !self.leaf {
@@ -267,6 +273,8 @@ impl<'a> Group<'a> {
 
     /// Writes exactly this range into `page`; the range must fit.
     pub(crate) fn write(&self, range: Range<usize>, level: u8, page: &mut [u8]) {
+        debug_assert!(self.leaf == (level == 0), "entries of this level");
+        assert!(!range.is_empty(), "no page without entries is written");
         let prefix = self.prefix_len(&range);
         let keyed = self.keyed(&range).start;
         let heads_at = PREFIX_AT + prefix;
@@ -297,6 +305,7 @@ impl<'a> Group<'a> {
         assert!(slots_end <= heap, "the caller asks what fits");
         page[slots_end..heap].fill(0);
         put_u32(page, HEAP_AT, small(heap));
+        debug_assert!(count <= usize::from(u16::MAX), "the count has two bytes");
         put_u16(page, COUNT_AT, count as u16);
     }
 }

@@ -98,6 +98,10 @@ impl KeyBuf {
         let Some(rest) = spill(w, owner, &key)? else {
             return Ok(Self::plain(key));
         };
+        debug_assert!(
+            key.len() > key_bytes_max(w.page_size()),
+            "only long keys spill"
+        );
         key.truncate(inline_bytes(w.page_size()));
         Ok(Self {
             inline: key,
@@ -125,6 +129,7 @@ pub(crate) fn spill<W: PageWrite>(w: &mut W, owner: u64, key: &[u8]) -> Result<O
         return Ok(None);
     }
     let rest = &key[inline_bytes(w.page_size())..];
+    debug_assert!(key.len() <= KEY_BYTES_MAX, "the length was checked");
     Ok(Some(Reference::write(w, owner, rest)?.encode()))
 }
 

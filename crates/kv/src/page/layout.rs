@@ -91,6 +91,8 @@ pub(super) const U48: u64 = (1 << 48) - 1;
 
 /// The stored form of a child pointer: the fields that do not follow from the branch itself.
 pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
+    debug_assert!(!ptr.is_null(), "a child has a page");
+    debug_assert!(ptr.birth.0 <= U48, "births have 48 bits");
     let mut bytes = [0; CHILD_BYTES];
     let page = ptr.addr / u64::from(ptr.len.max(1));
     put_u64(&mut bytes, 0, page & U48 | ptr.birth.0 << 48);
@@ -104,6 +106,7 @@ pub(crate) fn child_bytes(ptr: &Ptr, rows: u64) -> [u8; CHILD_BYTES] {
 /// Pointer and row count of a child of this level. `bytes` has at least `CHILD_BYTES`.
 #[inline(always)]
 pub(crate) fn child_of(bytes: &[u8], level: u8, page_size: usize) -> (Ptr, u64) {
+    debug_assert!(bytes.len() >= CHILD_BYTES, "a whole child");
     let ptr = Ptr {
         addr: (get_u64(bytes, 0) & U48).saturating_mul(page_size as u64),
         len: page_size as u32,
@@ -139,6 +142,7 @@ pub const fn key_bytes_max(page_size: usize) -> usize {
 
 /// Maximum bytes of one entry, slot included: half of the page's space (invariant 6).
 pub(crate) const fn cell_bytes_max(page_size: usize) -> usize {
+    debug_assert!(page_size > PREFIX_AT, "a page is larger than its header");
     (page_size - PREFIX_AT) / 2
 }
 
@@ -226,6 +230,8 @@ pub(crate) mod tag {
 
     /// The tag of a payload of this kind and length.
     pub(crate) const fn of(kind: u32, len: usize) -> u32 {
+        debug_assert!(kind <= ROOT, "a kind has two bits");
+        debug_assert!(len < 1 << 30, "a length has thirty bits");
         (len as u32) << 2 | kind
     }
 
@@ -259,6 +265,10 @@ pub(crate) fn cell_size(
     (suffix_len, rest_len): (usize, usize),
     payload: Payload<'_>,
 ) -> usize {
+    debug_assert!(
+        rest_len == 0 || rest_len == REFERENCE_BYTES,
+        "a spilled key has one reference"
+    );
     let key = if rest_len == 0 {
         varint_len(small(suffix_len)) + suffix_len
     } else {

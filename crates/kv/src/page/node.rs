@@ -64,6 +64,7 @@ impl<'a> Node<'a> {
     /// The page with a shape that was read from the same bytes.
     #[inline(always)]
     pub(crate) fn with(bytes: &'a [u8], shape: Shape, at: u64) -> Self {
+        debug_assert!(shape.slots_end <= bytes.len(), "the shape of this page");
         let heads_end = shape.heads + shape.count * HEAD_BYTES;
         Self {
             bytes,
@@ -163,6 +164,7 @@ impl<'a> Node<'a> {
 
     /// Offset in the page of the reference to the rest of a spilled key.
     pub(crate) fn rest_at(&self, cell: &Cell<'_>) -> usize {
+        debug_assert!(!cell.rest.is_empty(), "a spilled key");
         if self.is_leaf() {
             cell.payload_at - REFERENCE_BYTES
         } else {

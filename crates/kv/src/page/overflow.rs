@@ -108,6 +108,10 @@ impl Reference {
 
     /// Bytes of chunk `index`; 0 beyond the last.
     fn chunk_len(&self, index: u64) -> u64 {
+        debug_assert!(
+            self.extent_bytes.is_multiple_of(self.page_size),
+            "whole pages"
+        );
         let chunk = VALUE_CHUNK_BYTES as u64;
         self.extent_bytes.saturating_sub(index * chunk).min(chunk)
     }
@@ -123,6 +127,7 @@ impl Reference {
     }
 
     fn chunk_ptr(&self, index: u64, checksum: u64) -> Ptr {
+        debug_assert!(index < self.count(), "the chunk exists");
         Ptr {
             addr: self.first.addr + index * VALUE_CHUNK_BYTES as u64,
             len: self.chunk_len(index) as u32,
@@ -183,8 +188,17 @@ impl Reference {
     pub(crate) fn write<W: PageWrite>(w: &mut W, owner: u64, value: &[u8]) -> Result<Self> {
         let len = value.len() as u64;
         let page_size = w.page_size() as u64;
+
+        debug_assert!(
+            (1..=VALUE_BYTES_MAX).contains(&len),
+            "the length was checked"
+        );
         let extent_bytes = Self::extent_bytes(len, page_size);
         let extent = w.alloc_value(extent_bytes / page_size, len)?;
+        debug_assert!(
+            extent.pages * page_size == extent_bytes,
+            "the extent has this size"
+        );
         let mut this = Self {
             first: Ptr {
                 addr: extent.addr,
@@ -220,6 +234,10 @@ impl Reference {
             next_checksum = ptr.checksum;
             this.first = ptr;
         }
+        debug_assert!(
+            this.first.addr == extent.addr,
+            "the first chunk is written last"
+        );
         Ok(this)
     }
 }
@@ -233,11 +251,14 @@ pub struct PageSlice<'r> {
 
 impl<'r> PageSlice<'r> {
     pub(crate) fn new(page: PageRef<'r>, range: Range<usize>) -> Self {
+        debug_assert!(range.start <= range.end, "the range is in order");
+        debug_assert!(range.end <= page.len(), "the slice lies in its page");
         Self { page, range }
     }
 
     /// The page, and the range in it of a range of this piece.
     pub(crate) fn within(&self, range: Range<usize>) -> (&PageRef<'r>, Range<usize>) {
+        debug_assert!(range.end <= self.range.len(), "the part lies in the slice");
         let from = self.range.start;
         (&self.page, from + range.start..from + range.end)
     }

@@ -94,6 +94,7 @@ fn heads_of<'p>(page: &'p [u8], shape: &Shape) -> Option<&'p [[u8; HEAD_BYTES]]>
 /// Offset of the cell of an entry.
 #[inline(always)]
 fn offset_of(page: &[u8], shape: &Shape, index: usize) -> Option<usize> {
+    debug_assert!(index < shape.count, "the entry exists");
     let slot = shape.slots_end - 2 * (shape.count - index);
     let offset = usize::from(get_u16(page, slot));
     (offset >= shape.heap).then_some(offset)
@@ -122,6 +123,7 @@ fn among_equals(
     heads: &[[u8; HEAD_BYTES]],
     (index, suffix): (usize, &[u8]),
 ) -> Option<(usize, bool)> {
+    debug_assert!(index < heads.len(), "the search begins in the page");
     let head = head_of(suffix);
     let (mut low, mut high) = (
         index,

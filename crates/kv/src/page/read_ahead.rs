@@ -26,6 +26,7 @@ impl PageRuns {
     /// Adds a page; if it is not adjacent to the pages before, those are requested first.
     pub(crate) fn add<R: PageRead>(&mut self, r: &R, ptr: Ptr) {
         let end = ptr.addr.saturating_add(u64::from(ptr.len));
+        debug_assert!(self.from <= self.to, "the range is in order");
         if ptr.addr == self.to {
             self.to = end;
         } else if end == self.from {

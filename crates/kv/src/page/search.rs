@@ -14,6 +14,7 @@ impl Node<'_> {
     /// Entries before `from` are assumed to be below. `None` if the search meets a spilled key.
     #[inline]
     fn search(&self, key: &[u8], from: usize) -> Result<Option<(usize, bool)>> {
+        debug_assert!(from <= self.count(), "the search begins in the page");
         let prefix = self.prefix();
         let Some(suffix) = key.strip_prefix(prefix) else {
             let end = if key < prefix { from } else { self.count() };
@@ -47,6 +48,7 @@ impl Node<'_> {
     /// As `search`, but reads the rests of spilled keys when their first bytes are equal.
     #[cold]
     fn search_spilled(&self, r: &dyn PageRead, key: &[u8], from: usize) -> Result<(usize, bool)> {
+        debug_assert!(from <= self.count(), "the search begins in the page");
         let (mut low, mut high) = (from, self.count());
         let Some(suffix) = key.strip_prefix(self.prefix()) else {
             let end = if key < self.prefix() { low } else { high };
@@ -110,6 +112,7 @@ impl Node<'_> {
             Some(found) => found,
             None => self.search_spilled(r, key, 1)?,
         };
+        debug_assert!(index > 0, "the first key of a branch is not compared");
         Ok(if found { index } else { index - 1 })
     }
 
@@ -139,5 +142,6 @@ pub(super) fn first_head(heads: &[[u8; HEAD_BYTES]], below: impl Fn(u32) -> bool
     let counted = rest
         .iter()
         .map(|head| u32::from(below(u32::from_le_bytes(*head))));
+    debug_assert!(base + left <= heads.len(), "the counted heads exist");
     base + counted.sum::<u32>() as usize
 }

@@ -112,6 +112,7 @@ impl SetLoader<'_> {
             }
             _ => {}
         }
+        debug_assert!(self.key.as_deref() == Some(key), "values of one key");
         self.values.push(value);
         if self.values.encoded_len() > inline_bytes_max(w.page_size()) {
             self.enlarge(w)?;
@@ -130,6 +131,7 @@ impl SetLoader<'_> {
         let Some(key) = &self.key else {
             return Ok(());
         };
+        debug_assert!(self.set.is_none(), "the set becomes large once");
         let id = self.tree.id;
         let new = self.place.is_below(key);
         let old = match new {
@@ -172,6 +174,7 @@ impl SetLoader<'_> {
 
     fn put_set_of<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()> {
         if let Some(mut set) = self.set.take() {
+            debug_assert!(self.values.len() == 0, "the values are in the large set");
             set.tree.finish_append(w, set.place)?;
             let (tag, bytes) = root_payload(&set.tree);
             let payload = Payload { tag, bytes: &bytes };
@@ -181,6 +184,7 @@ impl SetLoader<'_> {
             }
             return Ok(());
         }
+        debug_assert!(self.values.len() > 0, "an empty set has no row");
         let one = self.values.last().filter(|_| self.values.len() == 1);
         if self.place.is_below(key) {
             let bytes;

@@ -132,6 +132,7 @@ impl PairWriter<'_> {
         if !last.push(w, key, payload)? {
             return Ok(HintedInsert::Elsewhere);
         }
+        debug_assert!(last.last_key == key, "the last key of the table");
         self.tree.keys += 1;
         self.tree.count_rows(w, &last.path, 1)?;
         last.rows = self.tree.rows;
@@ -153,6 +154,10 @@ impl PairWriter<'_> {
         if !cell.rest.is_empty() {
             return Ok(HintedInsert::Elsewhere);
         }
+        debug_assert!(
+            node.prefix().len() + cell.suffix.len() == last.last_key.len(),
+            "the last row of the leaf is the last of the table"
+        );
         let not_behind = match order {
             // The value may exist.
             AllowedPosition::Any => HintedInsert::Elsewhere,

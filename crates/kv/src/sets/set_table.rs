@@ -8,7 +8,7 @@ use crate::error::damaged;
 use crate::inline::inline_table::{InlineTable, KeyAdded, KeyList, add_key};
 use crate::nested::conversion::{fits_row, root_payload, to_pages};
 use crate::nested::table_writer::TableWriter;
-use crate::page::key;
+use crate::page::key::{self, KEY_BYTES_MAX};
 use crate::page::layout::{Payload, cell_bytes_max, cell_size, slot_bytes, tag};
 use crate::table::free::OldPayload;
 use crate::table::tree::Tree;
@@ -163,6 +163,8 @@ impl PairWriter<'_> {
         value: &[u8],
         order: AllowedPosition,
     ) -> Result<PairInsert> {
+        debug_assert!(key.len() <= KEY_BYTES_MAX, "the length was checked");
+        debug_assert!(value.len() <= KEY_BYTES_MAX, "the length was checked");
         let found = self.tree.read_path(&*w, key, |leaf, index, found| {
             let cell = found.then(|| leaf.cell(index)).transpose()?;
             cell.map(|cell| set_with_value(cell.payload(), value, leaf.at()))
@@ -224,6 +226,7 @@ impl PairWriter<'_> {
         if fits_row(w.page_size(), key.len(), &small) {
             return Ok((tag::of(tag::NESTED, small.len()), small));
         }
+        debug_assert!(small.len() > 1, "a set with its header");
         let set = to_pages(w, self.tree.id, &InlineTable::decode(&small, 0)?)?;
         Ok(root_payload(&set))
     }

@@ -64,6 +64,10 @@ impl Tree {
             let from = known.0.len().checked_sub(usize::from(level) + 1);
             if let Some(from) = from.filter(|from| kept && known.0[*from] == ptr) {
                 path.0.extend_from_slice(&known.0[from..]);
+                debug_assert!(
+                    path.0.len() == usize::from(self.height),
+                    "a pointer per level"
+                );
                 return Ok((CachedLookup::Unchanged, path));
             }
             path.0.push(if kept { ptr } else { Ptr::NULL });
@@ -74,6 +78,10 @@ impl Tree {
                 (ptr, ahead) = (child, slots_ahead(level, rows));
             }
         }
+        debug_assert!(
+            path.0.len() == usize::from(self.height),
+            "a pointer per level"
+        );
         Ok((
             CachedLookup::Found(Self::value_in(r, (&ptr, ahead), key, key_holds_table)?),
             path,

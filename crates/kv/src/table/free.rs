@@ -3,7 +3,7 @@
 use crate::error::damaged;
 use crate::inline::inline_table;
 use crate::page::key::free_rest;
-use crate::page::layout::{Payload, tag};
+use crate::page::layout::{Payload, kind_of, tag};
 use crate::page::node::Node;
 use crate::table::tree::{HAS_REFERENCES, Tree, check_depth};
 use crate::value;
@@ -77,6 +77,7 @@ impl Tree {
                     let cell = cell?;
                     self.free_payload(w, cell.tag, cell.payload, leaf_at, freed)?;
                 }
+                debug_assert!(freed.depth > 0, "depths are balanced");
                 freed.depth -= 1;
             }
             _ => {
@@ -90,6 +91,7 @@ impl Tree {
                 let keys = freed.keys.take();
                 tree.free_below(w, &tree.root, tree.height - 1, freed)?;
                 freed.keys = keys;
+                debug_assert!(freed.depth > 0, "depths are balanced");
                 freed.depth -= 1;
             }
         }
@@ -105,6 +107,7 @@ impl Tree {
         level: u8,
         freed: &mut VisitedPages,
     ) -> Result<()> {
+        debug_assert!(ptr.kind == kind_of(level), "a page of this level");
         if level > 0 {
             freed.visit(ptr)?;
             let (children, rests) = {

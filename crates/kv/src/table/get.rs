@@ -8,7 +8,7 @@ use crate::page::prefetch::{HEADS_AHEAD_BYTES, prefetch_slots};
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use tidalite_pager::PageWrite;
-use tidalite_pager::{Error, PageRead, PageRef, Ptr, Result};
+use tidalite_pager::{Error, Kind, PageRead, PageRef, Ptr, Result};
 
 impl Tree {
     /// The value of `key`.
@@ -97,6 +97,7 @@ impl Tree {
                 None => (child_from(r, (&ptr, lent), level, key)?, HEADS_AHEAD_BYTES),
             };
         }
+        debug_assert!(ptr.kind == Kind::KvLeaf, "the descent ends at a leaf");
         Ok(Some((ptr, ahead)))
     }
 

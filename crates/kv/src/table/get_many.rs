@@ -83,6 +83,7 @@ impl Tree {
         let alone = r.reads_single_pages();
         for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
             let mut at = [self.root; SIDE_BY_SIDE];
+            debug_assert!(keys.len() <= SIDE_BY_SIDE, "a key for each descent");
             for level in (1..self.height).rev() {
                 for (ptr, key) in at.iter_mut().zip(keys) {
                     let page = r.page(ptr)?;

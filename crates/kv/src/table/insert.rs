@@ -7,7 +7,7 @@ use crate::error::key_holds_table;
 use crate::page::edit::{self, Placed};
 use crate::page::entries::Bias;
 use crate::page::header::Shape;
-use crate::page::key::{self, Key, Rest};
+use crate::page::key::{self, KEY_BYTES_MAX, Key, Rest};
 use crate::page::layout::{PREFIX_AT, Payload, cell_size, slot_bytes, tag};
 use crate::page::node::Node;
 use crate::page::row_count::weight;
@@ -57,6 +57,7 @@ impl Tree {
             self.root = self.new_page(w, 0)?;
             self.height = 1;
         }
+        debug_assert!(key.len() <= KEY_BYTES_MAX, "the length was checked");
         let path = self.own_path(w, key)?;
         let at_end = path.at_end;
         Ok((self.put_at(w, path, key, payload, old)?, at_end))
@@ -112,6 +113,10 @@ impl Tree {
         payload: Payload<'_>,
         bias: Bias,
     ) -> Result<()> {
+        debug_assert!(
+            path.steps.len() + 1 == usize::from(self.height),
+            "the path of this tree"
+        );
         let (leaf, index) = (path.leaf, path.index);
         let page = w.page_mut(&leaf)?;
         if edit::try_insert(page, 0, leaf.addr, index, key, payload)? == Placed::Yes {

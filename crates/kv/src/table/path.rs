@@ -73,6 +73,11 @@ impl Tree {
             steps.push(Step { ptr, index });
             ptr = own;
         }
+        debug_assert!(
+            steps.len() + 1 == usize::from(self.height),
+            "one step per branch"
+        );
+        debug_assert!(w.may_change(&ptr), "the transaction owns the leaf");
         let page = w.own_page(&ptr)?;
         let (index, found) = if edit::fill(page, 0, ptr.addr)?.0 == 0 {
             (0, false) // the first leaf of an empty table
@@ -124,6 +129,7 @@ impl Tree {
         let (index, found) = node.find(r, key)?;
         last &= index + usize::from(found) == node.count();
         path.push(Step { ptr, index });
+        debug_assert!(path.len() == usize::from(self.height), "one step per level");
         let looked = look(&node, index, found)?;
         let read_path = ReadPath {
             steps: path,
@@ -142,6 +148,10 @@ impl Tree {
         at_end: bool,
     ) -> Result<Path> {
         let mut path = read_path.steps;
+        debug_assert!(
+            path.len() == usize::from(self.height),
+            "the path of this tree"
+        );
         let mut above: Option<Step> = None;
         for (step, level) in path.iter_mut().zip((1..=self.height).rev()) {
             let own = w.shadow(&step.ptr)?;
@@ -178,6 +188,10 @@ impl Tree {
         if change == 0 {
             return Ok(());
         }
+        debug_assert!(
+            steps.len() + 1 == usize::from(self.height),
+            "one step per branch"
+        );
         self.rows = self.rows.wrapping_add_signed(change);
         for (level, step) in (1..self.height).rev().zip(steps) {
             let page = w.page_mut(&step.ptr)?;

@@ -70,6 +70,11 @@ impl Tree {
         (from, to): (Option<&[u8]>, Option<&[u8]>),
         freed: &mut VisitedPages,
     ) -> Result<RemovedRange> {
+        debug_assert!(
+            from.zip(to).is_none_or(|(from, to)| from < to),
+            "the range is not empty"
+        );
+        debug_assert!(w.may_change(ptr), "the transaction owns the page");
         let copy = w.page_mut(ptr)?.to_vec();
         let node = Node::open(&copy, level, ptr.addr)?;
         let mut group = self.group(level == 0, copy.len());
@@ -134,6 +139,10 @@ impl Tree {
         (from, to): (Option<&[u8]>, Option<&[u8]>),
         freed: &mut VisitedPages,
     ) -> Result<u64> {
+        debug_assert!(
+            group.entries.len() == node.count(),
+            "the entries of this page"
+        );
         let first = from.map_or(Ok((0, false)), |key| node.find(w, key))?.0;
         let last = to
             .map_or(Ok((node.count(), false)), |key| node.find(w, key))?

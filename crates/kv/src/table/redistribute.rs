@@ -71,6 +71,8 @@ impl Tree {
         let Some(cuts) = cuts(&group, page_size) else {
             return Ok(false);
         };
+        debug_assert!(cuts.is_sorted_by(|a, b| a < b), "every page gets entries");
+        debug_assert!(pair.left.addr != pair.right.addr, "two pages");
         let own_left = w.shadow(&pair.left)?;
         let own_right = w.shadow(&pair.right)?;
         let mut pages = vec![own_left];
@@ -79,6 +81,7 @@ impl Tree {
             pages.push(self.new_page(w, 0)?);
         }
         pages.push(own_right);
+        debug_assert!(pages.len() == cuts.len() + 1, "a page for each part");
         let mut from = 0;
         let mut new_leaves = Vec::with_capacity(cuts.len());
         let mut first_rows = 0;
@@ -103,6 +106,14 @@ impl Tree {
             from = to;
         }
         let at = parent.ptr.addr;
+        debug_assert!(new_leaves.len() == cuts.len(), "a separator for each cut");
+        debug_assert!(
+            new_leaves
+                .iter()
+                .fold(first_rows, |sum, leaf| sum.wrapping_add(leaf.rows))
+                == group.rows(0..group.entries.len()),
+            "no row is lost"
+        );
         let bytes = w.page_mut(&parent.ptr)?;
         edit::set_child(bytes, 1, at, pair.left_index, &own_left, first_rows)?;
         if !replace_in_place(bytes, at, pair.left_index, &new_leaves)? {
@@ -121,6 +132,7 @@ impl Tree {
         left_index: usize,
         new_leaves: &[NewLeaf],
     ) -> Result<()> {
+        debug_assert!(!new_leaves.is_empty(), "the old neighbour has a successor");
         let copy = w.page_mut(&parent.ptr)?.to_vec();
         let mut group = self.group(false, copy.len());
         let node = Node::open(&copy, 1, parent.ptr.addr)?;

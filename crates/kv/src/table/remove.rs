@@ -135,6 +135,10 @@ impl Tree {
         mut page: Ptr,
         all: bool,
     ) -> Result<()> {
+        debug_assert!(
+            steps.len() + 1 == usize::from(self.height),
+            "the path of this tree"
+        );
         let mut level = 0;
         loop {
             let (count, live) = edit::fill(w.page_mut(&page)?, level, page.addr)?;
@@ -209,6 +213,8 @@ impl Tree {
             }
             (left, right, node.stored_key(right_index)?)
         };
+        debug_assert!(above < self.height, "the parent is in this tree");
+        debug_assert!(w.may_change(&parent.ptr), "the transaction owns the parent");
         let left = side(w, left_ptr)?;
         let right = side(w, right_ptr)?;
 
@@ -235,6 +241,7 @@ impl Tree {
             if level == 0 {
                 free_rest(w, &separator.rest, at)?;
             }
+            debug_assert!(own.addr != right.ptr.addr, "the freed page is not used");
             Counters::bump(&w.counters().pages_merged);
             return Ok(Rebalanced::Merged);
         }
@@ -266,6 +273,7 @@ fn side<W: PageWrite>(w: &W, ptr: Ptr) -> Result<Side> {
 
 /// Removes a child's entry from its branch.
 fn remove_child<W: PageWrite>(w: &mut W, branch: &Ptr, level: u8, index: usize) -> Result<()> {
+    debug_assert!(level > 0, "only branches have children");
     let page = w.page_mut(branch)?;
     let (count, _) = edit::fill(page, level, branch.addr)?;
     // The second entry becomes the first and loses its key.

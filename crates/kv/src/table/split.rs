@@ -31,6 +31,7 @@ impl Tree {
         payload: Payload<'_>,
         bias: Bias,
     ) -> Result<Option<Split>> {
+        debug_assert!(w.may_change(ptr), "the transaction owns the page");
         let page = w.page_mut(ptr)?;
         if edit::try_insert(page, level, ptr.addr, index, key, payload)? == Placed::Yes {
             return Ok(None);
@@ -92,6 +93,8 @@ impl Tree {
                 self.new_page(w, level)?
             }
         };
+        debug_assert!(0 < at && at < count, "both pages get entries");
+        debug_assert!(left.addr != right.addr, "two pages");
         let separator = self.separator(w, group, at)?;
         group.write(0..at, level, w.page_mut(left)?);
         group.write(at..count, level, w.page_mut(&right)?);
@@ -129,6 +132,10 @@ impl Tree {
         mut split: Option<Split>,
         bias: Bias,
     ) -> Result<()> {
+        debug_assert!(
+            steps.len() + usize::from(level) == usize::from(self.height),
+            "the steps lead from the root to this level"
+        );
         while let Some(done) = split {
             let Some(parent) = steps.pop() else {
                 return self.grow_root(w, &page, level, &done);
@@ -152,6 +159,7 @@ impl Tree {
         split: &Split,
         bias: Bias,
     ) -> Result<Option<Split>> {
+        debug_assert!(level > 0, "only branches have children");
         let child = child_bytes(&split.right, split.right_rows);
         let payload = Payload {
             tag: 0,
@@ -177,6 +185,7 @@ impl Tree {
         level: u8,
         split: &Split,
     ) -> Result<()> {
+        debug_assert!(level == self.height, "the root is above all pages");
         if self.height >= HEIGHT_MAX {
             return Err(Error::Limit {
                 what: "levels of a table",

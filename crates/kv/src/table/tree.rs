@@ -140,6 +140,11 @@ impl Tree {
 
     /// The root of a nested table in the form that its parent's leaf stores.
     pub(crate) fn encode_nested_root(&self) -> Vec<u8> {
+        debug_assert!(
+            !self.root.is_null() && self.height > 0,
+            "a table with pages"
+        );
+        debug_assert!(self.is_inner() && !self.is_multi(), "a nested table");
         let mut bytes = Vec::with_capacity(ROOT_BYTES);
         bytes.extend_from_slice(&child_bytes(&self.root, self.rows));
         bytes.extend_from_slice(&[self.height, self.flags & !INNER]);
@@ -234,6 +239,11 @@ impl Tree {
     /// The bytes that a catalog stores.
     #[must_use]
     pub fn encode(&self) -> [u8; TREE_BYTES] {
+        debug_assert!(
+            self.root.is_null() == (self.height == 0),
+            "a root has a level"
+        );
+        debug_assert!(!self.is_inner(), "the catalog holds outer tables");
         let mut bytes = [0; TREE_BYTES];
         self.root.encode(&mut bytes, 0);
         put_u64(&mut bytes, ROWS_AT, self.rows);
@@ -318,6 +328,7 @@ impl Tree {
     /// Only the pages that this transaction wrote.
     pub fn seal<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         if !self.root.is_null() && self.root.birth == w.txn() {
+            assert!(self.height > 0, "a table with a root has a level");
             let may_nest = self.flags & HAS_REFERENCES != 0;
             let own = &mut Vec::with_capacity(OWN);
             self.root = seal_below(w, &self.root, self.height - 1, may_nest, own)?;
@@ -332,6 +343,7 @@ impl Tree {
 
     /// Number of rows of these entries of a leaf.
     pub(crate) fn leaf_rows(&self, node: &Node<'_>, range: std::ops::Range<usize>) -> Result<u64> {
+        debug_assert!(range.end <= node.count(), "the entries exist");
         if !self.is_multi() {
             return Ok(range.len() as u64);
         }
@@ -345,6 +357,7 @@ impl Tree {
 
     /// Allocates a page without entries, owned by the transaction.
     pub(crate) fn new_page<W: PageWrite>(&self, w: &mut W, level: u8) -> Result<Ptr> {
+        debug_assert!(level < HEIGHT_MAX, "the height was limited");
         let kind: Kind = kind_of(level);
         let ptr = w.new_page(kind, self.id)?;
         let page = w.page_mut(&ptr)?;
@@ -364,12 +377,14 @@ fn seal_below<W: PageWrite>(
     may_nest: bool,
     own: &mut Vec<(usize, Ptr)>,
 ) -> Result<Ptr> {
+    debug_assert!(ptr.kind == kind_of(level), "a page of this level");
     if level > 0 {
         let first = own.len();
         own_children(w, ptr, level, own)?;
         for at in first..own.len() {
             let (index, child) = own[at];
             let sealed = seal_below(w, &child, level - 1, may_nest, own)?;
+            debug_assert!(own.len() > at, "the stack is unchanged");
             if sealed != child {
                 crate::page::edit::set_child_ptr(
                     w.page_mut(ptr)?,

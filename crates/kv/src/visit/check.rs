@@ -374,6 +374,7 @@ impl Tree {
                     };
                     self.check_payload(r, payload, leaf_at, checker)
                 });
+                debug_assert!(checker.depth > 0, "depths are balanced");
                 checker.depth -= 1;
                 checked
             }

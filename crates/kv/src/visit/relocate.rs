@@ -7,7 +7,7 @@
 //! 3. Each branch is visited once, even in a hostile file; nested tables are visited up to the maximum depth.
 
 use crate::inline::inline_table;
-use crate::page::layout::{Payload, tag};
+use crate::page::layout::{Payload, kind_of, tag};
 use crate::page::node::Node;
 use crate::page::overflow::Reference;
 use crate::page::{edit, key};
@@ -142,6 +142,7 @@ impl Relocator<'_> {
         if self.step.is_over() {
             return Ok((*ptr, Some(lower.to_vec())));
         }
+        debug_assert!(ptr.kind == kind_of(level), "a page of this level");
         if level > 0 {
             self.passed.visit(ptr)?;
         }
@@ -286,6 +287,7 @@ impl Relocator<'_> {
         } else {
             self.nested_small(w, bytes, leaf_at)?
         };
+        debug_assert!(self.passed.depth > 0, "depths are balanced");
         self.passed.depth -= 1;
         Ok(done)
     }

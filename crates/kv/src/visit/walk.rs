@@ -261,6 +261,7 @@ impl<R: PageRead> Walker<'_, R> {
                 DEPTH_MAX,
             ));
         }
+        debug_assert!(!self.path.is_empty(), "a nested table has a key");
         if tag::kind(tag) == tag::ROOT {
             let tree = Tree::decode_nested_root(payload, self.id, self.r.page_size(), leaf.addr)?;
             if !self.seen.insert(tree.root.addr) {
