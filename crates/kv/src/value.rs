@@ -61,10 +61,7 @@ impl<'v> Stored<'v> {
 
     pub(crate) fn payload(&self) -> Payload<'_> {
         match self {
-            Self::Inline(bytes) => Payload {
-                tag: tag::of(tag::INLINE, bytes.len()),
-                bytes,
-            },
+            Self::Inline(bytes) => Payload::inline(bytes),
             Self::Reference(bytes) => Payload {
                 tag: tag::of(tag::REFERENCE, bytes.len()),
                 bytes,

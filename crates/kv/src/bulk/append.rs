@@ -2,84 +2,35 @@
 //!
 //! ```text
 //! insert ──> the last leaf ──> rows after it, while it has room ──> leaves laid out one after the other (LeafBuilder),
-//!            (own)             (edit::try_insert)                   each sealed and linked when it is full
+//!            (own)             (Tail::push)                         each sealed and linked when it is full
 //! ```
 //!
 //! Invariants
-//! 1. The rows of a `LeafBuilder` are in no page yet. They become a page when it is full, when a row belongs elsewhere,
-//!    and at the end. Until then the table does not count them.
-//! 2. While leaves are linked, `path` is the path from the root to the last leaf's branch; the transaction owns all of
-//!    it.
+//! 1. The rows of the builder of a `NextLeaf` are in no page yet. They become a page when it is full, when a row belongs
+//!    elsewhere, and at the end. Until then the table does not count them.
+//! 2. While leaves are linked, `Tail::path` is the path from the root to the last leaf's branch; the transaction owns
+//!    all of it.
 //! 3. Branches count the rows below them, but of the last entries on that path only the lowest is right; `count_last`
 //!    finally corrects the others.
+//! 4. After an error the cursor has no tail: rows that were held back are lost with the transaction.
 
+use crate::bulk::append_cursor::{AppendCursor, NextLeaf, Tail};
 use crate::bulk::leaf_builder::LeafBuilder;
-use crate::page::edit::{self, Placed};
+use crate::page::edit;
 use crate::page::entries::{Bias, common};
-use crate::page::key::{Key, KeyBuf};
-use crate::page::layout::{Payload, kind_of, tag};
+use crate::page::key::KeyBuf;
+use crate::page::layout::{Payload, kind_of};
 use crate::page::node::Node;
-use crate::page::row_count::weight;
 use crate::table::path::Step;
 use crate::table::split::Split;
 use crate::table::tree::{HAS_REFERENCES, Tree};
-use tidalite_pager::{PageWrite, Ptr, Result};
+use tidalite_pager::{PageWrite, Result};
 
 /// A last leaf with more than one part in this many of a page free is rewritten rather than left as it is.
 const FREE_DIV: usize = 4;
 
 /// Receives lent rows: key and value.
 pub type PutRow<'p> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'p;
-
-/// The last leaf while rows are appended to it.
-pub(crate) struct LastLeaf {
-    /// The branches above it, from the root on, each with its last entry.
-    pub(crate) path: Vec<Step>,
-    pub(crate) leaf: Ptr,
-    pub(crate) last_key: Vec<u8>,
-    /// Rows added to the leaf that its ancestors do not count yet.
-    pending: u64,
-}
-
-/// Leaves that are laid out one after the other.
-pub(crate) struct LeafRun {
-    builder: LeafBuilder,
-    /// The branches above the last leaf, from the root on, each with its last entry.
-    path: Vec<Step>,
-    /// The last linked leaf, and its number of rows.
-    last: (Ptr, u64),
-    /// The last key in it.
-    last_key: Vec<u8>,
-}
-
-/// Append position. While it is known, rows may be missing from the table or its counts: `Tree::finish_append`
-/// completes them.
-#[derive(Default)]
-pub(crate) enum BulkPosition {
-    #[default]
-    Unknown,
-    LastLeaf(LastLeaf),
-    LeafRun(Box<LeafRun>),
-}
-
-impl BulkPosition {
-    /// Whether a key is known to be above the last one.
-    pub(crate) fn is_below(&self, key: &[u8]) -> bool {
-        match self {
-            Self::Unknown => false,
-            Self::LastLeaf(tail) => key > tail.last_key.as_slice(),
-            Self::LeafRun(run) => run.builder.is_below(key),
-        }
-    }
-}
-
-/// The payload of an inline value.
-pub(crate) fn inline(value: &[u8]) -> Payload<'_> {
-    Payload {
-        tag: tag::of(tag::INLINE, value.len()),
-        bytes: value,
-    }
-}
 
 impl Tree {
     /// Inserts many rows. Ascending keys beyond the last one are packed tightly and quickly; others are
@@ -102,12 +53,12 @@ impl Tree {
         V: AsRef<[u8]>,
     {
         let before = self.rows;
-        let mut place = BulkPosition::Unknown;
+        let mut cursor = AppendCursor::default();
         debug_assert!(!self.is_multi(), "pairs are put in by `PairWriter`");
         for (key, value) in rows {
-            self.append_row(w, &mut place, key.as_ref(), value.as_ref())?;
+            self.append_row(w, &mut cursor, key.as_ref(), value.as_ref())?;
         }
-        self.finish_append(w, place)?;
+        self.finish_append(w, &mut cursor)?;
         Ok(self.rows.wrapping_sub(before))
     }
 
@@ -121,10 +72,10 @@ impl Tree {
         feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
     ) -> Result<u64> {
         let before = self.rows;
-        let mut place = BulkPosition::Unknown;
+        let mut cursor = AppendCursor::default();
         debug_assert!(!self.is_multi(), "pairs are put in by `PairWriter`");
-        let fed = feed(&mut |key, value| self.append_row(w, &mut place, key, value));
-        self.finish_append(w, place)?;
+        let fed = feed(&mut |key, value| self.append_row(w, &mut cursor, key, value));
+        self.finish_append(w, &mut cursor)?;
         fed?;
         Ok(self.rows.wrapping_sub(before))
     }
@@ -134,37 +85,37 @@ impl Tree {
     pub(crate) fn append_row<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: &mut BulkPosition,
+        cursor: &mut AppendCursor,
         key: &[u8],
         value: &[u8],
     ) -> Result<()> {
-        if let BulkPosition::LeafRun(run) = place
-            && run.builder.push(key, inline(value))
+        let payload = Payload::inline(value);
+        if let Some(builder) = cursor.builder()
+            && builder.push(key, payload)
         {
             return Ok(());
         }
-        if self.append_otherwise(w, place, key, inline(value))? {
+        if self.append_otherwise(w, cursor, key, payload)? {
             return Ok(());
         }
         // If this key is refused, the rows before it stay.
         self.insert(w, key, value)?;
-        *place = self.end(w)?;
-        Ok(())
+        cursor.remember(self, w)
     }
 
-    /// Inserts the row of a key with its set, quickly if it follows the row before it. False if it must be inserted in
+    /// Inserts the row of a key with its set, quickly if it follows the row before it. False if it must be inserted
     /// by a descent: the table is complete in that case.
     pub(crate) fn append_set<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: &mut BulkPosition,
+        cursor: &mut AppendCursor,
         key: &[u8],
         payload: Payload<'_>,
     ) -> Result<bool> {
-        if let BulkPosition::LeafRun(run) = place
-            && run.builder.push(key, payload)
+        if let Some(builder) = cursor.builder()
+            && builder.push(key, payload)
         {
-        } else if !self.append_otherwise(w, place, key, payload)? {
+        } else if !self.append_otherwise(w, cursor, key, payload)? {
             return Ok(false);
         }
         self.keys += 1;
@@ -174,128 +125,75 @@ impl Tree {
         Ok(true)
     }
 
-    /// Appends a row that does not fit the current append position as it is. False if it must be inserted in the
-    /// ordinary way: the table is complete then, and the position unknown.
+    /// Appends a row that the builder does not take as it is. False if it must be inserted by a descent: the table is
+    /// complete then, and the cursor has no tail.
     fn append_otherwise<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: &mut BulkPosition,
+        cursor: &mut AppendCursor,
         key: &[u8],
         payload: Payload<'_>,
     ) -> Result<bool> {
+        let Some(mut tail) = cursor.tail.take() else {
+            return Ok(false);
+        };
         // Rows that need an extent are inserted by a descent: the extent must not be written twice.
-        let takes = LeafBuilder::accepts(w.page_size(), key, payload);
-        match std::mem::take(place) {
-            BulkPosition::LeafRun(mut run) => {
-                let follows = takes && run.builder.is_below(key);
-                self.link(w, &mut run, !follows)?;
-                if follows {
-                    run.builder.begin(key, payload);
-                    *place = BulkPosition::LeafRun(run);
-                    return Ok(true);
-                }
-                self.count_last(w, &run.path)?;
-            }
-            BulkPosition::LastLeaf(mut tail) => {
-                if takes && key > tail.last_key.as_slice() {
-                    if tail.push(w, key, payload)? {
-                        *place = BulkPosition::LastLeaf(tail);
-                        return Ok(true);
-                    }
-                    if let Some(mut run) = self.run(w, &tail)? {
-                        run.builder.begin(key, payload);
-                        *place = BulkPosition::LeafRun(Box::new(run));
-                        return Ok(true);
-                    }
-                }
-                self.count_tail(w, &tail)?;
-            }
-            BulkPosition::Unknown => {}
+        let follows = LeafBuilder::accepts(w.page_size(), key, payload) && tail.is_below(key);
+        let placed = follows
+            && (tail.next.is_none() && tail.push(w, key, payload)?
+                || self.begin_leaf(w, &mut tail, key, payload)?);
+        if placed {
+            cursor.tail = Some(tail);
+        } else {
+            self.complete(w, &mut tail)?;
         }
-        Ok(false)
-    }
-
-    /// The append position of a complete table.
-    pub(crate) fn end<W: PageWrite>(&self, w: &W) -> Result<BulkPosition> {
-        Ok(match self.tail(w)? {
-            Some(tail) => BulkPosition::LastLeaf(tail),
-            None => BulkPosition::Unknown,
-        })
+        Ok(placed)
     }
 
     /// Completes the table: links the rows that are held back and corrects the counts.
     pub(crate) fn finish_append<W: PageWrite>(
         &mut self,
         w: &mut W,
-        place: BulkPosition,
+        cursor: &mut AppendCursor,
     ) -> Result<()> {
-        match place {
-            BulkPosition::Unknown => Ok(()),
-            BulkPosition::LastLeaf(tail) => self.count_tail(w, &tail),
-            BulkPosition::LeafRun(mut run) => {
-                self.link(w, &mut run, true)?;
-                self.count_last(w, &run.path)
-            }
+        match cursor.tail.take() {
+            Some(mut tail) => self.complete(w, &mut tail),
+            None => Ok(()),
         }
     }
 
-    /// The last leaf, if the transaction already owns it.
-    pub(crate) fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<LastLeaf>> {
-        let path = self.last_path(w)?;
-        let leaf = match path.last() {
-            None => self.root,
-            Some(step) => {
-                Node::open(&w.page(&step.ptr)?, 1, step.ptr.addr)?
-                    .child(step.index)?
-                    .0
-            }
+    fn complete<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail) -> Result<()> {
+        if tail.next.is_none() {
+            return self.count_tail(w, tail);
+        }
+        self.link(w, tail, true)?;
+        self.count_last(w, &tail.path)
+    }
+
+    /// Begins the leaf after the last one, which is full, with this row. False, with nothing changed, if the last leaf
+    /// would have room after a rewrite.
+    fn begin_leaf<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        tail: &mut Tail,
+        key: &[u8],
+        payload: Payload<'_>,
+    ) -> Result<bool> {
+        if tail.next.is_some() {
+            self.link(w, tail, false)?;
+        } else {
+            tail.next = self.next_leaf(w, tail)?;
+        }
+        let Some(next) = &mut tail.next else {
+            return Ok(false);
         };
-        if !w.may_change(&leaf) {
-            return Ok(None);
-        }
-        let page = w.page(&leaf)?;
-        let node = Node::open(&page, 0, leaf.addr)?;
-        Ok(Some(LastLeaf {
-            path,
-            leaf,
-            last_key: node.key(w, node.count() - 1)?,
-            pending: 0,
-        }))
+        next.builder.begin(key, payload);
+        Ok(true)
     }
 
-    /// The path from the root to the last leaf's branch, each with its last entry.
-    fn last_path<W: PageWrite>(&self, w: &W) -> Result<Vec<Step>> {
-        let mut path = Vec::with_capacity(usize::from(self.height));
-        let mut ptr = self.root;
-        for level in (1..self.height).rev() {
-            let page = w.page(&ptr)?;
-            let node = Node::open(&page, level, ptr.addr)?;
-            let index = node.count() - 1;
-            path.push(Step { ptr, index });
-            ptr = node.child(index)?.0;
-        }
-        debug_assert!(
-            path.len() + 1 == usize::from(self.height),
-            "one step per branch"
-        );
-        Ok(path)
-    }
-
-    /// Counts appended rows in the branches above the last leaf.
-    fn count_tail<W: PageWrite>(&mut self, w: &mut W, tail: &LastLeaf) -> Result<()> {
-        debug_assert!(
-            tail.path.len() + 1 == usize::from(self.height),
-            "the path of this tree"
-        );
-        if tail.pending == 0 {
-            return Ok(());
-        }
-        self.count_rows(w, &tail.path, tail.pending.cast_signed())
-    }
-
-    /// A run of leaves after a full last leaf. `None`, with nothing changed, if the last leaf would have room after a
+    /// The first leaf after a full last leaf. `None`, with nothing changed, if the last leaf would have room after a
     /// rewrite.
-    fn run<W: PageWrite>(&mut self, w: &mut W, tail: &LastLeaf) -> Result<Option<LeafRun>> {
+    fn next_leaf<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail) -> Result<Option<NextLeaf>> {
         let page_size = w.page_size();
         let page = w.page(&tail.leaf)?;
         let (_, live) = edit::fill(&page, 0, tail.leaf.addr)?;
@@ -306,27 +204,28 @@ impl Tree {
         let (first_key, rows) = (node.key(w, 0)?, self.leaf_rows(&node, 0..node.count())?);
         drop(page);
         self.count_tail(w, tail)?;
-        Ok(Some(LeafRun {
-            builder: LeafBuilder::behind(page_size, first_key),
-            path: tail.path.clone(),
-            last: (tail.leaf, rows),
-            last_key: tail.last_key.clone(),
+        Ok(Some(NextLeaf {
+            builder: LeafBuilder::after(page_size, first_key),
+            rows_before: rows,
         }))
     }
 
     /// Makes a page of the laid-out rows and links it after the last leaf; `open`: rows may be added to it soon.
-    fn link<W: PageWrite>(&mut self, w: &mut W, run: &mut LeafRun, open: bool) -> Result<()> {
-        let rows = run.builder.weight();
-        let open = open || run.builder.has_page_sets();
-        let key = run.builder.first_key();
-        // `key` is above the last key, so the common part ends inside it; it is plain, and so is the separator.
-        let separator = KeyBuf::plain(key[..common(&run.last_key, key) + 1].to_vec());
-        debug_assert!(run.last_key.as_slice() < key, "leaves ascend");
+    fn link<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail, open: bool) -> Result<()> {
+        let Some(next) = &mut tail.next else {
+            return Ok(());
+        };
+        let rows = next.builder.weight();
+        let open = open || next.builder.has_page_sets();
+        let key = next.builder.first_key();
+        debug_assert!(tail.last_key.as_slice() < key, "leaves ascend");
         debug_assert!(
-            run.path.len() + 1 == usize::from(self.height),
+            tail.path.len() + 1 == usize::from(self.height),
             "the path of this tree (invariant 2)"
         );
-        let bytes = run.builder.finish(self.page_flags());
+        // `key` is above the last key, so the common part ends inside it; it is plain, and so is the separator.
+        let separator = KeyBuf::plain(key[..common(&tail.last_key, key) + 1].to_vec());
+        let bytes = next.builder.finish(self.page_flags());
         let right = if open {
             let ptr = w.new_page(kind_of(0), self.id)?;
             w.page_mut(&ptr)?.copy_from_slice(bytes);
@@ -334,8 +233,9 @@ impl Tree {
         } else {
             w.add_page(kind_of(0), self.id, bytes)?
         };
-        let (left, left_rows) = std::mem::replace(&mut run.last, (right, rows));
-        run.builder.copy_last_key(&mut run.last_key);
+        let left = std::mem::replace(&mut tail.leaf, right);
+        let left_rows = std::mem::replace(&mut next.rows_before, rows);
+        next.builder.copy_last_key(&mut tail.last_key);
         self.rows = self.rows.wrapping_add(rows);
         let split = Split {
             left_rows,
@@ -343,20 +243,20 @@ impl Tree {
             right,
             right_rows: rows,
         };
-        let Some(parent) = run.path.last_mut() else {
+        let Some(parent) = tail.path.last_mut() else {
             self.grow_root(w, &left, 1, &split)?;
-            run.path = self.last_path(w)?;
+            tail.path = self.last_path(w)?;
             return Ok(());
         };
         let Some(split) = self.insert_child(w, parent, 1, &split, Bias::Ascending)? else {
             parent.index += 1;
             return Ok(());
         };
-        let mut above = std::mem::take(&mut run.path);
+        let mut above = std::mem::take(&mut tail.path);
         if let Some(branch) = above.pop() {
             self.propagate_split(w, above, branch.ptr, 2, Some(split), Bias::Ascending)?;
         }
-        run.path = self.last_path(w)?;
+        tail.path = self.last_path(w)?;
         Ok(())
     }
 
@@ -376,22 +276,5 @@ impl Tree {
             edit::set_child(page, level + 1, at, parent.index, &branch.ptr, rows)?;
         }
         Ok(())
-    }
-}
-
-impl LastLeaf {
-    /// Adds a row at the end of the leaf; false if it does not fit without a rewrite.
-    fn push<W: PageWrite>(&mut self, w: &mut W, key: &[u8], payload: Payload<'_>) -> Result<bool> {
-        let page = w.page_mut(&self.leaf)?;
-        let (count, _) = edit::fill(page, 0, self.leaf.addr)?;
-        debug_assert!(key > self.last_key.as_slice(), "rows ascend");
-        let placed = edit::try_insert(page, 0, self.leaf.addr, count, Key::plain(key), payload)?;
-        if placed == Placed::No {
-            return Ok(false);
-        }
-        self.last_key.clear();
-        self.last_key.extend_from_slice(key);
-        self.pending += weight(payload);
-        Ok(true)
     }
 }

@@ -1,17 +1,24 @@
-//! Appending rows one by one: an [`AppendCursor`] is an append cursor that remembers the position of the last row.
+//! Append cursor: the position of a table's last row, for rows that ascend after it.
+//!
+//! ```text
+//! single rows   ──> the last leaf (Tail), a count in each branch above
+//! bulk load     ──> the last leaf, while it has room ──> leaves laid out one after the other (NextLeaf, append.rs)
+//! sets          ──> as single rows or as a bulk load; the set of the last key has a cursor of its own
+//! ```
 //!
 //! Invariants
-//! 1. The contents of an `AppendCursor` are true of the table with the root and the row count stored in it, provided
-//!    that every other change of the table is followed by `forget`. It is only a hint for speed: without it the row is
-//!    inserted by a descent.
+//! 1. A tail is true of the table with the root and the row count stored in it, provided that every other change of the
+//!    table is followed by `forget`. It is only a hint for speed: without it the row is inserted by a descent.
 //! 2. The transaction owns the remembered path; pages that a savepoint or reader has pinned since are detected by
 //!    `may_change`.
+//! 3. Between calls of the public functions a tail has no `next` leaf and no uncounted rows.
 
-use crate::bulk::append::inline;
 use crate::bulk::leaf_builder::LeafBuilder;
 use crate::page::edit::{self, Placed};
 use crate::page::key::Key;
 use crate::page::layout::Payload;
+use crate::page::node::Node;
+use crate::page::row_count::weight;
 use crate::table::free::OldPayload;
 use crate::table::path::Step;
 use crate::table::tree::Tree;
@@ -23,19 +30,33 @@ use tidalite_pager::{PageWrite, Ptr, Result};
 pub struct AppendCursor {
     /// Number of consecutive rows that were inserted at the end by a descent.
     descents: u32,
-    last: Option<LastRow>,
+    pub(super) tail: Option<Box<Tail>>,
 }
 
+/// The last leaf of a table, and the path to it.
 #[derive(Debug)]
-pub(crate) struct LastRow {
+pub(crate) struct Tail {
     root: Ptr,
     pub(crate) rows: u64,
-    /// The branches above the leaf.
+    /// The branches above the leaf, from the root on, each with its last entry.
     pub(crate) path: Vec<Step>,
     pub(crate) leaf: Ptr,
+    /// The last key in the leaf.
     pub(crate) last_key: Vec<u8>,
+    /// Rows added to the leaf that its ancestors do not count yet.
+    uncounted: u64,
+    /// In a bulk load: the leaf that follows, in no page yet.
+    pub(super) next: Option<NextLeaf>,
     /// In a table of multi-values: the position of the last value of the last key, if its set has pages.
-    pub(crate) set: Box<AppendCursor>,
+    pub(crate) set: AppendCursor,
+}
+
+/// A leaf that is laid out after the last one.
+#[derive(Debug)]
+pub(super) struct NextLeaf {
+    pub(super) builder: LeafBuilder,
+    /// Number of rows of the leaf before it.
+    pub(super) rows_before: u64,
 }
 
 impl Clone for AppendCursor {
@@ -51,14 +72,26 @@ impl AppendCursor {
         *self = Self::default();
     }
 
-    /// The position, if the last row of this table is still there.
-    pub(crate) fn valid_for(&mut self, tree: &Tree) -> Option<&mut LastRow> {
-        self.last.as_mut().filter(|last| last.is_of(tree))
+    /// The tail, if the last row of this table is still there.
+    pub(crate) fn tail_of(&mut self, tree: &Tree) -> Option<&mut Tail> {
+        self.tail.as_deref_mut().filter(|tail| tail.is_of(tree))
+    }
+
+    /// The builder of the next leaf, in a bulk load.
+    #[inline]
+    pub(super) fn builder(&mut self) -> Option<&mut LeafBuilder> {
+        let next = self.tail.as_mut()?.next.as_mut()?;
+        Some(&mut next.builder)
+    }
+
+    /// Whether a key is known to be above the last one.
+    pub(crate) fn is_below(&self, key: &[u8]) -> bool {
+        self.tail.as_ref().is_some_and(|tail| tail.is_below(key))
     }
 
     /// Notes that a row was inserted by a descent; `last`: at the end.
     pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
-        self.last = None;
+        self.tail = None;
         self.descents = if last { self.descents + 1 } else { 0 };
         // A single row is not worth searching its position.
         if self.descents > 1 {
@@ -69,20 +102,14 @@ impl AppendCursor {
 
     /// Finds the position of the last row.
     pub(crate) fn remember<W: PageWrite>(&mut self, tree: &Tree, w: &W) -> Result<()> {
-        self.last = tree.tail(w)?.map(|tail| LastRow {
-            root: tree.root,
-            rows: tree.rows,
-            path: tail.path,
-            leaf: tail.leaf,
-            last_key: tail.last_key,
-            set: Box::default(),
-        });
+        self.tail = tree.tail(w)?.map(Box::new);
         Ok(())
     }
 }
 
-impl LastRow {
+impl Tail {
     fn is_of(&self, tree: &Tree) -> bool {
+        debug_assert!(self.next.is_none(), "a bulk load has ended (invariant 3)");
         self.root == tree.root && self.rows == tree.rows
     }
 
@@ -91,23 +118,33 @@ impl LastRow {
         w.may_change(&self.leaf) && self.path.iter().all(|step| w.may_change(&step.ptr))
     }
 
-    /// Adds a row at the end of the leaf; false if it does not fit without a rewrite. Does not change any count.
+    /// Whether a key is above the last one.
+    pub(super) fn is_below(&self, key: &[u8]) -> bool {
+        match &self.next {
+            Some(next) => next.builder.is_below(key),
+            None => key > self.last_key.as_slice(),
+        }
+    }
+
+    /// Adds a row at the end of the leaf; false if it does not fit without a rewrite. The row is not counted yet.
     pub(crate) fn push<W: PageWrite>(
         &mut self,
         w: &mut W,
         key: &[u8],
         payload: Payload<'_>,
     ) -> Result<bool> {
+        debug_assert!(key > self.last_key.as_slice(), "rows ascend");
+        debug_assert!(self.next.is_none(), "no leaf follows");
         let at = self.leaf.addr;
         let page = w.page_mut(&self.leaf)?;
         let (count, _) = edit::fill(page, 0, at)?;
-        debug_assert!(key > self.last_key.as_slice(), "rows ascend");
         let placed = edit::try_insert(page, 0, at, count, Key::plain(key), payload)?;
         if placed == Placed::No {
             return Ok(false);
         }
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
+        self.uncounted += weight(payload);
         self.set.forget();
         Ok(true)
     }
@@ -128,12 +165,12 @@ impl Tree {
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        if let Some(last) = &mut cursor.last
-            && self.append_at_cursor(w, last, key, value)?
+        if let Some(tail) = cursor.tail_of(self)
+            && self.append_at_cursor(w, tail, key, value)?
         {
             return Ok(false);
         }
-        cursor.last = None;
+        cursor.tail = None;
         let stored = Stored::put(w, self.id, key, value)?;
         let put = self.put_payload_noting_end(w, key, stored.payload(), OldPayload::Free);
         let (before, at_end) = stored.free_if_refused(w, put)?;
@@ -153,9 +190,8 @@ impl Tree {
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        let known = cursor.last.as_ref().filter(|last| last.is_of(self));
-        let above = match known {
-            Some(last) => key > last.last_key.as_slice(),
+        let above = match cursor.tail_of(self) {
+            Some(tail) => tail.is_below(key),
             None => {
                 let mut last = self.cursor(&*w);
                 !last.last()? || key > last.key()
@@ -172,21 +208,77 @@ impl Tree {
     fn append_at_cursor<W: PageWrite>(
         &mut self,
         w: &mut W,
-        last: &mut LastRow,
+        tail: &mut Tail,
         key: &[u8],
         value: &[u8],
     ) -> Result<bool> {
-        if !last.is_of(self)
-            || key <= last.last_key.as_slice()
-            || !LeafBuilder::accepts(w.page_size(), key, inline(value))
-            || !last.may_change(w)
-            || !last.push(w, key, inline(value))?
+        let payload = Payload::inline(value);
+        if !tail.is_below(key)
+            || !LeafBuilder::accepts(w.page_size(), key, payload)
+            || !tail.may_change(w)
+            || !tail.push(w, key, payload)?
         {
             return Ok(false);
         }
-        debug_assert!(last.last_key == key, "the last key of the table");
-        self.count_rows(w, &last.path, 1)?;
-        last.rows = self.rows;
+        self.count_tail(w, tail)?;
         Ok(true)
+    }
+
+    /// Counts the rows added to the last leaf in the branches above it.
+    pub(crate) fn count_tail<W: PageWrite>(&mut self, w: &mut W, tail: &mut Tail) -> Result<()> {
+        debug_assert!(
+            tail.path.len() + 1 == usize::from(self.height),
+            "the path of this tree"
+        );
+        let rows = std::mem::take(&mut tail.uncounted);
+        self.count_rows(w, &tail.path, rows.cast_signed())?;
+        tail.rows = self.rows;
+        Ok(())
+    }
+
+    /// The last leaf, if the transaction already owns it.
+    fn tail<W: PageWrite>(&self, w: &W) -> Result<Option<Tail>> {
+        let path = self.last_path(w)?;
+        let leaf = match path.last() {
+            None => self.root,
+            Some(step) => {
+                Node::open(&w.page(&step.ptr)?, 1, step.ptr.addr)?
+                    .child(step.index)?
+                    .0
+            }
+        };
+        if !w.may_change(&leaf) {
+            return Ok(None);
+        }
+        let page = w.page(&leaf)?;
+        let node = Node::open(&page, 0, leaf.addr)?;
+        Ok(Some(Tail {
+            root: self.root,
+            rows: self.rows,
+            path,
+            leaf,
+            last_key: node.key(w, node.count() - 1)?,
+            uncounted: 0,
+            next: None,
+            set: AppendCursor::default(),
+        }))
+    }
+
+    /// The path from the root to the last leaf's branch, each with its last entry.
+    pub(super) fn last_path<W: PageWrite>(&self, w: &W) -> Result<Vec<Step>> {
+        let mut path = Vec::with_capacity(usize::from(self.height));
+        let mut ptr = self.root;
+        for level in (1..self.height).rev() {
+            let page = w.page(&ptr)?;
+            let node = Node::open(&page, level, ptr.addr)?;
+            let index = node.count() - 1;
+            path.push(Step { ptr, index });
+            ptr = node.child(index)?.0;
+        }
+        debug_assert!(
+            path.len() + 1 == usize::from(self.height),
+            "one step per branch"
+        );
+        Ok(path)
     }
 }

@@ -33,6 +33,7 @@ const SET_DIV: usize = 3;
 /// Bytes of two keys from which the advance of keys is computed.
 const PREDICTION_BYTES: usize = 16;
 
+#[derive(Debug)]
 pub(crate) struct LeafBuilder {
     page: Box<[u8]>,
     prefix_len: usize,
@@ -75,7 +76,7 @@ impl LeafBuilder {
     }
 
     /// A builder without rows: `begin` must be called first. `first_key` is the first key of the leaf before.
-    pub(crate) fn behind(page_size: usize, first_key: Vec<u8>) -> Self {
+    pub(crate) fn after(page_size: usize, first_key: Vec<u8>) -> Self {
         Self {
             first_key,
             ..Self::new(page_size)
@@ -314,7 +315,7 @@ mod tests {
 
     #[test]
     fn key_without_the_prefix_shortens_it() {
-        let mut builder = LeafBuilder::behind(512, b"user-100".to_vec());
+        let mut builder = LeafBuilder::after(512, b"user-100".to_vec());
         let value = |bytes| Payload {
             tag: tag::of(tag::INLINE, <[u8]>::len(bytes)),
             bytes,

@@ -252,7 +252,15 @@ pub(crate) struct Payload<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-impl Payload<'_> {
+impl<'a> Payload<'a> {
+    /// The payload of an inline value.
+    pub(crate) const fn inline(bytes: &'a [u8]) -> Self {
+        Self {
+            tag: tag::of(tag::INLINE, bytes.len()),
+            bytes,
+        }
+    }
+
     /// True for a nested table, inline or not.
     pub(crate) fn nested(&self) -> bool {
         tag::kind(self.tag) >= tag::NESTED

@@ -9,9 +9,10 @@
 //! Invariants
 //! 1. The buffered values belong to `key` and ascend; none of them is yet in the table, nor in `set`, which has the
 //!    values before them.
-//! 2. After `finish` the table contains all rows that `place` and `set` held back.
+//! 2. After `finish` the table contains all rows that `cursor` and `set` held back.
 
-use crate::bulk::append::{BulkPosition, PutRow};
+use crate::bulk::append::PutRow;
+use crate::bulk::append_cursor::AppendCursor;
 use crate::inline::inline_table::KeyList;
 use crate::nested::conversion::{fits_row, inline_bytes_max, root_payload, to_pages};
 use crate::nested::table_writer::{TableWriter, WriterRepr};
@@ -26,7 +27,7 @@ use tidalite_pager::{PageWrite, Result};
 struct SetLoader<'t> {
     tree: &'t mut Tree,
     /// The append position for the next key's row.
-    place: BulkPosition,
+    cursor: AppendCursor,
     /// The key whose values are collected.
     key: Option<Vec<u8>>,
     values: KeyList,
@@ -36,7 +37,7 @@ struct SetLoader<'t> {
 /// A set that is too large for a row.
 struct LargeSet {
     tree: Tree,
-    place: BulkPosition,
+    cursor: AppendCursor,
     /// Its key is above all others of the table.
     new: bool,
 }
@@ -81,7 +82,7 @@ impl PairWriter<'_> {
         let before = self.tree.len();
         let mut gathering = SetLoader {
             tree: self.tree,
-            place: BulkPosition::Unknown,
+            cursor: AppendCursor::default(),
             key: None,
             values: KeyList::default(),
             set: None,
@@ -102,7 +103,7 @@ impl SetLoader<'_> {
             self.begin(key);
         }
         if let Some(set) = &mut self.set {
-            return set.tree.append_row(w, &mut set.place, value, &[]);
+            return set.tree.append_row(w, &mut set.cursor, value, &[]);
         }
         match self.values.last().map(|last| last.cmp(value)) {
             Some(std::cmp::Ordering::Equal) => return Ok(()),
@@ -133,12 +134,11 @@ impl SetLoader<'_> {
         };
         debug_assert!(self.set.is_none(), "the set becomes large once");
         let id = self.tree.id;
-        let new = self.place.is_below(key);
+        let new = self.cursor.is_below(key);
         let old = match new {
             true => None,
             false => {
-                self.tree
-                    .finish_append(w, std::mem::take(&mut self.place))?;
+                self.tree.finish_append(w, &mut self.cursor)?;
                 self.tree.find_payload(w, key)?
             }
         };
@@ -148,11 +148,11 @@ impl SetLoader<'_> {
         };
         let set = self.set.insert(LargeSet {
             tree,
-            place: BulkPosition::Unknown,
+            cursor: AppendCursor::default(),
             new,
         });
         for value in self.values.iter() {
-            set.tree.append_row(w, &mut set.place, value, &[])?;
+            set.tree.append_row(w, &mut set.cursor, value, &[])?;
         }
         self.values.clear();
         Ok(())
@@ -175,18 +175,18 @@ impl SetLoader<'_> {
     fn put_set_of<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<()> {
         if let Some(mut set) = self.set.take() {
             debug_assert!(self.values.len() == 0, "the values are in the large set");
-            set.tree.finish_append(w, set.place)?;
+            set.tree.finish_append(w, &mut set.cursor)?;
             let (tag, bytes) = root_payload(&set.tree);
             let payload = Payload { tag, bytes: &bytes };
-            if !set.new || !self.tree.append_set(w, &mut self.place, key, payload)? {
+            if !set.new || !self.tree.append_set(w, &mut self.cursor, key, payload)? {
                 self.tree.put_payload(w, key, payload, OldPayload::Keep)?;
-                self.place = self.tree.end(w)?;
+                self.cursor.remember(self.tree, w)?;
             }
             return Ok(());
         }
         debug_assert!(self.values.len() > 0, "an empty set has no row");
         let one = self.values.last().filter(|_| self.values.len() == 1);
-        if self.place.is_below(key) {
+        if self.cursor.is_below(key) {
             let bytes;
             let payload = match one {
                 Some(value) => only(w.page_size(), key.len(), value),
@@ -198,14 +198,13 @@ impl SetLoader<'_> {
                 }
             };
             if let Some(payload) = payload
-                && self.tree.append_set(w, &mut self.place, key, payload)?
+                && self.tree.append_set(w, &mut self.cursor, key, payload)?
             {
                 return Ok(());
             }
         }
         // The key exists already, or its row does not simply follow.
-        self.tree
-            .finish_append(w, std::mem::take(&mut self.place))?;
+        self.tree.finish_append(w, &mut self.cursor)?;
         let mut pairs = self.tree.pairs();
         match one {
             Some(value) => drop(pairs.put(w, key, value, AllowedPosition::Any)?),
@@ -214,13 +213,13 @@ impl SetLoader<'_> {
                 self.values.iter().try_for_each(put)
             })?,
         }
-        self.place = self.tree.end(w)?;
+        self.cursor.remember(self.tree, w)?;
         Ok(())
     }
 
     /// Writes all buffered values and completes the table.
     fn finish<W: PageWrite>(mut self, w: &mut W) -> Result<()> {
         self.put_set(w)?;
-        self.tree.finish_append(w, self.place)
+        self.tree.finish_append(w, &mut self.cursor)
     }
 }

@@ -1,7 +1,7 @@
 //! Appending pairs one by one: an [`AppendCursor`] remembers the append position in the table and in the set of its
 //! last key.
 
-use crate::bulk::append_cursor::{AppendCursor, LastRow};
+use crate::bulk::append_cursor::{AppendCursor, Tail};
 use crate::bulk::leaf_builder::LeafBuilder;
 use crate::nested::conversion::{fits_row, root_payload};
 use crate::page::edit::{self, Placed};
@@ -87,8 +87,8 @@ impl PairWriter<'_> {
     ) -> Result<PairInsert> {
         key::check_len(key)?;
         key::check_len(value)?;
-        if let Some(last) = cursor.valid_for(self.tree) {
-            match self.append_at_cursor(w, last, (key, value), order)? {
+        if let Some(tail) = cursor.tail_of(self.tree) {
+            match self.append_at_cursor(w, tail, (key, value), order)? {
                 HintedInsert::Done => return Ok(PairInsert::New { last: true }),
                 HintedInsert::NotLast => return Ok(PairInsert::NotLast),
                 HintedInsert::Moved => {
@@ -110,32 +110,31 @@ impl PairWriter<'_> {
     fn append_at_cursor<W: PageWrite>(
         &mut self,
         w: &mut W,
-        last: &mut LastRow,
+        tail: &mut Tail,
         (key, value): (&[u8], &[u8]),
         order: AllowedPosition,
     ) -> Result<HintedInsert> {
-        let below = key.cmp(&last.last_key);
+        let below = key.cmp(&tail.last_key);
         if below == Ordering::Less && order == AllowedPosition::LastOfTable {
             return Ok(HintedInsert::NotLast);
         }
-        if below == Ordering::Less || !last.may_change(w) {
+        if below == Ordering::Less || !tail.may_change(w) {
             return Ok(HintedInsert::Elsewhere);
         }
         if below == Ordering::Equal {
-            return self.append_to_last_set(w, last, value, order);
+            return self.append_to_last_set(w, tail, value, order);
         }
         let page_size = w.page_size();
         let payload = only(page_size, key.len(), value);
         let Some(payload) = payload.filter(|one| LeafBuilder::accepts(page_size, key, *one)) else {
             return Ok(HintedInsert::Elsewhere);
         };
-        if !last.push(w, key, payload)? {
+        if !tail.push(w, key, payload)? {
             return Ok(HintedInsert::Elsewhere);
         }
-        debug_assert!(last.last_key == key, "the last key of the table");
+        debug_assert!(tail.last_key == key, "the last key of the table");
         self.tree.keys += 1;
-        self.tree.count_rows(w, &last.path, 1)?;
-        last.rows = self.tree.rows;
+        self.tree.count_tail(w, tail)?;
         Ok(HintedInsert::Done)
     }
 
@@ -143,11 +142,11 @@ impl PairWriter<'_> {
     fn append_to_last_set<W: PageWrite>(
         &mut self,
         w: &mut W,
-        last: &mut LastRow,
+        tail: &mut Tail,
         value: &[u8],
         order: AllowedPosition,
     ) -> Result<HintedInsert> {
-        let (leaf, at, page_size) = (last.leaf, last.leaf.addr, w.page_size());
+        let (leaf, at, page_size) = (tail.leaf, tail.leaf.addr, w.page_size());
         let node = Node::open(w.own_page(&leaf)?, 0, at)?;
         let index = node.count() - 1;
         let cell = node.cell(index)?;
@@ -155,7 +154,7 @@ impl PairWriter<'_> {
             return Ok(HintedInsert::Elsewhere);
         }
         debug_assert!(
-            node.prefix().len() + cell.suffix.len() == last.last_key.len(),
+            node.prefix().len() + cell.suffix.len() == tail.last_key.len(),
             "the last row of the leaf is the last of the table"
         );
         let not_behind = match order {
@@ -165,13 +164,13 @@ impl PairWriter<'_> {
         };
         let (tag, bytes) = match set_with_value(cell.payload(), value, at)? {
             SetWithValue::There | SetWithValue::Row { last: false, .. } => return Ok(not_behind),
-            SetWithValue::Row { bytes, .. } if fits_row(page_size, last.last_key.len(), &bytes) => {
+            SetWithValue::Row { bytes, .. } if fits_row(page_size, tail.last_key.len(), &bytes) => {
                 (tag::of(tag::NESTED, bytes.len()), bytes)
             }
             SetWithValue::Row { .. } => return Ok(HintedInsert::Elsewhere),
             SetWithValue::Pages(root) => {
                 let mut set = Tree::decode_nested_root(&root, self.tree.id, page_size, at)?;
-                if !set.append_hinted(w, &mut last.set, value, &[])? {
+                if !set.append_hinted(w, &mut tail.set, value, &[])? {
                     return Ok(not_behind);
                 }
                 root_payload(&set)
@@ -179,19 +178,19 @@ impl PairWriter<'_> {
         };
         let payload = Payload { tag, bytes: &bytes };
         self.tree.flags |= HAS_REFERENCES;
-        self.tree.count_rows(w, &last.path, 1)?;
-        last.rows = self.tree.rows;
+        self.tree.count_rows(w, &tail.path, 1)?;
+        tail.rows = self.tree.rows;
         let page = w.page_mut(&leaf)?;
         if edit::overwrite(page, at, index, payload)? {
             return Ok(HintedInsert::Done);
         }
         // The row inserted last is the lowest cell, so its space becomes free again.
         edit::remove(page, 0, at, index)?;
-        let key = Key::plain(&last.last_key);
+        let key = Key::plain(&tail.last_key);
         if edit::try_insert(page, 0, at, index, key, payload)? == Placed::Yes {
             return Ok(HintedInsert::Done);
         }
-        let path = Path::to_last(last.path.clone(), leaf, index);
+        let path = Path::to_last(tail.path.clone(), leaf, index);
         self.tree.put_in(w, path, key, payload, Bias::Ascending)?;
         Ok(HintedInsert::Moved)
     }

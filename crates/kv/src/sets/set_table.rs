@@ -3,7 +3,6 @@
 //! The set of a key is a nested table whose keys are the values: one value lies in the row itself, a few lie packed
 //! in the leaf, many have pages of their own. Branches count pairs.
 
-use crate::bulk::append::inline;
 use crate::error::damaged;
 use crate::inline::inline_table::{InlineTable, KeyAdded, KeyList, add_key};
 use crate::nested::conversion::{fits_row, root_payload, to_pages};
@@ -86,7 +85,7 @@ pub(crate) fn set_with_value(set: Payload<'_>, value: &[u8], at: u64) -> Result<
 
 /// The payload of a key's only value, if it fits the row.
 pub(crate) fn only<'v>(page_size: usize, key_len: usize, value: &'v [u8]) -> Option<Payload<'v>> {
-    let payload = inline(value);
+    let payload = Payload::inline(value);
     let row = cell_size(true, key::stored_bytes(page_size, key_len), payload);
     (row <= cell_bytes_max(page_size) - slot_bytes(true, page_size)).then_some(payload)
 }
@@ -359,7 +358,7 @@ impl Tree {
     /// Inserts a key without a value into a set; `behind`: only if it comes after all others.
     fn add<W: PageWrite>(&mut self, w: &mut W, key: &[u8], behind: bool) -> Result<PairInsert> {
         let Some((read_path, ())) = self.read_path(&*w, key, |_, _, _| Ok(()))? else {
-            self.put_payload(w, key, inline(&[]), OldPayload::Keep)?;
+            self.put_payload(w, key, Payload::inline(&[]), OldPayload::Keep)?;
             return Ok(PairInsert::New { last: true });
         };
         if read_path.found {
@@ -370,7 +369,7 @@ impl Tree {
             return Ok(PairInsert::NotLast);
         }
         let path = self.own_read_path(w, read_path, last)?;
-        self.put_at(w, path, key, inline(&[]), OldPayload::Keep)?;
+        self.put_at(w, path, key, Payload::inline(&[]), OldPayload::Keep)?;
         Ok(PairInsert::New { last })
     }
 
