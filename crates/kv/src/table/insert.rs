@@ -3,7 +3,7 @@
 //! A leaf without room is rewritten (a longer prefix, no dead bytes), shares entries with a neighbour
 //! (`redistribute.rs`), or is split (`split.rs`).
 
-use crate::error::key_holds_table;
+use crate::error::{damaged, key_holds_table};
 use crate::page::edit::{self, Placed};
 use crate::page::entries::Bias;
 use crate::page::header::Shape;
@@ -152,8 +152,14 @@ impl Tree {
         old: OldPayload,
     ) -> Result<(u64, bool, Option<Rest>)> {
         let (leaf, at) = (&path.leaf, path.leaf.addr);
+        let (_, rest_bytes) = key::stored_bytes(w.page_size(), key.len());
         let page = w.page_mut(leaf)?;
         let cell = Node::open(page, 0, at)?.cell(path.index)?;
+        if cell.rest.len() != rest_bytes {
+            let found = format!("a key of {} bytes, spilled or not", key.len());
+            let expected = "short keys whole and long ones spilled";
+            return Err(damaged("table page", at, found, expected));
+        }
         if old == OldPayload::Free && tag::kind(cell.tag) >= tag::NESTED {
             return Err(key_holds_table(at, key));
         }

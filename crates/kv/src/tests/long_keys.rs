@@ -1,10 +1,15 @@
 //! Keys too long for a page: against a model in which every separator must be long, and the life of their extents.
 
 use super::{check_all, claims, few, long_key};
-use crate::{MissingTable, PageVisitor, Relocation, Result, Tree, VisitedPage};
+use crate::page::edit::{self, Placed};
+use crate::page::key::Key;
+use crate::page::layout::Payload;
+use crate::page::overflow::Reference;
+use crate::table::tree::HAS_REFERENCES;
+use crate::{Error, MissingTable, PageVisitor, Relocation, Result, Tree, VisitedPage};
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
-use tidalite_pager::{Extent, PageRead};
+use tidalite_pager::{Extent, PageRead, PageWrite};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
@@ -261,4 +266,30 @@ fn long_values_of_sets_and_long_keys_of_nested_tables() {
     }
     tree.clear(&mut pages).unwrap();
     assert_eq!(pages.live_pages(), 0);
+}
+
+/// A damaged page stores a short key in the form of a long one; its new value must not be written beside it.
+#[test]
+fn replacing_a_short_key_that_is_spilled_reports_damage() {
+    let mut pages = ScratchPages::new(512);
+    let mut tree = Tree::new(5);
+    tree.insert(&mut pages, b"a", b"value").unwrap();
+    let rest = Reference::write(&mut pages, 5, b"0123456789")
+        .unwrap()
+        .encode();
+    let (root, key) = (
+        tree.root,
+        Key {
+            inline: b"bcde",
+            rest: &rest,
+        },
+    );
+    let page = pages.page_mut(&root).unwrap();
+    let placed = edit::try_insert(page, 0, root.addr, 1, key, Payload::inline(b"x"));
+    assert_eq!(placed.unwrap(), Placed::Yes);
+    tree.flags |= HAS_REFERENCES;
+    let whole = b"bcde0123456789";
+    assert!(tree.contains(&pages, whole).unwrap());
+    let replaced = tree.insert(&mut pages, whole, b"longer value");
+    assert!(matches!(replaced, Err(Error::Corrupt(_))));
 }
