@@ -25,7 +25,7 @@
 //!  ├ forward, steps, row_key          steps in a leaf and from leaf to leaf
 //!  ├ prefetcher, sequential_range     leaves read ahead of a scan
 //!  └ select       rows by number, and keys that divide a table into equal parts
-//! nested      TableReader (table_reader), TableWriter (table_writer)     a table in pages or in a cell; conversion
+//! nested      TableReader, TableWriter: a table in pages or in a cell (table_repr), and changes between them (conversion)
 //! sets        tables of multi-values: PairWriter (set_table), PairCursor (set_cursor), Values; append, append_cursor
 //! visit       whole tables: check (every rule of the format), walk, relocate, stat, read_leaves
 //! ```

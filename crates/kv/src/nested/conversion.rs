@@ -19,14 +19,14 @@ const INLINE_DIV: usize = 4;
 const SHRINK_DIV: usize = 8;
 
 /// Whether an inline table with these bytes is small enough, by itself and in the row of a key of this length.
-pub(crate) fn fits_row(page_size: usize, key_len: usize, small: &[u8]) -> bool {
+pub(crate) fn fits_row(page_size: usize, key_len: usize, inline: &[u8]) -> bool {
     let payload = Payload {
-        tag: tag::of(tag::NESTED, small.len()),
-        bytes: small,
+        tag: tag::of(tag::NESTED, inline.len()),
+        bytes: inline,
     };
     let key = key::stored_bytes(page_size, key_len);
     let row = slot_bytes(true, page_size) + cell_size(true, key, payload);
-    small.len() <= inline_bytes_max(page_size) && row <= cell_bytes_max(page_size)
+    inline.len() <= inline_bytes_max(page_size) && row <= cell_bytes_max(page_size)
 }
 
 /// Maximum bytes of an inline table.
@@ -49,12 +49,12 @@ pub(crate) fn root_payload(tree: &Tree) -> (u32, Vec<u8>) {
 }
 
 /// Writes the rows of an inline table to pages of its own.
-pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, small: &InlineTable) -> Result<Tree> {
+pub(crate) fn to_pages<W: PageWrite>(w: &mut W, id: u64, inline: &InlineTable) -> Result<Tree> {
     let mut tree = Tree {
-        sequence: small.sequence,
+        sequence: inline.sequence,
         ..Tree::new_inner(id)
     };
-    for entry in &small.entries {
+    for entry in &inline.entries {
         tree.put_payload(w, &entry.key, entry.payload(), OldPayload::Keep)?;
     }
     Ok(tree)
@@ -77,20 +77,20 @@ pub(crate) fn shrink_to_inline<W: PageWrite>(
     if tree.flags & HAS_REFERENCES != 0 && !node.rests()?.is_empty() {
         return Ok(None);
     }
-    let mut small = InlineTable {
+    let mut inline = InlineTable {
         sequence: tree.sequence,
         ..InlineTable::default()
     };
     for index in 0..node.count() {
         let cell = node.cell(index)?;
-        small.entries.push(InlineEntry {
+        inline.entries.push(InlineEntry {
             key: node.key(w, index)?,
             tag: cell.tag,
             payload: cell.payload.to_vec(),
         });
     }
     w.free_page(&tree.root);
-    Ok(Some(small))
+    Ok(Some(inline))
 }
 
 impl Tree {

@@ -2,4 +2,5 @@
 
 pub(crate) mod conversion;
 pub(crate) mod table_reader;
+pub(crate) mod table_repr;
 pub(crate) mod table_writer;

@@ -5,45 +5,31 @@ use crate::cursor::tree_cursor::Cursor;
 use crate::error::{key_holds_table, unexpected};
 use crate::inline::inline_table;
 use crate::inline::packed_set::PackedSet;
+use crate::nested::table_repr::{InlineBytes, TableRepr};
 use crate::page::entries::{Entry, Group};
 use crate::page::key::Key;
 use crate::page::layout::{Payload, tag};
 use crate::page::overflow::PageSlice;
-use crate::page::row_count::count;
 use crate::table::tree::Tree;
 use crate::value::{self, Value};
 use std::sync::Arc;
-use tidalite_pager::PageWrite;
-use tidalite_pager::{PageRead, PageRef, Result};
+use tidalite_pager::{PageRead, PageRef, PageWrite, Result};
 
 /// A table, nested or not.
 #[derive(Clone, Debug)]
-pub struct TableReader<'r>(ReaderRepr<'r>);
-
-#[derive(Clone, Debug)]
-enum ReaderRepr<'r> {
-    Pages(Tree),
-    Leaf {
-        bytes: PageSlice<'r>,
-        id: u64,
-        at: u64,
-    },
-}
+pub struct TableReader<'r>(TableRepr<InlineBytes<'r>>);
 
 impl<'r> TableReader<'r> {
     /// A table in pages.
     #[must_use]
     pub fn of(tree: Tree) -> Self {
-        Self(ReaderRepr::Pages(tree))
+        Self(TableRepr::Pages(tree))
     }
 
     /// The root, if the table has pages of its own.
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
-        match &self.0 {
-            ReaderRepr::Pages(tree) => Some(tree),
-            ReaderRepr::Leaf { .. } => None,
-        }
+        self.0.tree()
     }
 
     /// The nested table of a payload at `range` of a leaf's page.
@@ -54,36 +40,30 @@ impl<'r> TableReader<'r> {
         id: u64,
         at: u64,
     ) -> Result<Self> {
-        match tag::kind(tag) {
-            tag::NESTED => Ok(Self(ReaderRepr::Leaf {
+        let payload = Payload {
+            tag,
+            bytes: &page[range.clone()],
+        };
+        let inline = || {
+            Ok(InlineBytes {
                 bytes: PageSlice::new(page.clone(), range),
                 id,
                 at,
-            })),
-            tag::ROOT => {
-                let tree = Tree::decode_nested_root(&page[range], id, r.page_size(), at)?;
-                Ok(Self(ReaderRepr::Pages(tree)))
-            }
-            _ => Err(unexpected("a value", "a nested table")),
-        }
+            })
+        };
+        TableRepr::decode(payload, id, r.page_size(), at, inline).map(Self)
     }
 
     /// Number of rows. Reads nothing.
     #[must_use]
     pub fn len(&self) -> u64 {
-        match &self.0 {
-            ReaderRepr::Pages(tree) => tree.len(),
-            ReaderRepr::Leaf { bytes, .. } => count(bytes),
-        }
+        self.0.len()
     }
 
     /// The next number of the table's sequence. Reads nothing.
     #[must_use]
     pub fn sequence(&self) -> u64 {
-        match &self.0 {
-            ReaderRepr::Pages(tree) => tree.sequence(),
-            ReaderRepr::Leaf { bytes, .. } => inline_table::sequence(bytes),
-        }
+        self.0.sequence()
     }
 
     /// True for a table without rows.
@@ -99,8 +79,8 @@ impl<'r> TableReader<'r> {
     #[inline]
     pub fn get<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Value<'r>>> {
         let (bytes, at) = match &self.0 {
-            ReaderRepr::Pages(tree) => return tree.get_else(r, key, key_holds_table),
-            ReaderRepr::Leaf { bytes, at, .. } => (bytes, *at),
+            TableRepr::Pages(tree) => return tree.get_else(r, key, key_holds_table),
+            TableRepr::Inline(InlineBytes { bytes, at, .. }) => (bytes, *at),
         };
         let Some(cell) = inline_table::find(bytes, key, at)? else {
             return Ok(None);
@@ -126,7 +106,7 @@ impl<'r> TableReader<'r> {
         keys: &[K],
         mut found: impl FnMut(usize, Option<Value<'r>>) -> Result<()>,
     ) -> Result<()> {
-        if let ReaderRepr::Pages(tree) = &self.0 {
+        if let TableRepr::Pages(tree) = &self.0 {
             return tree.get_many_else(r, keys, found, key_holds_table);
         }
         let mut keys = keys.iter().enumerate();
@@ -143,7 +123,7 @@ impl<'r> TableReader<'r> {
         (from, to): (u64, u64),
         parts: usize,
     ) -> Result<Vec<Vec<u8>>> {
-        if let ReaderRepr::Pages(tree) = &self.0 {
+        if let TableRepr::Pages(tree) = &self.0 {
             return tree.split_range(r, (from, to), parts);
         }
         let mut cursor = self.cursor(r)?;
@@ -161,12 +141,7 @@ impl<'r> TableReader<'r> {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
-        match &self.0 {
-            ReaderRepr::Pages(tree) => tree.contains(r, key),
-            ReaderRepr::Leaf { bytes, at, .. } => {
-                Ok(inline_table::find(bytes, key, *at)?.is_some())
-            }
-        }
+        self.0.contains(r, key)
     }
 
     /// The nested table under `key`.
@@ -175,7 +150,7 @@ impl<'r> TableReader<'r> {
     /// `Corrupt`, `Io`; `Unsupported` for a value.
     pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
         match &self.0 {
-            ReaderRepr::Pages(tree) => {
+            TableRepr::Pages(tree) => {
                 let Some((page, at)) = tree.leaf_for(r, key)? else {
                     return Ok(None);
                 };
@@ -188,7 +163,7 @@ impl<'r> TableReader<'r> {
                 let range = cell.payload_at..cell.payload_at + cell.payload.len();
                 Self::of_payload(r, &page, (cell.tag, range), tree.id, at).map(Some)
             }
-            ReaderRepr::Leaf { bytes, id, at } => {
+            TableRepr::Inline(InlineBytes { bytes, id, at }) => {
                 let Some(cell) = inline_table::find(bytes, key, *at)? else {
                     return Ok(None);
                 };
@@ -205,8 +180,8 @@ impl<'r> TableReader<'r> {
     /// `Corrupt`, `Io`.
     pub fn rank<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<u64> {
         let (bytes, at) = match &self.0 {
-            ReaderRepr::Pages(tree) => return tree.rank(r, key),
-            ReaderRepr::Leaf { bytes, at, .. } => (bytes, *at),
+            TableRepr::Pages(tree) => return tree.rank(r, key),
+            TableRepr::Inline(InlineBytes { bytes, at, .. }) => (bytes, *at),
         };
         if let Some((_, keys)) = inline_table::packed(bytes, at)? {
             return Ok(keys.below(key, false) as u64);
@@ -221,8 +196,8 @@ impl<'r> TableReader<'r> {
     /// The set of values, if it is packed in its row.
     pub(crate) fn packed(&self) -> Result<Option<PackedSet<'r>>> {
         match &self.0 {
-            ReaderRepr::Leaf { bytes, at, .. } => PackedSet::of(bytes, *at),
-            ReaderRepr::Pages(_) => Ok(None),
+            TableRepr::Inline(InlineBytes { bytes, at, .. }) => PackedSet::of(bytes, *at),
+            TableRepr::Pages(_) => Ok(None),
         }
     }
 
@@ -233,7 +208,7 @@ impl<'r> TableReader<'r> {
         mut take: impl FnMut(&[u8]) -> bool,
     ) -> Result<()> {
         match &self.0 {
-            ReaderRepr::Leaf { bytes, at, .. } => {
+            TableRepr::Inline(InlineBytes { bytes, at, .. }) => {
                 if let Some((_, keys)) = inline_table::packed(bytes, *at)? {
                     let _all_wanted = keys.iter().all(take);
                     return Ok(());
@@ -244,7 +219,7 @@ impl<'r> TableReader<'r> {
                     }
                 }
             }
-            ReaderRepr::Pages(tree) => {
+            TableRepr::Pages(tree) => {
                 let mut cursor = tree.cursor(r);
                 let mut there = cursor.first()?;
                 while there && take(cursor.key()) {
@@ -261,8 +236,8 @@ impl<'r> TableReader<'r> {
     /// `Corrupt` for a damaged inline table.
     pub fn cursor<R: PageRead>(&self, r: &'r R) -> Result<Cursor<'r, R>> {
         match &self.0 {
-            ReaderRepr::Pages(tree) => Ok(tree.cursor(r)),
-            ReaderRepr::Leaf { bytes, id, at } => {
+            TableRepr::Pages(tree) => Ok(tree.cursor(r)),
+            TableRepr::Inline(InlineBytes { bytes, id, at }) => {
                 Ok(Cursor::over(Tree::new(*id), r, leaf_of(bytes, *at)?))
             }
         }

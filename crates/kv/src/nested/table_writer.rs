@@ -1,17 +1,13 @@
 //! A table being changed: in pages of its own, or inline in its parent's leaf.
-//!
-//! ```text
-//! Work::Tree    pages of its own; its root is a row of its parent, or a root of the catalog
-//! Work::Small   entries in memory, written back into the parent's row
-//! ```
 
 use crate::bulk::append::PutRow;
 use crate::bulk::append_cursor::AppendCursor;
-use crate::error::{damaged, key_holds_table, unexpected};
+use crate::error::{damaged, key_holds_table};
 use crate::inline::inline_table::{InlineEntry, InlineTable};
 use crate::nested::conversion::{
     fits_row, inline_bytes_max, root_payload, shrink_to_inline, to_pages,
 };
+use crate::nested::table_repr::TableRepr;
 use crate::page::key;
 use crate::page::layout::{Payload, key_bytes_max, tag};
 use crate::table::free::{OldPayload, VisitedPages};
@@ -34,15 +30,9 @@ pub enum MissingTable {
 /// A table being changed.
 #[derive(Clone, Debug)]
 pub struct TableWriter {
-    pub(crate) form: WriterRepr,
+    pub(crate) repr: TableRepr<InlineTable>,
     /// The owner id of its pages.
     id: u64,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum WriterRepr {
-    Tree(Tree),
-    InlineTable(InlineTable),
 }
 
 impl TableWriter {
@@ -51,37 +41,26 @@ impl TableWriter {
     pub fn of(tree: Tree) -> Self {
         Self {
             id: tree.id,
-            form: WriterRepr::Tree(tree),
+            repr: TableRepr::Pages(tree),
         }
     }
 
     /// The table's root, if it has pages of its own.
     #[must_use]
     pub fn tree(&self) -> Option<&Tree> {
-        match &self.form {
-            WriterRepr::Tree(tree) => Some(tree),
-            WriterRepr::InlineTable(_) => None,
-        }
+        self.repr.tree()
     }
 
     fn of_payload(payload: Payload<'_>, id: u64, page_size: usize, at: u64) -> Result<Self> {
-        let form = match tag::kind(payload.tag) {
-            tag::NESTED => WriterRepr::InlineTable(InlineTable::decode(payload.bytes, at)?),
-            tag::ROOT => {
-                WriterRepr::Tree(Tree::decode_nested_root(payload.bytes, id, page_size, at)?)
-            }
-            _ => return Err(unexpected("a value", "a nested table")),
-        };
-        Ok(Self { form, id })
+        let inline = || InlineTable::decode(payload.bytes, at);
+        let repr = TableRepr::decode(payload, id, page_size, at, inline)?;
+        Ok(Self { repr, id })
     }
 
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> u64 {
-        match &self.form {
-            WriterRepr::Tree(tree) => tree.len(),
-            WriterRepr::InlineTable(small) => small.entries.len() as u64,
-        }
+        self.repr.len()
     }
 
     /// True for a table without rows.
@@ -92,9 +71,9 @@ impl TableWriter {
 
     /// Takes `count` numbers of the table's sequence and returns the first; `None` if the sequence is exhausted.
     pub fn take_sequence(&mut self, count: u64) -> Option<u64> {
-        let sequence = match &mut self.form {
-            WriterRepr::Tree(tree) => return tree.take_sequence(count),
-            WriterRepr::InlineTable(small) => &mut small.sequence,
+        let sequence = match &mut self.repr {
+            TableRepr::Pages(tree) => return tree.take_sequence(count),
+            TableRepr::Inline(inline) => &mut inline.sequence,
         };
         let first = *sequence;
         *sequence = first.checked_add(count)?;
@@ -103,11 +82,11 @@ impl TableWriter {
 
     /// The entry of a key.
     pub(crate) fn find<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<Option<InlineEntry>> {
-        match &self.form {
-            WriterRepr::InlineTable(small) => {
-                Ok(small.place(key).ok().map(|at| small.entries[at].clone()))
+        match &self.repr {
+            TableRepr::Inline(inline) => {
+                Ok(inline.place(key).ok().map(|at| inline.entries[at].clone()))
             }
-            WriterRepr::Tree(tree) => tree.find_payload(r, key),
+            TableRepr::Pages(tree) => tree.find_payload(r, key),
         }
     }
 
@@ -116,10 +95,7 @@ impl TableWriter {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn contains<R: PageRead>(&self, r: &R, key: &[u8]) -> Result<bool> {
-        match &self.form {
-            WriterRepr::InlineTable(small) => Ok(small.place(key).is_ok()),
-            WriterRepr::Tree(tree) => tree.contains(r, key),
-        }
+        self.repr.contains(r, key)
     }
 
     /// The value of a key, read into memory.
@@ -147,10 +123,10 @@ impl TableWriter {
     /// # Errors
     /// As for [`Tree::insert`].
     pub fn insert<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
-        match &mut self.form {
-            WriterRepr::Tree(tree) => tree.insert(w, key, value),
-            WriterRepr::InlineTable(small) => {
-                let there = small.place(key).map(|at| small.entries[at].tag);
+        match &mut self.repr {
+            TableRepr::Pages(tree) => tree.insert(w, key, value),
+            TableRepr::Inline(inline) => {
+                let there = inline.place(key).map(|at| inline.entries[at].tag);
                 if there.is_ok_and(|there| tag::kind(there) >= tag::NESTED) {
                     return Err(key_holds_table(0, key));
                 }
@@ -167,16 +143,16 @@ impl TableWriter {
         payload: Payload<'_>,
         old: OldPayload,
     ) -> Result<u64> {
-        if let WriterRepr::InlineTable(small) = &self.form
+        if let TableRepr::Inline(inline) = &self.repr
             && key.len() > key_bytes_max(w.page_size())
         {
             // A table with a spilled key must have pages.
-            self.form = WriterRepr::Tree(to_pages(w, self.id, small)?);
+            self.repr = TableRepr::Pages(to_pages(w, self.id, inline)?);
         }
-        match &mut self.form {
-            WriterRepr::Tree(tree) => tree.put_payload(w, key, payload, old),
-            WriterRepr::InlineTable(small) => {
-                let before = small.put(InlineEntry {
+        match &mut self.repr {
+            TableRepr::Pages(tree) => tree.put_payload(w, key, payload, old),
+            TableRepr::Inline(inline) => {
+                let before = inline.put(InlineEntry {
                     key: key.to_vec(),
                     tag: payload.tag,
                     payload: payload.bytes.to_vec(),
@@ -196,12 +172,12 @@ impl TableWriter {
     /// # Errors
     /// As for [`Tree::insert`].
     pub fn append<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
-        let above = match &mut self.form {
-            WriterRepr::Tree(tree) => {
+        let above = match &mut self.repr {
+            TableRepr::Pages(tree) => {
                 return tree.append_hinted(w, &mut AppendCursor::default(), key, value);
             }
-            WriterRepr::InlineTable(small) => {
-                let last = small.entries.last();
+            TableRepr::Inline(inline) => {
+                let last = inline.entries.last();
                 last.is_none_or(|last| last.key.as_slice() < key)
             }
         };
@@ -228,7 +204,7 @@ impl TableWriter {
     {
         let (before, mut rows) = (self.len(), rows.into_iter());
         loop {
-            if let WriterRepr::Tree(tree) = &mut self.form {
+            if let TableRepr::Pages(tree) = &mut self.repr {
                 tree.append(w, rows)?;
                 break;
             }
@@ -249,11 +225,9 @@ impl TableWriter {
         w: &mut W,
         feed: impl FnOnce(&mut PutRow<'_>) -> Result<()>,
     ) -> Result<()> {
-        match &mut self.form {
-            WriterRepr::Tree(tree) => tree.append_lent(w, feed).map(drop),
-            WriterRepr::InlineTable(_) => {
-                feed(&mut |key, value| self.insert(w, key, value).map(drop))
-            }
+        match &mut self.repr {
+            TableRepr::Pages(tree) => tree.append_lent(w, feed).map(drop),
+            TableRepr::Inline(_) => feed(&mut |key, value| self.insert(w, key, value).map(drop)),
         }
     }
 
@@ -268,7 +242,7 @@ impl TableWriter {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
-        if let WriterRepr::Tree(tree) = &mut self.form {
+        if let TableRepr::Pages(tree) = &mut self.repr {
             return tree.insert_with(w, key, len, fill);
         }
         key::check_len(key)?;
@@ -283,13 +257,13 @@ impl TableWriter {
     /// # Errors
     /// As for [`Tree::remove`].
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8]) -> Result<bool> {
-        match &mut self.form {
-            WriterRepr::Tree(tree) => tree.remove(w, key),
-            WriterRepr::InlineTable(small) => {
-                let Ok(at) = small.place(key) else {
+        match &mut self.repr {
+            TableRepr::Pages(tree) => tree.remove(w, key),
+            TableRepr::Inline(inline) => {
+                let Ok(at) = inline.place(key) else {
                     return Ok(false);
                 };
-                let old = small.entries.remove(at);
+                let old = inline.entries.remove(at);
                 free(w, self.id, &old)?;
                 Ok(true)
             }
@@ -301,10 +275,10 @@ impl TableWriter {
     /// # Errors
     /// As for [`Tree::clear`].
     pub fn clear<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
-        match &mut self.form {
-            WriterRepr::Tree(tree) => tree.clear(w),
-            WriterRepr::InlineTable(small) => {
-                for old in std::mem::take(&mut small.entries) {
+        match &mut self.repr {
+            TableRepr::Pages(tree) => tree.clear(w),
+            TableRepr::Inline(inline) => {
+                for old in std::mem::take(&mut inline.entries) {
                     free(w, self.id, &old)?;
                 }
                 Ok(())
@@ -334,8 +308,8 @@ impl TableWriter {
         from: &[u8],
         to: Option<&[u8]>,
     ) -> Result<u64> {
-        match &mut self.form {
-            WriterRepr::Tree(tree) => match to {
+        match &mut self.repr {
+            TableRepr::Pages(tree) => match to {
                 Some(to) => tree.remove_range(w, from, to),
                 None => {
                     let mut cursor = tree.cursor(&*w);
@@ -347,14 +321,14 @@ impl TableWriter {
                     tree.remove_range(w, from, &end)
                 }
             },
-            WriterRepr::InlineTable(small) => {
+            TableRepr::Inline(inline) => {
                 let gone = |entry: &InlineEntry| {
                     entry.key.as_slice() >= from && to.is_none_or(|to| entry.key.as_slice() < to)
                 };
-                let (removed, kept) = std::mem::take(&mut small.entries)
+                let (removed, kept) = std::mem::take(&mut inline.entries)
                     .into_iter()
                     .partition::<Vec<_>, _>(gone);
-                small.entries = kept;
+                inline.entries = kept;
                 for old in &removed {
                     free(w, self.id, old)?;
                 }
@@ -365,14 +339,14 @@ impl TableWriter {
 
     /// Moves an inline table that has become too large to pages at once, so that filling a table takes linear time.
     fn grow<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
-        let WriterRepr::InlineTable(small) = &self.form else {
+        let TableRepr::Inline(inline) = &self.repr else {
             return Ok(());
         };
-        if small.encoded_len() <= inline_bytes_max(w.page_size()) {
+        if inline.encoded_len() <= inline_bytes_max(w.page_size()) {
             return Ok(());
         }
-        let tree = to_pages(w, self.id, small)?;
-        self.form = WriterRepr::Tree(tree);
+        let tree = to_pages(w, self.id, inline)?;
+        self.repr = TableRepr::Pages(tree);
         Ok(())
     }
 
@@ -401,31 +375,22 @@ impl TableWriter {
             None => {
                 key::check_len(key)?;
                 Self {
-                    form: WriterRepr::InlineTable(InlineTable::default()),
+                    repr: TableRepr::Inline(InlineTable::default()),
                     id: self.id,
                 }
             }
         };
         let done = below.at(w, rest, missing, change);
         let is_changed = match &done {
-            Ok(Some(_)) => !is_new || missing == MissingTable::Create || !below.is_unused(),
+            Ok(Some(_)) => !is_new || missing == MissingTable::Create || !below.repr.is_unused(),
             // A change of many entries may have inserted some before the error.
-            Err(Error::Limit { .. } | Error::IsTable { .. }) => !is_new || !below.is_unused(),
+            Err(Error::Limit { .. } | Error::IsTable { .. }) => !is_new || !below.repr.is_unused(),
             _ => false,
         };
         if is_changed {
             self.store_nested(w, key, below)?;
         }
         done
-    }
-
-    /// Whether it has no entries and its sequence has not begun, like a table that was never created.
-    fn is_unused(&self) -> bool {
-        let sequence = match &self.form {
-            WriterRepr::Tree(tree) => tree.sequence,
-            WriterRepr::InlineTable(small) => small.sequence,
-        };
-        self.is_empty() && sequence == 0
     }
 
     /// Stores a nested table as a row.
@@ -447,18 +412,18 @@ impl TableWriter {
         w: &mut W,
         key_len: usize,
     ) -> Result<(u32, Vec<u8>)> {
-        let small = match self.form {
-            WriterRepr::InlineTable(small) => small,
-            WriterRepr::Tree(tree) => match shrink_to_inline(w, &tree)? {
-                Some(small) => small,
+        let inline = match self.repr {
+            TableRepr::Inline(inline) => inline,
+            TableRepr::Pages(tree) => match shrink_to_inline(w, &tree)? {
+                Some(inline) => inline,
                 None => return Ok(root_payload(&tree)),
             },
         };
-        let bytes = small.encode();
-        if small.entries.is_empty() || fits_row(w.page_size(), key_len, &bytes) {
+        let bytes = inline.encode();
+        if inline.entries.is_empty() || fits_row(w.page_size(), key_len, &bytes) {
             return Ok((tag::of(tag::NESTED, bytes.len()), bytes));
         }
-        Ok(root_payload(&to_pages(w, self.id, &small)?))
+        Ok(root_payload(&to_pages(w, self.id, &inline)?))
     }
 
     /// The set of values of a key, from its payload.
@@ -471,7 +436,7 @@ impl TableWriter {
                 Err(damaged("row of a table", 0, "an extent", "a set of values"))
             }
             one => Ok(Self {
-                form: WriterRepr::InlineTable(InlineTable {
+                repr: TableRepr::Inline(InlineTable {
                     entries: one
                         .map(|entry| InlineEntry {
                             key: entry.payload.clone(),
@@ -489,10 +454,8 @@ impl TableWriter {
 
     /// The key of an inline table with exactly one row.
     pub(crate) fn only_key(&self) -> Option<&[u8]> {
-        match &self.form {
-            WriterRepr::InlineTable(small) if small.entries.len() == 1 => {
-                Some(&small.entries[0].key)
-            }
+        match &self.repr {
+            TableRepr::Inline(inline) if inline.entries.len() == 1 => Some(&inline.entries[0].key),
             _ => None,
         }
     }

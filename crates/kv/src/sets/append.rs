@@ -15,7 +15,8 @@ use crate::bulk::append::PutRow;
 use crate::bulk::append_cursor::AppendCursor;
 use crate::inline::inline_table::KeyList;
 use crate::nested::conversion::{fits_row, inline_bytes_max, root_payload, to_pages};
-use crate::nested::table_writer::{TableWriter, WriterRepr};
+use crate::nested::table_repr::TableRepr;
+use crate::nested::table_writer::TableWriter;
 use crate::page::key;
 use crate::page::layout::{Payload, tag};
 use crate::sets::set_table::{AllowedPosition, PairWriter, only};
@@ -142,9 +143,9 @@ impl SetLoader<'_> {
                 self.tree.find_payload(w, key)?
             }
         };
-        let tree = match TableWriter::of_set(old.as_ref(), id, w.page_size())?.form {
-            WriterRepr::Tree(tree) => tree,
-            WriterRepr::InlineTable(small) => to_pages(w, id, &small)?,
+        let tree = match TableWriter::of_set(old.as_ref(), id, w.page_size())?.repr {
+            TableRepr::Pages(tree) => tree,
+            TableRepr::Inline(inline) => to_pages(w, id, &inline)?,
         };
         let set = self.set.insert(LargeSet {
             tree,
