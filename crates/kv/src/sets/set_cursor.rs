@@ -43,7 +43,7 @@ pub struct PairCursor<'r, R> {
 }
 
 /// The value of a key to move to.
-enum Target<'v> {
+enum ValueTarget<'v> {
     First,
     Last,
     Ge(&'v [u8]),
@@ -116,7 +116,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     }
 
     /// Enters the set of the current key of `outer`, at a value; false if it has no such value.
-    fn enter(&mut self, there: bool, target: &Target<'_>) -> Result<bool> {
+    fn enter(&mut self, there: bool, target: &ValueTarget<'_>) -> Result<bool> {
         self.inner = InSet::None;
         let Some((tag, bytes)) = self.outer.payload().filter(|_| there) else {
             return Ok(false);
@@ -124,10 +124,10 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
         match tag::kind(tag) {
             tag::INLINE => {
                 let fits = match target {
-                    Target::First | Target::Last => true,
-                    Target::Ge(value) => bytes >= *value,
-                    Target::Le(value) => bytes <= *value,
-                    Target::Nth(rank) => *rank == 0,
+                    ValueTarget::First | ValueTarget::Last => true,
+                    ValueTarget::Ge(value) => bytes >= *value,
+                    ValueTarget::Le(value) => bytes <= *value,
+                    ValueTarget::Nth(rank) => *rank == 0,
                 };
                 if fits {
                     self.inner = InSet::One;
@@ -139,11 +139,11 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
                 let set: TableReader<'r> = self.outer.nested()?;
                 if let Some(mut packed) = set.packed()? {
                     let found = match target {
-                        Target::First => true,
-                        Target::Last => packed.last(),
-                        Target::Ge(value) => packed.seek_ge(value),
-                        Target::Le(value) => packed.seek_le(value),
-                        Target::Nth(rank) => packed.select(*rank),
+                        ValueTarget::First => true,
+                        ValueTarget::Last => packed.last(),
+                        ValueTarget::Ge(value) => packed.seek_ge(value),
+                        ValueTarget::Le(value) => packed.seek_le(value),
+                        ValueTarget::Nth(rank) => packed.select(*rank),
                     };
                     if found {
                         self.inner = InSet::PackedSet(packed);
@@ -152,11 +152,11 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
                 }
                 let mut cursor = set.cursor(self.outer.reader())?;
                 let found = match target {
-                    Target::First => cursor.first()?,
-                    Target::Last => cursor.last()?,
-                    Target::Ge(value) => cursor.seek_ge(value)?,
-                    Target::Le(value) => cursor.seek_le(value)?,
-                    Target::Nth(rank) => cursor.select(*rank)?,
+                    ValueTarget::First => cursor.first()?,
+                    ValueTarget::Last => cursor.last()?,
+                    ValueTarget::Ge(value) => cursor.seek_ge(value)?,
+                    ValueTarget::Le(value) => cursor.seek_le(value)?,
+                    ValueTarget::Nth(rank) => cursor.select(*rank)?,
                 };
                 if found {
                     self.inner = InSet::Set(set.len(), Box::new(cursor));
@@ -172,7 +172,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// `Corrupt`, `Io`, for this and all other moves.
     pub fn first(&mut self) -> Result<bool> {
         let there = self.outer.first()?;
-        self.enter(there, &Target::First)
+        self.enter(there, &ValueTarget::First)
     }
 
     /// Moves to the last pair.
@@ -181,7 +181,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn last(&mut self) -> Result<bool> {
         let there = self.outer.last()?;
-        self.enter(there, &Target::Last)
+        self.enter(there, &ValueTarget::Last)
     }
 
     /// Moves to the next pair, of this key or the next key.
@@ -235,7 +235,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     pub fn next_nodup(&mut self) -> Result<bool> {
         self.inner = InSet::None;
         let there = self.outer.next()?;
-        self.enter(there, &Target::First)
+        self.enter(there, &ValueTarget::First)
     }
 
     /// Moves to the last value of the previous key.
@@ -245,7 +245,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     pub fn previous_nodup(&mut self) -> Result<bool> {
         self.inner = InSet::None;
         let there = self.outer.previous()?;
-        self.enter(there, &Target::Last)
+        self.enter(there, &ValueTarget::Last)
     }
 
     /// Moves to the first value of this key.
@@ -254,7 +254,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn first_dup(&mut self) -> Result<bool> {
         let there = self.is_at_row();
-        self.enter(there, &Target::First)
+        self.enter(there, &ValueTarget::First)
     }
 
     /// Moves to the last value of this key.
@@ -263,7 +263,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn last_dup(&mut self) -> Result<bool> {
         let there = self.is_at_row();
-        self.enter(there, &Target::Last)
+        self.enter(there, &ValueTarget::Last)
     }
 
     /// Moves to the first value of exactly this key. If the key does not exist, the cursor stands where `seek_key_ge`
@@ -273,7 +273,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek(key)?;
-        self.enter(self.outer.is_at_row(), &Target::First)?;
+        self.enter(self.outer.is_at_row(), &ValueTarget::First)?;
         Ok(there)
     }
 
@@ -283,7 +283,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_gt(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_gt(key)?;
-        self.enter(there, &Target::First)
+        self.enter(there, &ValueTarget::First)
     }
 
     /// Moves to the last value of the last key that is not above `key`.
@@ -292,7 +292,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_le(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_le(key)?;
-        self.enter(there, &Target::Last)
+        self.enter(there, &ValueTarget::Last)
     }
 
     /// Moves to the last value of the last key below `key`.
@@ -301,7 +301,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_lt(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_lt(key)?;
-        self.enter(there, &Target::Last)
+        self.enter(there, &ValueTarget::Last)
     }
 
     /// Moves to the first value of the first key that is not below `key`.
@@ -310,7 +310,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_key_ge(&mut self, key: &[u8]) -> Result<bool> {
         let there = self.outer.seek_ge(key)?;
-        self.enter(there, &Target::First)
+        self.enter(there, &ValueTarget::First)
     }
 
     /// Moves to exactly this pair. If it does not exist, the cursor stands where `seek_ge` leaves it, and the result is
@@ -361,12 +361,12 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_ge(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         if !self.outer.seek_ge(key)? {
-            return self.enter(false, &Target::First);
+            return self.enter(false, &ValueTarget::First);
         }
         if self.outer.key() != key {
-            return self.enter(true, &Target::First);
+            return self.enter(true, &ValueTarget::First);
         }
-        Ok(self.enter(true, &Target::Ge(value))? || self.next_nodup()?)
+        Ok(self.enter(true, &ValueTarget::Ge(value))? || self.next_nodup()?)
     }
 
     /// Moves to the first pair above (key, value).
@@ -389,8 +389,8 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// One page per level of the table, and of the key's set.
     pub fn select(&mut self, rank: u64) -> Result<bool> {
         match self.outer.select_within(rank)? {
-            Some(within) => self.enter(true, &Target::Nth(within)),
-            None => self.enter(false, &Target::First),
+            Some(within) => self.enter(true, &ValueTarget::Nth(within)),
+            None => self.enter(false, &ValueTarget::First),
         }
     }
 
@@ -400,7 +400,7 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn select_key(&mut self, rank: u64) -> Result<bool> {
         let there = self.outer.select(rank)?;
-        self.enter(there, &Target::First)
+        self.enter(there, &ValueTarget::First)
     }
 
     /// Moves to the value of exactly this key that has this many of its values before it. Without one, the cursor
@@ -410,10 +410,10 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn select_value(&mut self, key: &[u8], rank: u64) -> Result<bool> {
         if !self.outer.seek(key)? {
-            self.enter(self.outer.is_at_row(), &Target::First)?;
+            self.enter(self.outer.is_at_row(), &ValueTarget::First)?;
             return Ok(false);
         }
-        if self.enter(true, &Target::Nth(rank))? {
+        if self.enter(true, &ValueTarget::Nth(rank))? {
             return Ok(true);
         }
         self.next_nodup()?;
@@ -426,12 +426,12 @@ impl<'r, R: PageRead> PairCursor<'r, R> {
     /// As for `first`.
     pub fn seek_le(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         if !self.outer.seek_le(key)? {
-            return self.enter(false, &Target::Last);
+            return self.enter(false, &ValueTarget::Last);
         }
         if self.outer.key() != key {
-            return self.enter(true, &Target::Last);
+            return self.enter(true, &ValueTarget::Last);
         }
-        Ok(self.enter(true, &Target::Le(value))? || self.previous_nodup()?)
+        Ok(self.enter(true, &ValueTarget::Le(value))? || self.previous_nodup()?)
     }
 
     /// Moves to the last pair below (key, value).
