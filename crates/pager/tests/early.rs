@@ -146,7 +146,7 @@ fn run(seed: u64, dirty_bytes_max: usize, beside: bool) -> bool {
         }
         look(&txn, &next);
         if rng.below(2) == 0 {
-            txn.hand_over().unwrap();
+            txn.write_leaves().unwrap();
             change(&mut txn, &mut next, rng.below(PAGES), version + 4);
         }
         seal(&mut txn, &mut next);
@@ -242,7 +242,7 @@ fn what_is_given_up_is_not_written_over_what_comes_next() {
         for number in 0..PAGES {
             change(&mut txn, &mut model, number, round);
         }
-        txn.hand_over().unwrap();
+        txn.write_leaves().unwrap();
         let given_up: Vec<_> = (0..PAGES).filter_map(|at| model.remove(&at)).collect();
         given_up.iter().for_each(|(ptr, _)| txn.free_page(ptr));
         let mut extents = Vec::new();
@@ -287,7 +287,7 @@ fn what_the_thread_could_not_write_is_not_taken_for_written() {
         change_all(&mut txn, &mut next, &mut rng, round * 10, 40);
         storage.fails.store(round % 2 == 1, Ordering::SeqCst);
         let savepoint = txn.savepoint().unwrap();
-        txn.hand_over().unwrap();
+        txn.write_leaves().unwrap();
         seal(&mut txn, &mut next);
         if round % 4 == 3 {
             let extent = txn.alloc_extent(1).unwrap();

@@ -160,7 +160,7 @@ fn no_page_is_changed_in_place_while_a_thread_writes_beside() {
 
         let mut txn = pager.begin_write().unwrap();
         let leaves: Vec<Ptr> = (0..PAGES).map(|at| new_page(&mut txn, at)).collect();
-        txn.hand_over().unwrap();
+        txn.write_leaves().unwrap();
         leaves.iter().for_each(|ptr| txn.free_page(ptr));
         change(txn, &mut pages, 10 * round + 1, Durability::Durable);
         look(&pager, &pages, 10 * round + 1);

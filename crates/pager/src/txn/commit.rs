@@ -38,7 +38,7 @@ impl WriteTxn {
     ///
     /// # Errors
     /// The error that failed the transaction earlier; I/O errors.
-    pub fn hand_over(&mut self) -> Result<()> {
+    pub fn write_leaves(&mut self) -> Result<()> {
         self.check_usable()?;
         // Changes that fit into the log are not written twice.
         if !self.is_large() {
@@ -48,7 +48,7 @@ impl WriteTxn {
             &self.inner.files.storage,
             self.inner.files.options.write_behind_bytes,
         );
-        let done = self.dirty.hand_over(storage, write_behind_bytes);
+        let done = self.dirty.write_leaves(storage, write_behind_bytes);
         done.map_err(|error| self.fail(error))
     }
 

@@ -90,7 +90,7 @@ impl UncommittedRead {
                     CapturedPage::InMemory(bytes) => Ok(PageRef::Borrowed(bytes)),
                     CapturedPage::OnDisk(sum) => {
                         let storage = &*self.inner.files.storage;
-                        let bytes = read_back(storage, ptr.addr, page_size, Some(*sum));
+                        let bytes = read_back(storage, ptr.addr, page_size, *sum);
                         Ok(PageRef::Owned(bytes?))
                     }
                 }

@@ -208,7 +208,7 @@ impl WriteTxn {
         }
         self.bring_into_pages()?;
         if matches!(durability, Durability::Durable | Durability::OneFlush) {
-            self.pages.hand_over()?;
+            self.pages.write_leaves()?;
         }
         self.seal_catalog()?;
         let app = self.app_with_clock();

@@ -17,7 +17,7 @@
 //! 3. The thread ends with its transaction: dropping it waits for the pages in progress and discards the rest; none are
 //!    left after a drain. It holds the file, and with it the lock that marks the file as open.
 
-use super::write_out::{WriteHint, write_pages};
+use super::write_pages::{WriteHint, write_pages};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use std::io;

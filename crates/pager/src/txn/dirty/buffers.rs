@@ -33,7 +33,7 @@ pub(crate) fn read_back(
     storage: &dyn Storage,
     at: u64,
     page_size: usize,
-    sum: Option<u64>,
+    sum: u64,
 ) -> Result<Arc<[u8]>> {
     let mut bytes = vec![0u8; page_size];
     storage
@@ -44,9 +44,9 @@ pub(crate) fn read_back(
             source,
         })?;
     let found = checksum(&bytes[8..]);
-    if Some(found) != sum {
+    if found != sum {
         let found = format!("checksum {found:016x}");
-        let expected = format!("{sum:016x?}");
+        let expected = format!("checksum {sum:016x}");
         return Err(Corrupt::new("page written early", at, found, expected).into());
     }
     Ok(bytes.into())

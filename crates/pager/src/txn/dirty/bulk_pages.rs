@@ -1,24 +1,23 @@
-//! Pages that are added whole and rarely changed again: the pages of bulk loads. They are written while they are in the
+//! Bulk pages: added complete and rarely changed again. They are written while they are in the
 //! processor's cache, many adjacent ones at once, and the system is asked to start writing them to the medium: the sync
 //! of the commit then has little left to do (decisions 0020, 0204).
 //!
 //! Invariants
-//! 1. A page written here is sealed, and `spilled` with the same checksum, like a page written early for lack of
-//!    memory.
+//! 1. A page written here is sealed; it is then in the file only.
 //! 2. Nothing is written before a transaction has added `KEPT_BYTES`, unless memory is short: the log of small commits
 //!    needs its pages in memory.
 
 use super::buffers::filled;
-use super::dirty_pages::{Dirty, DirtyPage, FLAGS_AT};
-use super::write_out::{WriteHint, write_pages};
+use super::dirty_pages::Dirty;
+use super::page_state::{DirtyPage, PageState};
+use super::write_out::Reason;
 use crate::error::Result;
-use crate::format::header::{Header, seal_block};
 use crate::format::kind::Kind;
 use crate::format::ptr::Ptr;
 use crate::storage::Storage;
 use std::sync::Arc;
 
-/// Bytes of whole pages kept in memory at first.
+/// Bytes of bulk pages kept in memory at first.
 const KEPT_BYTES: usize = 4 << 20;
 
 /// Bytes written at a time afterwards.
@@ -42,23 +41,15 @@ impl Dirty {
         }
         self.make_room(storage)?;
         let mut bytes = filled(self.buffer(), bytes);
-        let header = Header {
-            kind,
-            flags: bytes[FLAGS_AT],
-            owner,
-            address: page * self.page_size as u64,
-            birth: self.txn,
-        };
-        let sealed = seal_block(Arc::make_mut(&mut bytes), &header);
+        let at = (page * self.page_size as u64, self.txn);
+        let sealed = DirtyPage::seal((kind, owner), Arc::make_mut(&mut bytes), at);
         let dirty = DirtyPage {
-            bytes: Some(bytes),
-            in_place: false,
+            state: PageState::Memory(bytes),
             kind,
             owner,
             origin: None,
             epoch,
             sealed: Some(sealed.checksum),
-            spilled: None,
             touched: false,
         };
         let before = self.pages.insert(page, dirty);
@@ -77,40 +68,22 @@ impl Dirty {
         self.bulk.waiting.len() * self.page_size >= enough
     }
 
-    /// Writes the waiting whole pages.
+    /// Writes the waiting bulk pages.
     pub(super) fn write_bulk(&mut self, storage: &dyn Storage) -> Result<()> {
         self.drain()?;
         let mut numbers = std::mem::take(&mut self.bulk.waiting);
         let (pages, order) = (&self.pages, &mut self.order);
         numbers.retain(|number| {
-            let page = pages.get(number).filter(|page| page.bytes.is_some());
-            let is_whole = |page: &DirtyPage| page.sealed.is_some() && page.spilled.is_none();
-            if page.is_some_and(|page| !is_whole(page)) {
-                // Changed since: it is spilled like any other page.
+            let page = pages.get(number).filter(|page| page.buffer().is_some());
+            let is_sealed = |page: &DirtyPage| page.sealed.is_some() && page.unwritten().is_some();
+            if page.is_some_and(|page| !is_sealed(page)) {
+                // Changed since: it is written like any other page.
                 order.push_back(*number);
             }
-            page.is_some_and(is_whole)
+            page.is_some_and(is_sealed)
         });
-        let in_memory = numbers.iter().filter_map(|number| {
-            let bytes = self.pages.get(number)?.bytes.as_ref()?;
-            Some((*number, &**bytes))
-        });
-        self.writes += write_pages(
-            storage,
-            |at, len| storage.write_back(at, len),
-            self.page_size,
-            in_memory.collect(),
-            WriteHint::Plain,
-        )?;
-        self.pages_written += numbers.len() as u64;
+        self.write_out(storage, &numbers, Reason::Bulk)?;
         for number in &numbers {
-            if let Some(page) = self.pages.get_mut(number)
-                && let Some(bytes) = page.bytes.take()
-            {
-                page.spilled = page.sealed;
-                self.in_memory -= 1;
-                self.keep_buffer(bytes);
-            }
             let bytes = self.page_size as u64;
             self.bulk.write_back.ask(storage, number * bytes, bytes);
         }

@@ -1,17 +1,17 @@
 //! The changed pages of a write transaction.
 //!
 //! Invariants
-//! 1. A page is in memory, or on disk in its latest state (`spilled` holds the checksum of its bytes after the first
-//!    eight), or both; or it is changed in place (`in_place.rs`).
+//! 1. Each page is in one state (`PageState`). `in_memory` counts those with a buffer, `in_place.pages` those changed in
+//!    place; the others are in the file only.
 //! 2. `sealed` holds the checksum of the last seal exactly if nothing was changed since.
 
 use super::buffers::read_back;
+use super::page_state::{DirtyPage, PageState};
 use super::places::InPlace;
 use super::state::{BulkPages, WriteBehind};
-use super::write_out::{WriteHint, write_pages};
+use super::write_pages::{WriteHint, write_pages};
 use crate::commit::unwritten_pages::Waiting;
 use crate::error::{Error, Result};
-use crate::format::header::{Header, seal_block};
 use crate::format::kind::Kind;
 use crate::format::page_map::PageMap;
 use crate::format::pages::PageRef;
@@ -19,16 +19,13 @@ use crate::format::ptr::Ptr;
 use crate::storage::Storage;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidalite_base::{Corrupt, TxnId, checksum};
+use tidalite_base::{Corrupt, TxnId};
 
 /// Maximum bytes of page buffers that a transaction leaves to the next one: warm memory that need not be allocated.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
 /// Maximum capacity of a page map that a transaction leaves to the next one.
 const SPARE_PAGES_MAX: usize = 1024;
-
-/// The flags in a page's header.
-pub(super) const FLAGS_AT: usize = 9;
 
 /// A page as kept by a reader of uncommitted state.
 #[derive(Clone, Debug)]
@@ -39,32 +36,6 @@ pub(crate) enum CapturedPage {
 }
 
 pub(crate) type CapturedPages = PageMap<(Kind, CapturedPage)>;
-
-#[derive(Debug)]
-pub(super) struct DirtyPage {
-    /// Owned by the transaction, or shared with readers of uncommitted state, which keep the old bytes when the page is
-    /// changed.
-    pub(super) bytes: Option<Arc<[u8]>>,
-    /// It is changed in place in the file; `bytes` is empty.
-    pub(super) in_place: bool,
-    pub(super) kind: Kind,
-    pub(super) owner: u64,
-    /// The page of an older commit of which this is a changed copy.
-    pub(super) origin: Option<u64>,
-    /// The epoch in which it was allocated.
-    pub(super) epoch: u64,
-    pub(super) sealed: Option<u64>,
-    pub(super) spilled: Option<u64>,
-    pub(super) touched: bool,
-}
-
-impl DirtyPage {
-    /// Whether a pointer has the kind of this page and leads to the beginning of a page.
-    fn is_at(&self, page_size: usize, ptr: &Ptr) -> bool {
-        // A power of two, so no division.
-        self.kind == ptr.kind && ptr.addr & (page_size as u64 - 1) == 0
-    }
-}
 
 type Pages = PageMap<DirtyPage>;
 
@@ -87,7 +58,7 @@ pub(crate) struct Dirty {
     /// In the order in which they came into memory; for spilling.
     pub(super) order: VecDeque<u64>,
     pub(super) in_memory: usize,
-    in_memory_max: usize,
+    pub(super) in_memory_max: usize,
     /// Unused buffers.
     spare: Vec<Arc<[u8]>>,
     pub(super) in_place: InPlace,
@@ -120,6 +91,24 @@ impl Dirty {
             spilled: 0,
             read_back: 0,
         }
+    }
+
+    /// Asserts that the pages are counted right.
+    pub(super) fn check(&self) {
+        assert!(
+            self.in_memory + self.in_place.pages <= self.pages.len(),
+            "more pages in memory than pages"
+        );
+        debug_assert_eq!(
+            self.pages.values().filter(|page| page.buffer().is_some()).count(),
+            self.in_memory,
+            "pages in memory are miscounted"
+        );
+        debug_assert_eq!(
+            self.pages.values().filter(|page| page.is_in_place()).count(),
+            self.in_place.pages,
+            "pages changed in place are miscounted"
+        );
     }
 
     fn number(&self, ptr: &Ptr) -> u64 {
@@ -168,8 +157,11 @@ impl Dirty {
             std::mem::take(&mut self.pages),
             std::mem::take(&mut self.order),
         );
-        let held = pages.drain().filter_map(|(_, page)| page.bytes);
-        held.for_each(|bytes| self.keep_buffer(bytes));
+        for (_, page) in pages.drain() {
+            if let PageState::Memory(bytes) | PageState::Written(bytes, _) = page.state {
+                self.keep_buffer(bytes);
+            }
+        }
         order.clear();
         // Clearing a map takes time in proportion to its capacity, however few entries it has.
         if pages.capacity().max(order.capacity()) > SPARE_PAGES_MAX {
@@ -214,14 +206,12 @@ impl Dirty {
         bytes: Option<Arc<[u8]>>,
     ) -> Ptr {
         let dirty = DirtyPage {
-            in_place: bytes.is_none(),
-            bytes,
+            state: bytes.map_or(PageState::InPlace, PageState::Memory),
             kind,
             owner,
             origin,
             epoch,
             sealed: None,
-            spilled: None,
             touched: true,
         };
         let before = self.pages.insert(page, dirty);
@@ -255,10 +245,9 @@ impl Dirty {
     /// A page that is in memory, with its origin.
     pub(crate) fn with_origin(&self, number: u64) -> Option<(&[u8], Option<u64>)> {
         let page = self.pages.get(&number)?;
-        let bytes = if page.in_place {
-            self.in_place.bytes(number, self.page_size)
-        } else {
-            page.bytes.as_deref()?
+        let bytes = match &page.state {
+            PageState::InPlace => self.in_place.bytes(number, self.page_size),
+            _ => page.buffer()?,
         };
         Some((bytes, page.origin))
     }
@@ -266,37 +255,37 @@ impl Dirty {
     /// True if the page is on disk only, was written early, and will be changed by its seal.
     pub(crate) fn is_spilled_unsealed(&self, ptr: &Ptr) -> bool {
         self.known(ptr)
-            .is_ok_and(|page| page.bytes.is_none() && !page.in_place && page.sealed.is_none())
+            .is_ok_and(|page| matches!(page.state, PageState::File(_)) && page.sealed.is_none())
     }
 
     /// Every page in its current state, for a reader of uncommitted state.
     pub(crate) fn keep(&self) -> CapturedPages {
-        let each = self.pages.iter();
-        each.filter_map(|(&number, page)| {
-            let kept = match (&page.bytes, page.spilled) {
-                (Some(bytes), _) => CapturedPage::InMemory(Arc::clone(bytes)),
-                (None, _) if page.in_place => {
+        let each = self.pages.iter().map(|(&number, page)| {
+            let kept = match &page.state {
+                PageState::Memory(bytes) | PageState::Written(bytes, _) => {
+                    CapturedPage::InMemory(Arc::clone(bytes))
+                }
+                PageState::InPlace => {
                     let bytes = self.in_place.bytes(number, self.page_size);
                     CapturedPage::InMemory(bytes.into())
                 }
-                (None, Some(sum)) => CapturedPage::OnDisk(sum),
-                (None, None) => return None,
+                PageState::File(sum) => CapturedPage::OnDisk(*sum),
             };
-            Some((number, (page.kind, kept)))
-        })
-        .collect()
+            (number, (page.kind, kept))
+        });
+        each.collect()
     }
 
     pub(crate) fn get(&self, storage: &dyn Storage, ptr: &Ptr) -> Result<PageRef<'_>> {
         let page = self.known(ptr)?;
-        match &page.bytes {
-            Some(bytes) => Ok(PageRef::Borrowed(bytes)),
-            None if page.in_place => {
+        match &page.state {
+            PageState::Memory(bytes) | PageState::Written(bytes, _) => Ok(PageRef::Borrowed(bytes)),
+            PageState::InPlace => {
                 let bytes = self.in_place.bytes(self.number(ptr), self.page_size);
                 Ok(PageRef::Borrowed(bytes))
             }
-            None => {
-                let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
+            PageState::File(sum) => {
+                let bytes = read_back(storage, ptr.addr, self.page_size, *sum)?;
                 Ok(PageRef::Owned(bytes))
             }
         }
@@ -305,11 +294,10 @@ impl Dirty {
     /// Reads back a page that was written early.
     #[cold]
     fn bring_in(&mut self, storage: &dyn Storage, ptr: &Ptr) -> Result<()> {
-        let page = self.known(ptr)?;
-        if page.bytes.is_some() || page.in_place {
+        let PageState::File(sum) = self.known(ptr)?.state else {
             return Ok(());
-        }
-        let bytes = read_back(storage, ptr.addr, self.page_size, page.spilled)?;
+        };
+        let bytes = read_back(storage, ptr.addr, self.page_size, sum)?;
         self.make_room(storage)?;
         let number = self.number(ptr);
         self.order.push_back(number);
@@ -317,7 +305,7 @@ impl Dirty {
         let Some(page) = self.pages.get_mut(&number) else {
             return Err(unknown(ptr));
         };
-        page.bytes = Some(bytes);
+        page.state = PageState::Written(bytes, sum);
         self.read_back += 1;
         Ok(())
     }
@@ -328,10 +316,9 @@ impl Dirty {
         }
         let page = own(&mut self.pages, self.page_size, ptr)?;
         page.touched = true;
-        if page.spilled.take().is_some() {
+        if page.begin_change() {
             self.write_behind.again += 1;
         }
-        page.sealed = None;
         Ok(bytes_mut(
             page,
             &mut self.in_place,
@@ -348,7 +335,7 @@ impl Dirty {
         let number = self.number(ptr);
         let page = own(&mut self.pages, self.page_size, ptr)?;
         page.touched = true;
-        match &page.bytes {
+        match page.buffer() {
             Some(bytes) => Ok(bytes),
             None => Ok(self.in_place.bytes(number, self.page_size)),
         }
@@ -364,17 +351,10 @@ impl Dirty {
             return Ok(Ptr { checksum, ..*ptr });
         }
         page.touched = true;
-        page.spilled = None;
-        let (kind, owner) = (page.kind, page.owner);
+        page.begin_change();
+        let owned = (page.kind, page.owner);
         let bytes = bytes_mut(page, &mut self.in_place, ptr.addr, self.page_size);
-        let header = Header {
-            kind,
-            flags: bytes[FLAGS_AT],
-            owner,
-            address: ptr.addr,
-            birth: txn,
-        };
-        let sealed = seal_block(bytes, &header);
+        let sealed = DirtyPage::seal(owned, bytes, (ptr.addr, txn));
         page.sealed = Some(sealed.checksum);
         Ok(sealed)
     }
@@ -405,88 +385,19 @@ impl Dirty {
         let Some(removed) = self.pages.remove(&page) else {
             return false;
         };
-        self.in_place.pages -= usize::from(removed.in_place);
-        if let Some(bytes) = removed.bytes {
-            self.in_memory -= 1;
-            self.keep_buffer(bytes);
+        match removed.state {
+            PageState::Memory(bytes) | PageState::Written(bytes, _) => {
+                assert!(self.in_memory > 0, "a page in memory is counted");
+                self.in_memory -= 1;
+                self.keep_buffer(bytes);
+            }
+            PageState::InPlace => {
+                assert!(self.in_place.pages > 0, "a page changed in place is counted");
+                self.in_place.pages -= 1;
+            }
+            PageState::File(_) => {}
         }
         true
-    }
-
-    /// Spills a quarter of the pages if too many are in memory.
-    pub(super) fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
-        if self.in_memory >= self.in_memory_max {
-            self.write_bulk(storage)?;
-        }
-        if self.in_memory < self.in_memory_max {
-            return Ok(());
-        }
-        self.drain()?;
-        let wanted = self.in_memory_max / 4 + 1;
-        let mut chosen = Vec::with_capacity(wanted);
-        let mut passes = self.order.len() * 2;
-        while chosen.len() < wanted && passes > 0 {
-            passes -= 1;
-            let Some(number) = self.order.pop_front() else {
-                break;
-            };
-            match self.pages.get_mut(&number) {
-                Some(page) if page.bytes.is_some() && page.touched => {
-                    page.touched = false;
-                    self.order.push_back(number);
-                }
-                Some(page) if page.bytes.is_some() => chosen.push(number),
-                _ => {}
-            }
-        }
-        chosen.sort_unstable();
-        chosen.dedup();
-        // Most leaves lead to no other page. Sealed now, such a leaf need not be written again unless it is changed,
-        // for example by the seals of nested tables.
-        for &number in &chosen {
-            if let Some(page) = self.pages.get_mut(&number)
-                && let Some(bytes) = &mut page.bytes
-                && page.sealed.is_none()
-                && page.kind == Kind::KvLeaf
-                && bytes[FLAGS_AT] == 0
-            {
-                let header = Header {
-                    kind: page.kind,
-                    flags: 0,
-                    owner: page.owner,
-                    address: number * self.page_size as u64,
-                    birth: self.txn,
-                };
-                page.sealed = Some(seal_block(Arc::make_mut(bytes), &header).checksum);
-            }
-        }
-        let unwritten = chosen.iter().filter_map(|number| {
-            let page = self.pages.get(number)?;
-            let bytes = page.bytes.as_ref().filter(|_| page.spilled.is_none())?;
-            Some((*number, &**bytes))
-        });
-        let unwritten: Vec<_> = unwritten.collect();
-        let count = unwritten.len() as u64;
-        let ask = |at, len| self.write_behind.ask(storage, at, len);
-        let written = write_pages(storage, ask, self.page_size, unwritten, WriteHint::ForSync);
-        match written {
-            Ok(writes) => self.writes += writes,
-            Err(error) => {
-                self.order.extend(chosen);
-                return Err(error);
-            }
-        }
-        self.pages_written += count;
-        for number in chosen {
-            if let Some(page) = self.pages.get_mut(&number)
-                && let Some(bytes) = page.bytes.take()
-            {
-                page.spilled = page.sealed.or_else(|| Some(checksum(&bytes[8..])));
-                self.in_memory -= 1;
-                self.spilled += 1;
-            }
-        }
-        Ok(())
     }
 
     /// Checks that every page is sealed before a commit; an unsealed page would be lost.
@@ -495,6 +406,7 @@ impl Dirty {
     /// If a page was changed after its last seal: a bug of the structure that owns it, or a hostile file whose tree
     /// has one page in two places.
     pub(crate) fn expect_sealed(&self) -> Result<()> {
+        self.check();
         for (&number, page) in &self.pages {
             if page.sealed.is_none() {
                 let what = format!("{:?} of {}", page.kind, page.owner);
@@ -517,8 +429,8 @@ impl Dirty {
         hint: WriteHint,
     ) -> Result<()> {
         self.drain()?;
-        let own = self.pages.iter().filter(|(_, page)| page.spilled.is_none());
-        let own = own.filter_map(|(&number, page)| Some((number, &**page.bytes.as_ref()?)));
+        let own = self.pages.iter();
+        let own = own.filter_map(|(&number, page)| Some((number, &**page.unwritten()?)));
         let before = waiting.iter().map(|(number, page)| (*number, &*page.bytes));
         let pages: Vec<_> = own.chain(before).collect();
         self.pages_written += pages.len() as u64;
@@ -530,7 +442,7 @@ impl Dirty {
     /// The numbers of pages that are not on disk.
     pub(crate) fn numbers_unwritten(&self) -> Vec<u64> {
         let each = self.pages.iter();
-        each.filter(|(_, page)| page.spilled.is_none())
+        each.filter(|(_, page)| page.unwritten().is_some() || page.is_in_place())
             .map(|(&number, _)| number)
             .collect()
     }
@@ -546,7 +458,9 @@ impl Dirty {
         let birth = self.txn;
         let pages = std::mem::take(&mut self.pages).into_iter();
         pages.filter_map(move |(number, page)| {
-            let bytes = page.bytes.filter(|_| page.spilled.is_none())?;
+            let PageState::Memory(bytes) = page.state else {
+                return None;
+            };
             let waiting = Waiting {
                 kind: page.kind,
                 checksum: page.sealed?,
@@ -567,16 +481,19 @@ fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut 
     }
 }
 
-/// The bytes of a page that is in memory or changed in place.
+/// The bytes of a page whose change has begun (`DirtyPage::begin_change`).
 fn bytes_mut<'p>(
     page: &'p mut DirtyPage,
     in_place: &'p mut InPlace,
     addr: u64,
     page_size: usize,
 ) -> &'p mut [u8] {
-    match &mut page.bytes {
-        Some(bytes) => Arc::make_mut(bytes),
-        None => in_place.bytes_mut(addr / page_size as u64, page_size),
+    match &mut page.state {
+        PageState::Memory(bytes) => Arc::make_mut(bytes),
+        PageState::InPlace => in_place.bytes_mut(addr / page_size as u64, page_size),
+        PageState::Written(..) | PageState::File(_) => {
+            unreachable!("a change begins with the page in memory")
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Invariants
 //! 1. A page changed in place was allocated by this transaction: no state held by a reader, or reachable by opening the
 //!    file, shows it. The system may therefore write any of its content at any time; if given up, it is a free page.
-//! 2. It has no bytes in memory, and is not `spilled`. If a savepoint or a reader of uncommitted state keeps it, the
+//! 2. Its state is `PageState::InPlace`. If a savepoint or a reader of uncommitted state keeps it, the
 //!    next change makes a copy with a new number; such readers get copies of the bytes.
 //! 3. While a thread writes pages beside the transaction, no further page is changed in place: a late write would
 //!    overwrite it.
@@ -12,6 +12,7 @@
 
 use super::buffers::filled;
 use super::dirty_pages::Dirty;
+use super::page_state::PageState;
 use crate::error::{Error, Result};
 use crate::format::kind::Kind;
 use crate::format::ptr::Ptr;
@@ -70,7 +71,7 @@ impl Dirty {
         for &number in self
             .pages
             .iter()
-            .filter_map(|(number, page)| page.in_place.then_some(number))
+            .filter_map(|(number, page)| page.is_in_place().then_some(number))
         {
             let at = number * self.page_size as u64;
             let bytes = self.in_place.bytes(number, self.page_size);
@@ -85,9 +86,9 @@ impl Dirty {
         if self.in_place.pages == 0 {
             return;
         }
-        for (&number, page) in self.pages.iter_mut().filter(|(_, page)| page.in_place) {
+        for (&number, page) in self.pages.iter_mut().filter(|(_, page)| page.is_in_place()) {
             let bytes = self.in_place.bytes(number, self.page_size);
-            (page.bytes, page.in_place) = (Some(Arc::from(bytes)), false);
+            page.state = PageState::Memory(Arc::from(bytes));
             self.in_memory += 1;
         }
         self.in_place.pages = 0;

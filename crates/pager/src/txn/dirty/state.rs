@@ -53,10 +53,10 @@ impl WriteBehind {
     }
 }
 
-/// The whole pages of a transaction.
+/// The bulk pages of a transaction.
 #[derive(Debug)]
 pub(super) struct BulkPages {
-    /// Numbers of whole pages in memory; some may have been freed or changed since.
+    /// Numbers of bulk pages in memory; some may have been freed or changed since.
     pub(super) waiting: Vec<u64>,
     /// Some were written.
     pub(super) has_begun: bool,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! changes:  oldest leaves, a part at a time, whenever the disk is idle       few are changed again and rewritten
-//! hand_over: all remaining leaves, while branches are sealed                 none are changed again
+//! write_leaves: all remaining leaves, while branches are sealed                 none are changed again
 //! commit:   the pages that lead to them
 //! ```
 //!
@@ -12,18 +12,16 @@
 //! therefore counted, and if there are too many, write-behind stops for this transaction and for some after it.
 //!
 //! Invariants
-//! 1. A page handed over here is also in memory, sealed, and `spilled` with the same checksum; `load` clears `spilled`
-//!    before the page is changed. Until `drain` it may not be in the file yet.
+//! 1. A page handed over here is sealed and `PageState::Written`, until it is changed. Until `drain` it may not be in the
+//!    file yet.
 //! 2. Only pages allocated by this transaction are written: no reader sees them before its commit, and if given up they
 //!    are free pages.
 
 use super::background::BackgroundWriter;
-use super::dirty_pages::{Dirty, FLAGS_AT};
+use super::dirty_pages::Dirty;
 use super::state::OwnedStorage;
-use super::write_out::{WriteHint, write_pages};
+use super::write_out::Reason;
 use crate::error::Result;
-use crate::format::header::{Header, seal_block};
-use crate::format::kind::Kind;
 use crate::storage::Storage;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -88,8 +86,9 @@ impl Dirty {
             }
             Err(error) => {
                 (self.write_behind.storage, self.write_behind.background) = (None, None);
-                let in_memory = self.pages.values_mut().filter(|page| page.bytes.is_some());
-                in_memory.for_each(|page| page.spilled = None);
+                self.pages.values_mut().for_each(|page| {
+                    page.forget_copy();
+                });
                 Err(error)
             }
         }
@@ -108,7 +107,7 @@ impl Dirty {
     ///
     /// # Errors
     /// I/O errors.
-    pub(crate) fn hand_over(
+    pub(crate) fn write_leaves(
         &mut self,
         storage: &Arc<dyn Storage>,
         write_behind_bytes: u64,
@@ -127,7 +126,7 @@ impl Dirty {
         let written = self.write_behind.written;
         let order: Vec<u64> = self.order.iter().copied().collect();
         for numbers in order.chunks(part) {
-            self.write_leaves(&**storage, numbers.to_vec())?;
+            self.write_behind_leaves(&**storage, numbers.to_vec())?;
         }
         // These writes do not count for the rate of rewrites.
         self.write_behind.written = written;
@@ -168,56 +167,19 @@ impl Dirty {
             .is_none_or(BackgroundWriter::is_idle)
         {
             let numbers = write_behind.waiting.drain(..write_behind.part).collect();
-            self.write_leaves(storage, numbers)?;
+            self.write_behind_leaves(storage, numbers)?;
         }
         Ok(())
     }
 
     /// Seals and writes the leaves among these pages that lead to no other page.
-    fn write_leaves(&mut self, storage: &dyn Storage, mut numbers: Vec<u64>) -> Result<()> {
-        let (page_size, birth) = (self.page_size, self.txn);
-        numbers.retain(|&number| {
-            let Some(page) = self.pages.get_mut(&number) else {
-                return false;
-            };
-            let Some(bytes) = page.bytes.as_mut().filter(|_| page.spilled.is_none()) else {
-                return false;
-            };
-            if page.kind != Kind::KvLeaf || bytes[FLAGS_AT] != 0 {
-                return false;
-            }
-            if page.sealed.is_none() {
-                let header = Header {
-                    kind: page.kind,
-                    flags: 0,
-                    owner: page.owner,
-                    address: number * page_size as u64,
-                    birth,
-                };
-                page.sealed = Some(seal_block(Arc::make_mut(bytes), &header).checksum);
-            }
-            true
+    fn write_behind_leaves(&mut self, storage: &dyn Storage, mut numbers: Vec<u64>) -> Result<()> {
+        let (page_size, birth) = (self.page_size as u64, self.txn);
+        numbers.retain(|number| {
+            let page = self.pages.get_mut(number);
+            page.is_some_and(|page| page.seal_leaf((number * page_size, birth)))
         });
-        let pages = numbers.iter().filter_map(|number| {
-            let bytes = self.pages.get(number)?.bytes.as_ref()?;
-            Some((*number, Arc::clone(bytes)))
-        });
-        let pages: Vec<_> = pages.collect();
-        match &self.write_behind.background {
-            Some(background) => background.write(pages),
-            None => {
-                let lent = pages.iter().map(|(number, bytes)| (*number, &**bytes));
-                let ask = |at, len| storage.write_back(at, len);
-                self.writes +=
-                    write_pages(storage, ask, page_size, lent.collect(), WriteHint::ForSync)?;
-            }
-        }
-        for number in &numbers {
-            if let Some(page) = self.pages.get_mut(number) {
-                page.spilled = page.sealed;
-            }
-        }
-        self.pages_written += numbers.len() as u64;
+        self.write_out(storage, &numbers, Reason::Behind)?;
         self.write_behind.written += numbers.len() as u64;
         Ok(())
     }

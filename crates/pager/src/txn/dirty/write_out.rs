@@ -1,66 +1,160 @@
-//! Writing pages through the system.
+//! When changed pages are written before the commit, and how.
+//!
+//! ```text
+//! reason     pages                                        sealed first   afterwards   written by
+//! MakeRoom   least recently used, if many are in memory   leaves         in the file  this thread
+//! Bulk       pages that a bulk load has added             when added     in the file  this thread
+//! Behind     leaves of a large transaction                all            in both      a thread of the library, if useful
+//! ```
+//!
+//! The commit writes all others ([`Dirty::write_all`]): for a sync that follows, or in passing, also through the map of
+//! the file. Pages that are changed in place (`in_place.rs`) need no write, and a commit without a record leaves its
+//! pages in memory (`Dirty::take_unwritten`).
+//!
+//! Invariants
+//! 1. Only pages of this transaction are written: no reader sees them before its commit.
+//! 2. A page leaves memory only if its content is in the file; its checksum stays.
 
-use crate::error::{Error, Result};
-use crate::storage::{Storage, WriteBack};
+use super::dirty_pages::Dirty;
+use super::write_pages::{WriteHint, write_pages};
+use crate::error::Result;
+use crate::storage::Storage;
+use std::sync::Arc;
 
-/// Maximum bytes of adjacent pages written together; more would slow later writes of single pages
-/// (decision 1000).
-const WRITE_BYTES_MAX: usize = 64 << 10;
-
-/// Expected fate of pages when they are written.
+/// A reason to write pages before the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WriteHint {
-    /// No sync is about to follow, and they are likely to be overwritten soon: `Storage::write_passing`.
-    Passing,
-    /// No expectation.
-    Plain,
-    /// A sync follows, and they are unlikely to be overwritten before it.
-    ForSync,
+pub(super) enum Reason {
+    /// Too many pages are in memory.
+    MakeRoom,
+    /// Pages of a bulk load, unlikely to change again.
+    Bulk,
+    /// Leaves of a large transaction, so that the disk works while it is open.
+    Behind,
 }
 
-/// Writes pages, adjacent ones together; returns the number of ranges. `ask` requests write-back of a range to the
-/// medium, if a sync follows.
-pub(super) fn write_pages(
-    storage: &dyn Storage,
-    ask: impl Fn(u64, u64),
-    page_size: usize,
-    mut pages: Vec<(u64, &[u8])>,
-    hint: WriteHint,
-) -> Result<u64> {
-    pages.sort_unstable_by_key(|(number, _)| *number);
-    let per_write = (WRITE_BYTES_MAX / page_size).max(1);
-    let (mut pieces, mut writes) = (Vec::with_capacity(per_write), 0);
-    let mut write_back = WriteBack::new(Some((pages.len() * page_size) as u64));
-    let passing = hint == WriteHint::Passing;
-    let neighbours = pages.chunk_by(|(number, _), (next, _)| number + 1 == *next);
-    for group in neighbours.flat_map(|stretch| stretch.chunks(per_write)) {
-        let at = group[0].0 * page_size as u64;
-        let bytes = (group.len() * page_size) as u64;
-        let failed = |error| Error::of_write("write", at, bytes, error);
-        match group {
-            [(_, bytes)] if !passing => write(storage, at, bytes)?,
-            _ => {
-                pieces.clear();
-                pieces.extend(group.iter().map(|(_, bytes)| *bytes));
-                let written = if passing {
-                    storage.write_passing(at, &pieces)
-                } else {
-                    storage.write_pieces(at, &pieces)
-                };
-                written.map_err(failed)?;
-            }
-        }
-        writes += 1;
-        if hint == WriteHint::ForSync
-            && let Some((at, len)) = write_back.note(at, bytes)
-        {
-            ask(at, len);
+impl Reason {
+    /// Leaves that lead to no other page are sealed, so that they need not be written again.
+    fn seals_leaves(self) -> bool {
+        self != Self::Bulk
+    }
+
+    /// The pages leave memory.
+    fn frees_memory(self) -> bool {
+        self != Self::Behind
+    }
+
+    /// Their buffers are used for the next pages.
+    fn recycles(self) -> bool {
+        self == Self::Bulk
+    }
+
+    fn hint(self) -> WriteHint {
+        match self {
+            // `Dirty::write_bulk` asks for the write-back itself, across its calls.
+            Self::Bulk => WriteHint::Plain,
+            Self::MakeRoom | Self::Behind => WriteHint::ForSync,
         }
     }
-    Ok(writes)
 }
 
-pub(crate) fn write(storage: &dyn Storage, at: u64, bytes: &[u8]) -> Result<()> {
-    let failed = |error| Error::of_write("write", at, bytes.len() as u64, error);
-    storage.write_at(at, bytes).map_err(failed)
+impl Dirty {
+    /// Writes those of these pages whose content is in memory only.
+    ///
+    /// # Errors
+    /// I/O errors: the pages stay as they are.
+    pub(super) fn write_out(
+        &mut self,
+        storage: &dyn Storage,
+        numbers: &[u64],
+        reason: Reason,
+    ) -> Result<()> {
+        let (page_size, txn) = (self.page_size, self.txn);
+        if reason.seals_leaves() {
+            for number in numbers {
+                if let Some(page) = self.pages.get_mut(number) {
+                    page.seal_leaf((number * page_size as u64, txn));
+                }
+            }
+        }
+        let unwritten = numbers
+            .iter()
+            .filter_map(|number| Some((*number, self.pages.get(number)?.unwritten()?)));
+        let unwritten: Vec<_> = unwritten.collect();
+        let count = unwritten.len() as u64;
+        match &self.write_behind.background {
+            Some(background) if reason == Reason::Behind => {
+                let shared = unwritten.iter();
+                background.write(shared.map(|(at, bytes)| (*at, Arc::clone(bytes))).collect());
+            }
+            _ => {
+                let lent = unwritten.iter().map(|(at, bytes)| (*at, &***bytes));
+                let ask = |at, len| self.write_behind.ask(storage, at, len);
+                self.writes += write_pages(storage, ask, page_size, lent.collect(), reason.hint())?;
+            }
+        }
+        self.pages_written += count;
+        for number in numbers {
+            let Some(page) = self.pages.get_mut(number) else {
+                continue;
+            };
+            page.note_written();
+            if reason.frees_memory()
+                && let Some(bytes) = page.leave_memory()
+            {
+                assert!(self.in_memory > 0, "more pages leave memory than were there");
+                self.in_memory -= 1;
+                if reason.recycles() {
+                    self.keep_buffer(bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a quarter of the pages, and frees their memory, if too many are in memory.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub(super) fn make_room(&mut self, storage: &dyn Storage) -> Result<()> {
+        if self.in_memory >= self.in_memory_max {
+            self.write_bulk(storage)?;
+        }
+        if self.in_memory < self.in_memory_max {
+            return Ok(());
+        }
+        self.drain()?;
+        let mut chosen = self.least_recently_used(self.in_memory_max / 4 + 1);
+        chosen.sort_unstable();
+        chosen.dedup();
+        let before = self.in_memory;
+        if let Err(error) = self.write_out(storage, &chosen, Reason::MakeRoom) {
+            self.order.extend(chosen);
+            return Err(error);
+        }
+        self.spilled += (before - self.in_memory) as u64;
+        self.check();
+        Ok(())
+    }
+
+    /// Up to `wanted` pages in memory that were not touched for long: the clock algorithm.
+    fn least_recently_used(&mut self, wanted: usize) -> Vec<u64> {
+        let mut chosen = Vec::with_capacity(wanted);
+        let mut passes = self.order.len() * 2;
+        while chosen.len() < wanted && passes > 0 {
+            passes -= 1;
+            let Some(number) = self.order.pop_front() else {
+                break;
+            };
+            match self.pages.get_mut(&number) {
+                Some(page) if page.buffer().is_some() && page.touched => {
+                    page.touched = false;
+                    self.order.push_back(number);
+                }
+                Some(page) if page.buffer().is_some() => chosen.push(number),
+                _ => {}
+            }
+        }
+        assert!(chosen.len() <= wanted, "more pages are chosen than wanted");
+        chosen
+    }
 }
