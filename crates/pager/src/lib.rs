@@ -51,7 +51,7 @@ pub use maintenance::backup::{BackupInfo, OnMoved, restore};
 pub use maintenance::check::{Check, CheckReport};
 pub use maintenance::salvage::{Candidate, RawFile, RawState};
 pub use open::handle::Stat;
-pub use open::inspect::{Look, Place, Record, look};
+pub use open::inspect::{Inspection, MetaBlock, MetaRecord, inspect};
 pub use options::event::{Event, Logger};
 pub use options::long_reader::{LongReader, LongReaderAction, OnLongReader, OnWait};
 pub use options::unrecorded::{Unrecorded, Verifier};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tidalite_pager::{
     Durability, Error, Kind, MemoryStorage, OpenMode, Options, PageRead, PageWrite, Pager, Ptr,
-    ReadAhead, Storage, Verify, look,
+    ReadAhead, Storage, Verify, inspect,
 };
 use tidalite_testkit::Monitor;
 
@@ -158,9 +158,9 @@ fn every_way_of_reading_ahead_reads_the_same() {
 #[test]
 fn one_may_look_before_opening_and_open_the_record_before() {
     tidalite_testkit::watch();
-    let folder = std::env::temp_dir().join(format!("tidalite-look-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("tidalite-inspect-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("look.tdl");
+    let path = folder.join("inspect.tdl");
     let kept = Options {
         keep_older: true,
         ..options()
@@ -174,7 +174,7 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     }
     drop(pager);
     let before = std::fs::read(&path).unwrap();
-    let seen = look(&path).unwrap();
+    let seen = inspect(&path).unwrap();
     assert_eq!((seen.page_size, seen.bytes), (PAGE, before.len() as u64));
     assert_eq!(seen.txns().len(), 2, "{seen:?}");
     let newest = seen.records.iter().flat_map(|place| &place.record);
@@ -204,7 +204,7 @@ fn one_may_look_before_opening_and_open_the_record_before() {
     let mut bytes = before.clone();
     bytes[4096 + 100] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
-    let seen = look(&path).unwrap();
+    let seen = inspect(&path).unwrap();
     let damaged = seen.records.iter().filter(|place| place.record.is_err());
     assert_eq!(damaged.map(|place| place.at).collect::<Vec<_>>(), [4096]);
     assert_eq!(std::fs::read(&path).unwrap(), bytes);

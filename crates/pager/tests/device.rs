@@ -177,7 +177,7 @@ fn a_device_becomes_a_database_and_stays_one() {
 }
 
 #[test]
-fn what_a_device_holds_is_not_written_over() {
+fn the_content_of_a_device_is_not_overwritten() {
     let folder = Folder::new("holds");
     let backing = backing(&folder, 4 * MIB);
     // A signature at the end, where some formats keep theirs.

@@ -117,7 +117,7 @@ fn a_check_while_commits_wait_for_their_sync_is_clean() {
 /// After a failed sync the cache shows blocks of the redo log that no later sync writes to the medium. The commit in
 /// them was not acknowledged; it may be found, and is then rewritten completely before any commit builds on it.
 #[test]
-fn what_is_found_of_a_commit_whose_barrier_failed_is_written_anew() {
+fn a_commit_whose_barrier_failed_is_written_again() {
     tidalite_testkit::watch();
     for durability in [Durability::Durable, Durability::OneFlush] {
         let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());

@@ -229,7 +229,7 @@ fn bulk_pages_that_are_changed_do_not_stay_in_memory() {
 /// Pages handed to the thread are freed, and an extent takes their places: pending writes of the thread must not
 /// overwrite it.
 #[test]
-fn what_is_given_up_is_not_written_over_what_comes_next() {
+fn pages_given_up_do_not_overwrite_later_ones() {
     tidalite_testkit::watch();
     let options = Options {
         log_bytes: 0,
@@ -268,7 +268,7 @@ fn what_is_given_up_is_not_written_over_what_comes_next() {
 /// The thread cannot write: the commit returns the error and has no effect. After a rollback to a savepoint, the
 /// transaction writes its pages itself.
 #[test]
-fn what_the_thread_could_not_write_is_not_taken_for_written() {
+fn pages_that_the_thread_failed_to_write_do_not_count_as_written() {
     tidalite_testkit::watch();
     if thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
         println!("skipped: one processor, no thread");

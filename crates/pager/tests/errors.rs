@@ -104,7 +104,7 @@ fn modes_say_what_must_exist() {
 }
 
 #[test]
-fn who_wants_the_file_alone_gets_it_alone() {
+fn an_exclusive_handle_has_the_file_alone() {
     tidalite_testkit::watch();
     let folder = Folder::new("second");
     let path = folder.file();
@@ -127,7 +127,7 @@ fn who_wants_the_file_alone_gets_it_alone() {
 }
 
 #[test]
-fn what_is_no_database_is_not_opened() {
+fn other_files_are_not_opened() {
     tidalite_testkit::watch();
     let folder = Folder::new("foreign");
     let path = folder.file();
@@ -181,7 +181,7 @@ fn newer_files_are_named_as_such() {
 }
 
 #[test]
-fn permissions_are_told() {
+fn missing_permissions_are_reported() {
     tidalite_testkit::watch();
     let folder = Folder::new("permissions");
     let path = folder.file();

@@ -40,7 +40,7 @@ fn fill(pager: &Pager, pages: u64) -> tidalite_pager::Extent {
 }
 
 #[test]
-fn the_logger_hears_of_what_is_out_of_the_ordinary() {
+fn unusual_events_are_logged() {
     tidalite_testkit::watch();
     let (mut options, heard) = options();
     options.slow_commit = Duration::ZERO;

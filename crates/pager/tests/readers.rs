@@ -283,7 +283,7 @@ fn a_full_disk_evicts_evictable_readers() {
 }
 
 #[test]
-fn waiting_writers_are_told_for_whom() {
+fn a_waiting_writer_learns_the_current_writer() {
     tidalite_testkit::watch();
     let told = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&told);

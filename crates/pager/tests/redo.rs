@@ -130,7 +130,7 @@ fn small_durable_commits_that_follow_each_other_go_to_a_log() {
 }
 
 #[test]
-fn what_has_much_in_extents_makes_a_record_without_being_tried() {
+fn a_commit_with_many_extents_skips_the_log() {
     tidalite_testkit::watch();
     let (_, pager) = filled(20, Durability::Durable);
     // Zeros would compress well in the log, but the decision counts bytes in extents uncompressed.
@@ -277,7 +277,7 @@ fn closing_leaves_nothing_in_the_log_and_dropping_loses_nothing() {
 }
 
 #[test]
-fn who_only_reads_lays_the_log_over_the_file_and_writes_nothing() {
+fn a_read_only_handle_overlays_the_log_and_writes_nothing() {
     let (disk, _pager) = filled(50, Durability::OneFlush);
     let (disk, memory) = (after_power_cut(&disk), LockMemory::new());
     let before = disk.image();
@@ -341,7 +341,7 @@ fn one_damaged_block_undoes_no_durable_commit() {
 
 /// A damaged base of a logged page makes that page damaged; reading it returns an error, and the rest is intact.
 #[test]
-fn a_damaged_base_is_told_of_where_it_is_read() {
+fn a_damaged_base_page_is_reported_when_it_is_read() {
     let (disk, pager) = filled(30, Durability::Durable);
     pager.checkpoint().unwrap();
     let root = root_of(pager.begin_read().unwrap().app());

@@ -30,7 +30,7 @@ fn put(pager: &Pager, durability: Durability) -> Result<u64, Error> {
 
 /// Its commits would name values of the second file that it cannot sync.
 #[test]
-fn who_has_the_file_open_without_the_second_one_does_not_write_when_there_is_one() {
+fn a_handle_without_the_second_file_refuses_to_write_once_there_is_one() {
     tidalite_testkit::watch();
     let (first, second, memory) = (Arc::default(), Arc::default(), LockMemory::new());
     let without = open(&first, None, &memory);

@@ -202,7 +202,7 @@ fn run(place: &Place, seed: u64, map: bool) {
 }
 
 #[test]
-fn whoever_reads_sees_the_pages_that_wait() {
+fn readers_see_unwritten_pages() {
     tidalite_testkit::watch();
     for seed in 0..20 {
         run(&Place::Disk(Arc::new(SimDisk::new())), seed, false);
@@ -210,7 +210,7 @@ fn whoever_reads_sees_the_pages_that_wait() {
 }
 
 #[test]
-fn whoever_reads_a_file_sees_the_pages_that_wait() {
+fn readers_of_a_file_see_unwritten_pages() {
     tidalite_testkit::watch();
     for seed in 0..6 {
         let name = format!("tidalite-unwritten-{}-{seed}", std::process::id());

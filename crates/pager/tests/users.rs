@@ -157,7 +157,7 @@ fn readers_of_the_group_read_beside_the_writer() {
 
 /// A superuser who inspects a database of another user does not lock its owner out.
 #[test]
-fn a_lock_file_belongs_to_whom_the_database_belongs() {
+fn a_lock_file_has_the_owner_of_the_database() {
     if !is_superuser() {
         println!("skipped");
         return;

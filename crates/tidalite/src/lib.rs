@@ -84,11 +84,11 @@ pub mod limits {
 ///
 /// [`Database::counters`](crate::Database::counters) and [`Database::metrics`](crate::Database::metrics) report what
 /// this handle did; [`Options::on_event`](crate::Options::on_event) reports changes of the file as they happen;
-/// [`look`](monitor::look) inspects a file without opening it.
+/// [`inspect`](monitor::inspect) reads the head of a file without opening it.
 pub mod monitor {
     pub use tidalite_pager::{
-        Counters, Event, LongReader, LongReaderAction, Look, MetricsReport, PHASES, Phase, Reader,
-        ReaderKind, Recovery, Times, WriterSeen, look,
+        Counters, Event, Inspection, LongReader, LongReaderAction, MetricsReport, PHASES, Phase,
+        Reader, ReaderKind, Recovery, Times, WriterSeen, inspect,
     };
 }
 

@@ -9,7 +9,7 @@ use tidalite::Timestamp;
 
 pub(super) fn run(args: &StatArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
-    let head = tidalite::monitor::look(path).map_err(|error| failure(path, &error.into()))?;
+    let head = tidalite::monitor::inspect(path).map_err(|error| failure(path, &error.into()))?;
     let columns = vec![
         Column::text("place"),
         Column::number("at"),

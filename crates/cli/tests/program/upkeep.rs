@@ -287,7 +287,7 @@ fn the_head_is_shown_be_it_damaged() {
             "record 4"
         ]
     );
-    let look = tidalite::monitor::look(folder.path("plant.tdl")).unwrap();
+    let look = tidalite::monitor::inspect(folder.path("plant.tdl")).unwrap();
     let newest = look.txns()[0].0;
     let stands = format!(",{newest},20");
     assert!(lines.iter().any(|line| line.contains(&stands)), "{whole}");

@@ -268,12 +268,12 @@ impl Found {
 /// The unsynced meta record in a slot, if it stands on this durable record.
 fn unsynced_meta(lock: &Lock, slot: usize, durable: &Meta) -> Option<Meta> {
     let record = Meta::decode(&lock.area.unsynced_meta(slot), 0, &durable.uuid).ok()?;
-    let standing = &record.standing;
+    let lazy_base = &record.lazy_base;
     let checksum = checksum_of(durable);
     // If the boot is unknown (0) to all, both are equal: the first handle to open the file has discarded older content.
-    let same_boot = standing.boot_id == lock.area.identity().boot;
-    let on_it = (standing.sequence, standing.checksum) == (durable.sequence, checksum);
+    let same_boot = lazy_base.boot_id == lock.area.identity().boot;
+    let on_it = (lazy_base.sequence, lazy_base.checksum) == (durable.sequence, checksum);
     let on_the_one_before =
-        standing.sequence + 1 == durable.sequence && standing.next_checksum == checksum;
+        lazy_base.sequence + 1 == durable.sequence && lazy_base.next_checksum == checksum;
     (same_boot && (on_it || on_the_one_before)).then_some(record)
 }

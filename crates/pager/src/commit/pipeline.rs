@@ -63,7 +63,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) state: Arc<State>,
-    /// Sequence number and standing are set when it is written.
+    /// Its sequence number and lazy base are set when it is written.
     pub(crate) record: Arc<Meta>,
     /// Syncs begun before the data of the commit was completely written.
     pub(crate) syncs_before: u64,

@@ -134,7 +134,7 @@ pub(crate) struct Meta {
     pub(crate) large: Ptr,
     /// Place of the redo log that builds on this record.
     pub(crate) redo: Option<Redo>,
-    pub(crate) standing: LazyBase,
+    pub(crate) lazy_base: LazyBase,
     pub(crate) user: Arc<[u8]>,
     pub(crate) app: Arc<[u8]>,
     pub(crate) changes: Vec<Change>,
@@ -161,7 +161,7 @@ impl Meta {
             clock: Ptr::NULL,
             large: Ptr::NULL,
             redo: None,
-            standing: LazyBase::default(),
+            lazy_base: LazyBase::default(),
             user: Arc::from([]),
             app: Arc::from([]),
             changes: Vec::new(),
@@ -187,7 +187,7 @@ impl Meta {
     /// The block for address `address`.
     pub(crate) fn encode(&self, address: u64) -> Vec<u8> {
         let mut block = vec![0u8; BLOCK_BYTES];
-        self.encode_with_base(&mut block, address, self.sequence, &self.standing);
+        self.encode_with_base(&mut block, address, self.sequence, &self.lazy_base);
         block
     }
 
@@ -197,7 +197,7 @@ impl Meta {
         block: &mut [u8],
         address: u64,
         sequence: u64,
-        standing: &LazyBase,
+        lazy_base: &LazyBase,
     ) {
         assert_eq!(block.len(), BLOCK_BYTES, "a meta record is one block");
         assert!(
@@ -229,10 +229,10 @@ impl Meta {
             put_u64(block, REDO_AT + 8, redo.pages);
             put_u64(block, REDO_AT + 16, redo.birth);
         }
-        put_u64(block, DURABLE_SEQUENCE_AT, standing.sequence);
-        put_u64(block, DURABLE_CHECKSUM_AT, standing.checksum);
-        block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&standing.boot_id);
-        put_u64(block, NEXT_CHECKSUM_AT, standing.next_checksum);
+        put_u64(block, DURABLE_SEQUENCE_AT, lazy_base.sequence);
+        put_u64(block, DURABLE_CHECKSUM_AT, lazy_base.checksum);
+        block[BOOT_ID_AT..BOOT_ID_AT + 16].copy_from_slice(&lazy_base.boot_id);
+        put_u64(block, NEXT_CHECKSUM_AT, lazy_base.next_checksum);
         block[USER_AT..USER_AT + self.user.len()].copy_from_slice(&self.user);
         block[APP_AT..APP_AT + self.app.len()].copy_from_slice(&self.app);
         let mut at = LIST_AT;
@@ -323,7 +323,7 @@ impl Meta {
             clock: Ptr::decode(block, CLOCK_AT),
             large: Ptr::decode(block, LARGE_PTR_AT),
             redo,
-            standing: LazyBase {
+            lazy_base: LazyBase {
                 sequence: get_u64(block, DURABLE_SEQUENCE_AT),
                 checksum: get_u64(block, DURABLE_CHECKSUM_AT),
                 next_checksum: get_u64(block, NEXT_CHECKSUM_AT),
@@ -403,7 +403,7 @@ mod tests {
                 pages: 77,
                 birth: 98,
             }),
-            standing: LazyBase {
+            lazy_base: LazyBase {
                 sequence: 43,
                 checksum: 0xabcd,
                 next_checksum: 0xef,

@@ -220,7 +220,7 @@ impl Area {
     /// Copy of the slot of a unsynced meta record (0 or 1). The record has its own checksum, because it may be
     /// half-written.
     pub(crate) fn unsynced_meta(&self, slot: usize) -> Vec<u8> {
-        assert!(slot < 2, "there are two weak records");
+        assert!(slot < 2, "there are two unsynced meta records");
         let at = UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES;
         let words = &self.words()[at / 8..(at + UNSYNCED_META_BYTES) / 8];
         let load = |word: &AtomicU64| word.load(Ordering::Acquire).to_ne_bytes();
@@ -232,7 +232,7 @@ impl Area {
     pub(crate) fn set_unsynced_meta(&self, slot: usize, record: &[u8]) {
         assert!(
             slot < 2 && record.len() <= UNSYNCED_META_BYTES,
-            "a weak record"
+            "an unsynced meta record has its slot"
         );
         let at = (UNSYNCED_META_AT + slot * UNSYNCED_META_BYTES) / 8;
         let words = &self.words()[at..at + UNSYNCED_META_BYTES / 8];

@@ -14,7 +14,7 @@ use tidalite_base::TxnId;
 /// Content of the head of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Look {
+pub struct Inspection {
     /// Bytes of the file.
     pub bytes: u64,
     /// Bytes of a page.
@@ -24,23 +24,23 @@ pub struct Look {
     /// Damage of either copy of the superblock.
     pub superblocks: [Option<String>; 2],
     /// The four places of commit records: two pairs of two copies.
-    pub records: Vec<Place>,
+    pub records: Vec<MetaBlock>,
 }
 
 /// A place of a commit record.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Place {
+pub struct MetaBlock {
     /// Its address in the file.
     pub at: u64,
     /// The record, or a description of its damage.
-    pub record: std::result::Result<Record, String>,
+    pub record: std::result::Result<MetaRecord, String>,
 }
 
 /// A commit record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Record {
+pub struct MetaRecord {
     /// Its transaction.
     pub txn: TxnId,
     /// Time of the commit, in nanoseconds since 1970.
@@ -53,7 +53,7 @@ pub struct Record {
     pub user: Vec<u8>,
 }
 
-impl Look {
+impl Inspection {
     /// The transactions of the readable records, the newest first: opening takes the first one, and
     /// [`older_record`](crate::Options::older_record) the second.
     #[must_use]
@@ -74,7 +74,7 @@ impl Look {
 ///
 /// # Errors
 /// `Open`, `Io`; `NotADatabase`, `Unsupported` or `Corrupt` if neither copy of the superblock identifies the file.
-pub fn look(path: impl AsRef<Path>) -> Result<Look> {
+pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     let path = path.as_ref();
     let failed = |source| Error::Open {
         path: path.to_owned(),
@@ -86,20 +86,20 @@ pub fn look(path: impl AsRef<Path>) -> Result<Look> {
     let mut records = Vec::new();
     for (pair, copies) in blocks.copies.iter().enumerate() {
         for (copy, found) in copies.iter().enumerate() {
-            let record = found.as_ref().map(|meta| Record {
+            let record = found.as_ref().map(|meta| MetaRecord {
                 txn: TxnId(meta.txn),
                 time_ns: meta.time_ns,
                 pages: meta.pages,
                 log: Area::of(meta, superblock.page_size).map(|log| (log.at, log.bytes)),
                 user: meta.user.to_vec(),
             });
-            records.push(Place {
+            records.push(MetaBlock {
                 at: meta_at(pair, copy),
                 record: record.map_err(ToString::to_string),
             });
         }
     }
-    Ok(Look {
+    Ok(Inspection {
         bytes: storage.len().map_err(failed)?,
         page_size: superblock.page_size,
         uuid: superblock.uuid,

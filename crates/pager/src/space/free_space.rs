@@ -47,10 +47,10 @@ pub(crate) struct Space {
     /// Range from which the transaction takes adjacent pages.
     pub(super) current_range: CurrentRange,
     pub(super) recent: Recent,
-    /// Dead ranges in memory, by holder.
+    /// Freed ranges in memory, by the snapshot that retains them.
     pub(super) retained: BTreeMap<u64, Vec<FreedRange>>,
     pub(super) retained_pages: u64,
-    /// Dead ranges on disk.
+    /// Freed ranges on disk.
     pub(super) stacks: Vec<Stack>,
     pub(super) directory: Vec<Ptr>,
     /// The directory on disk is out of date.

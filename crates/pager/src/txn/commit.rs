@@ -347,7 +347,7 @@ impl WriteTxn {
             clock: writer.meta.clock,
             large: large.map_or(writer.meta.large, |(_, root)| *root),
             redo: self.new_log.or(writer.meta.redo.filter(|_| !leaves_log)),
-            standing: LazyBase::default(),
+            lazy_base: LazyBase::default(),
             user: Arc::clone(&self.user),
             app: app.into(),
             changes: lists.changes,

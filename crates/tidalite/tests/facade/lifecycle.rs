@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::maintenance::Change;
-use tidalite::monitor::look;
+use tidalite::monitor::inspect;
 use tidalite::retention::Retention;
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
 use tidalite::text::guid_dotnet;
@@ -93,7 +93,7 @@ fn the_commit_before_the_newest_is_looked_at_opened_and_copied() {
         tx.commit().unwrap();
     }
     drop(db);
-    let seen = look(&path).unwrap();
+    let seen = inspect(&path).unwrap();
     let of_newest = |number: usize| {
         let records = seen.records.iter().flat_map(|place| &place.record);
         let mut records = records.filter(|record| record.txn == seen.txns()[number]);
@@ -140,10 +140,10 @@ fn a_file_keeps_its_identity() {
     assert_ne!(uuid, [0; 16]);
     db.copy_to(folder.file("copy.tdl")).unwrap();
     drop(db);
-    assert_eq!(look(folder.file("a.tdl")).unwrap().uuid, uuid);
+    assert_eq!(inspect(folder.file("a.tdl")).unwrap().uuid, uuid);
     let read_only = Options::new().read_only(true).open(folder.file("a.tdl"));
     assert_eq!(read_only.unwrap().uuid(), uuid);
-    assert_ne!(look(folder.file("copy.tdl")).unwrap().uuid, uuid);
+    assert_ne!(inspect(folder.file("copy.tdl")).unwrap().uuid, uuid);
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl Stages {
             txn: commit.txn,
             slot,
         });
-        let standing = LazyBase {
+        let lazy_base = LazyBase {
             sequence: self.durable.sequence,
             checksum: self.durable_checksum,
             next_checksum: match &self.flushing {
@@ -93,7 +93,7 @@ impl Stages {
         let block = &mut self.unsynced_block;
         block.clear();
         block.resize(BLOCK_BYTES, 0);
-        commit.encode_with_base(block, 0, standing.sequence + 1, &standing);
+        commit.encode_with_base(block, 0, lazy_base.sequence + 1, &lazy_base);
         files.lock.area.set_unsynced_meta(slot, block);
     }
 

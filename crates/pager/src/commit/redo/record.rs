@@ -4,7 +4,7 @@
 //! | bytes u32 | txn u64 | record bytes u32 | record | pages u32 | page u64 | base u64 | bytes u32 | difference | ...
 //! ```
 //!
-//! `bytes` counts the bytes that follow it. The meta record is stored as a block with sequence number, standing,
+//! `bytes` counts the bytes that follow it. The meta record is stored as a block with sequence number, lazy base,
 //! confirmations and address 0, as the difference from the block of the previous commit. A page is a difference from
 //! page `base` as the previous commit left it; 0: from a page of zeros. Page numbers ascend.
 

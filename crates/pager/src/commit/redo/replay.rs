@@ -179,7 +179,7 @@ pub(crate) fn write_replayed(
     storage.sync_all().map_err(failed(0, bytes))?;
     let record = Meta {
         sequence: durable.sequence + 1,
-        standing: LazyBase::default(),
+        lazy_base: LazyBase::default(),
         confirmations: 0,
         ..replayed.meta.clone()
     };

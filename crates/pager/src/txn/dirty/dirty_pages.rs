@@ -100,12 +100,18 @@ impl Dirty {
             "more pages in memory than pages"
         );
         debug_assert_eq!(
-            self.pages.values().filter(|page| page.buffer().is_some()).count(),
+            self.pages
+                .values()
+                .filter(|page| page.buffer().is_some())
+                .count(),
             self.in_memory,
             "pages in memory are miscounted"
         );
         debug_assert_eq!(
-            self.pages.values().filter(|page| page.is_in_place()).count(),
+            self.pages
+                .values()
+                .filter(|page| page.is_in_place())
+                .count(),
             self.in_place.pages,
             "pages changed in place are miscounted"
         );
@@ -392,7 +398,10 @@ impl Dirty {
                 self.keep_buffer(bytes);
             }
             PageState::InPlace => {
-                assert!(self.in_place.pages > 0, "a page changed in place is counted");
+                assert!(
+                    self.in_place.pages > 0,
+                    "a page changed in place is counted"
+                );
                 self.in_place.pages -= 1;
             }
             PageState::File(_) => {}

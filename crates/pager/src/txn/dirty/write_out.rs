@@ -101,7 +101,10 @@ impl Dirty {
             if reason.frees_memory()
                 && let Some(bytes) = page.leave_memory()
             {
-                assert!(self.in_memory > 0, "more pages leave memory than were there");
+                assert!(
+                    self.in_memory > 0,
+                    "more pages leave memory than were there"
+                );
                 self.in_memory -= 1;
                 if reason.recycles() {
                     self.keep_buffer(bytes);
