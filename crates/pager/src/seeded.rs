@@ -1,17 +1,12 @@
 //! Deliberate bugs, which show that the crash harness finds bugs of their kind. Compiled only with the feature
-//! `seeded-bugs`; a shipped build contains none of this.
+//! `seeded-bugs`; a shipped build contains none of this. Bugs that a storage can have are not here: the test kit wraps
+//! the storage instead (`tidalite_testkit::Mistake`).
 
 /// A deliberate bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// Skips the sync between the data and the meta blocks.
-    SkipSync,
-    /// Writes the meta blocks before the data.
-    MetaBeforeData,
     /// The transaction that frees a page reuses it although the newest durable state still shows it.
     ReuseEarly,
-    /// Treats a failed sync as successful.
-    IgnoreFailedSync,
     /// Does not sync the new file length before a meta block relies on it.
     GrowthNotDurable,
     /// Writes both copies of a meta record to the same block.
@@ -29,8 +24,6 @@ pub enum Bug {
     CoveredTooEarly,
     /// Restarts the redo log before the record on which it builds is synced.
     LogTooEarly,
-    /// Acknowledges a commit when its log blocks are written, before they are synced.
-    LogUnsynced,
     /// Recovery ignores the commits in the redo log.
     LogIgnored,
     /// Accepts a unsynced meta record without verifying that its pages are in the file.
@@ -40,23 +33,19 @@ pub enum Bug {
 }
 
 /// Bugs that show with sequential durable commits and no readers.
-pub const BUGS: [Bug; 6] = [
-    Bug::SkipSync,
-    Bug::MetaBeforeData,
+pub const BUGS: [Bug; 3] = [
     Bug::ReuseEarly,
-    Bug::IgnoreFailedSync,
     Bug::GrowthNotDurable,
     Bug::CopiesInOneBlock,
 ];
 
 /// Bugs that show with lazy commits and with commits that share a flush.
-pub const LAZY_BUGS: [Bug; 8] = [
+pub const LAZY_BUGS: [Bug; 7] = [
     Bug::UnsyncedMetaInOneSlot,
     Bug::UnsyncedMetaBeforeData,
     Bug::UnsyncedMetaOnOneBase,
     Bug::CoveredTooEarly,
     Bug::LogTooEarly,
-    Bug::LogUnsynced,
     Bug::LogIgnored,
     Bug::UnsyncedMetaUnverified,
 ];

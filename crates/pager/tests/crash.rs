@@ -8,7 +8,8 @@ mod harness;
 mod toy;
 
 use harness::{Tally, examine, record};
-use tidalite_pager::seeded::{BUGS, Bug, enable};
+use tidalite_pager::seeded::Bug;
+use tidalite_testkit::{Deliberate, Mistake};
 
 const SEEDS: u64 = 6;
 const COMMITS: u64 = 24;
@@ -47,20 +48,23 @@ fn the_write_protocol_holds_in_random_runs() {
     }
 }
 
-fn seeds_to_find(bug: Bug, find: impl Fn(u64) -> Result<(), String>) -> Option<(u64, String)> {
-    enable(Some(bug));
+fn seeds_to_find(
+    bug: Deliberate,
+    find: impl Fn(u64) -> Result<(), String>,
+) -> Option<(u64, String)> {
+    bug.switch(true);
     let found = (0..BUG_SEEDS).find_map(|seed| Some((seed + 1, find(seed).err()?)));
-    enable(None);
+    bug.switch(false);
     found
 }
 
 #[test]
 fn every_deliberate_bug_is_found_by_crashing() {
-    for bug in BUGS {
+    for bug in Deliberate::of_sequential_commits() {
         let find = |seed| examine(seed, COMMITS, IMAGES, &mut Tally::default());
         match seeds_to_find(bug, find) {
-            Some((seeds, how)) => println!("{bug:?}: found by seed {seeds}: {how}"),
-            None => panic!("{bug:?} is not found within {BUG_SEEDS} seeds"),
+            Some((seeds, how)) => println!("{bug}: found by seed {seeds}: {how}"),
+            None => panic!("{bug} is not found within {BUG_SEEDS} seeds"),
         }
     }
 }
@@ -68,14 +72,14 @@ fn every_deliberate_bug_is_found_by_crashing() {
 #[test]
 fn the_monitor_finds_mistakes_of_order_without_a_crash() {
     for bug in [
-        Bug::SkipSync,
-        Bug::MetaBeforeData,
-        Bug::ReuseEarly,
-        Bug::CopiesInOneBlock,
+        Deliberate::Storage(Mistake::SkipSync),
+        Deliberate::Storage(Mistake::MetaBeforeData),
+        Deliberate::Pager(Bug::ReuseEarly),
+        Deliberate::Pager(Bug::CopiesInOneBlock),
     ] {
         match seeds_to_find(bug, |seed| record(seed, COMMITS, true).map(|_| ())) {
-            Some((seeds, how)) => println!("{bug:?}: found by seed {seeds}: {how}"),
-            None => panic!("{bug:?} is not found within {BUG_SEEDS} seeds"),
+            Some((seeds, how)) => println!("{bug}: found by seed {seeds}: {how}"),
+            None => panic!("{bug} is not found within {BUG_SEEDS} seeds"),
         }
     }
 }

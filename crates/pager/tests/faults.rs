@@ -19,10 +19,10 @@ use faulty::Step::{
 };
 use std::sync::Arc;
 use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
-use tidalite_pager::seeded::{Bug, enable};
+use tidalite_pager::seeded::Bug;
 use tidalite_pager::{Durability, Error, Pager, Storage};
 use tidalite_testkit::rng::Rng;
-use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
+use tidalite_testkit::{Deliberate, Fault, FaultKind, Mistake, Monitor, SimDisk};
 use toy::{Content, app, apply, changes, is_disk_error, options, problems, read, root_of};
 
 fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
@@ -413,17 +413,28 @@ fn each_bit_flip_is_healed_or_reported() {
 /// The judge of the days, not the monitor, finds these.
 #[test]
 fn deliberate_bugs_are_found_by_failing_calls() {
+    let of_pager = Deliberate::Pager;
+    let ignored = Deliberate::Storage(Mistake::IgnoreFailedSync);
+    let unsynced = Deliberate::Storage(Mistake::LogUnsynced);
     for (bug, day, kind) in [
-        (Bug::IgnoreFailedSync, &LOGGED, FaultKind::SyncFails),
-        (Bug::GrowthNotDurable, &LOGGED, FaultKind::DiskFull),
-        (Bug::LogUnsynced, &LOGGED, FaultKind::ShortWrite),
-        (Bug::LogIgnored, &LOGGED, FaultKind::ShortWrite),
-        (Bug::UnsyncedMetaBeforeData, &SETTLED, FaultKind::Medium),
+        (ignored, &LOGGED, FaultKind::SyncFails),
+        (
+            of_pager(Bug::GrowthNotDurable),
+            &LOGGED,
+            FaultKind::DiskFull,
+        ),
+        (unsynced, &LOGGED, FaultKind::ShortWrite),
+        (of_pager(Bug::LogIgnored), &LOGGED, FaultKind::ShortWrite),
+        (
+            of_pager(Bug::UnsyncedMetaBeforeData),
+            &SETTLED,
+            FaultKind::Medium,
+        ),
     ] {
-        enable(Some(bug));
+        bug.switch(true);
         let days = || at_every_call(day, kind, true, &mut Tally::default());
         let found = std::panic::catch_unwind(days);
-        enable(None);
-        assert!(found.is_err(), "{bug:?} is not found");
+        bug.switch(false);
+        assert!(found.is_err(), "{bug} is not found");
     }
 }

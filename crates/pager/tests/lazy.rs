@@ -7,7 +7,8 @@ mod harness;
 mod toy;
 
 use harness::{Tally, examine, watch};
-use tidalite_pager::seeded::{Bug, LAZY_BUGS, enable};
+use tidalite_pager::seeded::{Bug, LAZY_BUGS};
+use tidalite_testkit::{Deliberate, Mistake};
 
 const SEEDS: u64 = 3;
 const COMMITS: u64 = 14;
@@ -49,17 +50,16 @@ fn the_write_protocol_holds_while_commits_overlap() {
 
 #[test]
 fn every_deliberate_bug_is_found_by_crashing() {
-    for bug in LAZY_BUGS
-        .into_iter()
-        .chain([Bug::SkipSync, Bug::ReuseEarly])
-    {
-        enable(Some(bug));
+    let of_pager = LAZY_BUGS.into_iter().chain([Bug::ReuseEarly]);
+    let of_storage = [Mistake::SkipSync, Mistake::LogUnsynced].map(Deliberate::Storage);
+    for bug in of_pager.map(Deliberate::Pager).chain(of_storage) {
+        bug.switch(true);
         let find = |seed| examine(seed, COMMITS, IMAGES, &mut Tally::default());
         let found = (0..BUG_SEEDS).find_map(|seed| Some((seed + 1, find(seed).err()?)));
-        enable(None);
+        bug.switch(false);
         match found {
-            Some((seeds, how)) => println!("{bug:?}: found by seed {seeds}: {how}"),
-            None => panic!("{bug:?} is not found within {BUG_SEEDS} seeds"),
+            Some((seeds, how)) => println!("{bug}: found by seed {seeds}: {how}"),
+            None => panic!("{bug} is not found within {BUG_SEEDS} seeds"),
         }
     }
 }

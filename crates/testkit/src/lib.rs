@@ -9,6 +9,7 @@
 //! explore   explore, Promise           the state after every crash of a recorded run, and the promise for it
 //! monitor   Monitor                    checks every write when it happens
 //! watch     watch                      puts a monitor around every storage that a test opens
+//! mistaken  Deliberate, Mistake        storages with deliberate bugs
 //! forward   forward_storage            forwards calls of a wrapping storage
 //! image     with_superblocks           a file as another version would write it
 //! ```
@@ -16,6 +17,7 @@
 mod explore;
 mod forward;
 pub mod image;
+mod mistaken;
 mod monitor;
 mod places;
 pub mod rng;
@@ -26,6 +28,7 @@ mod tap;
 mod watch;
 
 pub use explore::{Crash, Cut, Note, Promise, Taped, explore};
+pub use mistaken::{Deliberate, Mistake};
 pub use monitor::Monitor;
 pub use scratch::{ScratchPages, ScratchSnapshot};
 pub use second::Second;

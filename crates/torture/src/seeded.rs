@@ -3,7 +3,8 @@
 use crate::crash::{Plan, Tally, examine};
 use std::fmt;
 use tidalite_delta::bugs;
-use tidalite_pager::seeded::{BUGS, Bug, LAZY_BUGS, enable};
+use tidalite_pager::seeded::{Bug, LAZY_BUGS};
+use tidalite_testkit::{Deliberate, Mistake};
 
 /// Number of seeds within which a deliberate bug must be found: the fixed slice runs at least this many.
 pub const SEEDS_MAX: u64 = 180;
@@ -35,9 +36,12 @@ impl fmt::Display for Finding {
 /// A deliberate bug: its name and the function that turns it on or off.
 pub type Switch = (String, Box<dyn Fn(bool)>);
 
+fn of(bug: Deliberate) -> Switch {
+    (bug.to_string(), Box::new(move |on| bug.switch(on)))
+}
+
 fn of_pager(bug: Bug) -> Switch {
-    let switch = move |on: bool| enable(on.then_some(bug));
-    (format!("{bug:?}"), Box::new(switch))
+    of(Deliberate::Pager(bug))
 }
 
 fn of_delta(bug: bugs::Bug) -> Switch {
@@ -48,8 +52,9 @@ fn of_delta(bug: bugs::Bug) -> Switch {
 /// The deliberate bugs that the slice must find. Each switch affects the calling thread.
 #[must_use]
 pub fn switches() -> Vec<Switch> {
-    let pager = BUGS.into_iter().chain([Bug::UnsyncedMetaUnverified]);
-    let mut switches: Vec<Switch> = pager.map(of_pager).collect();
+    let commits = Deliberate::of_sequential_commits().into_iter();
+    let mut switches: Vec<Switch> = commits.map(of).collect();
+    switches.push(of_pager(Bug::UnsyncedMetaUnverified));
     switches.extend(bugs::BUGS.into_iter().map(of_delta));
     switches
 }
@@ -63,6 +68,7 @@ pub fn switch(name: &str) -> Result<Switch, String> {
     let others = LAZY_BUGS.into_iter().chain(others).map(of_pager);
     let mut known = switches();
     known.extend(others);
+    known.push(of(Deliberate::Storage(Mistake::LogUnsynced)));
     let names: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
     known
         .into_iter()

@@ -30,5 +30,5 @@ pub(crate) use overlay::Overlay;
 pub use places::Places;
 pub(crate) use watch::watched;
 #[cfg(feature = "seeded-bugs")]
-pub use watch::{Opened, wrap_opened};
+pub use watch::{Opened, wrap_opened, wrap_opened_here};
 pub(crate) use write_back::WriteBack;

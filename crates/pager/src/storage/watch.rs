@@ -5,7 +5,7 @@ use super::Storage;
 use std::path::Path;
 use std::sync::Arc;
 #[cfg(feature = "seeded-bugs")]
-use std::sync::OnceLock;
+use std::{cell::Cell, sync::OnceLock};
 
 /// A storage that is being opened.
 #[cfg(feature = "seeded-bugs")]
@@ -27,18 +27,34 @@ pub fn wrap_opened(wrap: fn(Opened<'_>) -> Arc<dyn Storage>) {
     WRAP.get_or_init(|| wrap);
 }
 
-/// Wraps the storage if tests have asked for it. A storage with an observer is wrapped already.
+#[cfg(feature = "seeded-bugs")]
+thread_local! {
+    static WRAP_HERE: Cell<Option<fn(Arc<dyn Storage>) -> Arc<dyn Storage>>> = const { Cell::new(None) };
+}
+
+/// From now on `wrap` wraps each storage that this thread opens, outside of all other wrappers; `None`: nothing does.
+#[cfg(feature = "seeded-bugs")]
+pub fn wrap_opened_here(wrap: Option<fn(Arc<dyn Storage>) -> Arc<dyn Storage>>) {
+    WRAP_HERE.set(wrap);
+}
+
+/// Wraps the storage if tests have asked for it. A storage with an observer has its monitor already.
 pub(crate) fn watched(storage: Arc<dyn Storage>, path: &Path, first: bool) -> Arc<dyn Storage> {
     #[cfg(feature = "seeded-bugs")]
-    if let Some(wrap) = WRAP.get()
-        && storage.observer().is_none()
-    {
-        return wrap(Opened {
-            storage,
-            path,
-            first,
-        });
-    }
+    let storage = {
+        let storage = match WRAP.get() {
+            Some(wrap) if storage.observer().is_none() => wrap(Opened {
+                storage,
+                path,
+                first,
+            }),
+            _ => storage,
+        };
+        match WRAP_HERE.get() {
+            Some(wrap) => wrap(storage),
+            None => storage,
+        }
+    };
     let _ = (path, first);
     storage
 }

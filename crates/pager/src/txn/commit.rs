@@ -6,13 +6,12 @@ use super::commit_plan::{CommitFacts, CommitPlan, PageDestination, granted};
 use super::dirty::write;
 use super::durability::{CommitInfo, Durability};
 use crate::commit::metrics::{Metrics, Phase};
-use crate::commit::pipeline::flush::write_meta;
 use crate::commit::pipeline::{Recorded, Until};
 use crate::commit::redo::Entry;
 use crate::commit::unwritten_pages::Waiting;
 use crate::commit::versions::State;
 use crate::error::{Error, Result};
-use crate::format::layout::{is_large_page, meta_at};
+use crate::format::layout::is_large_page;
 use crate::format::meta::{APP_BYTES_MAX, FreedRange, LazyBase, Meta};
 use crate::format::ptr::Ptr;
 use crate::options::Verify;
@@ -144,7 +143,7 @@ impl WriteTxn {
             lap = metrics.lap(Phase::Seal, begun);
         }
         self.dirty.expect_sealed()?;
-        self.write_metas_early(plan, prepared.as_ref())?;
+        self.write_unsynced_meta_early(plan, prepared.as_ref());
         let waiting = self.write_pages(plan, prepared.as_ref())?;
         if plan.writes_pages() {
             lap = metrics.lap(Phase::Write, lap);
@@ -363,29 +362,15 @@ impl WriteTxn {
         Ok(Prepared { meta, built })
     }
 
-    /// Implements `Bug::MetaBeforeData` and `Bug::UnsyncedMetaBeforeData`.
-    fn write_metas_early(&self, plan: &CommitPlan, prepared: Option<&Prepared>) -> Result<()> {
-        let Some(ready) = prepared else {
-            return Ok(());
-        };
-        if active(Bug::MetaBeforeData) && plan.durability.is_durable() {
-            self.write_meta_early(ready)?;
-        }
-        if active(Bug::UnsyncedMetaBeforeData) && plan.durability == Durability::Lazy {
+    /// Implements `Bug::UnsyncedMetaBeforeData`.
+    fn write_unsynced_meta_early(&self, plan: &CommitPlan, prepared: Option<&Prepared>) {
+        if let Some(ready) = prepared
+            && active(Bug::UnsyncedMetaBeforeData)
+            && plan.durability == Durability::Lazy
+        {
             let pipeline = &self.inner.pipeline;
             pipeline.write_unsynced_meta_early(&self.inner.files, &ready.meta);
         }
-        Ok(())
-    }
-
-    /// Implements `Bug::MetaBeforeData`.
-    fn write_meta_early(&self, ready: &Prepared) -> Result<()> {
-        let record = Meta {
-            sequence: self.inner.pipeline.durable().sequence + 1,
-            ..Meta::clone(&ready.meta)
-        };
-        let block = record.encode(meta_at(record.pair(), 0));
-        write_meta(&*self.inner.files.storage, &record, &block)
     }
 
     fn count(&self, durability: Durability, info: &CommitInfo, freed_ranges: &[FreedRange]) {

@@ -121,14 +121,12 @@ impl Pipeline {
         }
         if chosen.covered && !chosen.length_unsynced {
             Metrics::add(&self.metrics.syncs_saved, 1);
-        } else if !active(Bug::SkipSync) {
+        } else {
             let whole = chosen.length_unsynced && !active(Bug::GrowthNotDurable);
             self.sync(files, Phase::SyncData, whole)?;
         }
-        if !active(Bug::MetaBeforeData) {
-            let written = || write_meta(&*files.storage, &chosen.record, &chosen.block);
-            self.metrics.time(Phase::MetaWrite, written)?;
-        }
+        let written = || write_meta(&*files.storage, &chosen.record, &chosen.block);
+        self.metrics.time(Phase::MetaWrite, written)?;
         Metrics::add(&self.metrics.records, 1);
         Metrics::add(&self.metrics.bytes_meta, 2 * BLOCK_BYTES as u64);
         if active(Bug::LogTooEarly) && chosen.record.redo.is_some() {
@@ -147,13 +145,8 @@ impl Pipeline {
         Metrics::add(&self.metrics.syncs, 1);
         Metrics::add(&self.metrics.appends, 1);
         Metrics::add(&self.metrics.bytes_log, bytes.len() as u64);
-        let written = self.metrics.time(Phase::Log, || {
-            if active(Bug::LogUnsynced) {
-                files.storage.write_at(at, &bytes)
-            } else {
-                files.storage.write_durably(at, &bytes)
-            }
-        });
+        let append = || files.storage.write_durably(at, &bytes);
+        let written = self.metrics.time(Phase::Log, append);
         // After a failure the content of the blocks is unknown.
         written.map_err(|source| Error::Io {
             what: "write to the log".into(),
@@ -179,20 +172,16 @@ impl Pipeline {
                 files.storage.sync()
             }
         });
-        match synced {
-            Err(source) if !active(Bug::IgnoreFailedSync) => Err(Error::Io {
-                what: "sync".into(),
-                at: 0,
-                source,
-            }),
-            _ => {
-                drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
-                files.check_poison()?;
-                let done = self.syncs_done.fetch_max(number, Ordering::SeqCst);
-                debug_assert!(done < number, "syncs of flushes end in order");
-                Ok(())
-            }
-        }
+        synced.map_err(|source| Error::Io {
+            what: "sync".into(),
+            at: 0,
+            source,
+        })?;
+        drop(self.beside.lock().unwrap_or_else(PoisonError::into_inner));
+        files.check_poison()?;
+        let done = self.syncs_done.fetch_max(number, Ordering::SeqCst);
+        debug_assert!(done < number, "syncs of flushes end in order");
+        Ok(())
     }
 }
 
@@ -209,7 +198,7 @@ impl Drop for Unwound<'_> {
 }
 
 /// Writes both copies to the pair that does not hold the newest durable record. `block` is the first copy.
-pub(crate) fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
+fn write_meta(storage: &dyn Storage, record: &Meta, block: &[u8]) -> Result<()> {
     assert_eq!(block.len(), BLOCK_BYTES, "a meta record is one block");
     for copy in [0, 1] {
         let second;
