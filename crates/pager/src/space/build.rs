@@ -181,7 +181,10 @@ impl Space {
                 .is_none_or(|last| last.pages > 0 && last.page + last.pages <= pages),
             "a change behind the end of the file"
         );
-        let freed_directory = directory.as_ref().unwrap_or(&self.directory).first();
+        let freed_directory = directory
+            .as_ref()
+            .unwrap_or(&self.pending.directory)
+            .first();
         Ok(Built {
             lists: Lists {
                 pages,
@@ -296,21 +299,21 @@ impl Space {
             self.note(page, pages, true);
         }
         let replaced = plan.replaced();
-        let new = plan.freed_ranges.iter().chain(replaced);
-        self.retained_pages += new.clone().map(|range| range.pages).sum::<u64>();
-        self.retained.entry(plan.txn - 1).or_default().extend(new);
-        for ranges in self.retained.values_mut() {
+        self.pending.add(plan.txn - 1, &plan.freed_ranges);
+        self.pending.add(plan.txn - 1, replaced);
+        for ranges in self.pending.ranges.values_mut() {
             ranges.retain(|range| plan.target(range, live).is_none());
         }
-        self.retained.retain(|_, ranges| !ranges.is_empty());
-        self.stacks = stacks;
+        self.pending.ranges.retain(|_, ranges| !ranges.is_empty());
+        self.pending.stacks = stacks;
         if let Some(directory) = directory {
-            self.directory = directory;
-            self.stacks_changed = false;
+            self.pending.directory = directory;
+            self.pending.stacks_changed = false;
         }
-        self.popped.clear();
+        self.pending.popped.clear();
         assert!(
-            self.retained
+            self.pending
+                .ranges
                 .last_key_value()
                 .is_none_or(|(&last, _)| last < plan.txn),
             "a later snapshot retains pages"

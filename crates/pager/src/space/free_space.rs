@@ -4,9 +4,9 @@
 //! 1. A page is one of: head, used, held (dead, but visible to a snapshot) or free. In a record, held pages count as
 //!    used and are on a list, so that any process that opens the file knows which pages become free, and when.
 //! 2. A range born at b and freed at d is held by every snapshot s with b <= s < d. It is recorded under one of these
-//!    (`retained`), in memory or on that holder's stack of lists on disk; when that holder ends, it moves to another
+//!    (`pending`), in memory or on that holder's stack of lists on disk; when that holder ends, it moves to another
 //!    one or becomes free.
-//! 3. Ranges in memory under `retained` form the pending list of the next record, or are moved to the stacks by it
+//! 3. Pending ranges in memory form the pending list of the next record, or are moved to the stacks by it
 //!    (`plan`).
 //! 4. `changes` turns the structure under `base` into the state of the next record, unless it has become too long
 //!    (`overflow`); `touched` are the regions that differ.
@@ -20,6 +20,7 @@ use super::base::Base;
 use super::free_map::FreeMap;
 use super::large::Large;
 use super::lists::Stack;
+use super::pending::Pending;
 use super::placement::CurrentRange;
 use super::placement::Recent;
 use super::ranges::Changes;
@@ -29,7 +30,6 @@ use crate::error::Result;
 use crate::format::layout::{first_page, is_large_page};
 use crate::format::meta::FreedRange;
 use crate::format::ptr::Ptr;
-use std::collections::BTreeMap;
 
 /// Lists that one write transaction takes from the stacks of ended holders: at most 16 x 125 ranges, or 16 x 32,000
 /// pages if they are close together.
@@ -47,16 +47,8 @@ pub(crate) struct Space {
     /// Range from which the transaction takes adjacent pages.
     pub(super) current_range: CurrentRange,
     pub(super) recent: Recent,
-    /// Freed ranges in memory, by the snapshot that retains them.
-    pub(super) retained: BTreeMap<u64, Vec<FreedRange>>,
-    pub(super) retained_pages: u64,
-    /// Freed ranges on disk.
-    pub(super) stacks: Vec<Stack>,
-    pub(super) directory: Vec<Ptr>,
-    /// The directory on disk is out of date.
-    pub(super) stacks_changed: bool,
-    /// Lists taken from the stacks since the last record.
-    pub(super) popped: Vec<Ptr>,
+    /// Freed ranges that snapshots still see.
+    pub(super) pending: Pending,
     pub(super) changes: Changes,
     pub(super) overflow: bool,
     pub(super) base: Base,
@@ -87,12 +79,7 @@ impl Space {
             page_region: 0,
             current_range: CurrentRange::default(),
             recent: Recent::default(),
-            retained: BTreeMap::new(),
-            retained_pages: 0,
-            stacks: Vec::new(),
-            directory: Vec::new(),
-            stacks_changed: false,
-            popped: Vec::new(),
+            pending: Pending::default(),
             changes: Changes::default(),
             overflow: false,
             base,
@@ -121,19 +108,7 @@ impl Space {
             self.changes.len() <= CHANGES_MAX,
             "more changes than a record can list"
         );
-        debug_assert!(
-            self.retained.values().all(|ranges| !ranges.is_empty()),
-            "a snapshot retains an empty list"
-        );
-        debug_assert!(
-            self.retained()
-                .all(|range| range.pages > 0 && range.birth < range.freed),
-            "a retained range without pages, or freed before its birth"
-        );
-        debug_assert!(
-            self.stacks.iter().all(|stack| stack.lists > 0),
-            "a stack without lists"
-        );
+        self.pending.check();
     }
 
     pub(crate) fn pages(&self) -> u64 {
@@ -145,7 +120,7 @@ impl Space {
     }
 
     pub(crate) fn retained_pages(&self) -> u64 {
-        self.retained_pages
+        self.pending.pages
     }
 
     pub(crate) fn longest_free(&self) -> u64 {
@@ -159,30 +134,22 @@ impl Space {
 
     /// Held ranges in memory.
     pub(crate) fn retained(&self) -> impl Iterator<Item = &FreedRange> {
-        self.retained.values().flatten()
+        self.pending.in_memory()
     }
 
     /// Number of held pages by holder, ascending.
     pub(crate) fn retained_by_snapshot(&self) -> Vec<(u64, u64)> {
-        let mut retained = BTreeMap::new();
-        for (&snapshot_txn, ranges) in &self.retained {
-            *retained.entry(snapshot_txn).or_default() +=
-                ranges.iter().map(|range| range.pages).sum::<u64>();
-        }
-        for stack in &self.stacks {
-            *retained.entry(stack.snapshot_txn).or_default() += stack.pages;
-        }
-        retained.into_iter().collect()
+        self.pending.by_snapshot()
     }
 
     /// Held ranges on disk.
     pub(crate) fn stacks(&self) -> &[Stack] {
-        &self.stacks
+        &self.pending.stacks
     }
 
     /// All pages of the structure except the lists on the stacks; includes the lists taken since the last record.
     pub(crate) fn structure(&self) -> impl Iterator<Item = &Ptr> {
-        let own = self.directory.iter().chain(&self.popped);
+        let own = self.pending.directory.iter().chain(&self.pending.popped);
         let large = self.large.iter().flat_map(|large| large.structure());
         self.base.pages().chain(own).chain(large)
     }
@@ -476,20 +443,14 @@ impl Space {
     }
 
     /// Completes a commit without a record: the ranges that it freed are initially held by the commit before it.
-    pub(crate) fn committed(&mut self, txn: u64, freed_ranges: Vec<FreedRange>) {
+    pub(crate) fn committed(&mut self, txn: u64, freed_ranges: &[FreedRange]) {
         debug_assert!(
             freed_ranges
                 .iter()
                 .all(|range| range.birth < txn && range.freed == txn),
             "a range that another transaction freed"
         );
-        self.retained_pages += freed_ranges.iter().map(|range| range.pages).sum::<u64>();
-        if !freed_ranges.is_empty() {
-            self.retained
-                .entry(txn - 1)
-                .or_default()
-                .extend(freed_ranges);
-        }
+        self.pending.add(txn - 1, &freed_ranges);
     }
 
     /// Sets the newest durable commit.

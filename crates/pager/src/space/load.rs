@@ -83,18 +83,13 @@ pub(crate) fn load(
             ));
         }
         // The first reclaim moves it to a live snapshot.
-        space
-            .retained
-            .entry(freed_ranges.freed - 1)
-            .or_default()
-            .push(freed_ranges);
-        space.retained_pages += freed_ranges.pages;
+        space.pending.add(freed_ranges.freed - 1, &[freed_ranges]);
     }
     let (directory, stacks) = lists::load_directory(meta.freed_directory, pages, read)?;
     for stack in &stacks {
-        space.retained_pages += stack.pages;
+        space.pending.pages += stack.pages;
     }
-    (space.directory, space.stacks) = (directory, stacks);
+    (space.pending.directory, space.pending.stacks) = (directory, stacks);
     space.check();
     Ok(space)
 }

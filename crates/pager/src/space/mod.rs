@@ -7,6 +7,7 @@ pub(super) mod free_space;
 pub(crate) mod large;
 pub(crate) mod lists;
 pub(crate) mod load;
+mod pending;
 mod placement;
 pub(crate) mod plan;
 pub(crate) mod ranges;

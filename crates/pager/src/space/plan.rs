@@ -224,7 +224,7 @@ impl Space {
             freed_ranges.is_sorted_by(|a, b| a.page + a.pages <= b.page),
             "freed ranges overlap"
         );
-        let in_memory: usize = self.retained.values().map(Vec::len).sum();
+        let in_memory: usize = self.pending.ranges.values().map(Vec::len).sum();
         let [durable, before] = self.durable;
         let before_lives = live.binary_search(&before).is_ok();
         let mut plan = Plan {
@@ -232,7 +232,7 @@ impl Space {
             level: Level::Inline,
             bitmaps: None,
             stacks: Vec::new(),
-            kept: self.stacks.clone(),
+            kept: self.pending.stacks.clone(),
             directory: None,
             inline: Vec::new(),
             freed_ranges: freed_ranges.to_vec(),
@@ -241,7 +241,8 @@ impl Space {
             lasting: if before_lives { before } else { durable },
             durable,
         };
-        let quiet = !self.overflow && !self.stacks_changed && self.popped.is_empty();
+        let quiet =
+            !self.overflow && !self.pending.stacks_changed && self.pending.popped.is_empty();
         if quiet && fit(self.changes.len(), in_memory + freed_ranges.len()) {
             plan.inline = self.retained().chain(freed_ranges).copied().collect();
             return plan;
@@ -254,7 +255,7 @@ impl Space {
             if rewrite && plan.bitmaps.is_none() {
                 plan.bitmaps = Some(self.plan_bitmaps());
             }
-            let directory = self.stacks_changed || plan.level > Level::Inline;
+            let directory = self.pending.stacks_changed || plan.level > Level::Inline;
             self.plan_stacks(&mut plan, directory, live, read);
             let changes = if rewrite { 0 } else { self.changes.len() };
             if fit(changes + PIECES_MIN, plan.inline.len()) || (rewrite && plan.level == Level::All)
@@ -277,9 +278,9 @@ impl Space {
 
     /// Assigns ranges to stacks at this level; the others stay in the record.
     fn plan_stacks(&self, plan: &mut Plan, directory: bool, live: &[u64], read: ReadPage<'_>) {
-        let mut ptrs: Vec<Ptr> = self.popped.clone();
+        let mut ptrs: Vec<Ptr> = self.pending.popped.clone();
         if directory {
-            ptrs.extend(&self.directory);
+            ptrs.extend(&self.pending.directory);
         }
         if let Some(bitmaps) = &plan.bitmaps {
             ptrs.extend(&bitmaps.replaced);
@@ -304,7 +305,7 @@ impl Space {
             assign(&mut groups, &range);
         }
         // A top list with room is rewritten together with the new ranges, so that stacks have no nearly empty pages.
-        let mut kept = self.stacks.clone();
+        let mut kept = self.pending.stacks.clone();
         let mut started: BTreeMap<u64, Stack> = BTreeMap::new();
         let mut tops = Vec::new();
         for (&snapshot_txn, ranges) in &mut groups {

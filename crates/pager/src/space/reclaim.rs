@@ -19,23 +19,34 @@ impl Space {
             "the live snapshots are not ascending"
         );
         let is_gone = |snapshot_txn: &u64| live.binary_search(snapshot_txn).is_err();
-        let gone: Vec<u64> = self.retained.keys().copied().filter(is_gone).collect();
+        let gone: Vec<u64> = self
+            .pending
+            .ranges
+            .keys()
+            .copied()
+            .filter(is_gone)
+            .collect();
         for snapshot_txn in gone {
-            for range in self.retained.remove(&snapshot_txn).unwrap_or_default() {
+            for range in self
+                .pending
+                .ranges
+                .remove(&snapshot_txn)
+                .unwrap_or_default()
+            {
                 self.assign(range, live);
             }
         }
         let mut taken = 0;
         let mut number = 0;
-        while number < self.stacks.len() {
-            let stack = &self.stacks[number];
+        while number < self.pending.stacks.len() {
+            let stack = &self.pending.stacks[number];
             if stack.broken || !is_gone(&stack.snapshot_txn) {
                 number += 1;
                 continue;
             }
-            if let Some(successor) = self.successor(stack, live) {
-                self.stacks[number].snapshot_txn = successor;
-                self.stacks_changed = true;
+            if let Some(successor) = self.pending.successor(stack, live) {
+                self.pending.stacks[number].snapshot_txn = successor;
+                self.pending.stacks_changed = true;
                 continue;
             }
             if taken == lists_max {
@@ -46,36 +57,27 @@ impl Space {
                 for range in list.ranges {
                     self.assign(range, live);
                 }
-                if self.stacks[number].lists == 0 {
-                    self.stacks.remove(number);
+                if self.pending.stacks[number].lists == 0 {
+                    self.pending.stacks.remove(number);
                 }
             }
         }
         assert!(taken <= lists_max, "more lists are taken than allowed");
         debug_assert!(
-            self.retained.keys().all(|snapshot| !is_gone(snapshot)),
+            self.pending
+                .ranges
+                .keys()
+                .all(|snapshot| !is_gone(snapshot)),
             "a snapshot that has ended retains pages"
         );
         taken
     }
 
-    /// A snapshot without a stack that holds all ranges of a stack whose holder has ended: it inherits the stack
-    /// unread.
-    fn successor(&self, stack: &Stack, live: &[u64]) -> Option<u64> {
-        let older = live.partition_point(|&snapshot| snapshot < stack.oldest_freed);
-        let successor = *live[..older].last()?;
-        let free = self
-            .stacks
-            .iter()
-            .all(|other| other.snapshot_txn != successor);
-        (successor >= stack.newest_birth && free).then_some(successor)
-    }
-
     /// Takes the top list of a stack. `None`: it cannot be read, and the lists below stay as they are (`check` reports
     /// it).
     fn take_list(&mut self, number: usize, read: ReadPage<'_>) -> Option<List> {
-        let Ok(list) = read_list(&self.stacks[number], read) else {
-            self.stacks[number].broken = true;
+        let Ok(list) = read_list(&self.pending.stacks[number], read) else {
+            self.pending.stacks[number].broken = true;
             return None;
         };
         // A damaged file may name any page.
@@ -86,16 +88,16 @@ impl Space {
             pages = pages.saturating_add(range.pages);
         }
         if !sound {
-            self.stacks[number].broken = true;
+            self.pending.stacks[number].broken = true;
             return None;
         }
-        let stack = &mut self.stacks[number];
+        let stack = &mut self.pending.stacks[number];
         assert!(stack.lists > 0, "a list is taken from an empty stack");
-        self.popped.push(stack.top);
+        self.pending.popped.push(stack.top);
         stack.top = list.next;
         stack.lists -= 1;
         stack.pages = stack.pages.saturating_sub(pages);
-        self.stacks_changed = true;
+        self.pending.stacks_changed = true;
         self.work.lists_taken += 1;
         Some(list)
     }
@@ -106,10 +108,10 @@ impl Space {
         let older = live.partition_point(|&snapshot| snapshot < range.freed);
         match live[..older].last() {
             Some(&snapshot) if snapshot >= range.birth => {
-                self.retained.entry(snapshot).or_default().push(range);
+                self.pending.ranges.entry(snapshot).or_default().push(range);
             }
             _ => {
-                self.retained_pages = self.retained_pages.saturating_sub(range.pages);
+                self.pending.pages = self.pending.pages.saturating_sub(range.pages);
                 // A damaged file may name a page twice, or one that is free or truncated: it must not be freed twice.
                 if self.in_file(range.page, range.pages) && !self.any_free(range.page, range.pages)
                 {
@@ -174,7 +176,7 @@ mod tests {
             (&[4, 12], None),
         ] {
             let mut space = Space::new(512, 100, Base::default(), [1, 0]);
-            space.stacks.push(Stack {
+            space.pending.stacks.push(Stack {
                 snapshot_txn: 7,
                 lists: 1,
                 pages: 3,
@@ -185,7 +187,7 @@ mod tests {
             });
             space.reclaim(live, 1, &unreadable);
             // Without an heir the list is read.
-            let stack = &space.stacks[0];
+            let stack = &space.pending.stacks[0];
             assert_eq!(
                 (!stack.broken).then_some(stack.snapshot_txn),
                 successor,
@@ -207,7 +209,12 @@ mod tests {
                 birth: 3,
                 freed: 9,
             };
-            space.retained.entry(5).or_default().push(freed_ranges);
+            space
+                .pending
+                .ranges
+                .entry(5)
+                .or_default()
+                .push(freed_ranges);
         }
         space.cut(200);
         let free = space.free_pages();

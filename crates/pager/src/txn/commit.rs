@@ -234,7 +234,7 @@ impl WriteTxn {
                 Some(ready.meta)
             }
             None => {
-                writer.space.committed(txn, freed_ranges.clone());
+                writer.space.committed(txn, &freed_ranges);
                 None
             }
         };
@@ -315,7 +315,7 @@ impl WriteTxn {
         CommitInfo {
             txn,
             pages_written: pages,
-            bytes_written: pages * page_size + self.extent_bytes_written + meta_bytes,
+            bytes_written: pages * page_size + self.extents.bytes_written + meta_bytes,
             space_pages_written: space_pages,
         }
     }
@@ -330,7 +330,7 @@ impl WriteTxn {
         let Some(writer) = &mut self.writer else {
             unreachable!("the writer state leaves with the transaction")
         };
-        let (number, leaves_log) = (self.txn.0, self.leaves_log);
+        let (number, leaves_log) = (self.txn.0, self.log.is_left);
         let writer_txn = writer.meta.txn;
         let mut built = writer.build_lists(&self.inner, &mut self.space, number, freed_ranges)?;
         let lists = std::mem::take(&mut built.lists);
@@ -345,7 +345,7 @@ impl WriteTxn {
             pins: writer.meta.pins,
             clock: writer.meta.clock,
             large: large.map_or(writer.meta.large, |(_, root)| *root),
-            redo: self.new_log.or(writer.meta.redo.filter(|_| !leaves_log)),
+            redo: self.log.new.or(writer.meta.redo.filter(|_| !leaves_log)),
             lazy_base: LazyBase::default(),
             user: Arc::clone(&self.user),
             app: app.into(),
@@ -382,7 +382,7 @@ impl WriteTxn {
             Durability::None => {}
         }
         let page_size = self.inner.files.page_size as u64;
-        let bytes = info.pages_written * page_size + self.extent_bytes_written;
+        let bytes = info.pages_written * page_size + self.extents.bytes_written;
         Metrics::add(&metrics.bytes_data, bytes);
         Metrics::add(&metrics.writes, self.dirty.writes);
         Metrics::add(&metrics.pages_allocated, self.space.own_pages);

@@ -33,7 +33,7 @@ impl WriteTxn {
             let addr = redo.page * self.inner.files.page_size as u64;
             self.free(addr, redo.pages, TxnId(redo.birth));
             self.check()?;
-            self.leaves_log = true;
+            self.log.is_left = true;
         }
         if plan.wants_meta {
             self.inner.pipeline.want_meta();
@@ -47,14 +47,14 @@ impl WriteTxn {
     /// Whether the commit is too large for the log, or will hardly fit.
     pub(super) fn is_large(&self) -> bool {
         let bytes = self.space.own_pages * self.inner.files.page_size as u64;
-        bytes > COMMIT_PAGE_BYTES_MAX || self.extent_bytes_written > COMMIT_EXTENT_BYTES_MAX
+        bytes > COMMIT_PAGE_BYTES_MAX || self.extents.bytes_written > COMMIT_EXTENT_BYTES_MAX
     }
 
     /// Length in bytes of a log created now.
     fn log_bytes(&mut self) -> u64 {
         let most = self.inner.files.options.log_bytes.min(BYTES_MAX);
         let most = most.min(self.inner.files.bounds.most_bytes() / PART_OF_BOUNDED);
-        let most = most.min(self.writer().log_bytes_most);
+        let most = most.min(self.writer().log.bytes_most);
         let file_bytes = self.file_pages() * self.inner.files.page_size as u64;
         (file_bytes / PART_OF_FILE).clamp(BYTES_MIN.min(most), most)
     }
@@ -67,7 +67,7 @@ impl WriteTxn {
         let is_small = self.log_bytes() / page_bytes >= 2 * redo.pages;
         let writer = self.writer();
         let in_use = writer.space.pages() - writer.space.free_pages();
-        is_small || (in_use < writer.log_made_at / 2 && redo.page > in_use + much)
+        is_small || (in_use < writer.log.made_at / 2 && redo.page > in_use + much)
     }
 
     /// Allocates pages for the log, if there is room, and fills them with zeros, so that later overwrites hit written
@@ -91,12 +91,12 @@ impl WriteTxn {
             // This commit does without a log. The next one requests less, and an existing log is not given up for one
             // that would not fit.
             Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {
-                writer.log_bytes_most = pages * page_bytes / 2;
+                writer.log.bytes_most = pages * page_bytes / 2;
                 return Ok(());
             }
             Err(error) => return Err(self.fail(error)),
         };
-        writer.log_made_at = writer.space.pages() - writer.space.free_pages();
+        writer.log.made_at = writer.space.pages() - writer.space.free_pages();
         let (start, end) = (page * page_bytes, (page + pages) * page_bytes);
         let zeros = vec![0; ZEROS_BYTES as usize];
         let mut at = start;
@@ -107,9 +107,9 @@ impl WriteTxn {
             at += part.len() as u64;
         }
         assert_eq!(at, end, "the whole log is zeros");
-        assert!(!self.leaves_log, "a commit creates a log or gives it up");
-        self.extent_bytes_written += end - start;
-        self.new_log = Some(Redo {
+        assert!(!self.log.is_left, "a commit creates a log or gives it up");
+        self.extents.bytes_written += end - start;
+        self.log.new = Some(Redo {
             page,
             pages,
             birth: self.txn.0,
@@ -122,9 +122,9 @@ impl WriteTxn {
         if self.is_large() {
             return Ok(None);
         }
-        let mut recorder = self.writer().recorder.take().unwrap_or_default();
+        let mut recorder = self.writer().log.recorder.take().unwrap_or_default();
         let entry = self.encode_for_log(record, &mut recorder, twice);
-        self.writer().recorder = Some(recorder);
+        self.writer().log.recorder = Some(recorder);
         entry
     }
 

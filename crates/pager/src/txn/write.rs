@@ -163,7 +163,7 @@ impl PageWrite for WriteTxn {
             "a write of {} bytes at {addr} is outside the extents of this transaction",
             bytes.len()
         );
-        self.extent_bytes_written += bytes.len() as u64;
+        self.extents.bytes_written += bytes.len() as u64;
         self.dirty.drain().map_err(|error| self.fail(error))?;
         let storage = &*self.inner.files.storage;
         let (large, written) = match &self.inner.files.large {
@@ -171,7 +171,9 @@ impl PageWrite for WriteTxn {
             _ => (false, dirty::write(storage, addr, bytes)),
         };
         if written.is_ok() && !large {
-            self.write_back.ask(storage, addr, bytes.len() as u64);
+            self.extents
+                .write_back
+                .ask(storage, addr, bytes.len() as u64);
         }
         written.map_err(|error| self.fail(error))
     }

@@ -29,6 +29,30 @@ use crate::system::clock::Clocks;
 use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 
+/// Data that a transaction has written to extents.
+pub(super) struct ExtentWrites {
+    pub(super) bytes_written: u64,
+    pub(super) write_back: WriteBack,
+}
+
+impl ExtentWrites {
+    fn new() -> Self {
+        Self {
+            bytes_written: 0,
+            write_back: WriteBack::new(None),
+        }
+    }
+}
+
+/// Changes of a transaction to the log of small commits.
+#[derive(Default)]
+pub(super) struct LogChange {
+    /// The log that it has created.
+    pub(super) new: Option<Redo>,
+    /// It has given up the previous one.
+    pub(super) is_left: bool,
+}
+
 /// A write transaction; only one exists at a time. Dropping it rolls it back.
 pub struct WriteTxn {
     pub(super) inner: Arc<Inner>,
@@ -41,13 +65,9 @@ pub struct WriteTxn {
     pub(super) dirty: Dirty,
     pub(super) epochs: Epochs,
     pub(super) pins: PinChanges,
-    pub(super) extent_bytes_written: u64,
-    /// Write-back of data written to extents.
-    pub(super) write_back: WriteBack,
+    pub(super) extents: ExtentWrites,
     failed: Option<Error>,
-    /// The log that this transaction has created, and whether it has given up the previous one.
-    pub(super) new_log: Option<Redo>,
-    pub(super) leaves_log: bool,
+    pub(super) log: LogChange,
     /// `Space::stage` was called: a commit is under way.
     pub(super) staged: bool,
     pub(super) counters: Counters,
@@ -106,11 +126,9 @@ impl WriteTxn {
             space: TxnSpace::default(),
             epochs: Epochs::default(),
             pins: PinChanges::default(),
-            extent_bytes_written: 0,
-            write_back: WriteBack::new(None),
+            extents: ExtentWrites::new(),
             failed: None,
-            new_log: None,
-            leaves_log: false,
+            log: LogChange::default(),
             staged: false,
             counters: Counters::default(),
             guard: Some(guard),
@@ -243,7 +261,7 @@ impl WriteTxn {
         self.prune();
         Ok(self.epochs.savepoint(SavedState {
             user: Arc::clone(&self.user),
-            extent_bytes_written: self.extent_bytes_written,
+            extent_bytes_written: self.extents.bytes_written,
             pins: self.pins.names.clone(),
         }))
     }
@@ -262,7 +280,7 @@ impl WriteTxn {
             self.release_own(page, pages);
         }
         self.user = restored.kept.user;
-        self.extent_bytes_written = restored.kept.extent_bytes_written;
+        self.extents.bytes_written = restored.kept.extent_bytes_written;
         self.pins.names = restored.kept.pins;
         self.failed = None;
         Ok(())

@@ -7,20 +7,20 @@
 //! 2. `length_unsynced` is set while a power cut may lose the file's length; the next durable commit then
 //!    syncs the length too, before any meta record relies on it.
 
+mod confirming;
 mod evict;
 mod freed;
 pub(crate) mod last;
+mod log_state;
 mod poison_freed;
 mod second_file;
 mod truncate;
 
 use crate::commit::found::Found;
-use crate::commit::redo::Recorder;
 use crate::commit::shared::Shared;
 use crate::error::{Error, Result};
 use crate::format::layout::{LARGE_AT, first_page, meta_at};
 use crate::format::meta::{COUNT_MAX, FreedRange, Meta};
-use crate::format::meta_blocks::Confirmation;
 use crate::format::pins::Pins;
 use crate::format::ptr::Ptr;
 use crate::format::superblock::read_failed;
@@ -32,8 +32,10 @@ use crate::space::large::Large;
 use crate::space::{LISTS_PER_COMMIT, TxnSpace, load};
 use crate::storage::Growth;
 use crate::txn::dirty::Recycled;
+use confirming::Confirming;
 use freed::Freed;
 use last::Last;
+use log_state::LogState;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,17 +69,9 @@ pub(crate) struct Writer {
     ends: BTreeMap<u64, u64>,
     cannot_punch: bool,
     cannot_punch_large: bool,
-    /// How the record is rewritten.
-    confirmation: Confirmation,
-    /// Number of rewritten copies of the record; it is confirmed with 2.
-    confirmed: usize,
+    confirming: Confirming,
     pub(crate) freed: Freed,
-    /// Pages in use when this handle made the log.
-    pub(crate) log_made_at: u64,
-    /// Maximum log length; lowered to half of a length for which there was no room.
-    pub(crate) log_bytes_most: u64,
-    /// Encoder of log records.
-    pub(crate) recorder: Option<Recorder>,
+    pub(crate) log: LogState,
     /// Memory for the next transaction.
     pub(crate) spare: Recycled,
     /// The last commit of this handle: the next one is likely to be of the same kind.
@@ -171,6 +165,8 @@ impl Writer {
                 large.cut(len / shared.files.page_size as u64);
             }
         }
+        let known = shared.files.lock.area.durable().load(Ordering::Acquire);
+        let is_known = known == durable.txn;
         let longer = pages > meta.pages;
         if longer {
             // Left by a growth that was never committed.
@@ -185,40 +181,29 @@ impl Writer {
             ends: BTreeMap::from([(meta.txn, meta.pages)]),
             cannot_punch: false,
             cannot_punch_large: false,
-            confirmation: *confirmation,
+            confirming: Confirming::new(*confirmation, is_known),
             freed: Freed::default(),
-            log_made_at: 0,
-            log_bytes_most: u64::MAX,
-            recorder: None,
+            log: LogState::default(),
             spare: Recycled::default(),
             last: Last::default(),
-            // Another process, alive now or a moment ago, may have noted that the record is on the medium.
-            confirmed: if shared.files.lock.area.durable().load(Ordering::Acquire) == durable.txn {
-                2
-            } else {
-                0
-            },
         })
     }
 
     /// Ensures that the record this process builds on is on the medium.
     pub(crate) fn confirm(&mut self, shared: &Shared) -> Result<()> {
-        // After a failed write the next attempt resumes with that copy: the other one is intact.
-        let Confirmation { number, first } = self.confirmation;
-        if self.confirmed == 2 {
+        if self.confirming.is_done() {
             return Ok(());
         }
         let mut record = shared.pipeline.durable();
-        record.confirmations = number;
-        for step in self.confirmed..2 {
-            let at = meta_at(record.pair(), if step == 0 { first } else { 1 - first });
+        while let Some((number, copy)) = self.confirming.next() {
+            record.confirmations = number;
+            let at = meta_at(record.pair(), copy);
             let block = record.encode(at);
             let failed = |error| Error::of_write("meta write", at, block.len() as u64, error);
-            assert!(self.confirmed < 2, "there are two copies to confirm");
             shared.files.storage.write_at(at, &block).map_err(failed)?;
             let pipeline = &shared.pipeline;
             pipeline.sync_in_background(&shared.files, "sync of a meta block", at, false)?;
-            self.confirmed = step + 1;
+            self.confirming.copy_is_written();
         }
         shared.files.note_durable(record.txn);
         shared.pipeline.confirmed();
@@ -235,7 +220,7 @@ impl Writer {
 
     /// Whether the older durable state is kept: on request, or because the newest may not be on the medium.
     fn keeps_older(&self, shared: &Shared) -> bool {
-        shared.files.options.keep_older || self.confirmed < 2
+        shared.files.options.keep_older || !self.confirming.is_done()
     }
 
     /// Frees pages no longer held by any snapshot, in a bounded step. Caller must hold the writer lock.
