@@ -169,9 +169,13 @@ pub(crate) fn write_replayed(
     for (page, bytes) in &replayed.pages {
         assert_eq!(bytes.len(), page_size, "a log rebuilds whole pages");
         assert!(
-            *page >= first_page(page_size) && *page < replayed.meta.pages,
-            "a log rebuilds pages of the file"
+            *page >= first_page(page_size),
+            "a log rebuilds no meta record"
         );
+        // A commit later in the log gave the end of the file back, and this page with it.
+        if *page >= replayed.meta.pages {
+            continue;
+        }
         let at = page * page_size as u64;
         let written = storage.write_at(at, bytes);
         written.map_err(failed(at, bytes.len() as u64))?;
@@ -209,6 +213,29 @@ mod tests {
     use crate::format::meta::Redo;
     use crate::storage::MemoryStorage;
     use std::sync::Arc;
+
+    /// A commit gave the end of the file back after an earlier one had written a page there.
+    #[test]
+    fn pages_past_the_replayed_end_are_left_out() {
+        const PAGE: usize = 4096;
+        let durable = Meta::first([7; 16], 64, 0);
+        let mut meta = durable.clone();
+        (meta.txn, meta.pages) = (2, 64);
+        let pages = [(63, vec![1; PAGE]), (64, vec![2; PAGE])].into();
+        let replayed = Replayed {
+            meta,
+            pages,
+            commits: 1,
+        };
+        let storage = MemoryStorage::from_image(vec![0; 64 * PAGE]);
+        write_replayed(&storage, PAGE, &durable, &replayed).expect("a whole disk");
+        assert_eq!(storage.len().expect("a length"), 64 * PAGE as u64);
+        let mut page = vec![0; PAGE];
+        storage
+            .read_at(63 * PAGE as u64, &mut page)
+            .expect("page 63");
+        assert_eq!(page, vec![1; PAGE]);
+    }
 
     /// No more pages are created than a log may rebuild, however many one record lists.
     #[test]
