@@ -2,7 +2,7 @@
 
 use crate::support::Folder;
 use serde_json::Value;
-use tidalite::monitor::look;
+use tidalite::monitor::inspect;
 use tidalite::{Database, Durability};
 
 const BLOCK: usize = 4096;
@@ -30,7 +30,7 @@ fn with_log(folder: &Folder, commits: u64) -> Vec<u8> {
 
 /// The blocks of the redo log, grouped by flush; docs/format.md section 3.
 fn flushes(folder: &Folder, bytes: &[u8]) -> Vec<Vec<usize>> {
-    let records = look(folder.path("a.tdl")).unwrap().records;
+    let records = inspect(folder.path("a.tdl")).unwrap().records;
     let records = records.into_iter().filter_map(|place| place.record.ok());
     let newest = records.max_by_key(|record| record.txn).unwrap();
     let (at, len) = newest.log.unwrap();

@@ -183,7 +183,7 @@ impl World {
             1 | 2 => {
                 let list = txn.freed_ranges(number);
                 self.space.stage(&txn);
-                self.space.committed(number, list);
+                self.space.committed(number, &list);
                 (self.txn, self.model.used, self.model.freed_ranges) = (number, used, freed_ranges);
             }
             3 => {
