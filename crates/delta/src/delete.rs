@@ -160,6 +160,7 @@ impl DeleteInRun<'_> {
         }
         block.series.drain(begin..end);
         block.rows.remove(begin..end);
+        debug_assert_eq!(block.series.len(), block.rows.len(), "a series a row");
         directory::remove_entry(&mut run.directory, w, entry)?;
         let rows = (end - begin) as u64;
         run.rows = run.rows.saturating_sub(rows);

@@ -175,6 +175,7 @@ impl Delta {
             });
         }
         Arc::make_mut(&mut self.layouts).push(types.into());
+        assert!(self.layouts.len() <= LAYOUTS_MAX, "layouts are bounded");
         self.changed = true;
         Ok(self.layouts.len() as u32 - 1)
     }
@@ -276,6 +277,7 @@ impl Delta {
 
     /// Counts linked rows.
     pub(crate) fn note_linked(&mut self, series: SeriesId, rows: usize, columns: usize) {
+        debug_assert!(rows > 0, "linked rows are counted");
         let rows = rows as u64;
         self.work.rows_flushed += rows;
         self.work.rows_linked += rows;

@@ -59,6 +59,7 @@ impl Delta {
         }
         let newest = (&mut *out, &mut begins);
         tail::series_rows(r, &self.tail, &self.layouts, place, (from, to), newest)?;
+        debug_assert!(begins.is_sorted(), "rows of older runs come first");
         out.sort_newest_of(&begins);
         Ok(())
     }

@@ -122,6 +122,8 @@ pub(crate) struct Record {
 impl Record {
     /// Writes the record into its own extent.
     pub(crate) fn write<W: PageWrite>(&self, w: &mut W) -> Result<(Ptr, u64)> {
+        assert!(self.layouts.len() <= LAYOUTS_MAX, "layouts are bounded");
+        assert!(self.tiers.len() <= TIERS_MAX, "tiers are bounded");
         let mut bytes = vec![0; LIST_AT];
         put_u64(&mut bytes, NEXT_RUN_AT, self.next_run);
         put_u16(&mut bytes, LAYOUTS_AT, self.layouts.len() as u16);
@@ -133,6 +135,10 @@ impl Record {
         for tier in &self.tiers {
             let compaction = tier.compaction.as_ref();
             let output = compaction.and_then(|compaction| compaction.output);
+            assert!(
+                tier.runs.len() <= TIER_RUNS_MAX,
+                "runs of a tier are bounded"
+            );
             bytes.push(tier.runs.len() as u8);
             bytes.push(compaction.map_or(0, |compaction| compaction.inputs as u8));
             bytes.push(u8::from(output.is_some()));
@@ -158,6 +164,7 @@ impl Record {
             }
         }
         let len = bytes.len();
+        assert!(len <= RECORD_BYTES_MAX, "a record fits in a block");
         let pages = len.div_ceil(w.page_size()) as u64;
         let extent = w.alloc_extent(pages)?;
         let header = Header {

@@ -16,6 +16,10 @@ pub(super) struct Route(u64);
 impl Route {
     pub(super) fn new(start: usize, rows: usize, place: usize) -> Self {
         debug_assert!(rows < 1 << (32 - PART_BITS) && place < PART_SLOTS);
+        debug_assert!(
+            start <= u32::MAX as usize,
+            "rows of a log are numbered in 32 bits"
+        );
         Self((rows as u64) << (32 + PART_BITS) | (place as u64) << 32 | start as u64)
     }
 
@@ -69,6 +73,7 @@ impl Copies {
             *place = (total, total);
             total += rows;
         }
+        debug_assert!(total <= log.rows(), "a part copies rows of its log only");
         if self.times.len() < total {
             self.times.resize(total, 0);
         }
@@ -88,6 +93,10 @@ impl Copies {
             scatter(index, begins, &source.words, target);
         }
         if let Some((transposed, round)) = transposed {
+            assert!(
+                round.len() <= TRANSPOSED_SLOTS,
+                "a part has few series of a round"
+            );
             let mut starts = [0; TRANSPOSED_SLOTS];
             for (start, place) in starts.iter_mut().zip(round.clone()) {
                 let slot = transposed.rank(place) - first;
@@ -103,6 +112,12 @@ impl Copies {
         for (place, rows) in places.iter_mut().zip(ends) {
             place.1 += rows;
         }
+        debug_assert!(
+            places
+                .iter()
+                .all(|place| place.0 <= place.1 && place.1 <= total),
+            "each series has a range of the copied rows"
+        );
         places
     }
 
@@ -114,6 +129,10 @@ impl Copies {
         to: usize,
         f: impl FnOnce(RowsRef<'_>) -> T,
     ) -> T {
+        debug_assert!(
+            from <= to && to <= self.times.len(),
+            "these rows were copied"
+        );
         self.fill.prepare(&log.columns, to - from);
         let (mut elided, mut stored) = (0, 0);
         let slices: Vec<&[u64]> = log

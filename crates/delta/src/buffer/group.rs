@@ -63,6 +63,7 @@ impl KeptRows {
 
     /// Keeps the rows of a slot from `taken` on.
     pub(crate) fn keep(&mut self, slot: u32, rows: RowsRef<'_>, taken: usize) {
+        debug_assert!(taken <= rows.len(), "no more rows are taken than there are");
         if taken < rows.len() {
             self.rows.extend(rows.slice(taken..rows.len()));
             self.slots.push((slot, rows.len() - taken));
@@ -78,6 +79,7 @@ impl KeptRows {
             at += rows;
         }
         log.close();
+        debug_assert_eq!(at, self.rows.len(), "every kept row is pushed again");
     }
 }
 
@@ -91,6 +93,11 @@ pub(crate) struct Plan {
 impl Plan {
     /// Creates a plan for a log whose last batch is closed.
     pub(crate) fn of(log: &Log, mut scratch: GroupScratch) -> Self {
+        debug_assert!(log.open == NO_SLOT, "the last batch is closed");
+        debug_assert!(
+            log.batches_ascend(),
+            "batches ascend and end before the open one"
+        );
         scratch.rank(log);
         let transposed = TransposedBatch::of(log, &scratch.rank);
         let part_slots = match &transposed {
@@ -169,6 +176,7 @@ impl Plan {
     /// The slots of a part, ordered by series.
     fn slots(&self, log: &Log, part: usize) -> &[u32] {
         let first = part * self.part_slots;
+        debug_assert!(first <= log.slots.len(), "a part has slots of its log");
         let count = self.part_slots.min(log.slots.len() - first);
         &self.scratch.order[first..first + count]
     }
@@ -230,6 +238,7 @@ impl Plan {
             }
             series.resize(to, log.slots[slot as usize].series.0);
         }
+        debug_assert!(series.is_sorted(), "the series of a part ascend");
         true
     }
 }
@@ -258,6 +267,10 @@ impl Sorting {
         self.rows.clear();
         self.rows.extend(rows);
         self.rows.sort_newest();
+        debug_assert!(
+            self.rows.view().is_sorted_unique(),
+            "times ascend once sorted"
+        );
         f(self.rows.view())
     }
 }
@@ -271,6 +284,11 @@ impl GroupScratch {
             self.order
                 .sort_unstable_by_key(|&slot| slots[slot as usize].series);
         }
+        debug_assert!(
+            self.order
+                .is_sorted_by_key(|&slot| slots[slot as usize].series),
+            "ranks follow the order of the series"
+        );
         self.rank.resize(slots.len(), 0);
         for (rank, &slot) in self.order.iter().enumerate() {
             self.rank[slot as usize] = rank as u32;
@@ -305,6 +323,10 @@ impl GroupScratch {
                 *next += 1;
             }
         }
+        debug_assert!(
+            parts == 0 || self.parts[parts - 1] as usize == live,
+            "every live batch is in a part"
+        );
         // Each entry is now the end of its part, which is the start of the next part.
     }
 }
@@ -319,6 +341,10 @@ impl Log {
             }
         }
         self.each_round_robin_slot(|slot, count| rows[slot as usize] += count);
+        debug_assert!(
+            rows.iter().sum::<usize>() <= self.rows(),
+            "the rows of the slots are rows of the log"
+        );
         rows
     }
 
@@ -329,6 +355,7 @@ impl Log {
         let gone: usize = gone
             .map(|(at, batch)| self.batch_end(at) - batch.start as usize)
             .sum();
+        debug_assert!(gone <= self.rows(), "removed rows were rows of the log");
         self.rows() - gone
     }
 }

@@ -150,7 +150,12 @@ impl WriteBuffer {
                     let overlay = &mut overlays[state.overlay as usize];
                     if with_overlays && overlay.len() > 0 {
                         let rows = overlay.sorted();
+                        debug_assert!(rows.is_sorted(), "rows of a group are sorted by time");
                         let taken = f(Grouped::One(Group { series, rows }))?;
+                        debug_assert!(
+                            taken <= overlay.len(),
+                            "no more rows are taken than there are"
+                        );
                         overlay.keep_from(taken);
                     }
                     return Ok(());
@@ -159,6 +164,7 @@ impl WriteBuffer {
                     return Ok(());
                 }
                 sorting.with(rows, |rows| {
+                    debug_assert!(rows.is_sorted_unique(), "a group has one row a time");
                     let taken = f(Grouped::One(Group { series, rows }))?;
                     kept.keep(slot, rows, taken);
                     Ok(())

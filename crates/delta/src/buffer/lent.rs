@@ -39,6 +39,12 @@ impl WriteBuffer {
         }
         let lent = std::mem::replace(log, fresh);
         self.lent_bytes = lent.bytes_taken();
+        debug_assert!(self.lent_bytes > 0, "a lent log has rows");
+        debug_assert_eq!(
+            self.logs[layout].slots.len(),
+            lent.slots.len(),
+            "the same slots"
+        );
         lent
     }
 
@@ -52,6 +58,11 @@ impl WriteBuffer {
         late: bool,
     ) {
         let log = &mut self.logs[layout];
+        debug_assert_eq!(*log.types, *memory.types, "a log returns to its layout");
+        debug_assert!(
+            memory.slots.len() <= log.slots.len(),
+            "slots are only added while a log is lent"
+        );
         self.lent_bytes = 0;
         log.lent_slots = 0;
         log.late |= late;
@@ -113,6 +124,7 @@ impl Log {
     /// Calls `f` with the series and the row count of every slot. The count is an upper bound, since repeated times are
     /// counted as often as they were pushed.
     pub(crate) fn each_slot(&self, mut f: impl FnMut(SeriesId, usize) -> Result<()>) -> Result<()> {
+        debug_assert!(self.open == NO_SLOT, "the last batch is closed");
         let rows = self.rows_by_slot();
         self.slots
             .iter()
@@ -125,6 +137,10 @@ impl Log {
     fn append_log(&mut self, newer: &mut Log, fill: &mut Fill) {
         self.close();
         let before = self.rows();
+        debug_assert!(
+            newer.open == NO_SLOT,
+            "the last batch of the newer log is closed"
+        );
         for from in (0..newer.rows()).step_by(MOVED_ROWS) {
             let to = newer.rows().min(from + MOVED_ROWS);
             newer.with_rows(from, to, fill, |rows| self.extend(rows));
@@ -136,6 +152,7 @@ impl Log {
         self.batches.extend(batches);
         self.open = NO_SLOT;
         self.open_start = before + newer.open_start;
+        debug_assert!(self.batches_ascend(), "batches of the newer log follow");
         self.round_robin.take_over(&mut newer.round_robin, before);
         if self.round_robin.is_active() {
             self.round_robin.flush_at = self.round_robin_flush_at();

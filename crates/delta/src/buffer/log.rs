@@ -222,6 +222,10 @@ impl Log {
     /// Closes the open batch and opens one for `slot`, which must have no overlay.
     #[inline]
     pub(super) fn switch(&mut self, slot: u32, leaf_rows: usize) {
+        debug_assert!(
+            self.slots[slot as usize].overlay == NO_OVERLAY,
+            "log and overlay never both hold a series"
+        );
         self.close();
         self.open = slot;
         self.schedule_check(leaf_rows);
@@ -244,6 +248,10 @@ impl Log {
         }
         let times = &self.times[self.open_start..self.rows];
         if let Some(&first) = times.first() {
+            debug_assert!(
+                self.open != NO_SLOT,
+                "rows after the last closed batch have a slot"
+            );
             self.batches.push(Batch {
                 slot: self.open,
                 start: self.open_start as u32,
@@ -373,6 +381,10 @@ impl Log {
             rows_max: self.rows_max,
         };
         room.make(&mut self.times);
+        debug_assert!(
+            self.times.len() >= self.rows + rows,
+            "there is room for the rows"
+        );
         // The allocation may be larger than requested.
         let room = self.room();
         for column in &mut self.columns {
@@ -409,6 +421,7 @@ impl Log {
         fill: &mut Fill,
         f: impl FnOnce(RowsRef<'_>) -> T,
     ) -> T {
+        debug_assert!(from <= to && to <= self.rows, "rows of the log");
         fill.prepare(&self.columns, to - from);
         let mut next = 0;
         let slices: Vec<&[u64]> = self
@@ -479,7 +492,20 @@ impl Log {
         let state = &mut self.slots[slot as usize];
         state.buffered = false;
         state.time_max = i64::MIN;
+        debug_assert!(
+            self.batches.iter().all(|batch| batch.slot != slot),
+            "no rows of the slot are left in the log"
+        );
         rows
+    }
+
+    /// Whether the closed batches are in order and end where the open one begins (invariant 1).
+    pub(super) fn batches_ascend(&self) -> bool {
+        let starts_ascend = self.batches.is_sorted_by(|a, b| a.start < b.start);
+        let last = self.batches.last();
+        starts_ascend
+            && self.open_start <= self.rows
+            && last.is_none_or(|last| (last.start as usize) < self.open_start)
     }
 
     /// The end of closed batch `at`.

@@ -39,6 +39,7 @@ impl Overlay {
         if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
             self.sorted();
         }
+        debug_assert!(self.sorted <= self.rows.len(), "sorted rows are rows");
         let sorted = self.rows.slice(0..self.sorted).between(time, time).len();
         let rest = self.rows.times[self.sorted..].iter();
         sorted + rest.filter(|&&other| other == time).count()
@@ -49,6 +50,7 @@ impl Overlay {
         if self.rows.len() - self.sorted > SCANNED_ROWS_MAX {
             self.sorted();
         }
+        debug_assert!(self.sorted <= self.rows.len(), "sorted rows are rows");
         rows.extend(self.rows.slice(0..self.sorted).between(time, time));
         for row in self.sorted..self.rows.len() {
             if self.rows.times[row] == time {
@@ -90,6 +92,7 @@ impl Overlay {
     }
 
     pub(super) fn replace_times(&mut self, rows: RowsRef<'_>) {
+        debug_assert!(rows.is_sorted(), "replacing rows are sorted by time");
         let (last, first) = (self.sorted().times().last(), rows.times().first());
         if last.zip(first).is_none_or(|(last, first)| last < first) {
             self.rows.extend(rows);
@@ -121,6 +124,7 @@ impl Overlay {
             }
             self.sorted = self.rows.len();
         }
+        debug_assert!(self.rows.view().is_sorted(), "all rows are sorted by time");
         self.rows.view()
     }
 
@@ -129,12 +133,17 @@ impl Overlay {
         let rows = self.sorted();
         let begin = rows.lower_bound(from);
         let end = begin + rows.between(from, to).len();
+        debug_assert!(end <= self.rows.len(), "the interval ends within the rows");
         self.rows.remove(begin..end);
         self.sorted = self.rows.len();
         (end - begin) as u64
     }
 
     pub(super) fn keep_from(&mut self, row: usize) {
+        debug_assert!(
+            row <= self.rows.len(),
+            "no more rows are taken than there are"
+        );
         self.rows.remove(0..row);
         self.sorted = self.rows.len();
     }

@@ -16,7 +16,7 @@
 
 use crate::buffer::log::Log;
 use crate::buffer::round_state::DETECT_ROWS_MIN;
-use crate::buffer::slot::{Batch, NO_SLOT};
+use crate::buffer::slot::{Batch, NO_OVERLAY, NO_SLOT};
 use std::ops::Range;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -69,6 +69,7 @@ impl Log {
 
     /// Appends a row of the expected slot.
     pub(super) fn push_expected(&mut self, time: i64, words: &[u64]) {
+        debug_assert!(self.round_robin.is_active(), "a slot is expected");
         self.push(time, words);
         self.round_robin.advance();
     }
@@ -112,9 +113,23 @@ impl Log {
         one_each.then(|| self.batches.iter().map(|batch| batch.slot).collect())
     }
 
+    fn series_of(&self, slot: u32) -> Option<SeriesId> {
+        self.slots.get(slot as usize).map(|slot| slot.series)
+    }
+
     fn begin_round_robin(&mut self, slots: Vec<u32>, first: usize) {
         self.open = NO_SLOT;
         self.open_start = first;
+        debug_assert!(
+            slots.is_sorted_by(|&a, &b| self.series_of(a) < self.series_of(b)),
+            "the series of a round ascend"
+        );
+        debug_assert!(
+            slots
+                .iter()
+                .all(|&slot| self.slots[slot as usize].overlay == NO_OVERLAY),
+            "no series of a round has an overlay"
+        );
         self.round_robin.first = first;
         self.round_robin.at = 0;
         self.round_robin.expected = slots[0];
@@ -131,6 +146,10 @@ impl Log {
         if self.late || self.slots.len() > 2 * count {
             return usize::MAX;
         }
+        debug_assert!(
+            self.round_robin.first <= self.rows,
+            "rounds end with the log"
+        );
         let before = self.round_robin.first / count;
         let rows_min = DUE_BYTES_MIN / (8 * self.types.len().max(2));
         let whole = (rows_min / count).next_multiple_of(VECTOR_ROWS);
@@ -166,6 +185,7 @@ impl Log {
                 row += 1;
             }
         }
+        debug_assert_eq!(row, self.rows, "every row of the rounds has a batch");
         self.round_robin.expected = NO_SLOT;
         self.open_start = self.rows;
         self.detect_later();
@@ -219,6 +239,10 @@ impl Log {
         }
         let whole = before.checked_sub(first)? / count;
         first = before - whole * count;
+        debug_assert!(
+            first >= single && first + count <= open + 1,
+            "rounds are at the end"
+        );
         let rounds = (open + 1 - first) / count;
         (count >= SLOTS_MIN && rounds >= ROUNDS_MIN).then_some((first, count))
     }

@@ -48,6 +48,10 @@ impl RoundRobin {
     /// Advances to the next slot after a row of the expected slot was appended.
     #[inline(always)]
     pub(super) fn advance(&mut self) {
+        debug_assert!(
+            self.at < self.slots.len(),
+            "the expected slot is one of the round"
+        );
         let mut at = self.at + 1;
         if at >= self.slots.len() {
             at = 0;
@@ -65,6 +69,7 @@ impl RoundRobin {
 
     /// Takes over the rounds of another log, whose rows are appended after `before` rows; the other rounds end.
     pub(super) fn take_over(&mut self, others: &mut Self, before: usize) {
+        debug_assert!(!self.is_active(), "the older rows are recorded as batches");
         std::mem::swap(self, others);
         self.first += before;
         others.reset();

@@ -81,6 +81,8 @@ impl TransposedBatch {
         target: &mut [T],
     ) {
         let slots = self.ranks.len();
+        debug_assert_eq!(starts.len(), places.len(), "a target for each series");
+        debug_assert!(self.rows.end <= source.len(), "the column has these rows");
         let source = &source[self.rows.clone()];
         let whole = source.len() / slots;
         let round = |round: usize| &source[round * slots..][places.clone()];

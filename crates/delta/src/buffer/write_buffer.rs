@@ -191,6 +191,7 @@ impl WriteBuffer {
             }
         }
         self.overlays.clear();
+        debug_assert!(self.is_empty(), "no rows are left");
     }
 
     /// Changes whenever previously returned slots become invalid.
@@ -217,6 +218,10 @@ impl WriteBuffer {
             self.logs.len() - 1
         });
         let slots = &mut self.logs[layout].slots;
+        assert!(
+            slots.len() < NO_SLOT as usize,
+            "slots are numbered in 32 bits"
+        );
         let slot = Slot {
             layout: layout as u32,
             index: slots.len() as u32,
@@ -375,6 +380,7 @@ impl WriteBuffer {
     #[inline(never)]
     fn push_overlay(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
         let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
+        debug_assert!(index != NO_OVERLAY, "the series has an overlay");
         let overlay = &mut self.overlays[index as usize];
         overlay.push(time, words);
         overlay.len().is_multiple_of(OVERLAY_CHECK_ROWS)
@@ -466,6 +472,10 @@ impl WriteBuffer {
             log.slots[slot.index as usize].overlay = self.overlays.len() as u32;
             self.overlays.push(Overlay::new(rows));
         }
+        debug_assert!(
+            !self.logs[slot.layout as usize].slots[slot.index as usize].buffered,
+            "log and overlay never both hold a series"
+        );
         let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
         &mut self.overlays[index as usize]
     }
@@ -509,6 +519,7 @@ impl WriteBuffer {
         f: impl FnOnce(SeriesId, &[ColumnType], RowsRef<'_>) -> T,
     ) -> T {
         let log = &self.logs[layout];
+        assert!(log.open != NO_SLOT, "a leaf is in the open batch");
         let series = log.slots[log.open as usize].series;
         log.with_rows(log.open_start, log.rows(), &mut self.fill, |rows| {
             f(series, &log.types, rows)
@@ -519,6 +530,7 @@ impl WriteBuffer {
     pub(crate) fn leaf_linked(&mut self, layout: usize) {
         let log = &mut self.logs[layout];
         log.rewind(log.open_start);
+        debug_assert!(log.rows() == log.open_start, "the linked rows are gone");
         log.schedule_check(LEAF_ROWS);
     }
 

@@ -56,6 +56,7 @@ impl BatchMerge {
         if !self.place(cursors, bound) {
             return false;
         }
+        debug_assert_eq!(self.ends.len(), cursors.len(), "an end for each input");
         let total = self.places.len();
         self.rows.columns.resize_with(columns, Vec::new);
         self.rows.truncate(total);
@@ -76,6 +77,7 @@ impl BatchMerge {
         for (series, &end) in (self.first..).zip(&self.series_ends) {
             self.series.resize(end as usize, series);
         }
+        debug_assert_eq!(self.series.len(), self.rows.len(), "a series a row");
         true
     }
 
@@ -137,6 +139,10 @@ impl BatchMerge {
 
     /// The range of rows taken from a cursor's block.
     fn rows_of(&self, cursors: &[RunCursor], cursor: usize) -> Range<usize> {
+        debug_assert!(
+            cursors[cursor].row <= self.ends[cursor],
+            "cursors have not moved"
+        );
         cursors[cursor].row..self.ends[cursor]
     }
 
@@ -176,6 +182,7 @@ impl BatchMerge {
                 *next += rows;
             }
         }
+        debug_assert_eq!(self.places.len(), begin as usize, "a target for each row");
         true
     }
 
@@ -204,6 +211,7 @@ impl BatchMerge {
             }
             at += count;
         }
+        debug_assert!(begins.is_sorted(), "inputs follow each other");
         begins
     }
 }

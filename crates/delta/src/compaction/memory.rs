@@ -1,6 +1,7 @@
 //! Memory of compactions and run writers, reused across transactions.
 
 use crate::compaction::batch_merge::BatchMerge;
+use crate::limits::TIERS_MAX;
 use crate::run::block::Block;
 use crate::run::writer::WriterScratch;
 use tidalite_codec::Rows;
@@ -34,6 +35,10 @@ impl CompactionScratch {
 
     /// Returns borrowed scratch memory.
     pub(crate) fn return_writer(&mut self, place: usize, scratch: WriterScratch) {
+        assert!(
+            place <= TIERS_MAX,
+            "one place for new runs, and one for each tier"
+        );
         if self.writers.len() <= place {
             self.writers.resize_with(place + 1, WriterScratch::default);
         }

@@ -11,6 +11,7 @@
 
 use crate::counters::Work;
 use crate::key::Key;
+use crate::limits::FAN_IN;
 use crate::run::block::row_bytes;
 use crate::run::descriptor::Run;
 use crate::run::directory::{self, entries_from};
@@ -36,6 +37,7 @@ pub(super) fn free_passed<W: PageWrite>(
     (watermark, compacted_bytes): (&Key, u64),
 ) -> Result<()> {
     let large = compacted_bytes >= large_step_bytes();
+    debug_assert!(inputs.len() <= FAN_IN, "inputs of one compaction");
     let mut freed = 0;
     for run in inputs {
         let least_bytes = match freed < INPUTS_A_STEP {

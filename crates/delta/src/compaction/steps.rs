@@ -53,6 +53,7 @@ impl Delta {
         while self.record.tiers.len() <= tier {
             self.record.tiers.push(Tier::default());
         }
+        assert!(self.record.tiers.len() <= TIERS_MAX, "tiers are bounded");
         if self.record.tiers[tier].runs.len() >= TIER_RUNS_MAX {
             self.open_compaction(tier);
             self.work.compactions_forced += 1;
@@ -90,6 +91,10 @@ impl Delta {
             let left = all.saturating_sub(compaction.compacted_bytes);
             let room = (TIER_RUNS_MAX + 1).saturating_sub(at.runs.len()) as f64 - begun;
             let share = if came < room { came / room } else { 1.0 };
+            debug_assert!(
+                (0.0..=1.0).contains(&share),
+                "a step takes a fraction of the rest"
+            );
             let share_bytes = (left as f64 * share).ceil() as u64;
             // A compaction without new input can wait, and small steps cost more for the same work.
             let waits = came == 0.0 && left > COMPACTION_STEP_BYTES * STEPS_FEW;
@@ -239,6 +244,10 @@ impl Delta {
             self.record.tiers.push(Tier::default());
         }
         self.changed = true;
+        debug_assert!(
+            run.txn_newest == w.txn(),
+            "a new run ends with the running transaction"
+        );
         self.work.runs_written += 1;
         self.push_run(w, sink, memory, 0, run)?;
         self.advance(w, sink, memory)
@@ -325,6 +334,7 @@ impl Step<'_> {
             self.writer.push(w, &mut self.work, (class, series), left)?;
         }
         let total = batch.series.len();
+        debug_assert!(written <= total, "rows are written in order");
         self.write_batch(w, class, &batch, written..total)?;
         for i in 0..self.cursors.len() {
             let taken = batch.taken(&self.cursors, i);
@@ -397,6 +407,10 @@ impl Step<'_> {
                 self.watermark = Some(Key::new(place.0, place.1, rows.times[taken - 1]));
                 return Ok(false);
             }
+            debug_assert!(
+                taken <= rows.len(),
+                "no more rows are placed than were gathered"
+            );
             rows.remove(0..taken);
         }
         let taken = self.place_vectors(w, sink, place, rows)?;
@@ -428,6 +442,7 @@ impl Step<'_> {
             }
         }
         let taken = parts.last().map_or(0, |part| part.rows.end);
+        debug_assert!(taken <= whole, "only whole vectors are placed");
         self.parts = parts;
         Ok(taken)
     }
@@ -492,6 +507,7 @@ impl Step<'_> {
 /// Sorts the rows from `begin` on, which come from several runs; `begins` holds the start of each run's rows. For equal
 /// times the rows of the last run are kept.
 fn sort_from(rows: &mut Rows, begin: usize, begins: &[usize]) {
+    debug_assert!(begins.is_sorted(), "rows of the runs follow each other");
     if rows.times[begin..].is_sorted_by(|a, b| a < b) {
         return;
     }

@@ -168,6 +168,10 @@ impl WriteBuffer {
                                 Linked::Behind | Linked::Among => {}
                             }
                         }
+                        debug_assert!(
+                            taken <= rows.len(),
+                            "no more rows are linked than there are"
+                        );
                         let left = rows.slice(taken..rows.len());
                         if left.is_empty() {
                             Ok(())
@@ -213,6 +217,7 @@ impl WriteBuffer {
             })?;
         }
         self.grouped();
+        debug_assert!(self.is_empty(), "every row was passed on");
         failed.map_or(Ok(()), Err)
     }
 }

@@ -112,6 +112,12 @@ impl Blocks {
             ptr: Ptr::NULL,
             rows: rows.len() as u32,
         };
+        debug_assert!(
+            self.blocks
+                .last()
+                .is_none_or(|(_, last)| last.last < entry.first),
+            "blocks of a list ascend"
+        );
         let (least, greatest) = time_span(times);
         self.times = (self.times.0.min(least), self.times.1.max(greatest));
         self.rows += rows.len() as u64;
@@ -177,6 +183,10 @@ impl Delta {
     /// Writes non-overlapping, ordered lists as one run.
     fn run_of<W: PageWrite>(&mut self, w: &mut W, lists: &[Blocks]) -> Result<Run> {
         let mut run = Run::new(self.next_run(), w.txn(), w.txn());
+        debug_assert!(
+            lists.is_sorted_by_key(Blocks::span),
+            "lists of a run are in order"
+        );
         let mut store = BlockStore::default();
         let mut work = self.work;
         for list in lists {

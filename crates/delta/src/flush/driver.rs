@@ -74,6 +74,7 @@ impl Rest<'_> {
 
     /// Begins the run with the held rows.
     fn begin<W: PageWrite>(&mut self, w: &mut W, work: &mut Work) -> Result<()> {
+        debug_assert!(self.writer.is_none(), "a flush writes at most one run");
         self.tail = tail::pieces(w, &self.tail_page, self.layouts)?;
         self.tail.reverse();
         let scratch = std::mem::take(&mut self.scratch);
@@ -118,6 +119,7 @@ impl Rest<'_> {
         let Some(writer) = &mut self.writer else {
             unreachable!("opened by the caller");
         };
+        debug_assert!(rows.is_sorted(), "rows of a series are sorted by time");
         let mut merged: Option<Rows> = None;
         while let Some(mut piece) = self.tail.pop_if(|piece| piece.place() <= place) {
             if piece.place() < place {
@@ -227,7 +229,9 @@ impl Delta {
         let left = buffer.remainder();
         let room = tail::tail_capacity(w.page_size()) - tail::used(w, &self.tail)?;
         let fits = left.row_bytes <= room;
-        self.flush_amount(w, buffer, sink, Amount::All(if fits { room } else { 0 }))
+        self.flush_amount(w, buffer, sink, Amount::All(if fits { room } else { 0 }))?;
+        debug_assert!(buffer.is_empty(), "everything is flushed");
+        Ok(())
     }
 
     fn flush_leaf<W: PageWrite, S: Sink<W>>(
@@ -277,6 +281,7 @@ impl Delta {
             Amount::AllWhole => (None, true, 0),
             Amount::All(room_bytes) => (None, false, room_bytes),
         };
+        assert!(!buffer.has_lent_log(), "a lent log comes back first");
         let mut order = Vec::new();
         let layouts: Vec<_> = buffer
             .layouts()
@@ -341,6 +346,7 @@ impl Delta {
                     }
                 }
                 let taken = if keep { whole } else { rows.len() };
+                debug_assert!(whole <= taken, "linked rows are taken");
                 if taken > whole {
                     rest.put(w, &mut work, place, rows.slice(whole..taken))?;
                 }

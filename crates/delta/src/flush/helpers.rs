@@ -38,6 +38,7 @@ impl Delta {
         background: &mut BackgroundFlush<S::Encoded>,
         (layout, take, threads): (usize, Take, usize),
     ) -> Result<()> {
+        debug_assert!(background.running.is_none(), "one log is lent at a time");
         let log = buffer.lend_log(layout);
         let mut begun = Vec::new();
         log.each_slot(|series, rows| {
@@ -68,6 +69,10 @@ impl Delta {
         for piece in pieces {
             expect_series(piece.series)?;
             let (first, last) = piece.span;
+            debug_assert!(
+                first <= last && piece.rows > 0,
+                "a piece has rows in time order"
+            );
             // If the layout was never stored here, no rows can overlap.
             let met = match class {
                 Some(class) => overlap
@@ -149,6 +154,7 @@ impl Delta {
         // For each series, refused rows are older than the rows held back.
         kept.insert(0, back);
         buffer.take_back_log(layout, log, &kept, late || unsorted);
+        debug_assert!(!buffer.has_lent_log(), "the log is back");
         Ok(())
     }
 

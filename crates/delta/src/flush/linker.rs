@@ -75,6 +75,7 @@ pub(crate) fn encode_and_link<L: Linker>(
     let (Some(&first), Some(&last)) = (rows.times().first(), rows.times().last()) else {
         return Ok(Linked::No);
     };
+    debug_assert!(first <= last, "rows are sorted by time");
     let place = (series, types);
     if !linker.with(|writer| writer.begin(place, (first, last), encoded))? {
         return Ok(Linked::No);

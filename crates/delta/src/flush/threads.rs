@@ -252,6 +252,7 @@ impl<E: Default + Send + 'static> Running<E> {
         begun: Vec<Mutex<Option<E>>>,
         seal: EncodeFn<E>,
     ) -> Self {
+        debug_assert_eq!(begun.len(), log.slots.len(), "encoder state for each slot");
         let job = Arc::new(Job {
             log,
             plan: OnceLock::new(),
@@ -300,6 +301,8 @@ impl<E> Running<E> {
             thread.join();
         }
         let mut out = self.job.out();
+        debug_assert!(out.pieces.is_empty(), "every piece is linked");
+        debug_assert_eq!(out.threads, 0, "every thread has ended");
         let (kept, late) = (std::mem::take(&mut out.kept), out.late);
         drop(out);
         // The threads have ended and dropped their references.

@@ -103,6 +103,13 @@ impl OverlapCheck {
                 }),
             }
         }
+        debug_assert!(
+            parts
+                .windows(2)
+                .all(|two| two[0].rows.end == two[1].rows.start),
+            "parts follow each other"
+        );
+        debug_assert_eq!(to, whole, "parts cover all whole vectors");
         Ok(())
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn linkable(rows: RowsRef<'_>, linked_before: bool) -> usize {
 
 /// Like [`linkable`], for a number of rows of which `whole` are in whole vectors.
 pub(crate) fn linkable_of(rows: usize, whole: usize, linked_before: bool) -> usize {
+    debug_assert!(whole <= rows, "whole vectors are some of the rows");
     let least = if linked_before || whole > 0 {
         BULK_REST_ROWS_MIN
     } else {

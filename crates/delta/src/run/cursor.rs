@@ -61,6 +61,10 @@ impl RunCursor {
         if cursor.row >= cursor.block.len() {
             cursor.load(r, layouts, 1)?;
         }
+        debug_assert!(
+            cursor.row <= cursor.block.len(),
+            "a row of the block, or its end"
+        );
         Ok(cursor)
     }
 
@@ -99,6 +103,10 @@ impl RunCursor {
     /// Advances by `rows` rows within the block; at its end, `load_next` loads the next block.
     pub(crate) fn pass(&mut self, rows: usize) {
         self.row += rows;
+        debug_assert!(
+            self.row <= self.block.len(),
+            "the cursor stays in its block"
+        );
     }
 
     /// After `pass`: moves to the next block if this one is at its end.
@@ -148,6 +156,10 @@ impl RunCursor {
         rows: usize,
     ) -> Result<()> {
         self.row += rows;
+        debug_assert!(
+            self.row <= self.block.len(),
+            "the cursor passes rows of its block"
+        );
         if self.row >= self.block.len() {
             self.load(r, layouts, ENTRIES_AHEAD)?;
         }

@@ -189,6 +189,7 @@ pub(crate) fn put_extent<W: PageWrite>(
     extent: &Extent,
     blocks: u64,
 ) -> Result<()> {
+    debug_assert!(blocks > 0, "an extent without blocks is freed");
     let mut value = [0; EXTENT_VALUE_BYTES];
     put_u64(&mut value, 0, extent.pages);
     put_u64(&mut value, BIRTH_AT, extent.birth.0);
@@ -383,6 +384,10 @@ pub(crate) fn move_extent<W: PageWrite>(tree: &mut Tree, w: &mut W, extent: &Ext
         at += block.len() as u64;
         put_entry(tree, w, &entry)?;
     }
+    assert!(
+        at <= new.addr + new.pages * page_size,
+        "the blocks fit in the new extent"
+    );
     let rest = new.addr + new.pages * page_size - at;
     if rest > 0 {
         w.write_extent(at, &vec![0; rest as usize])?;

@@ -155,6 +155,10 @@ pub(crate) fn pieces<R: PageRead>(
             push_words(&mut piece.rows, key.time, words);
         }
     }
+    debug_assert!(
+        pieces.is_sorted_by(|a, b| a.place() < b.place()),
+        "a piece for each series, in order"
+    );
     Ok(pieces)
 }
 
@@ -194,11 +198,13 @@ pub(crate) fn append<W: PageWrite>(w: &mut W, tail: &Ptr, pieces: &[Piece]) -> R
     };
     let page = w.page_mut(&ptr)?;
     let (mut count, used) = bounds(page, tail)?;
+    debug_assert!(used <= page.len(), "the used bytes end within the page");
     let mut at = used;
     for piece in pieces {
         at = write_rows(page, at, piece.class, piece.series, piece.rows.view());
         count += piece.rows.len();
     }
+    assert!(at <= page.len(), "the rows fit in the page");
     put_u32(page, ROWS_AT, count as u32);
     put_u32(page, USED_AT, at as u32);
     Ok((w.seal_page(&ptr)?, count as u64))
@@ -211,6 +217,14 @@ fn write_rows(
     series: SeriesId,
     rows: RowsRef<'_>,
 ) -> usize {
+    debug_assert!(
+        series.0 <= SERIES_MAX,
+        "series ids leave room for the class"
+    );
+    debug_assert!(
+        (class as usize) < LAYOUTS_MAX,
+        "classes leave the highest bit free"
+    );
     for (i, &time) in rows.times().iter().enumerate() {
         let joins = match i.checked_sub(1) {
             Some(before) if rows.times()[before] == time => JOINS,

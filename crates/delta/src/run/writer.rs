@@ -32,6 +32,10 @@ impl BlockStore {
         let start = self.buffer.len().next_multiple_of(BLOCK_ALIGN);
         self.buffer.resize(start, 0);
         encode(&mut self.buffer);
+        debug_assert!(
+            self.buffer.len() > start && entry.rows > 0,
+            "a block has rows"
+        );
         self.blocks.push((start, self.buffer.len() - start, entry));
         if self.buffer.len() + BLOCK_BYTES_MAX > extent_bytes() {
             self.flush(run, w, work)?;
@@ -52,6 +56,7 @@ impl BlockStore {
         let pages = self.buffer.len().div_ceil(w.page_size()) as u64;
         self.buffer.resize(pages as usize * w.page_size(), 0);
         let extent: Extent = w.alloc_extent(pages)?;
+        debug_assert!(extent.pages == pages, "an extent of the requested length");
         for (start, len, entry) in &mut self.blocks {
             let header = Header {
                 kind: Kind::RunBlock,
@@ -219,6 +224,11 @@ impl<'l> RunWriter<'l> {
             }
             self.scratch.rows.extend(rows.slice(from..to));
             self.scratch.series.extend_from_slice(&series[from..to]);
+            debug_assert_eq!(
+                self.scratch.series.len(),
+                self.scratch.rows.len(),
+                "a series a row"
+            );
             from = to;
             if self.scratch.rows.len() == max || from < rows.len() {
                 self.cut(w, work)?;
@@ -285,6 +295,7 @@ impl<'l> RunWriter<'l> {
             ptr: tidalite_pager::Ptr::NULL,
             rows: rows.len() as u32,
         };
+        debug_assert_eq!(series.len(), rows.len(), "a series a row");
         let types = &self.layouts[self.class as usize];
         let hints = &mut self.scratch.hints;
         self.scratch
@@ -302,6 +313,7 @@ impl<'l> RunWriter<'l> {
     ) -> Result<(Run, WriterScratch)> {
         self.cut(w, work)?;
         self.scratch.store.flush(&mut self.run, w, work)?;
+        debug_assert!(self.scratch.rows.is_empty(), "the last rows are in a block");
         Ok((self.run, self.scratch))
     }
 }
