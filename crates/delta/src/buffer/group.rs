@@ -74,7 +74,7 @@ impl KeptRows {
     pub(super) fn push_to(&self, log: &mut Log) {
         let mut at = 0;
         for &(slot, rows) in &self.slots {
-            log.switch(slot, usize::MAX / 2);
+            log.switch(slot);
             log.extend(self.rows.slice(at..at + rows));
             at += rows;
         }

@@ -12,15 +12,17 @@
 //! 2. Rows from `open_start` on belong to slot `open`; if `open` is `NO_SLOT`, there are none.
 //! 3. The words of a `constant` column are unused; every row has `value`. The words of other columns, like `times`,
 //!    fill the allocated room; only the first `rows` of them are valid.
-//! 4. While `rows < easy_end`, there is room, no check is due after the next row, and there are two columns: flags with
-//!    the constant value `easy_flags`, and a varying value.
+//! 4. While the fast path takes a row (`fast_path.rs`), there is room, no check is due after the row, and there are two
+//!    columns: flags with a constant value, and a varying value.
 //! 5. `slots[s].time_max` is an upper bound of the times buffered for `s` in closed batches; the open slot has no
 //!    overlay.
 //! 6. While rows arrive in rounds (`round_robin.rs`), no batch is open, and the rows from `open_start` on belong to
 //!    the rounds.
 
+use crate::buffer::fast_path::FastPath;
 use crate::buffer::round_state::RoundRobin;
 use crate::buffer::slot::{BATCH_BYTES, Batch, NO_OVERLAY, NO_SLOT, SlotState};
+use crate::limits::LEAF_ROWS;
 use tidalite_codec::{ColumnType, Rows, RowsRef, is_ascending};
 
 /// Initial room of a log in rows, and the maximum growth step: freshly zeroed memory is still in the cache when it is
@@ -123,14 +125,9 @@ pub(crate) struct Log {
     pub(super) lent_slots: usize,
     /// Whether rows arrived that were older than other rows of their series, or overlapped rows in the delta.
     pub(super) late: bool,
-    /// Row count at which `WriteBuffer` checks whether a flush is due.
-    check_at: usize,
-    easy_end: usize,
-    easy_flags: u64,
+    pub(super) fast: FastPath,
     /// Approximate number of rows that the budget allows.
     rows_max: usize,
-    /// Row count up to which the budget has been checked.
-    pub(super) budget_at: usize,
 }
 
 impl Log {
@@ -148,42 +145,23 @@ impl Log {
             round_robin: RoundRobin::default(),
             lent_slots: 0,
             late: false,
-            check_at: 0,
-            easy_end: 0,
-            easy_flags: 0,
+            fast: FastPath::default(),
             rows_max: budget_bytes / row_bytes + 2 * ROOM_ROWS_STEP,
-            budget_at: 0,
         }
     }
 
+    /// Computes the bounds of the fast path; see the head of `fast_path.rs`.
     #[inline]
-    pub(super) fn check_at(&self) -> usize {
-        self.check_at
-    }
-
-    /// Schedules the next check: when the budget requires it, the open batch reaches a leaf, or the rounds are due
-    /// for a flush.
-    #[inline]
-    pub(super) fn schedule_check(&mut self, leaf_rows: usize) {
-        let due = match self.round_robin.is_active() {
+    pub(super) fn refresh(&mut self) {
+        let flush_at = match self.round_robin.is_active() {
             true => self.round_robin.flush_at,
-            false => self.open_start + leaf_rows,
+            false => self.open_start + LEAF_ROWS,
         };
-        self.check_at = self.budget_at.min(due);
-        self.ease();
-    }
-
-    /// Determines whether the next rows can take the fast path.
-    #[inline]
-    pub(super) fn ease(&mut self) {
-        self.easy_end = 0;
-        if let [first, second] = self.columns.as_slice()
-            && first.constant
-            && !second.constant
-        {
-            self.easy_flags = first.value;
-            self.easy_end = self.check_at.saturating_sub(1).min(self.times.len());
-        }
+        let flags = match self.columns.as_slice() {
+            [flags, value] if flags.constant && !value.constant => Some(flags.value),
+            _ => None,
+        };
+        self.fast.refresh(flush_at, flags, self.times.len());
     }
 
     #[inline]
@@ -221,14 +199,14 @@ impl Log {
 
     /// Closes the open batch and opens one for `slot`, which must have no overlay.
     #[inline]
-    pub(super) fn switch(&mut self, slot: u32, leaf_rows: usize) {
+    pub(super) fn switch(&mut self, slot: u32) {
         debug_assert!(
             self.slots[slot as usize].overlay == NO_OVERLAY,
             "log and overlay never both hold a series"
         );
         self.close();
         self.open = slot;
-        self.schedule_check(leaf_rows);
+        self.refresh();
     }
 
     /// Closes the open batch; ends round-robin mode and records its rows as batches.
@@ -271,31 +249,14 @@ impl Log {
         self.open_start = self.rows;
     }
 
-    /// Fast path: appends a two-column point to the open batch if there is room, the flags are the constant ones, the
-    /// value column already varies, and no check is due afterwards.
+    /// Fast path: appends a point to the open batch, or to the rounds if its series is the expected one. Returns false,
+    /// without any effect, if another check is needed.
     #[inline(always)]
-    pub(super) fn push_easy(&mut self, time: i64, flags: u64, value: u64) -> bool {
-        let row = self.rows;
-        if row >= self.easy_end || flags != self.easy_flags {
-            return false;
+    pub(super) fn append_point(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
+        if self.open == slot {
+            return self.write_point(time, flags, value);
         }
-        let Some(second) = self.columns.get_mut(1) else {
-            return false;
-        };
-        let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
-        else {
-            return false;
-        };
-        *at_time = time;
-        *at_value = value;
-        self.rows = row + 1;
-        true
-    }
-
-    /// Fast path: appends a two-column point to the rounds, if its series is the expected one.
-    #[inline(always)]
-    pub(super) fn push_round(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
-        if self.round_robin.expected != slot || !self.push_easy(time, flags, value) {
+        if self.round_robin.expected != slot || !self.write_point(time, flags, value) {
             return false;
         }
         self.round_robin.advance();
@@ -305,52 +266,66 @@ impl Log {
     /// Fast path for series written in turn: closes the open batch of one row, opens one for `slot` and appends a
     /// point to it. The bounds of the fast path remain valid, since the new batch begins later.
     #[inline]
-    pub(super) fn push_turn(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
+    pub(super) fn append_to_next(&mut self, slot: u32, time: i64, flags: u64, value: u64) -> bool {
         let row = self.rows;
-        if row != self.open_start + 1 || row >= self.easy_end || flags != self.easy_flags {
+        if row != self.open_start + 1 || slot == self.open {
             return false;
         }
         match self.slots.get(slot as usize) {
-            Some(next) if next.overlay == NO_OVERLAY && slot != self.open => {}
+            Some(next) if next.overlay == NO_OVERLAY => {}
             _ => return false,
         }
-        let Some(second) = self.columns.get_mut(1) else {
-            return false;
-        };
-        let (Some(&closed), Some(before)) = (
-            self.times.get(row - 1),
-            self.slots.get_mut(self.open as usize),
-        ) else {
-            return false;
-        };
-        let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
+        let (Some(&closed), Some(_)) =
+            (self.times.get(row - 1), self.slots.get(self.open as usize))
         else {
             return false;
         };
+        if !self.write_point(time, flags, value) {
+            return false;
+        }
+        let before = &mut self.slots[self.open as usize];
         before.time_max = before.time_max.max(closed);
         before.buffered = true;
         self.batches.push(Batch {
             slot: self.open,
             start: self.open_start as u32,
         });
-        *at_time = time;
-        *at_value = value;
         self.open = slot;
         self.open_start = row;
+        true
+    }
+
+    /// Writes a point as the last row if the fast path takes it.
+    #[inline(always)]
+    fn write_point(&mut self, time: i64, flags: u64, value: u64) -> bool {
+        let row = self.rows;
+        if !self.fast.takes(row, flags) {
+            return false;
+        }
+        let Some(second) = self.columns.get_mut(1) else {
+            return false;
+        };
+        let (Some(at_time), Some(at_value)) = (self.times.get_mut(row), second.words.get_mut(row))
+        else {
+            return false;
+        };
+        debug_assert!(!second.constant, "the values of points vary");
+        *at_time = time;
+        *at_value = value;
         self.rows = row + 1;
         true
     }
 
-    /// Appends a row to the open batch.
+    /// Appends a row to the open batch, or to the rounds.
     #[inline]
-    pub(super) fn push(&mut self, time: i64, words: &[u64]) {
+    pub(super) fn append_row(&mut self, time: i64, words: &[u64]) {
         let row = self.rows;
         if row == self.times.len() {
             self.make_room(1);
         }
         self.times[row] = time;
         let room = self.room();
-        self.easy_end = 0; // a column may begin to vary
+        self.fast.invalidate();
         for (column, &word) in self.columns.iter_mut().zip(words) {
             column.set(row, room, word);
         }
@@ -365,7 +340,7 @@ impl Log {
         }
         self.times[row..row + rows.len()].copy_from_slice(rows.times());
         let room = self.room();
-        self.easy_end = 0;
+        self.fast.invalidate();
         for (i, column) in self.columns.iter_mut().enumerate() {
             column.extend(row, room, rows.column(i));
         }
@@ -404,8 +379,8 @@ impl Log {
 
     /// Whether the open batch is long enough for a leaf, and its rows are later than all other buffered rows of their
     /// series.
-    pub(super) fn open_is_leaf(&self, leaf_rows: usize) -> bool {
-        if self.open == NO_SLOT || self.rows - self.open_start < leaf_rows {
+    pub(super) fn open_is_leaf(&self) -> bool {
+        if self.open == NO_SLOT || self.rows - self.open_start < LEAF_ROWS {
             return false;
         }
         let slot = &self.slots[self.open as usize];
@@ -459,9 +434,7 @@ impl Log {
         self.open = NO_SLOT;
         self.open_start = 0;
         self.round_robin.reset();
-        self.check_at = 0;
-        self.easy_end = 0;
-        self.budget_at = 0;
+        self.fast = FastPath::default();
     }
 
     /// Moves the rows of `slot` out of the log, in push order.

@@ -1,6 +1,7 @@
 //! The write buffer: rows of an open transaction, in memory.
 
 pub(crate) mod copies;
+pub(crate) mod fast_path;
 pub(crate) mod group;
 pub(crate) mod grouping;
 pub(crate) mod lent;

@@ -67,13 +67,6 @@ impl Log {
         lone.then(|| &self.round_robin.slots[..rows.len()])
     }
 
-    /// Appends a row of the expected slot.
-    pub(super) fn push_expected(&mut self, time: i64, words: &[u64]) {
-        debug_assert!(self.round_robin.is_active(), "a slot is expected");
-        self.push(time, words);
-        self.round_robin.advance();
-    }
-
     /// Checks whether rows have begun to arrive in rounds.
     pub(super) fn detect_round_robin(&mut self) {
         if self.round_robin.is_active() || self.rows < self.round_robin.detect_at {

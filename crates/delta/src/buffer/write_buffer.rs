@@ -273,69 +273,64 @@ impl WriteBuffer {
         let log = &mut self.logs[slot.layout as usize];
         assert_eq!(words.len(), log.columns.len(), "one word a column");
         if log.open != slot.index {
-            return self.push_elsewhere(slot, time, words);
+            return self.add_row(slot, time, words);
         }
-        log.push(time, words);
-        log.rows() >= log.check_at()
+        log.append_row(time, words);
+        log.rows() >= log.fast.check_at()
     }
 
-    /// `push` for another series than the last one.
-    #[inline(never)]
-    fn push_elsewhere(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
-        let log = &mut self.logs[slot.layout as usize];
-        if log.round_robin.expected == slot.index {
-            log.push_expected(time, words);
-        } else if Self::open(log, slot, self.budget_bytes) {
-            log.push(time, words);
-        } else {
-            return self.push_overlay(slot, time, words);
-        }
-        log.rows() >= log.check_at()
-    }
-
-    /// Fast path: pushes a two-column point if its series is the last one pushed to, or the next one in the rounds, and
-    /// no special case applies; no flush is due afterwards. Otherwise returns false without any effect, and the caller
-    /// must use `push_point`.
-    #[inline(always)]
-    #[must_use]
-    pub fn push_easy(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
-        let Some(log) = self.logs.get_mut(slot.layout as usize) else {
-            return false;
-        };
-        if log.open == slot.index {
-            return log.push_easy(time, flags, value);
-        }
-        log.push_round(slot.index, time, flags, value)
-    }
-
-    /// `push` for the default point of two columns.
+    /// `push` for the default point of two columns. If its series is the last one pushed to, or the next one in the
+    /// rounds, the point is usually appended without a call.
     ///
     /// # Panics
     /// If the series does not have two columns.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn push_point(&mut self, slot: Slot, time: i64, flags: u64, value: u64) -> bool {
-        let log = &mut self.logs[slot.layout as usize];
-        if log.push_round(slot.index, time, flags, value)
-            || log.push_turn(slot.index, time, flags, value)
+        if let Some(log) = self.logs.get_mut(slot.layout as usize)
+            && log.append_point(slot.index, time, flags, value)
         {
+            return false;
+        }
+        self.add_point(slot, time, [flags, value])
+    }
+
+    /// The part of `push_point` that is not the fast path.
+    #[inline(never)]
+    fn add_point(&mut self, slot: Slot, time: i64, [flags, value]: [u64; 2]) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        if log.append_to_next(slot.index, time, flags, value) {
             return false;
         }
         // The first row of a batch may take the fast path as well.
         if log.round_robin.expected != slot.index
             && (log.open == slot.index || Self::open(log, slot, self.budget_bytes))
-            && log.push_easy(time, flags, value)
+            && log.append_point(slot.index, time, flags, value)
         {
             return false;
         }
-        self.push_and_ease(slot, time, [flags, value])
+        let check = self.push(slot, time, &[flags, value]);
+        self.logs[slot.layout as usize].refresh();
+        check
     }
 
+    /// The part of `push` for another series than the last one.
     #[inline(never)]
-    fn push_and_ease(&mut self, slot: Slot, time: i64, words: [u64; 2]) -> bool {
-        let look = self.push(slot, time, &words);
-        self.logs[slot.layout as usize].ease();
-        look
+    fn add_row(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
+        let log = &mut self.logs[slot.layout as usize];
+        if log.round_robin.expected == slot.index {
+            log.append_row(time, words);
+            log.round_robin.advance();
+        } else if Self::open(log, slot, self.budget_bytes) {
+            log.append_row(time, words);
+        } else {
+            let index = log.slots[slot.index as usize].overlay;
+            debug_assert!(index != NO_OVERLAY, "the series has an overlay");
+            let overlay = &mut self.overlays[index as usize];
+            overlay.push(time, words);
+            return overlay.len().is_multiple_of(OVERLAY_CHECK_ROWS);
+        }
+        log.rows() >= log.fast.check_at()
     }
 
     /// Pushes rows in any order, as many as fit before a flush is due; returns their number. The caller flushes and
@@ -357,7 +352,7 @@ impl WriteBuffer {
             self.overlays[index as usize].extend(rows);
             return rows.len();
         }
-        let room = log.check_at().saturating_sub(log.rows());
+        let room = log.fast.check_at().saturating_sub(log.rows());
         let taken = room.clamp(1, LEAF_ROWS).min(rows.len());
         log.extend(rows.slice(0..taken));
         taken
@@ -369,21 +364,12 @@ impl WriteBuffer {
         if log.slots[slot.index as usize].overlay != NO_OVERLAY {
             return false;
         }
-        if log.budget_at == 0 {
-            log.budget_at = CHECK_ROWS.min((budget_bytes / 64).max(1));
+        if !log.fast.has_budget() {
+            let rows = CHECK_ROWS.min((budget_bytes / 64).max(1));
+            log.fast.set_budget(rows);
         }
-        log.switch(slot.index, LEAF_ROWS);
+        log.switch(slot.index);
         true
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn push_overlay(&mut self, slot: Slot, time: i64, words: &[u64]) -> bool {
-        let index = self.logs[slot.layout as usize].slots[slot.index as usize].overlay;
-        debug_assert!(index != NO_OVERLAY, "the series has an overlay");
-        let overlay = &mut self.overlays[index as usize];
-        overlay.push(time, words);
-        overlay.len().is_multiple_of(OVERLAY_CHECK_ROWS)
     }
 
     /// Number of buffered rows; repeated timestamps are counted as often as they were pushed.
@@ -483,7 +469,7 @@ impl WriteBuffer {
     /// Determines which rows are ready to flush, after a push or append returned true.
     pub(crate) fn ready(&mut self) -> Ready {
         for (layout, log) in self.logs.iter().enumerate() {
-            if log.open_is_leaf(LEAF_ROWS) {
+            if log.open_is_leaf() {
                 return Ready::Leaf(layout);
             }
             if log.round_robin_is_due() {
@@ -499,15 +485,15 @@ impl WriteBuffer {
             // Half of the remaining budget, in rows of maximum cost: no layout can exceed the budget.
             let row_bytes = 8 * (1 + log.types.len()) + BATCH_BYTES;
             let step = (left_bytes / row_bytes / 2).clamp(1, CHECK_ROWS);
-            log.budget_at = log.rows() + step;
+            log.fast.set_budget(log.rows() + step);
             // A batch that is long enough but cannot become a leaf (because of late rows) is closed, so that the next
             // one may.
             if log.open != NO_SLOT && log.rows() - log.open_start >= LEAF_ROWS {
                 let slot = log.open;
-                log.switch(slot, LEAF_ROWS);
+                log.switch(slot);
             }
             log.detect_round_robin();
-            log.schedule_check(LEAF_ROWS);
+            log.refresh();
         }
         Ready::Nothing
     }
@@ -531,14 +517,14 @@ impl WriteBuffer {
         let log = &mut self.logs[layout];
         log.rewind(log.open_start);
         debug_assert!(log.rows() == log.open_start, "the linked rows are gone");
-        log.schedule_check(LEAF_ROWS);
+        log.refresh();
     }
 
     /// Begins another batch, since the open one must wait for the grouping.
     pub(crate) fn leaf_refused(&mut self, layout: usize) {
         let log = &mut self.logs[layout];
         let slot = log.open;
-        log.switch(slot, LEAF_ROWS);
+        log.switch(slot);
     }
 
     /// Notes that rows of a layout did not simply follow the rows already there.

@@ -369,25 +369,11 @@ impl SeriesAppender<'_, '_> {
     #[inline]
     pub fn insert_point(&mut self, t: impl Instant, flags: i64, value: f64) -> Result<()> {
         let time = self.step(t)?;
-        let (slot, flags, bits) = (self.slot, flags as u64, value.to_bits());
-        if self.point
-            && self
-                .appender
-                .write_buffer
-                .push_easy(slot, time, flags, bits)
-        {
-            return Ok(());
-        }
-        self.insert_point_seldom(time, [flags, bits])
-    }
-
-    #[inline(never)]
-    fn insert_point_seldom(&mut self, time: i64, [flags, value]: [u64; 2]) -> Result<()> {
+        let (slot, flags, value) = (self.slot, flags as u64, value.to_bits());
         if !self.point {
             return self.insert_row(Steps(time), &[flags, value]);
         }
-        let write_buffer = &mut self.appender.write_buffer;
-        if write_buffer.push_point(self.slot, time, flags, value) {
+        if (self.appender.write_buffer).push_point(slot, time, flags, value) {
             self.appender.flush()?;
         }
         Ok(())

@@ -140,33 +140,23 @@ impl<'t> SeriesMut<'t> {
     #[inline]
     pub fn insert_point(&mut self, t: impl Instant, flags: i64, value: f64) -> Result<()> {
         let time = self.step(t)?;
-        if self.point
-            && self
-                .txn
-                .write_buffer
-                .push_easy(self.slot, time, flags as u64, value.to_bits())
-        {
-            return Ok(());
-        }
-        self.insert_point_seldom(time, flags, value)
-    }
-
-    #[inline(never)]
-    fn insert_point_seldom(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
         if !self.point {
-            if self.is_guarded() {
-                return self.insert_row(Steps(time), &[flags as u64, value.to_bits()]);
-            }
-            return self.wrong_columns(2);
+            return self.insert_point_checked(time, flags, value);
         }
-        if self
-            .txn
-            .write_buffer
-            .push_point(self.slot, time, flags as u64, value.to_bits())
-        {
+        let (slot, flags, value) = (self.slot, flags as u64, value.to_bits());
+        if self.txn.write_buffer.push_point(slot, time, flags, value) {
             self.txn.flush_write_buffer()?;
         }
         Ok(())
+    }
+
+    /// `insert_point` for a series whose rows are checked, or that does not have two columns.
+    #[inline(never)]
+    fn insert_point_checked(&mut self, time: i64, flags: i64, value: f64) -> Result<()> {
+        if self.is_guarded() {
+            return self.insert_row(Steps(time), &[flags as u64, value.to_bits()]);
+        }
+        self.wrong_columns(2)
     }
 
     /// Inserts a row: a time and one word per column.

@@ -1,0 +1,72 @@
+//! How far a log may grow by plain appends, and when `WriteBuffer` looks at it again.
+//!
+//! ```text
+//! rows     0 ........................ end ... check_at              end <= check_at - 1, end <= allocated rows
+//!          points with `flags` are    |       |
+//!          appended, nothing else     |       `- a flush may be due: the budget, a leaf in the open batch,
+//!          is checked                 |          or whole vectors of the rounds
+//!                                     `- the next row is checked, or needs memory
+//! ```
+//!
+//! Both bounds follow from five values: the start of the open batch, the rounds' `flush_at`, the budget, the allocated
+//! rows, and whether the columns are those of points with constant flags. `Log::refresh` is the only function that
+//! computes them. It is called after a change of these values; until then a bound may be too low, which costs a check,
+//! but never too high. A row that may change the columns calls `invalidate`, and the next point refreshes.
+
+/// See the head of this file.
+#[derive(Debug, Default)]
+pub(super) struct FastPath {
+    /// Row count up to which the budget has been checked; 0 before the first row.
+    budget_at: usize,
+    /// Row count at which `WriteBuffer` checks whether a flush is due.
+    check_at: usize,
+    /// Row count below which points take the fast path; 0 if none do.
+    end: usize,
+    /// The flags of such points.
+    flags: u64,
+}
+
+impl FastPath {
+    /// Row count at which `WriteBuffer` checks whether a flush is due.
+    #[inline]
+    pub(super) fn check_at(&self) -> usize {
+        self.check_at
+    }
+
+    /// Whether a point may be appended as row `row` without any other check.
+    #[inline(always)]
+    pub(super) fn takes(&self, row: usize, flags: u64) -> bool {
+        row < self.end && flags == self.flags
+    }
+
+    /// Whether the budget has been checked since the log was emptied.
+    #[inline]
+    pub(super) fn has_budget(&self) -> bool {
+        self.budget_at > 0
+    }
+
+    /// Allows rows up to this count before the next check of the budget; `refresh` must follow.
+    #[inline]
+    pub(super) fn set_budget(&mut self, budget_at: usize) {
+        debug_assert!(budget_at > 0, "at least one row is within the budget");
+        self.budget_at = budget_at;
+    }
+
+    /// Closes the fast path until the next `refresh`: a column may begin to vary.
+    #[inline]
+    pub(super) fn invalidate(&mut self) {
+        self.end = 0;
+    }
+
+    /// Computes the bounds. `flush_at`: row count at which the open batch or the rounds are due; `flags`: the constant
+    /// flags if the columns are those of points; `room`: allocated rows.
+    #[inline]
+    pub(super) fn refresh(&mut self, flush_at: usize, flags: Option<u64>, room: usize) {
+        self.check_at = self.budget_at.min(flush_at);
+        self.end = 0;
+        if let Some(flags) = flags {
+            self.flags = flags;
+            self.end = self.check_at.saturating_sub(1).min(room);
+        }
+    }
+}
