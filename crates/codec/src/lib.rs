@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! column    ColumnType               meaning of the 64 bits of a word
-//! short     lengths, put, get        variable-length integers, with their lengths in front
+//! short     put, get                 lists of variable-length integers, with their lengths in front
 //! loops/    plain loops over values: pack (bit packing, 1 to 64 bits a value, in lanes), scan, float (floats as
 //!           decimals or as ordered integers), slope (line through the times of a clock), fold (statistics)
 //! kernel/   the loops compiled for AVX-512, AVX2, NEON and any processor; chosen once per process
-//! chunk     Chunk                    32-byte descriptor of a payload
+//! chunk     Chunk                    description of a payload
 //! nulls     Nulls                    map of the null rows, in front of the payload of the other rows
 //! narrow    f32 as decimals, or four bytes each
 //! rows      Rows, RowsRef            a columnar batch: times, and one Vec<u64> of words per column
@@ -49,7 +49,7 @@ mod rows;
 pub mod short;
 mod stats;
 
-pub use chunk::{Anchors, CHUNK_BYTES, CHUNK_FIELDS, CHUNK_SHORT_BYTES_MAX, Chunk};
+pub use chunk::{CHUNK_BYTES_MAX, Chunk};
 pub use cold::{COLD, ColdColumn, decode_cold, encode_cold};
 pub use column::ColumnType;
 pub use decode::line::{Line, LineWords};
@@ -67,7 +67,7 @@ pub use loops::parts::Parts;
 pub use rows::{Rows, RowsRef};
 pub use stats::Stats;
 pub use stats::bytes::STATS_BYTES;
-pub use stats::fields::{Clock, STATS_FIELDS, WordForm, last_word};
+pub use stats::fields::{Clock, STATS_FIELDS, last_word};
 
 #[cfg(test)]
 mod tests;

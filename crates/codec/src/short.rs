@@ -2,9 +2,10 @@
 //! with a few shifts and finds their end by summing the lengths.
 //!
 //! ```text
-//! | lengths: 4 bits a number, lowest bits first | number 0 | number 1 | ...
+//! | lengths: 4 bits a number, lowest bits first, whole bytes | number 0 | number 1 | ...
 //! ```
 //!
+//! The number of integers in a list is known to the reader. The last half byte of the lengths of an odd number is 0.
 //! An integer takes 0 to 8 bytes, lowest first, and its highest byte is not 0, so its encoding is unique.
 
 /// Maximum size of an integer, in bytes.
@@ -22,17 +23,34 @@ const MASKS: [u64; 16] = {
 };
 
 /// The packed lengths of at most 16 integers.
-#[must_use]
-pub fn lengths(numbers: &[u64]) -> u64 {
+fn lengths(numbers: &[u64]) -> u64 {
     debug_assert!(numbers.len() <= 16, "a length has 4 bits");
     let of = |number: &u64| u64::from(64 - number.leading_zeros()).div_ceil(8);
     let lengths = numbers.iter().rev();
     lengths.fold(0, |all, number| all << 4 | of(number))
 }
 
-/// Appends the bytes of integers; the caller has written their lengths.
+/// Bytes of the lengths of this many integers.
+const fn lengths_bytes(numbers: usize) -> usize {
+    numbers.div_ceil(2)
+}
+
+/// Maximum size in bytes of a list of this many integers.
+#[must_use]
+pub const fn bytes_max(numbers: usize) -> usize {
+    lengths_bytes(numbers) + NUMBER_BYTES_MAX * numbers
+}
+
+/// Size in bytes of a list of integers.
+#[must_use]
+pub fn bytes(numbers: &[u64]) -> usize {
+    lengths_bytes(numbers.len()) + sum(lengths(numbers))
+}
+
+/// Appends a list of at most 16 integers: their lengths, then their bytes.
 pub fn put(numbers: &[u64], out: &mut Vec<u8>) {
     let mut lengths = lengths(numbers);
+    out.extend_from_slice(&lengths.to_le_bytes()[..lengths_bytes(numbers.len())]);
     for number in numbers {
         out.extend_from_slice(&number.to_le_bytes()[..(lengths & 15) as usize]);
         lengths >>= 4;
@@ -40,9 +58,8 @@ pub fn put(numbers: &[u64], out: &mut Vec<u8>) {
 }
 
 /// Total size in bytes of integers with these lengths. For lengths that no writer produces it may be up to 240.
-#[must_use]
 #[inline]
-pub fn sum(lengths: u64) -> usize {
+fn sum(lengths: u64) -> usize {
     const EVEN: u64 = 0x0f0f_0f0f_0f0f_0f0f;
     const ONES: u64 = 0x0101_0101_0101_0101;
     let pairs = (lengths & EVEN) + ((lengths >> 4) & EVEN);
@@ -77,51 +94,53 @@ const ROOM_BYTES: usize = 16 * NUMBER_BYTES_MAX + NUMBER_BYTES_MAX;
 /// Mask for the offset of an integer: none begins at a greater offset.
 const PLACES: usize = 16 * NUMBER_BYTES_MAX - 1;
 
-/// `N` integers from number `FROM` on, of a sequence whose bytes begin at `at`; `None` if a length is invalid or the
-/// bytes end too soon.
+/// The packed lengths of `N` integers at the beginning of a list.
+#[inline(always)]
+fn lengths_at<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
+    // The shift drops the bytes behind the lengths, and for an odd number the half byte that is not used.
+    let list = bytes.get(at..)?;
+    if let Some(eight) = list.first_chunk::<8>() {
+        return Some(u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * lengths_bytes(N))));
+    }
+    let own = list.get(..lengths_bytes(N))?.iter().rev();
+    Some(own.fold(0, |all, &byte| all << 8 | u64::from(byte)))
+}
+
+/// The list of `N` integers that begins at `at`, and its end; `None` if a length is invalid or the bytes end too soon.
 ///
 /// Lengths and room are checked once for all integers, so no branch and no check remains per integer.
 #[must_use]
 #[inline(always)]
-pub fn get_from<const FROM: usize, const N: usize>(
-    bytes: &[u8],
-    at: usize,
-    lengths: u64,
-) -> Option<[u64; N]> {
-    const { assert!(0 < N && FROM + N <= 16, "a length has 4 bits") };
-    let lengths = lengths & (u64::MAX >> (64 - 4 * (FROM + N)));
-    if !are_lengths(lengths) {
+pub fn get<const N: usize>(bytes: &[u8], at: usize) -> Option<([u64; N], usize)> {
+    const { assert!(0 < N && N <= 16, "a length has 4 bits") };
+    let lengths = lengths_at::<N>(bytes, at)?;
+    let from = at + lengths_bytes(N);
+    let is_odd = N % 2 == 1;
+    if !are_lengths(lengths) || (is_odd && lengths >> (4 * (N % 16)) != 0) {
         return None;
     }
-    let room = bytes.get(at..).and_then(<[u8]>::first_chunk);
-    match room {
-        Some(room) => Some(all::<FROM, N>(room, lengths)),
-        None => near_end::<FROM, N>(bytes, at, lengths),
-    }
+    let room = bytes.get(from..).and_then(<[u8]>::first_chunk);
+    let numbers = match room {
+        Some(room) => all::<N>(room, lengths),
+        None => near_end::<N>(bytes, from, lengths)?,
+    };
+    Some((numbers, from + sum(lengths)))
 }
 
-/// The first `N` integers.
+/// The end of the list of `N` integers that begins at `at`; `None` if the bytes end before. Does not check the lengths.
 #[must_use]
 #[inline(always)]
-pub fn get<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
-    get_from::<0, N>(bytes, at, lengths)
-}
-
-/// Size in bytes of the integers before number `FROM`.
-#[inline(always)]
-fn before<const FROM: usize>(lengths: u64) -> usize {
-    match FROM {
-        0 => 0,
-        _ => sum(lengths & !(u64::MAX << (4 * FROM))),
-    }
+pub fn end<const N: usize>(bytes: &[u8], at: usize) -> Option<usize> {
+    let end = at + lengths_bytes(N) + sum(lengths_at::<N>(bytes, at)?);
+    (end <= bytes.len()).then_some(end)
 }
 
 #[inline(always)]
-fn all<const FROM: usize, const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64) -> [u64; N] {
-    let mut at = before::<FROM>(lengths);
+fn all<const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64) -> [u64; N] {
+    let mut at = 0;
     let mut numbers = [0; N];
     for (i, place) in numbers.iter_mut().enumerate() {
-        let len = ((lengths >> (4 * (FROM + i))) & 15) as usize;
+        let len = ((lengths >> (4 * i)) & 15) as usize;
         let mut word = [0; NUMBER_BYTES_MAX];
         word.copy_from_slice(&room[at & PLACES..][..NUMBER_BYTES_MAX]);
         *place = u64::from_le_bytes(word) & MASKS[len];
@@ -133,23 +152,19 @@ fn all<const FROM: usize, const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64)
 /// Reads integers that end at or near the end of `bytes`. The last few entries of every directory do, so this case is
 /// common: where eight bytes would extend past the end, the last eight bytes are read instead.
 #[inline(never)]
-fn near_end<const FROM: usize, const N: usize>(
-    bytes: &[u8],
-    at: usize,
-    lengths: u64,
-) -> Option<[u64; N]> {
+fn near_end<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
     let rest = bytes.get(at..)?;
     if rest.len() < sum(lengths) {
         return None;
     }
     let Some(room) = bytes.last_chunk::<ROOM_BYTES>() else {
-        return Some(all::<FROM, N>(&copied(rest), lengths));
+        return Some(all::<N>(&copied(rest), lengths));
     };
     const LAST: usize = ROOM_BYTES - NUMBER_BYTES_MAX;
-    let mut at = ROOM_BYTES - rest.len() + before::<FROM>(lengths);
+    let mut at = ROOM_BYTES - rest.len();
     let mut numbers = [0; N];
     for (i, place) in numbers.iter_mut().enumerate() {
-        let len = ((lengths >> (4 * (FROM + i))) & 15) as usize;
+        let len = ((lengths >> (4 * i)) & 15) as usize;
         let from = at.min(LAST);
         let mut word = [0; NUMBER_BYTES_MAX];
         word.copy_from_slice(&room[from..][..NUMBER_BYTES_MAX]);
@@ -174,56 +189,64 @@ mod tests {
     use super::*;
     use crate::tests::{Rng, few};
 
-    #[test]
-    fn numbers_of_every_length_come_back() {
-        let mut rng = Rng(11);
-        for _ in 0..few(2000) {
-            let numbers: [u64; 16] =
-                std::array::from_fn(|_| rng.next().checked_shr(rng.below(65) as u32).unwrap_or(0));
-            let mut bytes = vec![7; 3];
-            put(&numbers, &mut bytes);
-            let lengths = lengths(&numbers);
-            assert_eq!(bytes.len(), 3 + sum(lengths));
-            assert_eq!(get(&bytes, 3, lengths), Some(numbers));
-            assert_eq!(get::<4>(&bytes, 3, lengths), numbers.first_chunk().copied());
-            let last = numbers.last_chunk().copied();
-            assert_eq!(get_from::<3, 13>(&bytes, 3, lengths), last);
-            // With many bytes before the integers.
-            let late = [&[9; 200][..], &bytes].concat();
-            assert_eq!(get(&late, 203, lengths), Some(numbers));
-            assert_eq!(get_from::<3, 13>(&late, 203, lengths), last);
-            assert_eq!(
-                get_from::<15, 1>(&late, 203, lengths),
-                numbers.last_chunk().copied()
-            );
-            assert_eq!(
-                get::<16>(&late[..late.len() - 1], 203, lengths).is_none(),
-                sum(lengths) > 0
-            );
-            // With many bytes after the integers.
-            let more = [&bytes[..], &[9; 200]].concat();
-            assert_eq!(get(&more, 3, lengths), Some(numbers));
-            assert_eq!(get_from::<3, 13>(&more, 3, lengths), last);
-            if sum(lengths) > 0 {
-                bytes.pop();
-                assert_eq!(get::<16>(&bytes, 3, lengths), None, "the bytes end early");
+    fn comes_back<const N: usize>(numbers: [u64; N], more: usize) {
+        let mut bytes = vec![7; 3];
+        put(&numbers, &mut bytes);
+        let stop = bytes.len();
+        assert_eq!(stop, 3 + super::bytes(&numbers));
+        bytes.resize(stop + more, 9);
+        assert_eq!(get(&bytes, 3), Some((numbers, stop)));
+        assert_eq!(end::<N>(&bytes, 3), Some(stop));
+        // With many bytes before the list.
+        let late = [&[9; 200][..], &bytes].concat();
+        assert_eq!(get(&late, 203), Some((numbers, 200 + stop)));
+        // The bytes end early.
+        for len in [stop - 1, 4, 3, 2] {
+            if len < stop {
+                assert_eq!(get::<N>(&bytes[..len], 3), None);
+                assert_eq!(end::<N>(&bytes[..len], 3), None);
             }
         }
     }
 
     #[test]
-    fn what_is_no_length_is_no_number() {
-        let bytes = [1; 300];
-        for length in 9..16u64 {
-            for place in 0..16 {
-                assert_eq!(get::<16>(&bytes, 0, length << (4 * place)), None);
-                let behind = get_from::<2, 5>(&bytes, 0, length << (4 * place));
-                assert_eq!(behind.is_none(), place < 7);
+    fn lists_of_every_length_come_back() {
+        let mut rng = Rng(11);
+        for _ in 0..few(2000) {
+            let numbers: [u64; 16] =
+                std::array::from_fn(|_| rng.next().checked_shr(rng.below(65) as u32).unwrap_or(0));
+            for more in [0, 1, 200] {
+                comes_back(numbers, more);
+                comes_back::<3>(std::array::from_fn(|i| numbers[i]), more);
+                comes_back::<4>(std::array::from_fn(|i| numbers[i]), more);
+                comes_back::<7>(std::array::from_fn(|i| numbers[i]), more);
+                comes_back::<12>(std::array::from_fn(|i| numbers[i]), more);
+                comes_back::<15>(std::array::from_fn(|i| numbers[i]), more);
             }
         }
-        let eights = [0x0101_0101_0101_0101; 16];
-        assert_eq!(get::<16>(&bytes, 0, 0x8888_8888_8888_8888), Some(eights));
-        assert_eq!(get::<1>(&bytes, 301, 0), None);
+    }
+
+    #[test]
+    fn lengths_above_eight_are_refused() {
+        for length in 9..16u8 {
+            for place in 0..16 {
+                let mut bytes = [0; 300];
+                bytes[place / 2] = length << (4 * (place % 2));
+                assert_eq!(get::<16>(&bytes, 0), None);
+                // Of a shorter list the later places are numbers; of an odd one, half a byte is not used.
+                assert_eq!(get::<8>(&bytes, 0).is_none(), place < 8);
+                assert_eq!(get::<7>(&bytes, 0).is_none(), place < 8);
+            }
+        }
+        let mut unused = [0; 300];
+        unused[1] = 1 << 4;
+        assert_eq!(get::<3>(&unused, 0), None, "the fourth half byte is zero");
+        assert!(get::<4>(&unused, 0).is_some());
+        let mut eights = [1; 300];
+        eights[..8].fill(0x88);
+        let found = get::<16>(&eights, 0);
+        assert_eq!(found, Some(([0x0101_0101_0101_0101; 16], 136)));
+        assert_eq!(get::<1>(&eights, 301), None);
         assert_eq!(sum(u64::MAX), 240);
         assert_eq!(
             lengths(&[0, 1, 255, 256, u64::MAX, i64::MIN as u64]),

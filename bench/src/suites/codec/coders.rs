@@ -1,6 +1,6 @@
 //! Our codec and the others behind one interface: a block of words to bytes and back.
 
-use tidalite_codec::{CHUNK_BYTES, Chunk, ColumnType, Hint};
+use tidalite_codec::{Chunk, ColumnType, Hint};
 use tidalite_codec::{
     decode_cold, decode_column, decode_times, encode_cold, encode_column, encode_times, times_mut,
 };
@@ -172,8 +172,7 @@ impl Coder {
             at = end;
             match self {
                 Self::Ours => {
-                    let chunk = Chunk::decode_at(bytes, 0);
-                    let payload = &bytes[CHUNK_BYTES..];
+                    let (chunk, payload) = vector(bytes, rows)?;
                     if kind == Kind::Time {
                         decode_times(&chunk, payload, times_mut(out))?;
                     } else {
@@ -210,15 +209,38 @@ impl Coder {
     }
 }
 
+/// Bytes of the length of a payload, in front of its chunk.
+const LENGTH_BYTES: usize = 2;
+
+/// Appends the length of a payload, its chunk and the payload.
+fn put(chunk: &Chunk, payload: &[u8], out: &mut Vec<u8>) {
+    out.extend((payload.len() as u16).to_le_bytes());
+    chunk.put(out);
+    out.extend(payload);
+}
+
+/// The chunk of a vector of `rows` rows that begins with `bytes`, and the bytes behind the chunk.
+fn behind_chunk(bytes: &[u8], rows: usize) -> Result<(Chunk, &[u8])> {
+    let length = u16::from_le_bytes(*bytes.first_chunk().ok_or("no length")?);
+    let of = (rows, usize::from(length));
+    let (chunk, end) = Chunk::get(bytes, LENGTH_BYTES, of).ok_or("no chunk")?;
+    Ok((chunk, &bytes[end..]))
+}
+
+/// The chunk and the payload of a vector of `rows` rows that begins with `bytes`.
+fn vector(bytes: &[u8], rows: usize) -> Result<(Chunk, &[u8])> {
+    let (chunk, behind) = behind_chunk(bytes, rows)?;
+    Ok((chunk, &behind[..chunk.len()]))
+}
+
 fn ours(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) {
-    let at = out.len();
-    out.extend([0; CHUNK_BYTES]);
+    let mut payload = Vec::new();
     let chunk = match kind {
-        Kind::Float => encode_column(ColumnType::F64, block, hint, out),
-        Kind::Integer => encode_column(ColumnType::I64, block, hint, out),
-        Kind::Time => encode_times(integers(block), hint, out),
+        Kind::Float => encode_column(ColumnType::F64, block, hint, &mut payload),
+        Kind::Integer => encode_column(ColumnType::I64, block, hint, &mut payload),
+        Kind::Time => encode_times(integers(block), hint, &mut payload),
     };
-    out[at..at + CHUNK_BYTES].copy_from_slice(&chunk.to_bytes());
+    put(&chunk, &payload, out);
 }
 
 /// Encodes as a leaf in cold form: the model, if any, after its 16 bytes in the directory; then chunk and payload of
@@ -240,10 +262,12 @@ fn cold(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> usize 
     let column = encode_cold(ty, &vectors).unwrap_or_default();
     let mut parts = hot.clone();
     for (part, vector) in parts.iter_mut().zip(&column.vectors) {
-        if let Some((chunk, page)) = vector
-            && CHUNK_BYTES + page.len() < part.len()
-        {
-            *part = [&chunk.to_bytes()[..], page].concat();
+        if let Some((chunk, page)) = vector {
+            let mut own = Vec::new();
+            put(chunk, page, &mut own);
+            if own.len() < part.len() {
+                *part = own;
+            }
         }
     }
     let size = |parts: &[Vec<u8>]| parts.iter().map(Vec::len).sum::<usize>();
@@ -263,8 +287,8 @@ fn warm(kind: Kind, bytes: &[u8], out: &mut [u64]) -> Result<()> {
     let (model, mut rest) = bytes[4..].split_at(length as usize);
     let model = model.get(16..).unwrap_or_default();
     for vector in out.chunks_mut(VECTOR) {
-        let chunk = Chunk::decode_at(rest, 0);
-        let (payload, behind) = rest[CHUNK_BYTES..].split_at(chunk.len());
+        let (chunk, behind) = behind_chunk(rest, vector.len())?;
+        let (payload, behind) = behind.split_at(chunk.len());
         rest = behind;
         if chunk.is_cold() {
             decode_cold(model, &chunk, payload, vector)?;
@@ -281,8 +305,9 @@ fn warm(kind: Kind, bytes: &[u8], out: &mut [u64]) -> Result<()> {
 pub(crate) fn encodings(from: &Encoded) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     let mut at = 0;
-    for &(end, _) in &from.ends {
-        let name = Chunk::decode_at(&from.bytes[at..end], 0).encoding_name();
+    for &(end, rows) in &from.ends {
+        let chunk = vector(&from.bytes[at..end], rows);
+        let name = chunk.map_or("unknown", |(chunk, _)| chunk.encoding_name());
         match counts.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => counts.push((name, 1)),

@@ -10,8 +10,8 @@ use fastlanes::BitPacking;
 
 const VECTOR: usize = 1024;
 const ROWS: usize = 16 * VECTOR;
-/// Our vector starts with a chunk of 32 bytes, a plain ALP vector with a head of 16.
-const CHUNK_MORE_BYTES: usize = 16;
+/// Our vector starts with a length and a chunk of up to 38 bytes, a plain ALP vector with a head of 16.
+const CHUNK_MORE_BYTES: usize = 22;
 const SEEDS: u64 = 60;
 
 /// Random columns of floats like sensor values, prices and arbitrary data.
@@ -127,7 +127,7 @@ fn as_wide_as_packed<const WIDTH: usize, const PACKED: usize>(random: &mut Rando
     assert!(back == moved);
     let words = moved.map(|value| base + value);
     let size = encoded(Coder::Ours, Kind::Integer, &words).size();
-    let bound = tidalite_codec::CHUNK_BYTES + 8 * PACKED;
+    let bound = 2 + tidalite_codec::CHUNK_BYTES_MAX + 8 * PACKED;
     assert!(
         size <= bound,
         "{size} bytes of {WIDTH} bits, {bound} packed"

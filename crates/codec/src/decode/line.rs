@@ -35,7 +35,7 @@ impl Line {
     /// [`Corrupt`] if chunk and payload contradict each other or `rows`.
     pub fn of(chunk: &Chunk, bytes: &[u8], rows: usize) -> Result<Option<Self>, Corrupt> {
         decode::check(chunk, bytes, rows)?;
-        if chunk.flags & (chunk::NULLS | chunk::NARROW | chunk::CORRECTION) != 0 {
+        if chunk.flags & (chunk::NULLS | chunk::NARROW) != 0 || chunk.correction.width > 0 {
             return Ok(None);
         }
         let level = chunk.width == 0 && chunk.patches == 0 && chunk.exceptions == 0;

@@ -7,7 +7,7 @@
 pub(crate) mod line;
 pub(crate) mod point;
 
-use crate::chunk::{self, CHUNK_BYTES, Chunk, Correction};
+use crate::chunk::{self, Chunk, Correction};
 use crate::kernel;
 use crate::loops::float::Alp;
 use crate::loops::pack::{Packed, packed_bytes};
@@ -238,22 +238,16 @@ impl<'a> Parts<'a> {
         }
         let mut flags = chunk::SHARED * u8::from(exceptions > 1);
         flags |= chunk::SCALED * u8::from(!plain && !has_entries && chunk.width > 0);
-        let correction = Correction::of_flags(chunk.flags);
-        if alp {
-            flags |= chunk::CORRECTION;
-        }
         if chunk.flags & !flags != 0 {
             return damaged("chunk: flags", &chunk.flags, &flags);
         }
+        let correction = chunk.correction;
+        if !correction.is_valid() || (!alp && correction != Correction::default()) {
+            let found = format!("{} less {}", correction.width, correction.depth);
+            return damaged("chunk: correction", &found, &"up to 8 bits, of decimals");
+        }
         let scaled = chunk.flags & chunk::SCALED != 0;
         let shared = chunk.flags & chunk::SHARED != 0;
-        let inner = match is_nested {
-            true if bytes.len() < CHUNK_BYTES => {
-                return damaged("payload: length", &bytes.len(), &"a chunk");
-            }
-            true => CHUNK_BYTES + Chunk::decode_at(bytes, 0).len(),
-            false => 0,
-        };
         // Each term is below 2^33, so no sum overflows.
         let packed = match encoding {
             chunk::RAW => 8 * rows,
@@ -265,11 +259,12 @@ impl<'a> Parts<'a> {
             match encoding {
                 chunk::DICTIONARY => 8 * patches,
                 chunk::SPLIT => 2 * patches,
-                chunk::LIST | chunk::RUNS => inner,
+                // Description and payload of the inner vector take the rest.
+                chunk::LIST | chunk::RUNS => bytes.len().saturating_sub(packed),
                 _ => 0,
             },
             packed,
-            packed_bytes(rows, correction.width()),
+            packed_bytes(rows, u32::from(correction.width)),
             packed_bytes(rows, if is_split { u32::from(chunk.factor) } else { 0 }),
             2 * if has_entries { 0 } else { patches },
             usize::from(chunk.patch_bytes) * patches,
@@ -327,11 +322,11 @@ impl<'a> Parts<'a> {
 
     /// The corrections that are added to decimal words.
     pub(crate) fn corrections(&self, chunk: &Chunk) -> Packed<'a> {
-        let correction = Correction::of_flags(chunk.flags);
+        let Correction { width, depth } = chunk.correction;
         Packed {
             bytes: self.corrections,
-            width: correction.width(),
-            base: 0u64.wrapping_sub(correction.depth()),
+            width: u32::from(width),
+            base: 0u64.wrapping_sub(u64::from(depth)),
             scale: 1,
         }
     }
@@ -384,8 +379,13 @@ impl<'a> Parts<'a> {
 
     /// Decodes the inner vector, of `out.len()` words.
     fn inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
-        let (inner, payload) = self.dictionary.split_at(CHUNK_BYTES);
-        let inner = Chunk::decode_at(inner, 0);
+        let bytes = self.dictionary;
+        let inner = Chunk::get(bytes, 0, (out.len(), 0))
+            .and_then(|(_, end)| Chunk::get(bytes, 0, (out.len(), bytes.len() - end)));
+        let Some((inner, payload_at)) = inner else {
+            let expected = "the description of the vector inside";
+            return Err(Corrupt::new("payload", 0, bytes.len(), expected));
+        };
         if inner.flags & (chunk::NULLS | chunk::NARROW) != 0 {
             let what = "payload: flags inside";
             return Err(Corrupt::new(
@@ -401,7 +401,7 @@ impl<'a> Parts<'a> {
             let what = "payload: encoding inside";
             return Err(Corrupt::new(what, 0, inner.encoding, expected));
         }
-        decode_column(&inner, payload, out)
+        decode_column(&inner, &bytes[payload_at..], out)
     }
 
     #[inline(never)]

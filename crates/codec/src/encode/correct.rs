@@ -12,6 +12,30 @@ const EXCEPTION_BITS: u64 = 80;
 /// Largest correction, in either direction, that is counted.
 const FAR: i64 = 32;
 
+/// Widths and depths that are tried: ever wider ones, symmetric around zero and one-sided.
+const TRIED: [Correction; 15] = {
+    const fn of(width: u8, depth: u8) -> Correction {
+        Correction { width, depth }
+    }
+    [
+        of(1, 0),
+        of(1, 1),
+        of(2, 0),
+        of(2, 1),
+        of(2, 2),
+        of(2, 3),
+        of(3, 0),
+        of(3, 2),
+        of(3, 3),
+        of(3, 4),
+        of(3, 7),
+        of(4, 7),
+        of(4, 8),
+        of(5, 16),
+        of(6, 32),
+    ]
+};
+
 /// Number of rows that need each correction.
 struct Histogram {
     counts: [u16; 2 * FAR as usize + 1],
@@ -36,13 +60,13 @@ impl Histogram {
             Correction::default(),
             EXCEPTION_BITS * (rows - self.within(0, 0)),
         );
-        for correction in Correction::all() {
-            let own = rows * u64::from(correction.width());
+        for correction in TRIED {
+            let own = rows * u64::from(correction.width);
             if own >= best.1 {
                 break;
             }
-            let least = -(correction.depth() as i64);
-            let inside = self.within(least, least + (1 << correction.width()) - 1);
+            let least = -i64::from(correction.depth);
+            let inside = self.within(least, least + (1 << correction.width) - 1);
             let bits = own + EXCEPTION_BITS * (rows - inside);
             if bits < best.1 {
                 best = (correction, bits);
@@ -84,11 +108,11 @@ pub(super) fn correct(
         }
     }
     let (correction, _) = histogram.cheapest(words.len() as u64);
-    if correction.width() == 0 {
+    if correction.width == 0 {
         return (correction, bad.len());
     }
-    let depth = correction.depth();
-    let most = (1u64 << correction.width()) - 1;
+    let depth = u64::from(correction.depth);
+    let most = (1u64 << correction.width) - 1;
     corrections.fill(depth);
     let mut remain = 0;
     for i in 0..bad.len() {

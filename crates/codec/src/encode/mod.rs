@@ -316,7 +316,7 @@ impl Decimals {
         fill_gaps(ints, bad);
         let exceptions = Exceptions::of(bad, words);
         let layout = laid.lay_out(ints, steps, Preference::Bases);
-        let width = correction.width();
+        let width = u32::from(correction.width);
         let bits = layout.fit.bits
             + exceptions.bits()
             + 8 * crate::loops::pack::packed_bytes(words.len(), width) as u64;
@@ -483,7 +483,7 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 
             best = found.bits;
             hint.learn(chunk::ALP_FOR, best, rows);
             hint.alp = alp;
-            hint.detail = if found.correction.width() > 0 {
+            hint.detail = if found.correction.width > 0 {
                 hint::CORRECTING
             } else {
                 0

@@ -4,7 +4,7 @@
 use super::block::{Block, EncodeInner};
 use super::dictionary::Dictionary;
 use super::hint::Hint;
-use crate::chunk::{self, CHUNK_BYTES, Chunk};
+use crate::chunk::{self, Chunk};
 use crate::column::ColumnType;
 use crate::loops::pack::packed_bytes;
 use crate::loops::scan::bits;
@@ -121,7 +121,7 @@ impl Nested {
             base: 0,
             width: 0,
             hint,
-            bits: 8 * (CHUNK_BYTES + payload.len() + beside) as u64,
+            bits: 8 * (inner.description_bytes() + payload.len() + beside) as u64,
             payload,
         });
         fill(&mut nested);

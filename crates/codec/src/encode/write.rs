@@ -4,8 +4,8 @@
 //! scale               8             if SCALED
 //! dictionary          8 * patches   DICTIONARY only
 //!                     2 * patches   SPLIT
-//! inner chunk         32            LIST, RUNS
-//! inner payload       length of the inner chunk
+//! inner description   see chunk.rs  LIST, RUNS
+//! inner payload
 //! packed              see pack.rs   width > 0
 //! corrections         see pack.rs   decimals, width of corrections > 0
 //! low bits            see pack.rs   SPLIT
@@ -18,7 +18,7 @@
 use super::dictionary::Dictionary;
 use super::nested::Nested;
 use super::split::Split;
-use crate::chunk::{self, CHUNK_BYTES, Chunk, Correction};
+use crate::chunk::{self, Chunk, Correction};
 use crate::encode::fit::step_bytes;
 use crate::encode::layout::Layout;
 use crate::kernel;
@@ -199,10 +199,10 @@ fn packed(values: &mut [u64], width: u32, mut base: u64, scale: u64, out: &mut V
 }
 
 fn corrections(chunk: &mut Chunk, correction: Correction, values: &[u64], out: &mut Vec<u8>) {
-    let width = correction.width();
+    let width = u32::from(correction.width);
     if width > 0 {
         let at = out.len();
-        chunk.flags |= correction.flags();
+        chunk.correction = correction;
         out.resize(at + packed_bytes(values.len(), width), 0);
         kernel::pack(values, width, 0, &mut out[at..]);
     }
@@ -250,9 +250,8 @@ pub(super) fn nested(mut chunk: Chunk, found: &Nested, out: &mut Vec<u8>) -> Chu
     chunk.width = found.width as u8;
     chunk.base = found.base;
     let begin = out.len();
-    out.extend(found.inner.to_bytes());
+    found.inner.put(out);
     out.extend(&found.payload);
-    debug_assert_eq!(out.len() - begin, CHUNK_BYTES + found.inner.len());
     let count = if found.encoding == chunk::RUNS {
         found.count
     } else {

@@ -48,18 +48,6 @@ impl Alp {
     pub(crate) fn is_valid(self) -> bool {
         self.exponent <= EXPONENT_MAX && (self.factor <= EXPONENT_MAX || self.factor == DIVIDE)
     }
-
-    /// The words of a few integers, by a valid rule: bit-identical to [`alp_decode`].
-    #[inline(always)]
-    pub(crate) fn words<const N: usize>(self, ints: [u64; N]) -> [u64; N] {
-        match Rule::of(self) {
-            Some(rule) => ints.map(|int| rule.product(int)),
-            None => {
-                let quotient = Quotient::by(self.exponent);
-                ints.map(|int| quotient.word::<false>(int))
-            }
-        }
-    }
 }
 
 /// Result of encoding a vector by a rule.

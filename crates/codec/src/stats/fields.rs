@@ -2,8 +2,7 @@
 //! The number of rows and the type are not included; the reader knows both.
 //!
 //! ```text
-//! first  min  max  last     floats: the bits, byte-swapped, so that round numbers are short; or the integers of a
-//!                           decimal rule
+//! first  min  max  last     floats: the bits, byte-swapped, so that round numbers are short
 //!                           integers: min itself (signed: zigzag); first, max and last minus min
 //! min_time  max_time        ticks of the clock since its begin
 //! sum  sum_high             floats: hi and lo, byte-swapped;  integers: zigzag of the i128, its low and its high half
@@ -15,11 +14,8 @@
 
 use super::Stats;
 use super::bytes::NULL_COUNT_MAX;
-use crate::chunk::{Anchors, Chunk};
 use crate::column::ColumnType;
-use crate::kernel;
 use crate::loops::dd::Dd;
-use crate::loops::float::Alp;
 use crate::loops::parts::Parts;
 use crate::short::{unzigzag, zigzag};
 use tidalite_base::Corrupt;
@@ -83,82 +79,10 @@ impl Clock {
     }
 }
 
-/// Representation of the four words of statistics (first, smallest, largest, last) as fields.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WordForm {
-    /// Integers of this rule, in a column of floats.
-    decimals: Option<Alp>,
-}
-
-impl WordForm {
-    /// The form given by the column type.
-    pub const OF_TYPE: Self = Self { decimals: None };
-
-    /// The form for a vector's statistics beside its chunk: integers of the chunk's decimal rule, if that rule
-    /// reproduces all four words bit by bit.
-    #[must_use]
-    pub fn beside(chunk: &Chunk, stats: &Stats) -> Self {
-        let Some(alp) = chunk.decimals().filter(|_| stats.value_count() > 0) else {
-            return Self::OF_TYPE;
-        };
-        let words = [stats.first, stats.min, stats.max, stats.last];
-        let (mut ints, mut bad) = ([0; 4], [0; 4]);
-        let decimals = kernel::alp_encode(alp, &words, &mut ints, &mut bad).bad == 0;
-        Self {
-            decimals: decimals.then_some(alp),
-        }
-    }
-
-    /// Inverse of [`code`](Self::code); `None` if a chunk of this encoding with these details (`Chunk::to_fields`)
-    /// has no such form.
-    #[must_use]
-    #[inline]
-    pub fn of_code(code: u64, encoding: u8, details: u64) -> Option<Self> {
-        match code {
-            0 => Some(Self::OF_TYPE),
-            1 => Chunk::decimals_of(encoding, details).map(|alp| Self {
-                decimals: Some(alp),
-            }),
-            _ => None,
-        }
-    }
-
-    /// 0: the form of the type. 1: decimals.
-    #[must_use]
-    pub fn code(self) -> u64 {
-        u64::from(self.decimals.is_some())
-    }
-
-    #[inline]
-    fn words(self, ty: ColumnType) -> Words {
-        match self.decimals {
-            Some(alp) if ty.is_float() => Words::Decimals(alp),
-            _ => Words::of(ty),
-        }
-    }
-}
-
-impl Anchors {
-    /// The anchors given by the first two fields of statistics.
-    #[must_use]
-    #[inline]
-    pub fn of_fields(ty: ColumnType, form: WordForm, fields: [u64; 2]) -> Self {
-        let words = form.words(ty);
-        let least = words.least_stored(fields[MIN]);
-        Self {
-            first: words.other_stored(fields[FIRST], least),
-            least,
-            decimals: form.decimals.is_some(),
-        }
-    }
-}
-
 /// Conversion of the words of a type to fields.
 #[derive(Clone, Copy)]
 enum Words {
     Floats,
-    /// Floats stored as the integers of this rule.
-    Decimals(Alp),
     Signed,
     Unsigned,
 }
@@ -180,7 +104,7 @@ impl Words {
     fn least_stored(self, field: u64) -> u64 {
         match self {
             Self::Floats => field.swap_bytes(),
-            Self::Signed | Self::Decimals(_) => unzigzag(field),
+            Self::Signed => unzigzag(field),
             Self::Unsigned => field,
         }
     }
@@ -190,7 +114,7 @@ impl Words {
     fn other_stored(self, field: u64, least: u64) -> u64 {
         match self {
             Self::Floats => field.swap_bytes(),
-            Self::Signed | Self::Unsigned | Self::Decimals(_) => least.wrapping_add(field),
+            Self::Signed | Self::Unsigned => least.wrapping_add(field),
         }
     }
 
@@ -200,17 +124,16 @@ impl Words {
         let from = |least: u64| [first, 0, max, last].map(|field: u64| least.wrapping_add(field));
         match self {
             Self::Floats => [first, min, max, last].map(u64::swap_bytes),
-            Self::Decimals(alp) => alp.words(from(unzigzag(min))),
             Self::Signed => from(unzigzag(min)),
             Self::Unsigned => from(min),
         }
     }
 }
 
-/// The last row's word, from the first four fields.
+/// The last row's word, from the fields of statistics.
 #[must_use]
 #[inline]
-pub fn last_word(ty: ColumnType, fields: [u64; LAST + 1]) -> u64 {
+pub fn last_word(ty: ColumnType, fields: &[u64; STATS_FIELDS]) -> u64 {
     let words = Words::of(ty);
     words.other_stored(fields[LAST], words.least_stored(fields[MIN]))
 }
@@ -238,38 +161,35 @@ fn rows_without(ty: ColumnType, count: u64, fields: &[u64; STATS_FIELDS]) -> Opt
 }
 
 impl Stats {
-    /// The fields of the statistics; times of extremes are ticks of `clock`. `form` must suit the words: it is the
-    /// result of [`WordForm::beside`], or the form of the type.
+    /// The fields of the statistics; times of extremes are ticks of `clock`.
     ///
     /// # Panics
-    /// If a figure is missing, or if the form does not suit.
+    /// If a figure is missing.
     #[must_use]
-    pub fn to_fields(&self, clock: &Clock, form: WordForm) -> [u64; STATS_FIELDS] {
+    pub fn to_fields(&self, clock: &Clock) -> [u64; STATS_FIELDS] {
         assert!(self.parts == Parts::ALL, "what is kept has all figures");
-        let words = form.words(self.ty);
+        let words = Words::of(self.ty);
         let mut fields = [0; STATS_FIELDS];
         let has_values = self.value_count() > 0;
         let min = if has_values { self.min } else { 0 };
-        let stored = self.stored([self.first, min, self.max, self.last], words);
-        let [first, min, max, last] = stored;
         fields[MIN] = match words {
             Words::Floats => min.swap_bytes(),
-            Words::Signed | Words::Decimals(_) => zigzag(min),
+            Words::Signed => zigzag(min),
             Words::Unsigned => min,
         };
         let other = |stored: u64| match words {
             Words::Floats => stored.swap_bytes(),
-            Words::Signed | Words::Unsigned | Words::Decimals(_) => stored.wrapping_sub(min),
+            Words::Signed | Words::Unsigned => stored.wrapping_sub(min),
         };
-        fields[FIRST] = other(first);
-        fields[LAST] = other(last);
+        fields[FIRST] = other(self.first);
+        fields[LAST] = other(self.last);
         if has_values {
-            fields[MAX] = other(max);
+            fields[MAX] = other(self.max);
             fields[MIN_TIME] = clock.tick(self.min_time);
             fields[MAX_TIME] = clock.tick(self.max_time);
         }
         [fields[SUM], fields[SUM_HIGH]] = match words {
-            Words::Floats | Words::Decimals(_) => of_dd(self.float_sum),
+            Words::Floats => of_dd(self.float_sum),
             Words::Signed | Words::Unsigned => {
                 let sum = (self.int_sum << 1) ^ (self.int_sum >> 127);
                 [sum as u64, ((sum as u128) >> 64) as u64]
@@ -281,19 +201,7 @@ impl Stats {
         fields
     }
 
-    /// The values that represent these words: the words themselves, or their integers.
-    fn stored(&self, words: [u64; 4], how: Words) -> [u64; 4] {
-        let Words::Decimals(alp) = how else {
-            return words;
-        };
-        let (mut ints, mut bad) = ([0; 4], [0; 4]);
-        let found = kernel::alp_encode(alp, &words, &mut ints, &mut bad);
-        assert!(found.bad == 0, "the form was found for these words");
-        ints
-    }
-
-    /// Inverse of [`to_fields`](Self::to_fields) for `count` rows of a column of type `ty`, with words in the form of
-    /// the type.
+    /// Inverse of [`to_fields`](Self::to_fields) for `count` rows of a column of type `ty`.
     ///
     /// # Errors
     /// [`Corrupt`], with the number of the field as address: more NaN and nulls than rows, nulls in a column without
@@ -304,7 +212,7 @@ impl Stats {
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Result<Self, Corrupt> {
-        Self::of_fields((ty, WordForm::OF_TYPE), count, fields, clock)
+        Self::of_fields(ty, count, fields, clock)
             .ok_or_else(|| Self::odd_fields(ty, count, fields, clock))
     }
 
@@ -333,17 +241,16 @@ impl Stats {
     #[must_use]
     #[inline]
     pub fn of_fields(
-        (ty, form): (ColumnType, WordForm),
+        ty: ColumnType,
         count: u64,
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Option<Self> {
-        Self::some_of_fields::<{ Parts::ALL.bits() }>(form.words(ty), ty, count, fields, clock)
+        Self::some_of_fields::<{ Parts::ALL.bits() }>(ty, count, fields, clock)
     }
 
-    /// Merges the statistics of later rows, like [`merge_after`](Self::merge_after). `fields` returns the integers,
-    /// `with_form` also the form of their words. Meant for thousands of calls: inlined into the caller, it does not
-    /// read the figures that `self` lacks.
+    /// Merges the statistics of later rows, like [`merge_after`](Self::merge_after). Meant for thousands of calls:
+    /// inlined into the caller, it does not read the figures that `self` lacks. `fields` returns the integers.
     #[must_use]
     #[inline(always)]
     pub fn merge_fields(
@@ -351,7 +258,6 @@ impl Stats {
         count: u64,
         clock: &Clock,
         fields: impl Fn() -> Option<[u64; STATS_FIELDS]>,
-        with_form: impl Fn() -> Option<([u64; STATS_FIELDS], WordForm)>,
     ) -> Option<()> {
         const SUM: u8 = Parts::SUM.bits();
         const EXTREMES: u8 = Parts::EXTREMES.bits();
@@ -359,21 +265,15 @@ impl Stats {
         let ty = self.ty;
         match self.parts.bits() {
             SUM => {
-                // Does not need the words.
-                let words = Words::of(ty);
-                let later = Self::some_of_fields::<SUM>(words, ty, count, &fields()?, clock)?;
+                let later = Self::some_of_fields::<SUM>(ty, count, &fields()?, clock)?;
                 self.take(Parts::SUM, &later);
             }
             EXTREMES => {
-                let (fields, form) = with_form()?;
-                let words = form.words(ty);
-                let later = Self::some_of_fields::<EXTREMES>(words, ty, count, &fields, clock)?;
+                let later = Self::some_of_fields::<EXTREMES>(ty, count, &fields()?, clock)?;
                 self.take(Parts::EXTREMES, &later);
             }
             _ => {
-                let (fields, form) = with_form()?;
-                let words = form.words(ty);
-                let later = Self::some_of_fields::<ALL>(words, ty, count, &fields, clock)?;
+                let later = Self::some_of_fields::<ALL>(ty, count, &fields()?, clock)?;
                 self.merge_after(&later);
             }
         }
@@ -383,13 +283,12 @@ impl Stats {
     /// Statistics with the figures in `PARTS`.
     #[inline(always)]
     fn some_of_fields<const PARTS: u8>(
-        words: Words,
         ty: ColumnType,
         count: u64,
         fields: &[u64; STATS_FIELDS],
         clock: &Clock,
     ) -> Option<Self> {
-        let parts = Parts::of_bits(PARTS);
+        let (parts, words) = (Parts::of_bits(PARTS), Words::of(ty));
         let [first, min, max, last] = words.all([FIRST, MIN, MAX, LAST].map(|field| fields[field]));
         let without = rows_without(ty, count, fields)?;
         let mut stats = Self::empty_with(parts, ty);
@@ -413,7 +312,7 @@ impl Stats {
         }
         if parts.has(Parts::SUM) {
             match words {
-                Words::Floats | Words::Decimals(_) => {
+                Words::Floats => {
                     stats.float_sum = dd(fields[SUM], fields[SUM_HIGH]);
                 }
                 Words::Signed | Words::Unsigned => {

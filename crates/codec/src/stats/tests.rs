@@ -1,6 +1,6 @@
 mod sums;
 
-use super::fields::{Clock, WordForm};
+use super::fields::Clock;
 use super::*;
 use crate::tests::{Rng, few};
 
@@ -383,20 +383,19 @@ fn fields_keep_every_bit() {
         let last = rows as u64 - 1;
         let ticks = Clock { begin, step, last };
         for clock in [ticks, Clock::units(begin, times[rows - 1])] {
-            let fields: [u64; STATS_FIELDS] = stats.to_fields(&clock, WordForm::OF_TYPE);
+            let fields: [u64; STATS_FIELDS] = stats.to_fields(&clock);
             let back = Stats::from_fields(ty, rows as u64, &fields, &clock).unwrap();
             assert_eq!(
                 back.to_bytes(),
                 stats.to_bytes(),
                 "round {round}: {ty:?} {words:?}"
             );
-            let first = [fields[0], fields[1], fields[2], fields[3]];
-            assert_eq!(super::fields::last_word(ty, first), words[rows - 1]);
+            assert_eq!(super::fields::last_word(ty, &fields), words[rows - 1]);
             // Any other integers are rejected or round-trip; nothing panics.
             let mut odd = fields;
             odd[rng.below(STATS_FIELDS as u64) as usize] = rng.next() >> rng.below(64);
             if let Ok(found) = Stats::from_fields(ty, rows as u64, &odd, &clock) {
-                let again = found.to_fields(&clock, WordForm::OF_TYPE);
+                let again = found.to_fields(&clock);
                 assert!(again == odd || found.value_count() == 0, "{found:?}");
                 assert!(found.nan_count() + found.null_count() <= rows as u64);
                 assert!(found.min().is_none_or(|(_, time)| times[0] <= time));
@@ -491,12 +490,10 @@ fn a_set_of_figures_has_the_bits_of_all() {
                     expected.merge_after(&whole);
                     let expected = text(&expected.only(parts));
                     let mut found = start.only(parts);
-                    let fields = whole.to_fields(&clock, WordForm::OF_TYPE);
+                    let fields = whole.to_fields(&clock);
                     let count = n as u64;
-                    let form = || Some((fields, WordForm::OF_TYPE));
-                    found
-                        .merge_fields(count, &clock, || Some(fields), form)
-                        .unwrap();
+                    let merged = found.merge_fields(count, &clock, || Some(fields));
+                    assert_eq!(merged, Some(()), "{what}");
                     assert_eq!(text(&found), expected, "{what}");
                     let mut found = start.only(parts);
                     found.merge_bytes(&whole.to_bytes()).unwrap();
@@ -562,7 +559,7 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
             }
             let back = Stats::decode(ColumnType::F64, &pieces.to_bytes()).unwrap();
             let clock = Clock::units(0, 1 << 40);
-            let fields = whole.to_fields(&clock, WordForm::OF_TYPE);
+            let fields = whole.to_fields(&clock);
             let read = Stats::from_fields(ColumnType::F64, rows as u64, &fields, &clock).unwrap();
             for stats in [
                 whole,

@@ -1,25 +1,25 @@
 //! Any bytes give values or `Corrupt`, never a panic.
 
 use super::{Rng, few};
-use crate::{CHUNK_BYTES, Chunk, ColumnType, Hint, STATS_BYTES, Stats};
+use crate::chunk;
+use crate::{Chunk, ColumnType, Hint, STATS_BYTES, Stats};
 use crate::{Line, count_up_to, decode_column, decode_times, encode_column, word_at};
 
-fn try_all(chunk: &[u8; CHUNK_BYTES], bytes: &[u8], rows: usize) -> bool {
-    let chunk = Chunk::decode(chunk);
+fn try_all(chunk: &Chunk, bytes: &[u8], rows: usize) -> bool {
     let mut words = vec![0; rows];
     let mut times = vec![0; rows];
-    let read = decode_column(&chunk, bytes, &mut words).is_ok();
-    assert_eq!(decode_times(&chunk, bytes, &mut times).is_ok(), read);
+    let read = decode_column(chunk, bytes, &mut words).is_ok();
+    assert_eq!(decode_times(chunk, bytes, &mut times).is_ok(), read);
     for row in [0, rows / 2, rows - 1] {
-        match word_at(&chunk, bytes, rows, row) {
+        match word_at(chunk, bytes, rows, row) {
             Ok(Some(word)) => assert!(!read || word == words[row], "row {row} of {chunk:?}"),
             Ok(None) => {}
             Err(_) => assert!(!read, "row {row} of {chunk:?}"),
         }
-        let count = count_up_to(&chunk, bytes, rows, words[row]);
+        let count = count_up_to(chunk, bytes, rows, words[row]);
         assert!(count.is_err() || count.is_ok_and(|count| count.is_none_or(|n| n <= rows)));
     }
-    if let Ok(Some(line)) = Line::of(&chunk, bytes, rows) {
+    if let Ok(Some(line)) = Line::of(chunk, bytes, rows) {
         assert!(read, "a line of {chunk:?} and {} bytes", bytes.len());
         let again: Vec<u64> = (0..rows).map(|row| line.word(row)).collect();
         assert_eq!(again, words, "{chunk:?}");
@@ -42,31 +42,38 @@ fn random_chunks_and_payloads() {
     let mut read = 0;
     for seed in 0..few(60_000) {
         let mut rng = Rng(seed);
-        let mut chunk = [0; CHUNK_BYTES];
-        for byte in &mut chunk {
-            *byte = if rng.below(3) == 0 {
-                rng.next() as u8
-            } else {
-                0
-            };
-        }
         let rows = 1 + rng.below(1024) as usize;
-        chunk[0] = rng.below(16) as u8;
-        chunk[1] = rng.below(70) as u8;
-        chunk[4..6].copy_from_slice(&(rows as u16).to_le_bytes());
         let bytes: Vec<u8> = (0..rng.below(9000)).map(|i| (i ^ seed) as u8).collect();
-        chunk[12..16].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+        let mut number = |bits: u32| match rng.below(3) {
+            0 => rng.next() >> (64 - bits),
+            _ => 0,
+        };
+        let mut chunk = Chunk {
+            exponent: number(8) as u8,
+            factor: number(8) as u8,
+            exceptions: number(10) as u16,
+            patches: number(10) as u16,
+            patch_bytes: number(4) as u8,
+            flags: number(4) as u8,
+            correction: chunk::Correction {
+                width: number(4) as u8,
+                depth: number(8) as u8,
+            },
+            base: number(64),
+            start: number(64),
+            encoding: rng.below(16) as u8,
+            width: rng.below(70) as u8,
+            rows: rows as u16,
+            length: bytes.len() as u32,
+        };
         try_all(&chunk, &bytes, rows);
         // Uses the length that the chunk requires, so that the checks after the length check are reached.
-        let asked = decode_column(&Chunk::decode(&chunk), &bytes, &mut vec![0; rows]);
+        let asked = decode_column(&chunk, &bytes, &mut vec![0; rows]);
         let Some(length) = asked.err().filter(|e| e.what == "chunk: length") else {
             continue;
         };
         let length: u32 = length.expected.parse().unwrap();
-        if length > 30_000 {
-            continue; // required by an inner chunk; would take too much memory for a test
-        }
-        chunk[12..16].copy_from_slice(&length.to_le_bytes());
+        chunk.length = length;
         let bytes: Vec<u8> = (0..length)
             .map(|_| rng.next() as u8 & (seed as u8))
             .collect();
@@ -103,10 +110,15 @@ fn mutated_chunks_and_payloads() {
             ColumnType::F64
         };
         let mut bytes = Vec::new();
-        let mut chunk = encode_column(ty, &words, &mut hint, &mut bytes).to_bytes();
+        let chunk = encode_column(ty, &words, &mut hint, &mut bytes);
+        let mut description = Vec::new();
+        chunk.put(&mut description);
         for _ in 0..1 + rng.below(3) {
             match rng.below(3) {
-                0 => chunk[rng.below(16) as usize] ^= 1 << rng.below(8),
+                0 => {
+                    let at = rng.below(description.len() as u64) as usize;
+                    description[at] ^= 1 << rng.below(8);
+                }
                 1 if !bytes.is_empty() => {
                     let at = rng.below(bytes.len() as u64) as usize;
                     bytes[at] ^= 1 << rng.below(8);
@@ -114,37 +126,38 @@ fn mutated_chunks_and_payloads() {
                 _ => bytes.truncate(rng.below(1 + bytes.len() as u64) as usize),
             }
         }
-        try_all(&chunk, &bytes, n);
-        try_all(&chunk, &bytes, n + 1);
+        for rows in [n, n + 1] {
+            if let Some((chunk, _)) = Chunk::get(&description, 0, (rows, bytes.len())) {
+                try_all(&chunk, &bytes, rows);
+            }
+        }
     }
 }
 
-/// Any bytes either are a chunk in its short form, which then behaves like any chunk, or are rejected.
+/// Any bytes either are a description of a chunk, which then behaves like any chunk, or are rejected.
 #[test]
-fn random_short_chunks() {
+fn random_descriptions() {
     let mut found = 0;
     for seed in 0..few(20_000) {
         let mut rng = Rng(seed);
         let mut bytes: Vec<u8> = (0..rng.below(60)).map(|_| rng.next() as u8).collect();
-        for lengths in bytes.iter_mut().take(2) {
-            *lengths &= if seed % 4 == 0 { 0xff } else { 0x77 };
-        }
         let at = rng.below(3) as usize;
+        for lengths in bytes.iter_mut().skip(at + 2).take(2) {
+            *lengths &= if seed % 4 == 0 { 0xff } else { 0x55 };
+        }
         let rows = 1 + rng.below(1024) as usize;
-        let Some((chunk, end)) = Chunk::get_short(&bytes, at, rows) else {
+        let payload: Vec<u8> = (0..rng.below(9000)).map(|_| rng.next() as u8).collect();
+        let Some((chunk, end)) = Chunk::get(&bytes, at, (rows, payload.len())) else {
             continue;
         };
-        assert!(end <= bytes.len() && chunk.rows() == rows);
-        if chunk.len() < 9000 {
-            let payload: Vec<u8> = (0..chunk.len()).map(|_| rng.next() as u8).collect();
-            try_all(&chunk.to_bytes(), &payload, rows);
-        }
+        assert!(end <= bytes.len() && chunk.rows() == rows && chunk.len() == payload.len());
+        try_all(&chunk, &payload, rows);
         found += 1;
     }
     assert!(found > 0, "all were refused");
-    assert_eq!(Chunk::get_short(&[0; 8], 5, 1), None);
-    assert_eq!(Chunk::get_short(&[0; 8], 9, 1), None);
-    assert_eq!(Chunk::get_short(&[0; 8], usize::MAX, 1), None);
+    for at in [6, 9, usize::MAX] {
+        assert_eq!(Chunk::get(&[0; 8], at, (1, 0)), None);
+    }
 }
 
 #[test]

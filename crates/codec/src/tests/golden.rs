@@ -18,18 +18,22 @@ fn describe(text: &mut String, name: &str, (chunk, bytes): (Chunk, Vec<u8>)) {
     let _ = writeln!(text, "# {name}");
     let _ = writeln!(
         text,
-        "encoding {} width {} decimals {} {} rows {} exceptions {} patches {} of {} flags {}",
+        "encoding {} width {} decimals {} {} corrections {} {} rows {} exceptions {} patches {} of {} flags {}",
         chunk.encoding,
         chunk.width,
         chunk.exponent,
         chunk.factor,
+        chunk.correction.width,
+        chunk.correction.depth,
         chunk.rows,
         chunk.exceptions,
         chunk.patches,
         chunk.patch_bytes,
         chunk.flags
     );
-    let _ = writeln!(text, "chunk   {}", hex(&chunk.to_bytes()));
+    let mut description = Vec::new();
+    chunk.put(&mut description);
+    let _ = writeln!(text, "chunk   {}", hex(&description));
     let _ = writeln!(text, "payload {}\n", hex(&bytes));
 }
 

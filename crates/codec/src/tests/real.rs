@@ -1,7 +1,7 @@
 //! Real columns, if `TIDALITE_TEST_DATA` names a folder of them. Prints bits per value.
 
 use super::column_round_trip;
-use crate::{CHUNK_BYTES, ColumnType, Hint};
+use crate::{ColumnType, Hint};
 use std::path::Path;
 
 #[test]
@@ -36,7 +36,7 @@ fn real_columns_come_back() {
         let mut codes = String::new();
         for vector in words.chunks(1024) {
             let (chunk, payload) = column_round_trip(ColumnType::F64, vector, &mut hint);
-            bytes += payload.len() + CHUNK_BYTES;
+            bytes += payload.len() + chunk.description_bytes();
             if codes.len() < 40 {
                 codes += &format!(" {}/{}", chunk.encoding, chunk.width);
             }

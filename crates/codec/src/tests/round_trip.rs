@@ -157,7 +157,7 @@ fn expected_encodings() {
         .map(|i| (f64::from(i) + 0.1).sqrt().to_bits())
         .collect();
     let few = code(&mut |rng, _| odd[rng.below(16) as usize]);
-    assert_eq!(few, (chunk::DICTIONARY, 16 * 8 + 4 * 128));
+    assert!(few.0 == chunk::LIST && few.1 < 16 * 8 + 4 * 128, "{few:?}");
     let noise = code(&mut |rng, _| rng.next());
     assert_eq!(noise, (chunk::RAW, 8192));
     let mut walk = 1000;
@@ -196,8 +196,7 @@ fn computed_decimals_cost_a_bit_or_two_more() {
         .collect();
     let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
     assert_eq!(chunk.encoding, chunk::ALP_FOR);
-    let correction = chunk::Correction::of_flags(chunk.flags);
-    assert!((1..=3).contains(&correction.width()), "{chunk:?}");
+    assert!((1..=3).contains(&chunk.correction.width), "{chunk:?}");
     assert!(bytes.len() <= 14 * 128 + 100, "{chunk:?}");
 }
 
@@ -263,12 +262,12 @@ fn every_processor_writes_and_reads_the_same() {
             let mut bytes = Vec::new();
             for (ty, hint) in TYPES.iter().zip(&mut hints) {
                 let (chunk, payload) = column_round_trip(*ty, &words, hint);
-                bytes.extend(chunk.to_bytes());
+                chunk.put(&mut bytes);
                 bytes.extend(payload);
                 bytes.extend(Stats::of(*ty, &times, &words).to_bytes());
             }
             let (chunk, payload) = times_round_trip(&times);
-            bytes.extend(chunk.to_bytes());
+            chunk.put(&mut bytes);
             bytes.extend(payload);
             found.push(bytes);
         }

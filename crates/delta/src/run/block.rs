@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! 0        32     34        35       36      40
-//! | header | rows | columns | shifts | class | short chunks: series ids, | shifts of  | payloads, in the |
-//! |        | u16  | u8      | u8     | u32   | times, one per column     | the times  | order of chunks  |
+//! | header | rows | columns | shifts | class | lengths    | chunks: series ids, | shifts of  | payloads, in the |
+//! |        | u16  | u8      | u8     | u32   | u16: of    | times, one per      | the times  | order of chunks  |
+//!                                            | a payload  | column              |
 //! ```
 //!
 //! `shifts` is the length of the shifts in bytes. A shift is added to the times of each series except the first, if the
@@ -19,7 +20,7 @@ use std::cell::RefCell;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, SeriesId, get_u16, get_u32, put_u16, put_u32};
 use tidalite_codec::{
-    CHUNK_SHORT_BYTES_MAX, Chunk, ColumnType, Hint, Rows, RowsRef, SHIFTS_BYTES_MAX, count_up_to,
+    CHUNK_BYTES_MAX, Chunk, ColumnType, Hint, Rows, RowsRef, SHIFTS_BYTES_MAX, count_up_to,
     decode_column, decode_times, encode_column, encode_times_in_turns, shift_at, unshift, word_at,
 };
 use tidalite_pager::{Counters, HEADER_BYTES, PageRead, PageRef, Ptr, Result};
@@ -28,11 +29,16 @@ const ROWS_AT: usize = HEADER_BYTES;
 const COLUMNS_AT: usize = ROWS_AT + 2;
 const SHIFTS_AT: usize = COLUMNS_AT + 1;
 const CLASS_AT: usize = SHIFTS_AT + 1;
-const CHUNKS_AT: usize = CLASS_AT + 4;
+const LENGTHS_AT: usize = CLASS_AT + 4;
+/// Bytes of the length of a payload.
+const LENGTH_BYTES: usize = 2;
 const _: () = assert!(SHIFTS_BYTES_MAX <= u8::MAX as usize);
 
 /// Bytes that an encoding may need beyond eight per value: alignment, tables of exceptions.
 const ENCODING_SLACK: usize = 64;
+
+/// Maximum size of a vector in a block beyond eight bytes per value.
+const VECTOR_BYTES_MAX: usize = LENGTH_BYTES + CHUNK_BYTES_MAX + ENCODING_SLACK;
 
 /// Blocks begin at multiples of this inside an extent.
 pub(crate) const BLOCK_ALIGN: usize = 8;
@@ -46,7 +52,7 @@ pub(crate) fn row_bytes(columns: usize) -> u64 {
 pub(crate) fn block_rows_max(columns: usize) -> usize {
     let vectors = columns + 2;
     // Shifts need no extra room: together with the times they take at most eight bytes per row.
-    let room = BLOCK_BYTES_MAX - CHUNKS_AT - vectors * (CHUNK_SHORT_BYTES_MAX + ENCODING_SLACK);
+    let room = BLOCK_BYTES_MAX - LENGTHS_AT - vectors * VECTOR_BYTES_MAX;
     (room / (8 * vectors)).min(VECTOR_ROWS)
 }
 
@@ -75,30 +81,45 @@ pub(crate) fn encode_block(
     hints.resize(columns + 2, Hint::default()); // columns, series ids, times
     ENCODE_SCRATCH.with_borrow_mut(|scratch| {
         let EncodeScratch {
+            lengths,
             chunks,
             shifts,
             payloads,
         } = scratch;
-        chunks.clear();
-        payloads.clear();
-        let chunk = encode_column(ColumnType::U64, series, &mut hints[columns], payloads);
-        chunk.put_short(chunks);
+        for part in [&mut *lengths, chunks, payloads] {
+            part.clear();
+        }
+        let mut put = |chunk: Chunk| {
+            // A block is at most 64 KiB long, its header included.
+            lengths.extend_from_slice(&(chunk.len() as u16).to_le_bytes());
+            chunk.put(chunks);
+        };
+        put(encode_column(
+            ColumnType::U64,
+            series,
+            &mut hints[columns],
+            payloads,
+        ));
         let hint = &mut hints[columns + 1];
-        let chunk = encode_times_in_turns(series, rows.times(), hint, shifts, payloads);
-        chunk.put_short(chunks);
+        put(encode_times_in_turns(
+            series,
+            rows.times(),
+            hint,
+            shifts,
+            payloads,
+        ));
         for (i, &ty) in types.iter().enumerate() {
-            let chunk = encode_column(ty, rows.column(i), &mut hints[i], payloads);
-            chunk.put_short(chunks);
+            put(encode_column(ty, rows.column(i), &mut hints[i], payloads));
         }
         let start = out.len();
-        out.resize(start + CHUNKS_AT, 0);
+        out.resize(start + LENGTHS_AT, 0);
         put_u16(out, start + ROWS_AT, rows.len() as u16);
         out[start + COLUMNS_AT] = columns as u8;
         out[start + SHIFTS_AT] = shifts.len() as u8;
         put_u32(out, start + CLASS_AT, class);
-        out.extend_from_slice(chunks);
-        out.extend_from_slice(shifts);
-        out.extend_from_slice(payloads);
+        for part in [&mut *lengths, chunks, shifts, payloads] {
+            out.append(part);
+        }
         assert!(out.len() - start <= BLOCK_BYTES_MAX, "a block's bytes");
     });
 }
@@ -106,6 +127,7 @@ pub(crate) fn encode_block(
 /// Scratch memory for encoding a block: chunk lengths are known only after the payloads are encoded.
 #[derive(Default)]
 struct EncodeScratch {
+    lengths: Vec<u8>,
     chunks: Vec<u8>,
     shifts: Vec<u8>,
     payloads: Vec<u8>,
@@ -117,11 +139,13 @@ thread_local! {
 
 /// The chunks of a block with this many columns, and their end.
 fn chunks(bytes: &[u8], columns: usize) -> Option<(Vec<Chunk>, usize)> {
-    let rows = usize::from(get_u16(bytes.get(..CHUNKS_AT)?, ROWS_AT));
-    let mut at = CHUNKS_AT;
+    let mut at = LENGTHS_AT + LENGTH_BYTES * (columns + 2);
+    let head = bytes.get(..at)?;
+    let rows = usize::from(get_u16(head, ROWS_AT));
     let mut chunks = Vec::with_capacity(columns + 2);
-    for _ in 0..columns + 2 {
-        let (chunk, end) = Chunk::get_short(bytes, at, rows)?;
+    for vector in 0..columns + 2 {
+        let len = usize::from(get_u16(head, LENGTHS_AT + LENGTH_BYTES * vector));
+        let (chunk, end) = Chunk::get(bytes, at, (rows, len))?;
         chunks.push(chunk);
         at = end;
     }
@@ -132,9 +156,9 @@ fn chunks(bytes: &[u8], columns: usize) -> Option<(Vec<Chunk>, usize)> {
 pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
     let (_, columns) = Block::layout(bytes);
     let (chunks, at) = chunks(bytes, columns)?;
-    let behind = chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
-    let len = at as u64 + u64::from(bytes[SHIFTS_AT]) + behind;
-    usize::try_from(len).ok().filter(|&len| len <= bytes.len())
+    let payloads = chunks.iter().map(Chunk::len).sum::<usize>();
+    let len = at + usize::from(bytes[SHIFTS_AT]) + payloads;
+    (len <= bytes.len()).then_some(len)
 }
 
 /// A decoded block. Its memory is reused for the next one.
@@ -172,7 +196,7 @@ impl Block {
 
     /// Class and number of columns of the block in `bytes`; 0 and 0 if `bytes` is too short.
     pub(crate) fn layout(bytes: &[u8]) -> (u32, usize) {
-        if bytes.len() < CHUNKS_AT {
+        if bytes.len() < LENGTHS_AT {
             return (0, 0);
         }
         (get_u32(bytes, CLASS_AT), usize::from(bytes[COLUMNS_AT]))
@@ -324,7 +348,7 @@ impl<'b> EncodedBlock<'b> {
         addr: u64,
         layouts: &[Box<[ColumnType]>],
     ) -> std::result::Result<Self, Corrupt> {
-        if bytes.len() < CHUNKS_AT {
+        if bytes.len() < LENGTHS_AT {
             let found = format!("{} bytes", bytes.len());
             return Err(damaged(addr, "length", found, "a block"));
         }
@@ -362,7 +386,7 @@ impl<'b> EncodedBlock<'b> {
     ) -> std::result::Result<(), Corrupt> {
         let (bytes, mut at) = (self.bytes, self.payloads_at);
         for (vector, chunk) in self.chunks.iter().enumerate() {
-            let Some(payload) = bytes.get(at..at.saturating_add(chunk.len())) else {
+            let Some(payload) = bytes.get(at..at + chunk.len()) else {
                 let found = format!("payload of {} bytes at {at}", chunk.len());
                 let expected = format!("{} bytes", bytes.len());
                 return Err(damaged(self.addr, "payload", found, &expected));

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! block   key: class, series, time of its first row        (20 bytes, see key.rs)
-//!         value: | lengths u32: of 7 numbers | address, length, checksum, birth of the block;
-//!                  last series less the first one; zigzag of the last time less the first one; rows |
+//!         value: short integers: address, length, checksum, birth of the block;
+//!                last series less the first one; zigzag of the last time less the first one; rows
 //! extent  key: class ffff_ffff, address as series, time 0   (sorts after all blocks)
 //!         value: | pages u64 | birth u64 | blocks u64: number that the directory lists |
 //! ```
@@ -11,7 +11,7 @@
 use crate::key::{KEY_BYTES, Key};
 use std::collections::BTreeMap;
 use tidalite_base::limits::{EXTENT_PAGES_MAX, SECOND_FILE_AT};
-use tidalite_base::{Corrupt, SeriesId, TxnId, get_u32, get_u64, put_u64};
+use tidalite_base::{Corrupt, SeriesId, TxnId, get_u64, put_u64};
 use tidalite_codec::short;
 use tidalite_kv::{Cursor, Tree};
 use tidalite_pager::{Extent, Kind, PageRead, PageWrite, Ptr, Result};
@@ -26,7 +26,6 @@ pub(crate) const END_OF_BLOCKS: Key = Key {
     time: i64::MIN,
 };
 
-const LENGTHS_BYTES: usize = 4;
 /// Numbers in a block's entry.
 const NUMBERS: usize = 7;
 const BIRTH_AT: usize = 8;
@@ -79,10 +78,9 @@ pub(crate) fn decode_entry(key: &[u8], value: &[u8], tree: &Tree) -> Result<Opti
 
 /// Last key, pointer and rows of the block that begins with `first`.
 fn decode_value(first: &Key, value: &[u8]) -> Option<(Key, Ptr, u32)> {
-    let lengths = u64::from(get_u32(value.get(..LENGTHS_BYTES)?, 0));
-    let numbers: [u64; NUMBERS] = short::get(value, LENGTHS_BYTES, lengths)?;
+    let (numbers, end) = short::get::<NUMBERS>(value, 0)?;
     // Numbers must use the minimum number of bytes, so that each entry has exactly one encoding.
-    if short::lengths(&numbers) != lengths || value.len() != LENGTHS_BYTES + short::sum(lengths) {
+    if end != value.len() || end != short::bytes(&numbers) {
         return None;
     }
     let [addr, len, checksum, birth, series, time, rows] = numbers;
@@ -117,9 +115,7 @@ pub(crate) fn put_entry<W: PageWrite>(tree: &mut Tree, w: &mut W, entry: &Entry)
         short::zigzag(time),
         u64::from(*rows),
     ];
-    let lengths = short::lengths(&numbers) as u32;
-    let mut value = Vec::with_capacity(LENGTHS_BYTES + 8 * NUMBERS);
-    value.extend_from_slice(&lengths.to_le_bytes());
+    let mut value = Vec::with_capacity(short::bytes_max(NUMBERS));
     short::put(&numbers, &mut value);
     tree.insert(w, &entry.first.encode(), &value)?;
     Ok(())

@@ -22,7 +22,7 @@ use tidalite_base::{Corrupt, TxnId, checksum, get_u32, get_u64, put_u32, put_u64
 /// Magic number after the header. Its line ends and its zero reveal a transfer in text mode.
 pub(crate) const MAGIC: [u8; 16] = *b"Tidalite\r\n\x1a\n\0tdl";
 /// The format this library writes.
-pub(crate) const FORMAT_VERSION: u32 = 14;
+pub(crate) const FORMAT_VERSION: u32 = 15;
 const CHECKSUM_XXH3: u32 = 1;
 
 const MAGIC_AT: usize = HEADER_BYTES;

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::leaf::reader::Leaf;
     use crate::packer::Packer;
-    use tidalite_codec::{CHUNK_BYTES, COLD, Chunk, Rows};
+    use tidalite_codec::{COLD, Chunk, Rows};
     use tidalite_kv::Tree;
     use tidalite_pager::Error;
     use tidalite_testkit::ScratchPages;
@@ -116,13 +116,11 @@ mod tests {
         let mut leaf = packer.take_leaf();
         let mut hints = vec![Hint::default(); 3];
         assert_eq!(leaf.fill_cold(&types, &mut hints, rows.view()), 600);
-        let mut chunk = [0; CHUNK_BYTES];
-        chunk[0] = 13;
-        chunk[4..6].copy_from_slice(&600u16.to_le_bytes());
-        chunk[12] = 40;
+        // Encoding 13, and everything else zero.
+        let (chunk, _) = Chunk::get(&[13, 0, 0, 0], 0, (600, 40)).unwrap();
         let cold = ColdColumn {
             model: vec![3; 20],
-            vectors: vec![Some((Chunk::decode(&chunk), vec![7; 40]))],
+            vectors: vec![Some((chunk, vec![7; 40]))],
         };
         let hot = std::mem::take(&mut leaf.payloads);
         let mut payloads = Vec::new();

@@ -1,7 +1,7 @@
 //! Reads leaf bytes and decodes vectors. `open` checks the sections of the directory and the times; column entries are
 //! checked on access, and payloads one by one when they are read.
 
-use crate::leaf::directory::{Place, Sections, number_of};
+use crate::leaf::directory::{Sections, number_of};
 use crate::leaf::entry::{Entry, Span};
 use crate::leaf::layout::{
     BEGIN_AT, COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, ROWS_AT,
@@ -141,7 +141,7 @@ impl<'r> Leaf<'r> {
         let mut before = self.begin;
         let mut places = self.sections.each(&self.block, 0, self.vectors)?;
         while let Some(place) = places.next()? {
-            let own = Entry::span_at(&self.block, &place, before)?;
+            let own = Entry::at(&self.block, place).span(before)?;
             let (begin, end, v) = (own.begin, own.end, times.len());
             if (begin == before) != (v == 0) || (own.rows == 1 && begin != end) {
                 let found = format!("vector {v}: {} rows from {begin} to {end}", own.rows);
@@ -225,7 +225,7 @@ impl<'r> Leaf<'r> {
             let mut before = self.begin;
             for v in 0..self.vectors {
                 let span = self.full_span(v);
-                if !self.time_entry(v)?.0.is_time_form(&span, before)? {
+                if !self.time_entry(v)?.is_time_form(&span, before)? {
                     return odd(v, "times".to_owned());
                 }
                 before = span.end;
@@ -238,7 +238,7 @@ impl<'r> Leaf<'r> {
             }
             let ty = Sections::column_type(&self.block, number_of(c));
             for v in 0..self.vectors {
-                let (entry, _) = self.column_entry(v, c)?;
+                let entry = self.column_entry(v, c)?;
                 if !entry.is_column_form(ty, &self.full_span(v))? {
                     return odd(v, format!("words of column {c}"));
                 }
@@ -277,29 +277,26 @@ impl<'r> Leaf<'r> {
         aligned(self.block.len() + self.data_bytes) as u64
     }
 
-    /// The entry of column `c` of vector `v`, and its place.
+    /// The entry of column `c` of vector `v`.
     #[inline]
-    pub(super) fn column_entry(&self, v: usize, c: usize) -> Result<(Entry<'_>, Place)> {
+    pub(super) fn column_entry(&self, v: usize, c: usize) -> Result<Entry<'_>> {
         let number = number_of(c);
         let place = self.sections.find(&self.block, number, v, self.vectors)?;
-        Ok((Entry::of_column(&self.block, &place)?, place))
+        Ok(Entry::at(&self.block, place))
     }
 
-    /// The entry of the times of vector `v`, and its place; for a leaf without a step.
-    fn time_entry(&self, v: usize) -> Result<(Entry<'_>, Place)> {
+    /// The entry of the times of vector `v`; for a leaf without a step.
+    fn time_entry(&self, v: usize) -> Result<Entry<'_>> {
         let place = self.sections.find(&self.block, 0, v, self.vectors)?;
-        Ok((Entry::of_times(&self.block, &place)?, place))
+        Ok(Entry::at(&self.block, place))
     }
 
     fn column_chunk(&self, v: usize, c: usize) -> Result<Chunk> {
-        let ty = Sections::column_type(&self.block, number_of(c));
-        let (entry, _) = self.column_entry(v, c)?;
-        Ok(entry.column_chunk(ty, self.rows_of(v))?)
+        Ok(self.column_entry(v, c)?.column_chunk(self.rows_of(v))?.0)
     }
 
     fn time_chunk(&self, v: usize) -> Result<Chunk> {
-        let (entry, _) = self.time_entry(v)?;
-        Ok(entry.time_chunk(&self.full_span(v))?)
+        Ok(self.time_entry(v)?.time_chunk(self.rows_of(v))?.0)
     }
 
     /// First and last timestamp of vector `v`.
@@ -410,9 +407,9 @@ impl<'r> Leaf<'r> {
     }
 
     fn time_payload<R: PageRead>(&self, r: &'r R, v: usize) -> Result<(Chunk, PageRef<'r>)> {
-        let (entry, place) = self.time_entry(v)?;
-        let chunk = entry.time_chunk(&self.full_span(v))?;
-        let bytes = self.payload(r, place.offset, place.payload_bytes, entry.checksum)?;
+        let entry = self.time_entry(v)?;
+        let (chunk, checksum) = entry.time_chunk(self.rows_of(v))?;
+        let bytes = self.payload(r, entry.place().offset, chunk.len(), checksum)?;
         Ok((chunk, bytes))
     }
 
@@ -422,10 +419,9 @@ impl<'r> Leaf<'r> {
         v: usize,
         c: usize,
     ) -> Result<(Chunk, PageRef<'r>)> {
-        let (entry, place) = self.column_entry(v, c)?;
-        let ty = Sections::column_type(&self.block, number_of(c));
-        let chunk = entry.column_chunk(ty, self.rows_of(v))?;
-        let bytes = self.payload(r, place.offset, place.payload_bytes, entry.checksum)?;
+        let entry = self.column_entry(v, c)?;
+        let (chunk, checksum) = entry.column_chunk(self.rows_of(v))?;
+        let bytes = self.payload(r, entry.place().offset, chunk.len(), checksum)?;
         Ok((chunk, bytes))
     }
 
@@ -488,7 +484,7 @@ impl<'r> Leaf<'r> {
             return Ok(Some(Line::integers(begin as u64, step)));
         }
         // Times with a payload are not linear.
-        if self.time_entry(v)?.1.payload_bytes != 0 {
+        if self.time_entry(v)?.place().payload_bytes != 0 {
             return Ok(None);
         }
         let (chunk, bytes) = self.time_payload(r, v)?;
@@ -505,7 +501,7 @@ impl<'r> Leaf<'r> {
         if let Some(word) = self.constant(c) {
             return Ok(Some(Line::integers(word, 0)));
         }
-        if self.column_entry(v, c)?.1.payload_bytes != 0 {
+        if self.column_entry(v, c)?.place().payload_bytes != 0 {
             return Ok(None);
         }
         let (chunk, bytes) = self.column_payload(r, v, c)?;

@@ -16,7 +16,7 @@ impl Leaf<'_> {
         if let Some(word) = self.constant(c) {
             return Ok(self.stats_of_one(v, ty, word));
         }
-        let (entry, _) = self.column_entry(v, c)?;
+        let entry = self.column_entry(v, c)?;
         Ok(entry.stats(ty, &self.full_span(v))?)
     }
 
@@ -37,7 +37,7 @@ impl Leaf<'_> {
         let of = (number_of(c), self.vectors);
         let place = self.sections.find_on(&self.block, of, v, reached)?;
         let span = self.full_span(v);
-        Ok(Entry::merge_stats(&self.block, &place, &span, all)?)
+        Ok(Entry::at(&self.block, place).merge_stats(&span, all)?)
     }
 
     /// Statistics of a vector with a constant value.

@@ -8,7 +8,7 @@
 //! hints   8 B per column: encoder state; a writer may leave zeros
 //! root    if height > 0: an entry
 //! entry   | link 72 B | statistics: for each column a form and its data |
-//!           form 0: | 0 u8 | lengths 6 B | numbers |   as in leaf/entry.rs, with times since the link's begin
+//!           form 0: | 0 u8 | statistics |     as in leaf/entry.rs, with times since the link's begin
 //!           form 1: | 1 u8 |          every value is zero and begin, end, count equal the link's
 //!           form 2: | 2 u8 |          every value is null, likewise; only if the column has nulls
 //! ```
@@ -23,9 +23,7 @@ use crate::tree::series_tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::short;
-use tidalite_codec::{
-    Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, WordForm, last_word,
-};
+use tidalite_codec::{Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, last_word};
 use tidalite_pager::{Kind, Result};
 
 const VERSION: u8 = 2;
@@ -34,9 +32,6 @@ const COLUMNS_AT: usize = VERSION_AT + 1;
 const HEIGHT_AT: usize = COLUMNS_AT + 1;
 const PENDING_AT: usize = HEIGHT_AT + 1;
 const TYPES_AT: usize = PENDING_AT + 5;
-
-/// Bytes of the lengths of the numbers in statistics.
-const LENGTHS_BYTES: usize = STATS_FIELDS / 2;
 
 const FORM_WHOLE: u8 = 0;
 const FORM_ZERO: u8 = 1;
@@ -55,10 +50,7 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
             out.push(FORM_NULL);
         } else {
             out.push(FORM_WHOLE);
-            let numbers = stats.to_fields(&Clock::units(link.begin, link.end), WordForm::OF_TYPE);
-            let lengths = short::lengths(&numbers).to_le_bytes();
-            out.extend_from_slice(&lengths[..LENGTHS_BYTES]);
-            short::put(&numbers, out);
+            short::put(&stats.to_fields(&Clock::units(link.begin, link.end)), out);
         }
     }
 }
@@ -126,31 +118,25 @@ impl<'a> Fields<'a> {
         self.take(LINK_BYTES)?;
         for _ in 0..columns {
             if self.take(1)?[0] == FORM_WHOLE {
-                let lengths = self.lengths()?;
-                self.take(short::sum(lengths))?;
+                self.statistics()?;
             }
         }
         Ok(())
     }
 
-    fn lengths(&mut self) -> Result<u64> {
-        let mut lengths = [0; 8];
-        lengths[..LENGTHS_BYTES].copy_from_slice(self.take(LENGTHS_BYTES)?);
-        Ok(u64::from_le_bytes(lengths))
-    }
-
-    /// The first numbers of statistics in form 0.
-    fn numbers<const N: usize>(&mut self) -> Result<[u64; N]> {
-        let lengths = self.lengths()?;
-        let at = self.at;
-        self.take(short::sum(lengths))?;
-        let numbers = short::get(self.bytes, at, lengths);
-        numbers.ok_or_else(|| self.bad(format!("lengths {lengths:x}"), "0 to 8 bytes a number"))
+    /// The numbers of statistics in form 0.
+    fn statistics(&mut self) -> Result<[u64; STATS_FIELDS]> {
+        let Some((numbers, end)) = short::get(self.bytes, self.at) else {
+            let found = format!("{} bytes", self.bytes.len());
+            return Err(self.bad(found, "0 to 8 bytes for each number of statistics"));
+        };
+        self.at = end;
+        Ok(numbers)
     }
 
     /// Statistics of the rows below a link, in form 0.
     fn stats(&mut self, ty: ColumnType, link: &Link) -> Result<Stats> {
-        let numbers = self.numbers()?;
+        let numbers = self.statistics()?;
         let clock = Clock::units(link.begin, link.end);
         Ok(Stats::from_fields(ty, link.count, &numbers, &clock)?)
     }
@@ -170,7 +156,7 @@ impl<'a> Fields<'a> {
         let mut words = Vec::with_capacity(types.len());
         for &ty in types {
             words.push(match self.take(1)?[0] {
-                FORM_WHOLE => last_word(ty, self.numbers()?),
+                FORM_WHOLE => last_word(ty, &self.statistics()?),
                 FORM_ZERO => 0,
                 FORM_NULL if ty.null().is_some() => ty.fill(),
                 other => return Err(self.bad(format!("form {other}"), "0, 1 or 2")),

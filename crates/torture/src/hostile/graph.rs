@@ -265,8 +265,7 @@ impl Search<'_> {
     }
 
     /// Adds the payloads of a leaf directory (docs/format.md section 8). Each section begins with the lengths of its
-    /// entries and payloads; in an entry, the checksum of a payload that is not empty follows the lengths of the
-    /// numbers, the encoding and the width.
+    /// entries and payloads; an entry ends with the checksum of its payload unless that is empty.
     fn payloads(&mut self, number: usize) {
         let Block { at, len, .. } = self.blocks[number];
         let file = self.file;
@@ -289,13 +288,12 @@ impl Search<'_> {
                 payload += model;
                 table += 12;
             }
-            let checksum_at = if s == 0 { 3 + 2 } else { 8 + 2 };
             let mut entry = table + 3 * vectors;
             for place in (table..).step_by(3).take(vectors) {
                 let bytes = usize::from(get_u16(file, at + place + 1));
-                self.payload(number, entry + checksum_at, (payload, bytes));
-                payload += bytes;
                 entry += usize::from(file[at + place]);
+                self.payload(number, entry - 8, (payload, bytes));
+                payload += bytes;
             }
             assert!(
                 entry == section && payload == payloads_end,

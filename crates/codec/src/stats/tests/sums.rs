@@ -50,7 +50,7 @@ fn check_forms(stats: &Stats) {
         Ok(*stats)
     );
     let clock = Clock::units(-1, i64::MAX);
-    let fields = stats.to_fields(&clock, WordForm::OF_TYPE);
+    let fields = stats.to_fields(&clock);
     let read = Stats::from_fields(ColumnType::F64, stats.count(), &fields, &clock);
     assert_eq!(read, Ok(*stats));
     let alone = stats.only(Parts::SUM);
