@@ -258,6 +258,10 @@ fn generated(report: &mut Report) {
         let mut random = random;
         Box::new(move |_| f64::from(random(1 << 24) as f32 / 3.0))
     }));
+    kinds.push(("f32 noise of both signs as f64", {
+        let mut random = random;
+        Box::new(move |_| f64::from((random(1 << 24) as f32 - 8_388_608.0) / 3e6))
+    }));
     kinds.push((
         "f64 noise",
         Box::new(move |_| (random(1 << 30) as f64).sqrt()),

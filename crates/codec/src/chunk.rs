@@ -10,7 +10,7 @@
 //!               byte 2: flags        1: scaled;  2: all exceptions share one word;  4: nulls;  8: narrow
 //!               byte 3: correction_width   ALP: bits of a correction;  else 0
 //!               byte 4: correction_depth   ALP: what is subtracted from a stored correction;  else 0
-//! outliers      bytes 0, 1: patches  values or deltas outside the packed range;  dictionary, split, list: entries;
+//! outliers      bytes 0, 1: patches  values or deltas outside the packed range;  split, list: entries;
 //!                                    runs: runs;  else 0
 //!               bytes 2, 3: exceptions   rows whose word is stored unencoded
 //!               byte 4: patch_bytes  bytes of a patch, 1 to 8, 0 without patches
@@ -92,7 +92,6 @@ impl Chunk {
             ALP_DELTA => "decimal steps",
             ORDERED_FOR => "ordered base",
             ORDERED_DELTA => "ordered steps",
-            DICTIONARY => "dictionary",
             SPLIT => "split",
             LIST => "list",
             RUNS => "runs",
@@ -176,19 +175,16 @@ pub(crate) const ALP_DELTA: u8 = 6;
 pub(crate) const ORDERED_FOR: u8 = 7;
 /// Floats whose ordered bits have deltas near `base`.
 pub(crate) const ORDERED_DELTA: u8 = 8;
-/// Indices into a list of words.
-pub(crate) const DICTIONARY: u8 = 9;
-
 /// High bits as indices into a short list, low bits unencoded.
-pub(crate) const SPLIT: u8 = 10;
+pub(crate) const SPLIT: u8 = 9;
 /// Indices into a list of words that is encoded as an inner vector.
-pub(crate) const LIST: u8 = 11;
+pub(crate) const LIST: u8 = 10;
 /// Run-length encoding: the words of the runs as an inner vector, and the run lengths.
-pub(crate) const RUNS: u8 = 12;
+pub(crate) const RUNS: u8 = 11;
+/// Integers near a line: base and packed values as in [`FOR`], plus `start` times the row number.
+pub(crate) const SLOPE: u8 = 12;
 /// A page of pco, whose model the leaf stores; see `cold/`.
 pub(crate) const COLD: u8 = 13;
-/// Integers near a line: base and packed values as in [`FOR`], plus `start` times the row number.
-pub(crate) const SLOPE: u8 = 14;
 /// Maximum number of bits in the high part of a split.
 pub(crate) const SPLIT_HIGH_MAX: u32 = 16;
 

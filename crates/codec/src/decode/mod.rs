@@ -65,7 +65,7 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
             parts.patch(chunk, finish, out)?;
         }
         chunk::SPLIT => parts.join(chunk, out)?,
-        chunk::LIST => parts.look_up_inside(chunk, out)?,
+        chunk::LIST => parts.look_up(chunk, out)?,
         chunk::RUNS => parts.repeat(chunk, out)?,
         chunk::ALP_FOR => {
             if width == 0 {
@@ -78,7 +78,6 @@ pub fn decode_column(chunk: &Chunk, bytes: &[u8], out: &mut [u64]) -> Result<(),
         chunk::ALP_DELTA if parts.is_ramp(chunk) => {
             kernel::alp_ramp(alp, chunk.start, base, out);
         }
-        chunk::DICTIONARY => parts.look_up(chunk, out)?,
         // `Parts::of` has rejected all other encodings.
         delta => {
             let start = chunk.start;
@@ -162,7 +161,8 @@ fn unpack(bytes: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
 /// The parts of a payload; see encode/write.rs.
 pub(crate) struct Parts<'a> {
     scale: u64,
-    pub(crate) dictionary: &'a [u8],
+    /// Entries of a list, or an inner vector.
+    pub(crate) entries: &'a [u8],
     pub(crate) packed: &'a [u8],
     /// Only with decimals.
     pub(crate) corrections: &'a [u8],
@@ -190,14 +190,13 @@ impl<'a> Parts<'a> {
             return damaged("chunk: rows", &chunk.rows, &rows);
         }
         let encoding = chunk.encoding;
-        if !matches!(encoding, chunk::CONSTANT..=chunk::RUNS | chunk::SLOPE) {
-            return damaged("chunk: encoding", &encoding, &"1 to 12 or 14");
+        if !matches!(encoding, chunk::CONSTANT..=chunk::SLOPE) {
+            return damaged("chunk: encoding", &encoding, &"1 to 12");
         }
         let alp = matches!(encoding, chunk::ALP_FOR | chunk::ALP_DELTA);
-        let is_dictionary = encoding == chunk::DICTIONARY;
         let is_split = encoding == chunk::SPLIT;
         let is_nested = matches!(encoding, chunk::LIST | chunk::RUNS);
-        let has_entries = is_dictionary || is_split || is_nested;
+        let has_entries = is_split || is_nested;
         let plain = matches!(encoding, chunk::CONSTANT | chunk::RAW);
         let width_max = if plain { 0 } else { 64 };
         if chunk.width > width_max {
@@ -223,7 +222,7 @@ impl<'a> Parts<'a> {
         }
         let exceptions = usize::from(chunk.exceptions);
         let patches = usize::from(chunk.patches);
-        let without = plain || is_dictionary || is_nested;
+        let without = plain || is_nested;
         let exceptions_max = if without { 0 } else { rows };
         if exceptions > exceptions_max {
             return damaged("chunk: exceptions", &exceptions, &exceptions_max);
@@ -257,7 +256,6 @@ impl<'a> Parts<'a> {
         let lengths = [
             8 * usize::from(scaled),
             match encoding {
-                chunk::DICTIONARY => 8 * patches,
                 chunk::SPLIT => 2 * patches,
                 // Description and payload of the inner vector take the rest.
                 chunk::LIST | chunk::RUNS => bytes.len().saturating_sub(packed),
@@ -281,7 +279,7 @@ impl<'a> Parts<'a> {
         let mut rest = bytes;
         let [
             scale,
-            dictionary,
+            entries,
             packed,
             corrections,
             low_bits,
@@ -298,7 +296,7 @@ impl<'a> Parts<'a> {
         let exception_at = length - words.len() - exception_rows.len();
         Ok(Self {
             scale,
-            dictionary,
+            entries,
             packed,
             corrections,
             low_bits,
@@ -336,17 +334,6 @@ impl<'a> Parts<'a> {
         chunk.width == 0 && chunk.patches == 0
     }
 
-    #[inline(never)]
-    fn look_up(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
-        let (entries, _) = self.dictionary.as_chunks::<8>();
-        self.replace(chunk, out, |table| {
-            for (word, entry) in table.iter_mut().zip(entries) {
-                *word = u64::from_le_bytes(*entry);
-            }
-            Ok(())
-        })
-    }
-
     /// Replaces packed indices by words of a table. `fill` writes the table, of `chunk.patches` words.
     #[inline]
     fn replace(
@@ -361,7 +348,7 @@ impl<'a> Parts<'a> {
         unpack(self.packed, u32::from(chunk.width), 0, 1, out);
         let greatest = kernel::greatest(out);
         if greatest >= entries as u64 {
-            let at = self.dictionary.len() as u64;
+            let at = self.entries.len() as u64;
             let expected = format!("below {}", chunk.patches);
             return Err(Corrupt::new("payload: code", at, greatest, expected));
         }
@@ -377,11 +364,11 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Decodes the inner vector, of `out.len()` words.
-    fn inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
-        let bytes = self.dictionary;
-        let inner = Chunk::get(bytes, 0, (out.len(), 0))
-            .and_then(|(_, end)| Chunk::get(bytes, 0, (out.len(), bytes.len() - end)));
+    /// The inner vector and its payload.
+    pub(crate) fn inner(&self, chunk: &Chunk) -> Result<(Chunk, &'a [u8]), Corrupt> {
+        let (bytes, rows) = (self.entries, usize::from(chunk.patches));
+        let inner = Chunk::get(bytes, 0, (rows, 0))
+            .and_then(|(_, end)| Chunk::get(bytes, 0, (rows, bytes.len() - end)));
         let Some((inner, payload_at)) = inner else {
             let expected = "the description of the vector inside";
             return Err(Corrupt::new("payload", 0, bytes.len(), expected));
@@ -401,11 +388,17 @@ impl<'a> Parts<'a> {
             let what = "payload: encoding inside";
             return Err(Corrupt::new(what, 0, inner.encoding, expected));
         }
-        decode_column(&inner, &bytes[payload_at..], out)
+        Ok((inner, &bytes[payload_at..]))
+    }
+
+    /// Decodes the inner vector.
+    fn inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+        let (inner, payload) = self.inner(chunk)?;
+        decode_column(&inner, payload, out)
     }
 
     #[inline(never)]
-    fn look_up_inside(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
+    fn look_up(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
         self.replace(chunk, out, |table| self.inside(chunk, table))
     }
 
@@ -422,14 +415,14 @@ impl<'a> Parts<'a> {
         }
         let sum: u128 = lengths.iter().map(|&length| u128::from(length)).sum();
         let found = format!("{sum} in {count} runs");
-        let at = self.dictionary.len() as u64;
+        let at = self.entries.len() as u64;
         Err(Corrupt::new("payload: rows of runs", at, found, chunk.rows))
     }
 
     /// Joins high bits from the list, low bits, and trailing zeros.
     #[inline(never)]
     fn join(&self, chunk: &Chunk, out: &mut [u64]) -> Result<(), Corrupt> {
-        let (entries, _) = self.dictionary.as_chunks::<2>();
+        let (entries, _) = self.entries.as_chunks::<2>();
         self.replace(chunk, out, |table| {
             for (high, entry) in table.iter_mut().zip(entries) {
                 *high = u64::from(u16::from_le_bytes(*entry));

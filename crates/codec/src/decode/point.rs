@@ -1,7 +1,7 @@
 //! Random access to single words of a vector.
 //!
 //! A caller that needs one row of a thousand pays only for that row if the encoding allows it: words near a base or a
-//! line and tables of words are looked up; if all deltas are equal except for a few patches, the word is computed
+//! line are looked up, also through a list; if all deltas are equal except for a few patches, the word is computed
 //! without those in between. For all other encodings (varying deltas, lists, runs, splits, nulls, f32) the result is
 //! `None`, and the caller decodes the vector.
 
@@ -55,7 +55,7 @@ pub fn word_at(
         chunk::DELTA | chunk::ORDERED_DELTA | chunk::ALP_DELTA if chunk.width == 0 => {
             [parts.stepped(chunk, row, rows)?]
         }
-        chunk::DICTIONARY => {
+        chunk::LIST => {
             let codes = Packed {
                 bytes: parts.packed,
                 width: u32::from(chunk.width),
@@ -66,7 +66,8 @@ pub fn word_at(
             if code >= u64::from(chunk.patches) {
                 return Ok(None); // Decoding reports it.
             }
-            [word_of(parts.dictionary, code as usize)]
+            let (inner, payload) = parts.inner(chunk)?;
+            return word_at(&inner, payload, inner.rows(), code as usize);
         }
         _ => return Ok(None),
     };

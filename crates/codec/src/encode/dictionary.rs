@@ -1,8 +1,6 @@
 //! The distinct words of a vector, if they are few.
 
 use super::block::Block;
-use crate::loops::pack::packed_bytes;
-use crate::loops::scan::bits;
 use tidalite_base::limits::VECTOR_ROWS;
 
 /// The distinct words of a vector in order of first appearance, and the index of each row's word among them.
@@ -12,13 +10,13 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// More entries never pay: 512 entries of 64 bits already cost 32 bits per row of 1024.
-    pub(super) const ENTRIES_MAX: usize = 512;
+    /// More entries are not worth a list.
+    pub(super) const ENTRIES_MAX: usize = VECTOR_ROWS / 2;
 
-    /// Returns `None` if the dictionary would cost `bits_max` or more.
-    pub(super) fn of(words: &[u64], bits_max: u64) -> Option<Self> {
+    /// Returns `None` if more than half the words are distinct.
+    pub(super) fn of(words: &[u64]) -> Option<Self> {
         const SLOTS: usize = 2048;
-        let entries_max = (bits_max / 64).min(Self::ENTRIES_MAX as u64) as usize;
+        let entries_max = words.len() / 2;
         let mut slots = [0u16; SLOTS]; // entry + 1, 0: free
         let mut entries: Vec<u64> = Vec::new();
         let mut codes = [0; VECTOR_ROWS];
@@ -42,15 +40,6 @@ impl Dictionary {
                 slot = (slot + 1) % SLOTS;
             }
         }
-        let found = Self { entries, codes };
-        (found.bits(words.len()) < bits_max).then_some(found)
-    }
-
-    pub(super) fn width(&self) -> u32 {
-        bits(self.entries.len() as u64 - 1)
-    }
-
-    pub(super) fn bits(&self, rows: usize) -> u64 {
-        64 * self.entries.len() as u64 + 8 * packed_bytes(rows, self.width()) as u64
+        Some(Self { entries, codes })
     }
 }

@@ -22,8 +22,6 @@ use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::{kernel, narrow, nulls};
 use block::Block;
 use core::cell::RefCell;
-use dictionary::Dictionary;
-use few::Few;
 use fit::scattered;
 use hint::Hint;
 use layout::{Laid, Layout, Preference};
@@ -245,15 +243,15 @@ fn integers(
     let layout = hint.laid.lay_out(ints, steps, Preference::Bases);
     let bits = layout.fit.bits;
     // Other encodings are searched for if they may pay; if they did not, the next search is delayed.
-    let other = matches!(hint.encoding, chunk::DICTIONARY | chunk::LIST | chunk::RUNS);
+    let other = matches!(hint.encoding, chunk::LIST | chunk::RUNS);
     let fits = hint.encoding != 0 && !other && hint.holds(bits, rows);
     if bits > GOOD * rows as u64 && (!fits || hint.grow_old()) {
         hint.learn(chunk::FOR, bits, rows);
         // Lanes are padded, so the layout can cost more than the unencoded words; another encoding must beat both.
         let bits = bits.min(64 * rows as u64);
-        if let Some(found) = Few::search(ty, words, bits, hint, below, column) {
-            hint.encoding = found.encoding();
-            return found.write(chunk, out);
+        if let Some(found) = few::search(ty, words, bits, hint, below, column) {
+            hint.encoding = found.encoding;
+            return write::nested(chunk, &found, out);
         }
     }
     if bits >= 64 * rows as u64 {
@@ -434,21 +432,13 @@ fn floats(
                     return write::split(chunk, &found, words, desk.ints, desk.steps, out);
                 }
             }
-            chunk::DICTIONARY => {
-                if let Some(found) = Dictionary::of(words, 64 * rows as u64)
-                    && (searched || hint.holds(found.bits(rows), rows))
-                {
-                    hint.age = hint.age.max(1);
-                    return write::dictionary(chunk, &found, out);
-                }
-            }
             chunk::LIST | chunk::RUNS => {
-                if let Some(found) = Few::again(ColumnType::F64, words, hint, column)
-                    && found.bits(rows) < 64 * rows as u64
-                    && (searched || hint.holds(found.bits(rows), rows))
+                if let Some(found) = few::again(ColumnType::F64, words, hint, column)
+                    && found.bits < 64 * rows as u64
+                    && (searched || hint.holds(found.bits, rows))
                 {
                     hint.age = hint.age.max(1);
-                    return found.write(chunk, out);
+                    return write::nested(chunk, &found, out);
                 }
             }
             _ => {
@@ -511,7 +501,7 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 
         hint.learn(chunk::SPLIT, best, rows);
         hint.detail = found.high() as u8;
     }
-    if let Some(found) = Few::search(
+    if let Some(found) = few::search(
         ColumnType::F64,
         words,
         best - best / 32,
@@ -519,7 +509,7 @@ fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 
         below,
         column,
     ) {
-        hint.learn(found.encoding(), found.bits(rows), rows);
+        hint.learn(found.encoding, found.bits, rows);
     }
     hint.encoding
 }

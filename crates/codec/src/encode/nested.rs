@@ -66,17 +66,16 @@ impl Nested {
         )
     }
 
-    /// Indices into the sorted distinct words; `None` if these are more than half the rows.
+    /// Indices into the sorted distinct words; `None` if these are more than half the rows, or if the list costs
+    /// `bits_max` or more.
     pub(super) fn list(
         ty: ColumnType,
         words: &[u64],
+        bits_max: u64,
         hint: Hint,
         encode: EncodeInner,
     ) -> Option<Box<Self>> {
-        let found = Dictionary::of(words, u64::MAX)?;
-        if found.entries.len() > words.len() / 2 {
-            return None;
-        }
+        let found = Dictionary::of(words)?;
         let mut order: Vec<u16> = (0..found.entries.len() as u16).collect();
         order.sort_unstable_by_key(|&i| ty.order_key(found.entries[usize::from(i)]));
         let mut rank = [0; Dictionary::ENTRIES_MAX];
@@ -89,8 +88,11 @@ impl Nested {
         for number in &mut numbers[..words.len()] {
             *number = rank[*number as usize];
         }
-        let width = found.width();
+        let width = bits(order.len() as u64 - 1);
         let beside = packed_bytes(words.len(), width);
+        if 8 * beside as u64 >= bits_max {
+            return None;
+        }
         Self::of(
             chunk::LIST,
             (ty, &values[..order.len()]),
@@ -101,6 +103,7 @@ impl Nested {
                 (nested.numbers, nested.width) = (numbers, width);
             },
         )
+        .filter(|found| found.bits < bits_max)
     }
 
     fn of(

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! scale               8             if SCALED
-//! dictionary          8 * patches   DICTIONARY only
-//!                     2 * patches   SPLIT
+//! high parts          2 * patches   SPLIT
 //! inner description   see chunk.rs  LIST, RUNS
 //! inner payload
 //! packed              see pack.rs   width > 0
@@ -15,7 +14,6 @@
 //! exception words     8 * exceptions, or 8 if SHARED
 //! ```
 
-use super::dictionary::Dictionary;
 use super::nested::Nested;
 use super::split::Split;
 use crate::chunk::{self, Chunk, Correction};
@@ -282,17 +280,4 @@ fn words_to(words: &[u64], out: &mut Vec<u8>) {
     for (place, word) in places.iter_mut().zip(words) {
         *place = word.to_le_bytes();
     }
-}
-
-pub(super) fn dictionary(mut chunk: Chunk, found: &Dictionary, out: &mut Vec<u8>) -> Chunk {
-    let begin = out.len();
-    let width = found.width();
-    chunk.encoding = chunk::DICTIONARY;
-    chunk.width = width as u8;
-    chunk.patches = found.entries.len() as u16;
-    words_to(&found.entries, out);
-    let mut codes = found.codes;
-    packed(&mut codes[..chunk.rows()], width, 0, 1, out);
-    chunk.length = (out.len() - begin) as u32;
-    chunk
 }

@@ -154,7 +154,7 @@ fn generate() -> String {
         24,
     );
     floats(
-        "f64 1 / 3, 10 / 3, 2 / 3, 20 / 3 in turn: a dictionary, 24 rows",
+        "f64 1 / 3, 10 / 3, 2 / 3, 20 / 3 in turn: a list, 24 rows",
         &|i| f64::from(1 + i / 2 % 2) / 3.0 * 10f64.powi(i % 2),
         24,
     );
