@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 use tidalite_codec::{
-    ColumnType, Hint, Stats, decode_column, decode_times, encode_column, encode_times,
+    ColumnType, EncoderState, Stats, decode_column, decode_times, encode_column, encode_times,
 };
 
 const ROWS: usize = 1024;
@@ -121,21 +121,21 @@ fn main() {
     ];
     let times: Vec<i64> = (0..ROWS as i64).map(|i| 1_400_000_000 + i * 60).collect();
     for (name, ty, words) in &cases {
-        let mut hint = Hint::default();
+        let mut state = EncoderState::default();
         let mut out = Vec::with_capacity(16 * ROWS);
-        let chunk = encode_column(*ty, words, &mut hint, &mut out);
+        let chunk = encode_column(*ty, words, &mut state, &mut out);
         let bytes = out.clone();
         println!("-- {name}: {:.2} bits", bytes.len() as f64 / 128.0);
         rate("encode", || {
             out.clear();
-            black_box(encode_column(*ty, black_box(words), &mut hint, &mut out));
+            black_box(encode_column(*ty, black_box(words), &mut state, &mut out));
         });
-        rate("encode without hint", || {
+        rate("encode without state", || {
             out.clear();
             black_box(encode_column(
                 *ty,
                 black_box(words),
-                &mut Hint::default(),
+                &mut EncoderState::default(),
                 &mut out,
             ));
         });
@@ -151,12 +151,12 @@ fn main() {
     }
     println!("-- decimals in vectors of 16 (rates of values)");
     let words = &cases[1].2;
-    let mut hint = Hint::default();
+    let mut state = EncoderState::default();
     let mut out = Vec::with_capacity(16 * ROWS);
     rate("encode", || {
         out.clear();
         for part in black_box(words).chunks(16) {
-            black_box(encode_column(ColumnType::F64, part, &mut hint, &mut out));
+            black_box(encode_column(ColumnType::F64, part, &mut state, &mut out));
         }
     });
     rate("statistics", || {
@@ -167,7 +167,7 @@ fn main() {
     out.clear();
     let chunks: Vec<_> = words
         .chunks(16)
-        .map(|part| encode_column(ColumnType::F64, part, &mut hint, &mut out))
+        .map(|part| encode_column(ColumnType::F64, part, &mut state, &mut out))
         .collect();
     let mut back = [0; 16];
     rate("decode", || {
@@ -201,20 +201,20 @@ fn main() {
     ];
     for (name, times) in cases {
         let mut out = Vec::with_capacity(16 * ROWS);
-        let mut hint = Hint::default();
-        let chunk = encode_times(times, &mut hint, &mut out);
+        let mut state = EncoderState::default();
+        let chunk = encode_times(times, &mut state, &mut out);
         let bytes = out.clone();
         println!("-- times, {name}: {:.2} bits", bytes.len() as f64 / 128.0);
         rate("encode", || {
             out.clear();
-            black_box(encode_times(black_box(times), &mut hint, &mut out));
+            black_box(encode_times(black_box(times), &mut state, &mut out));
         });
         println!("{:>8.2} bits", out.len() as f64 / 128.0);
-        rate("encode without hint", || {
+        rate("encode without state", || {
             out.clear();
             black_box(encode_times(
                 black_box(times),
-                &mut Hint::default(),
+                &mut EncoderState::default(),
                 &mut out,
             ));
         });

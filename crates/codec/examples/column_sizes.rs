@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidalite_codec::{
-    ColumnType, Hint, decode_column, decode_times, encode_column, encode_times, words,
+    ColumnType, EncoderState, decode_column, decode_times, encode_column, encode_times, words,
 };
 
 const ROWS: usize = 1024;
@@ -37,7 +37,7 @@ impl Report {
     fn add(&mut self, name: &str, column: &Column) {
         let mut own = Size::default();
         let mut names = BTreeMap::<&'static str, usize>::new();
-        let mut hint = Hint::default();
+        let mut state = EncoderState::default();
         let rows = match column {
             Column::Times(times) => times.len(),
             Column::Words(_, words) => words.len(),
@@ -49,14 +49,14 @@ impl Report {
             let chunk = match column {
                 Column::Times(times) => {
                     let vector = &times[range.clone()];
-                    let chunk = encode_times(vector, &mut hint, &mut bytes);
+                    let chunk = encode_times(vector, &mut state, &mut bytes);
                     let mut read = vec![0; range.len()];
                     assert!(decode_times(&chunk, &bytes, &mut read).is_ok() && read == vector);
                     chunk
                 }
                 Column::Words(ty, words) => {
                     let vector = &words[range.clone()];
-                    let chunk = encode_column(*ty, vector, &mut hint, &mut bytes);
+                    let chunk = encode_column(*ty, vector, &mut state, &mut bytes);
                     assert!(decode_column(&chunk, &bytes, &mut back).is_ok() && back == vector);
                     chunk
                 }

@@ -26,9 +26,11 @@ use crate::short::{self, unzigzag, zigzag};
 const NUMBERS: usize = 4;
 /// Encoding and width.
 const FIXED_BYTES: usize = 2;
+/// Bytes that rule and outliers leave unused.
+const UNUSED_BYTES: usize = 2 * 3;
 /// Maximum size of a description, in bytes.
-pub const CHUNK_BYTES_MAX: usize = FIXED_BYTES + short::bytes_max(NUMBERS);
-const _: () = assert!(CHUNK_BYTES_MAX == 36);
+pub const CHUNK_BYTES_MAX: usize = FIXED_BYTES + short::bytes_max(NUMBERS) - UNUSED_BYTES;
+const _: () = assert!(CHUNK_BYTES_MAX == 30);
 
 /// Describes how to read a payload; see the head of `chunk.rs` and docs/format.md section 6.
 ///

@@ -13,7 +13,7 @@
 //! stats/    Stats, Parts             count, sums, extremes with their times, first, last; or a subset of these
 //! decode/   decode_times, _column    payload to words; any bytes give values or Corrupt
 //!           point: a single word of a vector; line: vectors whose words follow a rule
-//! encode/   encode_times, _column    picks the cheapest encoding; Hint remembers the choice
+//! encode/   encode_times, _column    picks the cheapest encoding; EncoderState remembers the choice
 //!           fit, layout: base, unit and width; batch: concatenated times of several series
 //! cold/     ColdColumn               many vectors as pages of pco that share a model; a feature
 //! ```
@@ -21,12 +21,12 @@
 //! The bytes are described in section 6 of `docs/format.md`.
 //!
 //! ```
-//! use tidalite_codec::{ColumnType, Hint, Stats, decode_column, encode_column};
+//! use tidalite_codec::{ColumnType, EncoderState, Stats, decode_column, encode_column};
 //!
 //! let times: Vec<i64> = (0..500).collect();
 //! let words: Vec<u64> = (0..500).map(|i| (f64::from(i % 40) / 10.0).to_bits()).collect();
-//! let (mut payload, mut hint) = (Vec::new(), Hint::default()); // keep one hint a column
-//! let chunk = encode_column(ColumnType::F64, &words, &mut hint, &mut payload);
+//! let (mut payload, mut state) = (Vec::new(), EncoderState::default()); // keep one state a column
+//! let chunk = encode_column(ColumnType::F64, &words, &mut state, &mut payload);
 //! assert!(payload.len() < 500); // 6 bits a value
 //!
 //! let mut back = vec![0; chunk.rows()];
@@ -55,9 +55,9 @@ pub use column::ColumnType;
 pub use decode::line::{Line, LineWords};
 pub use decode::point::{count_up_to, word_at};
 pub use decode::{decode_column, decode_times};
-pub use encode::batch::{SHIFTS_BYTES_MAX, encode_times_in_turns, shift_at, unshift};
-pub use encode::hint::Hint;
-pub use encode::hint_bytes::HINT_BYTES;
+pub use encode::batch::{SHIFTS_BYTES_MAX, encode_times_of_series, shift_at, unshift};
+pub use encode::encoder_state::EncoderState;
+pub use encode::encoder_state_bytes::ENCODER_STATE_BYTES;
 pub use encode::{encode_column, encode_times};
 #[cfg(feature = "levels")]
 pub use kernel::{LEVEL_VARIABLE, level_name};

@@ -11,7 +11,7 @@ mod points;
 mod real;
 mod round_trip;
 
-use crate::{Chunk, ColumnType, Hint, count_up_to, word_at};
+use crate::{Chunk, ColumnType, EncoderState, count_up_to, word_at};
 use crate::{decode_column, decode_times, encode_column, encode_times};
 
 /// Number of rounds of a test; much fewer under Miri, where each takes hundreds of times as long.
@@ -48,10 +48,10 @@ impl Rng {
 pub(super) fn column_round_trip(
     ty: ColumnType,
     words: &[u64],
-    hint: &mut Hint,
+    state: &mut EncoderState,
 ) -> (Chunk, Vec<u8>) {
     let mut out = vec![0xaa; 3];
-    let chunk = encode_column(ty, words, hint, &mut out);
+    let chunk = encode_column(ty, words, state, &mut out);
     assert_eq!(out[..3], [0xaa; 3]);
     let bytes = out.split_off(3);
     assert_eq!((chunk.len(), chunk.rows()), (bytes.len(), words.len()));
@@ -110,7 +110,7 @@ fn points_agree(chunk: &Chunk, bytes: &[u8], words: &[u64]) {
 
 pub(super) fn times_round_trip(times: &[i64]) -> (Chunk, Vec<u8>) {
     let mut bytes = Vec::new();
-    let chunk = encode_times(times, &mut Hint::default(), &mut bytes);
+    let chunk = encode_times(times, &mut EncoderState::default(), &mut bytes);
     assert_eq!((chunk.len(), chunk.rows()), (bytes.len(), times.len()));
     let mut back = vec![0x5555; times.len()];
     decode_times(&described(&chunk), &bytes, &mut back).unwrap();

@@ -1,6 +1,6 @@
 //! Our codec and the others behind one interface: a block of words to bytes and back.
 
-use tidalite_codec::{Chunk, ColumnType, Hint};
+use tidalite_codec::{Chunk, ColumnType, EncoderState};
 use tidalite_codec::{
     decode_cold, decode_column, decode_times, encode_cold, encode_column, encode_times, times_mut,
 };
@@ -128,7 +128,7 @@ impl Coder {
 
     /// Encodes a series. The bytes include everything needed for decoding.
     pub(crate) fn encode(self, kind: Kind, words: &[u64], to: &mut Encoded) -> Result<()> {
-        let mut hint = Hint::default();
+        let mut hint = EncoderState::default();
         for block in words.chunks(self.rows()) {
             let (begin, out) = (to.bytes.len(), &mut to.bytes);
             match self {
@@ -233,7 +233,7 @@ fn vector(bytes: &[u8], rows: usize) -> Result<(Chunk, &[u8])> {
     Ok((chunk, &behind[..chunk.len()]))
 }
 
-fn ours(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) {
+fn ours(kind: Kind, block: &[u64], hint: &mut EncoderState, out: &mut Vec<u8>) {
     let mut payload = Vec::new();
     let chunk = match kind {
         Kind::Float => encode_column(ColumnType::F64, block, hint, &mut payload),
@@ -246,7 +246,7 @@ fn ours(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) {
 /// Encodes as a leaf in cold form: the model, if any, after its 16 bytes in the directory; then chunk and payload of
 /// each vector in the smaller form. Returns the number of bytes that a file would not contain: the length of the model
 /// part.
-fn cold(kind: Kind, block: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> usize {
+fn cold(kind: Kind, block: &[u64], hint: &mut EncoderState, out: &mut Vec<u8>) -> usize {
     const MODEL_ENTRY_BYTES: usize = 16;
     let mut hot: Vec<Vec<u8>> = Vec::new();
     for vector in block.chunks(VECTOR) {

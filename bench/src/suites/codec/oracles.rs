@@ -10,8 +10,8 @@ use fastlanes::BitPacking;
 
 const VECTOR: usize = 1024;
 const ROWS: usize = 16 * VECTOR;
-/// Our vector starts with a length and a chunk of up to 38 bytes, a plain ALP vector with a head of 16.
-const CHUNK_MORE_BYTES: usize = 22;
+/// Our vector starts with a length and a chunk of up to 32 bytes, a plain ALP vector with a head of 16.
+const CHUNK_MORE_BYTES: usize = 16;
 const SEEDS: u64 = 60;
 
 /// Random columns of floats like sensor values, prices and arbitrary data.

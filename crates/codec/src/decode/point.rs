@@ -22,11 +22,11 @@ use tidalite_base::Corrupt;
 /// About ten nanoseconds; with deltas, plus one step per patch.
 ///
 /// ```
-/// use tidalite_codec::{ColumnType, Hint, encode_column, word_at};
+/// use tidalite_codec::{ColumnType, EncoderState, encode_column, word_at};
 ///
 /// let words: Vec<u64> = (0..1000).map(|i: u64| 7_000 + i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 1021).collect();
 /// let mut payload = Vec::new();
-/// let chunk = encode_column(ColumnType::U64, &words, &mut Hint::default(), &mut payload);
+/// let chunk = encode_column(ColumnType::U64, &words, &mut EncoderState::default(), &mut payload);
 /// assert_eq!(word_at(&chunk, &payload, 1000, 876)?, Some(words[876]));
 /// # Ok::<(), tidalite_base::Corrupt>(())
 /// ```

@@ -10,7 +10,7 @@
 
 use crate::chunk::{self, Chunk};
 use crate::encode::encode_times;
-use crate::encode::hint::Hint;
+use crate::encode::encoder_state::EncoderState;
 use crate::kernel;
 use crate::loops::slope;
 use crate::short::{unzigzag, zigzag};
@@ -32,38 +32,38 @@ pub const SHIFTS_BYTES_MAX: usize = 9 * (VECTOR_ROWS / ROWS_MIN - 1);
 ///
 /// # Panics
 /// If there are no times or more than 1024, or not as many as in `series`.
-pub fn encode_times_in_turns(
+pub fn encode_times_of_series(
     series: &[u64],
     times: &[i64],
-    hint: &mut Hint,
+    state: &mut EncoderState,
     shifts: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Chunk {
     assert_eq!(series.len(), times.len(), "a series a row");
     shifts.clear();
     if times.len() < ROWS_MIN || series[0] == series[series.len() - 1] {
-        return encode_times(times, hint, out);
+        return encode_times(times, state, out);
     }
-    let Some(slope) = slope_of(series, times, hint) else {
-        return encode_times(times, hint, out);
+    let Some(slope) = slope_of(series, times, state) else {
+        return encode_times(times, state, out);
     };
     let mut shifted = [0; VECTOR_ROWS];
     let shifted = &mut shifted[..times.len()];
     shift(series, times, slope, shifted, shifts);
-    let (begin, before) = (out.len(), *hint);
-    let chunk = encode_times(shifted, hint, out);
+    let (begin, before) = (out.len(), *state);
+    let chunk = encode_times(shifted, state, out);
     let bytes = chunk.len() + shifts.len();
     if chunk.encoding == chunk::SLOPE && bytes <= size_of_val(times) {
         return chunk;
     }
     shifts.clear();
     out.truncate(begin);
-    *hint = before;
-    encode_times(times, hint, out)
+    *state = before;
+    encode_times(times, state, out)
 }
 
 /// The common slope of the lines; `None` if shifts cannot pay.
-fn slope_of(series: &[u64], times: &[i64], hint: &Hint) -> Option<u64> {
+fn slope_of(series: &[u64], times: &[i64], state: &EncoderState) -> Option<u64> {
     let (mut longest, mut at, mut count) = (0..0, 0, 0);
     for one in series.chunk_by(|a, b| a == b) {
         if one.len() > longest.len() {
@@ -75,7 +75,7 @@ fn slope_of(series: &[u64], times: &[i64], hint: &Hint) -> Option<u64> {
     if times.len() / count < ROWS_MIN {
         return None;
     }
-    if let Some(known) = hint.laid.line() {
+    if let Some(known) = state.layouts.line() {
         return known;
     }
     slope::of(kernel::words(&times[longest]), 1)
@@ -186,9 +186,9 @@ mod tests {
     use crate::tests::{Rng, few};
 
     /// Checks that a batch round-trips; returns the chunk and the size of the shifts.
-    fn round_trip(series: &[u64], times: &[i64], hint: &mut Hint) -> (Chunk, usize) {
+    fn round_trip(series: &[u64], times: &[i64], state: &mut EncoderState) -> (Chunk, usize) {
         let (mut shifts, mut out) = (vec![7], Vec::new());
-        let chunk = encode_times_in_turns(series, times, hint, &mut shifts, &mut out);
+        let chunk = encode_times_of_series(series, times, state, &mut shifts, &mut out);
         assert!(shifts.len() <= SHIFTS_BYTES_MAX);
         assert!(shifts.is_empty() || shifts.len() + out.len() <= 8 * times.len());
         let mut found = vec![0; times.len()];
@@ -227,10 +227,10 @@ mod tests {
         let mut rng = Rng(4330);
         for same_clock in [true, false] {
             for rows in [200, 400, 700] {
-                let mut hint = Hint::default();
+                let mut state = EncoderState::default();
                 for round in 0..few(100) {
                     let (series, times) = in_turns(&mut rng, rows, same_clock);
-                    let (chunk, shifts) = round_trip(&series, &times, &mut hint);
+                    let (chunk, shifts) = round_trip(&series, &times, &mut state);
                     assert_eq!(chunk.encoding, chunk::SLOPE, "round {round}");
                     // The 20 bits of the jitter, and the unit.
                     assert!(chunk.len() <= 20 * 128 + 8, "{chunk:?}");
@@ -246,7 +246,7 @@ mod tests {
         let mut rng = Rng(4331);
         let ends = [0, 1, -1, i64::MIN, i64::MAX, 1 << 40];
         for _ in 0..few(300) {
-            let mut hint = Hint::default();
+            let mut state = EncoderState::default();
             let rows = 1 + rng.below(1024) as usize;
             let each = 1 + rng.below(600);
             let series: Vec<u64> = (0..rows as u64).map(|row| row / each).collect();
@@ -259,7 +259,7 @@ mod tests {
                         _ => row as i64 * 10,
                     })
                     .collect();
-                round_trip(&series, &times, &mut hint);
+                round_trip(&series, &times, &mut state);
             }
         }
     }
@@ -272,7 +272,7 @@ mod tests {
         let begins = [i64::MIN, 0, -length, i64::MAX - length - (1 << 20) * 100];
         let mut shifted = 0;
         for _ in 0..few(100) {
-            let mut hint = Hint::default();
+            let mut state = EncoderState::default();
             let (mut series, mut times) = (Vec::new(), Vec::new());
             for id in [0, 7, u64::MAX] {
                 let begin = begins[rng.below(4) as usize];
@@ -281,7 +281,7 @@ mod tests {
                     times.push(begin + row * 1_000_000_000 + (rng.below(1 << 20) * 100) as i64);
                 }
             }
-            let (chunk, bytes) = round_trip(&series, &times, &mut hint);
+            let (chunk, bytes) = round_trip(&series, &times, &mut state);
             shifted += u64::from(chunk.encoding == chunk::SLOPE && bytes > 0);
         }
         assert_eq!(shifted, few(100));

@@ -1,51 +1,51 @@
 //! Vectors with few distinct words or few runs: chooses the cheaper of list and runs.
 
 use super::block::EncodeInner;
-use super::hint::Hint;
+use super::encoder_state::EncoderState;
 use super::nested::Nested;
 use crate::chunk;
 use crate::column::ColumnType;
 
 /// The cheaper of a list and runs with a code below `below`, if it costs less than `bits_max`. Stores the choices for
-/// the inner vector in the hint. `inner` encodes an inner vector.
+/// the inner vector in the state. `inner` encodes an inner vector.
 pub(super) fn search(
     ty: ColumnType,
     words: &[u64],
     mut bits_max: u64,
-    hint: &mut Hint,
+    state: &mut EncoderState,
     below: u8,
     inner: EncodeInner,
 ) -> Option<Box<Nested>> {
     let mut best = None;
     if chunk::LIST < below {
-        best = Nested::list(ty, words, bits_max, Hint::default(), inner);
+        best = Nested::list(ty, words, bits_max, EncoderState::default(), inner);
     }
     if let Some(found) = &best {
         bits_max = found.bits;
     }
     if chunk::RUNS < below
-        && let Some(found) = Nested::runs(ty, words, Hint::default(), inner)
+        && let Some(found) = Nested::runs(ty, words, EncoderState::default(), inner)
         && found.bits < bits_max
     {
         best = Some(found);
     }
     if let Some(found) = &best {
-        hint.keep_inside(&found.hint);
+        state.keep_inside(&found.state);
     }
     best
 }
 
-/// Uses the encoding of the hint again: a list or runs.
+/// Uses the encoding of the state again: a list or runs.
 pub(super) fn again(
     ty: ColumnType,
     words: &[u64],
-    hint: &mut Hint,
+    state: &mut EncoderState,
     inner: EncodeInner,
 ) -> Option<Box<Nested>> {
-    let found = match hint.encoding {
-        chunk::LIST => Nested::list(ty, words, u64::MAX, hint.inside(), inner),
-        _ => Nested::runs(ty, words, hint.inside(), inner),
+    let found = match state.encoding {
+        chunk::LIST => Nested::list(ty, words, u64::MAX, state.inside(), inner),
+        _ => Nested::runs(ty, words, state.inside(), inner),
     }?;
-    hint.keep_inside(&found.hint);
+    state.keep_inside(&found.state);
     Some(found)
 }

@@ -26,7 +26,7 @@ pub(crate) enum Preference {
 
 /// The layout found by the last search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Laid {
+pub(crate) struct LayoutMemory {
     /// Vectors since the last search; 0 if there was none.
     age: u8,
     delta: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Laid {
     slope: u64,
 }
 
-impl Laid {
+impl LayoutMemory {
     /// A new search runs after this many vectors: the data may have become simple.
     const AGE_MAX: u8 = 32;
 
@@ -215,8 +215,8 @@ mod tests {
     use super::*;
     use crate::tests::{Rng, few};
 
-    fn laid(laid: &mut Laid, values: &[u64]) -> Layout {
-        laid.lay_out(values, &mut vec![0; values.len()], Preference::Smallest)
+    fn laid(layouts: &mut LayoutMemory, values: &[u64]) -> Layout {
+        layouts.lay_out(values, &mut vec![0; values.len()], Preference::Smallest)
     }
 
     /// Deltas of a second plus up to a millisecond, in units, with occasional gaps.
@@ -241,16 +241,16 @@ mod tests {
         let mut rng = Rng(5);
         for unit in [1, 10, 1000, 60_000_000] {
             for gaps in [0, 5] {
-                let mut hint = Laid::default();
+                let mut state = LayoutMemory::default();
                 for _ in 0..few(100) {
                     let values = times(&mut rng, unit, gaps);
-                    let found = laid(&mut hint, &values);
-                    let best = laid(&mut Laid::default(), &values);
+                    let found = laid(&mut state, &values);
+                    let best = laid(&mut LayoutMemory::default(), &values);
                     assert!(found.delta && found.fit.scale == best.fit.scale);
                     let most = best.fit.bits + best.fit.bits / 16;
                     assert!(found.fit.bits <= most, "{found:?} {best:?}");
                 }
-                assert!(hint.age > 0);
+                assert!(state.age > 0);
             }
         }
     }
@@ -272,14 +272,14 @@ mod tests {
             }
             values.truncate(1024);
             let mut steps = vec![0; values.len()];
-            let found = Laid::default().lay_out(&values, &mut steps, Preference::Bases);
+            let found = LayoutMemory::default().lay_out(&values, &mut steps, Preference::Bases);
             assert!(found.delta && found.fit.width == 7, "{found:?}");
         }
         // The deltas of noise spread twice as far, and are not evaluated.
         let noise: Vec<u64> = (0..1024).map(|_| rng.below(1000)).collect();
         let mut steps = vec![0; noise.len()];
         assert!(
-            !Laid::default()
+            !LayoutMemory::default()
                 .lay_out(&noise, &mut steps, Preference::Bases)
                 .delta
         );
@@ -291,16 +291,16 @@ mod tests {
     fn what_no_longer_suits_is_searched_for() {
         let mut rng = Rng(6);
         let (coarse, fine) = (times(&mut rng, 1000, 0), times(&mut rng, 7, 0));
-        let mut hint = Laid::default();
-        assert_eq!(laid(&mut hint, &coarse).fit.scale, 1000);
-        assert_eq!(laid(&mut hint, &coarse).fit.scale, 1000);
-        assert_eq!(hint.age, 2);
-        assert_eq!(laid(&mut hint, &fine).fit.scale, 7);
-        assert_eq!(hint.age, 1);
+        let mut state = LayoutMemory::default();
+        assert_eq!(laid(&mut state, &coarse).fit.scale, 1000);
+        assert_eq!(laid(&mut state, &coarse).fit.scale, 1000);
+        assert_eq!(state.age, 2);
+        assert_eq!(laid(&mut state, &fine).fit.scale, 7);
+        assert_eq!(state.age, 1);
         // Two distinct deltas: far fewer bits than the last search found.
         let simple: Vec<u64> = (0..1024).map(|i| 70_000 * i + i % 2 * 7).collect();
-        assert_eq!(laid(&mut hint, &simple).fit.width, 1);
-        assert_eq!(hint.age, 1);
+        assert_eq!(laid(&mut state, &simple).fit.width, 1);
+        assert_eq!(state.age, 1);
     }
 
     #[test]

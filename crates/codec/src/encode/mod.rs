@@ -1,16 +1,16 @@
 //! Chooses an encoding for a vector and writes its payload.
 //!
-//! Costs are counted in bits, and are exact except for the unused delta of row 0. The hint is tried first and kept
+//! Costs are counted in bits, and are exact except for the unused delta of row 0. The state is tried first and kept
 //! while it fits; otherwise a search runs.
 
 pub(crate) mod batch;
 mod block;
 mod correct;
 mod dictionary;
+pub(crate) mod encoder_state;
+pub(crate) mod encoder_state_bytes;
 mod few;
 pub(crate) mod fit;
-pub(crate) mod hint;
-pub(crate) mod hint_bytes;
 mod layout;
 mod nested;
 mod split;
@@ -22,9 +22,9 @@ use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::{kernel, narrow, nulls};
 use block::Block;
 use core::cell::RefCell;
+use encoder_state::EncoderState;
 use fit::scattered;
-use hint::Hint;
-use layout::{Laid, Layout, Preference};
+use layout::{Layout, LayoutMemory, Preference};
 use split::Split;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
@@ -42,7 +42,7 @@ thread_local! {
 }
 
 /// The part of the scratch buffers that a vector uses.
-struct Desk<'a> {
+struct Buffers<'a> {
     ints: &'a mut [u64],
     steps: &'a mut [u64],
     corrections: &'a mut [u64],
@@ -59,8 +59,8 @@ impl Scratch {
         })
     }
 
-    fn desk(&mut self, rows: usize) -> Desk<'_> {
-        Desk {
+    fn buffers(&mut self, rows: usize) -> Buffers<'_> {
+        Buffers {
             ints: &mut self.ints[..rows],
             steps: &mut self.steps[..rows],
             corrections: &mut self.corrections[..rows],
@@ -69,34 +69,34 @@ impl Scratch {
     }
 }
 
-fn with_desk<T>(rows: usize, work: impl FnOnce(Desk<'_>) -> T) -> T {
+fn with_buffers<T>(rows: usize, work: impl FnOnce(Buffers<'_>) -> T) -> T {
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-        Ok(mut scratch) => work(scratch.desk(rows)),
+        Ok(mut scratch) => work(scratch.buffers(rows)),
         // An inner vector, while the outer one uses the buffers.
-        Err(_) => work(Scratch::new().desk(rows)),
+        Err(_) => work(Scratch::new().buffers(rows)),
     })
 }
 
 /// Encodes 1 to 1024 timestamps, in any order, and appends the payload to `out`.
 ///
-/// Cost: 0.2 ns a value if the delta is constant, else 1 ns if the hint fits, 3 if it does not.
+/// Cost: 0.2 ns a value if the delta is constant, else 1 ns if the state fits, 3 if it does not.
 ///
 /// # Panics
 /// If there are no timestamps or more than 1024.
-pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
+pub fn encode_times(times: &[i64], state: &mut EncoderState, out: &mut Vec<u8>) -> Chunk {
     let words = kernel::words(times);
     let chunk = new_chunk(words);
     if kernel::constant_step(words) {
         return constant_step(chunk, words);
     }
-    with_desk(words.len(), |desk| {
-        let Desk {
+    with_buffers(words.len(), |buffers| {
+        let Buffers {
             ints,
             steps,
             corrections: rest,
             ..
-        } = desk;
-        let (layout, slope) = hint.laid.lay_out_times(words, steps, rest);
+        } = buffers;
+        let (layout, slope) = state.layouts.lay_out_times(words, steps, rest);
         if layout.fit.bits >= 64 * words.len() as u64 {
             return write::raw(chunk, words, out);
         }
@@ -129,16 +129,27 @@ pub fn encode_times(times: &[i64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk 
 
 /// Encodes 1 to 1024 words of a column and appends the payload to `out`.
 ///
-/// Cost: 1 to 4 ns a value if the hint fits, 20 to 50 if it does not.
+/// Cost: 1 to 4 ns a value if the state fits, 20 to 50 if it does not.
 ///
 /// # Panics
 /// If there are no words or more than 1024.
-pub fn encode_column(ty: ColumnType, values: &[u64], hint: &mut Hint, out: &mut Vec<u8>) -> Chunk {
-    column(ty, values, hint, chunk::RUNS + 1, out)
+pub fn encode_column(
+    ty: ColumnType,
+    values: &[u64],
+    state: &mut EncoderState,
+    out: &mut Vec<u8>,
+) -> Chunk {
+    column(ty, values, state, chunk::RUNS + 1, out)
 }
 
 /// Uses only encodings whose code is below `below`: an inner vector must not have the encoding of the outer one.
-fn column(ty: ColumnType, values: &[u64], hint: &mut Hint, below: u8, out: &mut Vec<u8>) -> Chunk {
+fn column(
+    ty: ColumnType,
+    values: &[u64],
+    state: &mut EncoderState,
+    below: u8,
+    out: &mut Vec<u8>,
+) -> Chunk {
     let mut chunk = new_chunk(values);
     if kernel::all_equal(values) {
         chunk.encoding = chunk::CONSTANT;
@@ -148,16 +159,16 @@ fn column(ty: ColumnType, values: &[u64], hint: &mut Hint, below: u8, out: &mut 
     if let Some(null) = ty.null()
         && values.contains(&null)
     {
-        return with_nulls(ty, values, null, hint, out);
+        return with_nulls(ty, values, null, state, out);
     }
     if ty.base() == ColumnType::F32 {
-        return narrow_floats(chunk, values, hint, below, out);
+        return narrow_floats(chunk, values, state, below, out);
     }
-    with_desk(values.len(), |desk| match ty.base() {
+    with_buffers(values.len(), |buffers| match ty.base() {
         base @ (ColumnType::I64 | ColumnType::U64) => {
-            integers(chunk, values, desk, base, hint, below, out)
+            integers(chunk, values, buffers, base, state, below, out)
         }
-        _ => floats(chunk, values, desk, hint, below, out),
+        _ => floats(chunk, values, buffers, state, below, out),
     })
 }
 
@@ -166,7 +177,7 @@ fn with_nulls(
     ty: ColumnType,
     words: &[u64],
     null: u64,
-    hint: &mut Hint,
+    state: &mut EncoderState,
     out: &mut Vec<u8>,
 ) -> Chunk {
     let begin = out.len();
@@ -174,7 +185,7 @@ fn with_nulls(
     let filled = &mut block[..words.len()];
     nulls::fill_gaps(words, null, filled);
     nulls::write(words, null, out);
-    let mut chunk = encode_column(ty.base(), filled, hint, out);
+    let mut chunk = encode_column(ty.base(), filled, state, out);
     let length = out.len() - begin;
     if length >= 8 * words.len() {
         out.truncate(begin);
@@ -189,7 +200,7 @@ fn with_nulls(
 fn narrow_floats(
     chunk: Chunk,
     words: &[u64],
-    hint: &mut Hint,
+    state: &mut EncoderState,
     below: u8,
     out: &mut Vec<u8>,
 ) -> Chunk {
@@ -199,7 +210,9 @@ fn narrow_floats(
     let all_narrow = narrow::all_narrow(words);
     let short = all_narrow && narrow::decimals(words, &mut block[..rows]);
     let stored = if short { &block[..rows] } else { words };
-    let mut found = with_desk(rows, |desk| floats(chunk, stored, desk, hint, below, out));
+    let mut found = with_buffers(rows, |buffers| {
+        floats(chunk, stored, buffers, state, below, out)
+    });
     if all_narrow && found.len() > 4 * rows {
         out.truncate(begin);
         return narrow::raw(chunk, words, out);
@@ -228,29 +241,29 @@ fn constant_step(mut chunk: Chunk, words: &[u64]) -> Chunk {
 fn integers(
     chunk: Chunk,
     words: &[u64],
-    desk: Desk<'_>,
+    buffers: Buffers<'_>,
     ty: ColumnType,
-    hint: &mut Hint,
+    state: &mut EncoderState,
     below: u8,
     out: &mut Vec<u8>,
 ) -> Chunk {
     let rows = words.len();
     let flip = if ty == ColumnType::U64 { 1 << 63 } else { 0 };
-    let Desk { ints, steps, .. } = desk;
+    let Buffers { ints, steps, .. } = buffers;
     for (int, &word) in ints.iter_mut().zip(words) {
         *int = word ^ flip;
     }
-    let layout = hint.laid.lay_out(ints, steps, Preference::Bases);
+    let layout = state.layouts.lay_out(ints, steps, Preference::Bases);
     let bits = layout.fit.bits;
     // Other encodings are searched for if they may pay; if they did not, the next search is delayed.
-    let other = matches!(hint.encoding, chunk::LIST | chunk::RUNS);
-    let fits = hint.encoding != 0 && !other && hint.holds(bits, rows);
-    if bits > GOOD * rows as u64 && (!fits || hint.grow_old()) {
-        hint.learn(chunk::FOR, bits, rows);
+    let other = matches!(state.encoding, chunk::LIST | chunk::RUNS);
+    let fits = state.encoding != 0 && !other && state.holds(bits, rows);
+    if bits > GOOD * rows as u64 && (!fits || state.grow_old()) {
+        state.learn(chunk::FOR, bits, rows);
         // Lanes are padded, so the layout can cost more than the unencoded words; another encoding must beat both.
         let bits = bits.min(64 * rows as u64);
-        if let Some(found) = few::search(ty, words, bits, hint, below, column) {
-            hint.encoding = found.encoding;
+        if let Some(found) = few::search(ty, words, bits, state, below, column) {
+            state.encoding = found.encoding;
             return write::nested(chunk, &found, out);
         }
     }
@@ -290,17 +303,17 @@ impl Decimals {
     fn of(
         alp: Alp,
         words: &[u64],
-        desk: &mut Desk<'_>,
-        laid: &mut Laid,
+        buffers: &mut Buffers<'_>,
+        layouts: &mut LayoutMemory,
         bad_max: usize,
         correcting: bool,
     ) -> Option<Self> {
-        let Desk {
+        let Buffers {
             ints,
             steps,
             corrections,
             bad,
-        } = desk;
+        } = buffers;
         let mut count = kernel::alp_encode(alp, words, ints, bad).bad;
         let mut correction = Correction::default();
         if correcting && count > 0 {
@@ -313,7 +326,7 @@ impl Decimals {
         let bad = &bad[..count];
         fill_gaps(ints, bad);
         let exceptions = Exceptions::of(bad, words);
-        let layout = laid.lay_out(ints, steps, Preference::Bases);
+        let layout = layouts.lay_out(ints, steps, Preference::Bases);
         let width = u32::from(correction.width);
         let bits = layout.fit.bits
             + exceptions.bits()
@@ -347,34 +360,34 @@ fn fill_gaps(ints: &mut [u64], bad: &[u16]) {
 fn floats(
     mut chunk: Chunk,
     words: &[u64],
-    mut desk: Desk<'_>,
-    hint: &mut Hint,
+    mut buffers: Buffers<'_>,
+    state: &mut EncoderState,
     below: u8,
     out: &mut Vec<u8>,
 ) -> Chunk {
     let rows = words.len();
-    let mut encoding = hint.encoding;
-    if encoding == 0 || encoding >= below || hint.grow_old() {
-        encoding = search(words, &mut desk, hint, below);
+    let mut encoding = state.encoding;
+    if encoding == 0 || encoding >= below || state.grow_old() {
+        encoding = search(words, &mut buffers, state, below);
     }
     // At most two passes: with the remembered encoding, then with the one that a search found.
     loop {
-        let searched = hint.age == 0;
+        let searched = state.age == 0;
         match encoding {
             chunk::ALP_FOR => {
-                let bad_max = if searched { rows } else { hint.bad_max(rows) };
+                let bad_max = if searched { rows } else { state.bad_max(rows) };
                 let decimals = Decimals::of(
-                    hint.alp,
+                    state.alp,
                     words,
-                    &mut desk,
-                    &mut hint.laid,
+                    &mut buffers,
+                    &mut state.layouts,
                     bad_max,
-                    hint.detail == hint::CORRECTING,
+                    state.detail == encoder_state::CORRECTING,
                 );
                 if let Some(found) = decimals
-                    && (searched || hint.holds(found.bits, rows))
+                    && (searched || state.holds(found.bits, rows))
                 {
-                    hint.age = hint.age.max(1);
+                    state.age = state.age.max(1);
                     if found.bits >= 64 * rows as u64 {
                         return write::raw(chunk, words, out);
                     }
@@ -382,11 +395,11 @@ fn floats(
                     chunk.factor = found.alp.factor;
                     let codes = [chunk::ALP_FOR, chunk::ALP_DELTA];
                     let values = write::Values {
-                        ints: desk.ints,
-                        steps: desk.steps,
+                        ints: buffers.ints,
+                        steps: buffers.steps,
                         words,
                         flip: 0,
-                        corrections: desk.corrections,
+                        corrections: buffers.corrections,
                         correction: found.correction,
                     };
                     return write::layout(
@@ -400,19 +413,21 @@ fn floats(
                 }
             }
             chunk::ORDERED_FOR => {
-                desk.ints.copy_from_slice(words);
+                buffers.ints.copy_from_slice(words);
                 let zeros = trailing_zeros(words);
-                kernel::ordered(desk.ints, zeros);
+                kernel::ordered(buffers.ints, zeros);
                 chunk.exponent = zeros as u8;
-                let layout = hint.laid.lay_out(desk.ints, desk.steps, Preference::Bases);
+                let layout = state
+                    .layouts
+                    .lay_out(buffers.ints, buffers.steps, Preference::Bases);
                 if layout.fit.bits < 64 * rows as u64
-                    && (searched || hint.holds(layout.fit.bits, rows))
+                    && (searched || state.holds(layout.fit.bits, rows))
                 {
-                    hint.age = hint.age.max(1);
+                    state.age = state.age.max(1);
                     let codes = [chunk::ORDERED_FOR, chunk::ORDERED_DELTA];
                     let values = write::Values {
-                        ints: desk.ints,
-                        steps: desk.steps,
+                        ints: buffers.ints,
+                        steps: buffers.steps,
                         words,
                         flip: 0,
                         corrections: &[],
@@ -423,33 +438,33 @@ fn floats(
                 chunk.exponent = 0;
             }
             chunk::SPLIT => {
-                let high = u32::from(hint.detail).clamp(1, chunk::SPLIT_HIGH_MAX);
+                let high = u32::from(state.detail).clamp(1, chunk::SPLIT_HIGH_MAX);
                 if let Some(found) = Split::at(words, high)
                     && found.bits < 64 * rows as u64
-                    && (searched || hint.holds(found.bits, rows))
+                    && (searched || state.holds(found.bits, rows))
                 {
-                    hint.age = hint.age.max(1);
-                    return write::split(chunk, &found, words, desk.ints, desk.steps, out);
+                    state.age = state.age.max(1);
+                    return write::split(chunk, &found, words, buffers.ints, buffers.steps, out);
                 }
             }
             chunk::LIST | chunk::RUNS => {
-                if let Some(found) = few::again(ColumnType::F64, words, hint, column)
+                if let Some(found) = few::again(ColumnType::F64, words, state, column)
                     && found.bits < 64 * rows as u64
-                    && (searched || hint.holds(found.bits, rows))
+                    && (searched || state.holds(found.bits, rows))
                 {
-                    hint.age = hint.age.max(1);
+                    state.age = state.age.max(1);
                     return write::nested(chunk, &found, out);
                 }
             }
             _ => {
-                hint.age = hint.age.max(1);
+                state.age = state.age.max(1);
                 return write::raw(chunk, words, out);
             }
         }
         encoding = if searched {
             chunk::RAW
         } else {
-            search(words, &mut desk, hint, below)
+            search(words, &mut buffers, state, below)
         };
     }
 }
@@ -457,61 +472,61 @@ fn floats(
 /// Up to this many bits per value, only decimals, and integers near a base or by deltas, are tried.
 const GOOD: u64 = 2;
 
-/// Tries all encodings; stores the best in the hint, resets its age to 0 and returns the encoding.
-fn search(words: &[u64], desk: &mut Desk<'_>, hint: &mut Hint, below: u8) -> u8 {
+/// Tries all encodings; stores the best in the state, resets its age to 0 and returns the encoding.
+fn search(words: &[u64], buffers: &mut Buffers<'_>, state: &mut EncoderState, below: u8) -> u8 {
     let rows = words.len();
-    hint.learn(chunk::RAW, 64 * rows as u64, rows);
-    hint.laid = Laid::default();
+    state.learn(chunk::RAW, 64 * rows as u64, rows);
+    state.layouts = LayoutMemory::default();
     let mut best = 64 * rows as u64;
     let [multiply, divide] = search_decimals(words);
     for (alp, fee) in [(multiply, 0), (divide, 2)] {
         let Some(alp) = alp else { continue };
-        if let Some(found) = Decimals::of(alp, words, desk, &mut Laid::default(), rows / 2, true)
+        if let Some(found) = Decimals::of(alp, words, buffers, &mut LayoutMemory::default(), rows / 2, true)
             // A division takes three times as long to decode as a product: it must save 2 %.
             && found.bits + found.bits * fee / 100 < best
         {
             best = found.bits;
-            hint.learn(chunk::ALP_FOR, best, rows);
-            hint.alp = alp;
-            hint.detail = if found.correction.width > 0 {
-                hint::CORRECTING
+            state.learn(chunk::ALP_FOR, best, rows);
+            state.alp = alp;
+            state.detail = if found.correction.width > 0 {
+                encoder_state::CORRECTING
             } else {
                 0
             };
-            hint.bad = (found.exceptions.count() * 1024 / rows) as u16;
+            state.bad = (found.exceptions.count() * 1024 / rows) as u16;
         }
     }
     if best <= GOOD * rows as u64 {
-        return hint.encoding;
+        return state.encoding;
     }
-    desk.ints.copy_from_slice(words);
-    kernel::ordered(desk.ints, trailing_zeros(words));
-    let ordered = Laid::default()
-        .lay_out(desk.ints, desk.steps, Preference::Bases)
+    buffers.ints.copy_from_slice(words);
+    kernel::ordered(buffers.ints, trailing_zeros(words));
+    let ordered = LayoutMemory::default()
+        .lay_out(buffers.ints, buffers.steps, Preference::Bases)
         .fit
         .bits;
     if ordered + ordered / 32 < best {
         best = ordered;
-        hint.learn(chunk::ORDERED_FOR, best, rows);
+        state.learn(chunk::ORDERED_FOR, best, rows);
     }
     if let Some(found) = Split::search(words, best)
         && found.bits + found.bits / 32 < best
     {
         best = found.bits;
-        hint.learn(chunk::SPLIT, best, rows);
-        hint.detail = found.high() as u8;
+        state.learn(chunk::SPLIT, best, rows);
+        state.detail = found.high() as u8;
     }
     if let Some(found) = few::search(
         ColumnType::F64,
         words,
         best - best / 32,
-        hint,
+        state,
         below,
         column,
     ) {
-        hint.learn(found.encoding, found.bits, rows);
+        state.learn(found.encoding, found.bits, rows);
     }
-    hint.encoding
+    state.encoding
 }
 
 /// Number of trailing zero bits that all words have, at most 63.

@@ -3,7 +3,7 @@
 
 use super::block::{Block, EncodeInner};
 use super::dictionary::Dictionary;
-use super::hint::Hint;
+use super::encoder_state::EncoderState;
 use crate::chunk::{self, Chunk};
 use crate::column::ColumnType;
 use crate::loops::pack::packed_bytes;
@@ -21,8 +21,8 @@ pub(super) struct Nested {
     pub(super) count: usize,
     pub(super) base: u64,
     pub(super) width: u32,
-    /// Hint learned from the inner vector.
-    pub(super) hint: Hint,
+    /// EncoderState learned from the inner vector.
+    pub(super) state: EncoderState,
     /// Size of the payload.
     pub(super) bits: u64,
 }
@@ -32,7 +32,7 @@ impl Nested {
     pub(super) fn runs(
         ty: ColumnType,
         words: &[u64],
-        hint: Hint,
+        state: EncoderState,
         encode: EncodeInner,
     ) -> Option<Box<Self>> {
         let runs = 1 + words.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -57,7 +57,7 @@ impl Nested {
         Self::of(
             chunk::RUNS,
             (ty, &values[..runs]),
-            hint,
+            state,
             encode,
             beside,
             |nested| {
@@ -72,7 +72,7 @@ impl Nested {
         ty: ColumnType,
         words: &[u64],
         bits_max: u64,
-        hint: Hint,
+        state: EncoderState,
         encode: EncodeInner,
     ) -> Option<Box<Self>> {
         let found = Dictionary::of(words)?;
@@ -96,7 +96,7 @@ impl Nested {
         Self::of(
             chunk::LIST,
             (ty, &values[..order.len()]),
-            hint,
+            state,
             encode,
             beside,
             |nested| {
@@ -109,13 +109,13 @@ impl Nested {
     fn of(
         encoding: u8,
         (ty, values): (ColumnType, &[u64]),
-        mut hint: Hint,
+        mut state: EncoderState,
         encode: EncodeInner,
         beside: usize,
         fill: impl FnOnce(&mut Self),
     ) -> Option<Box<Self>> {
         let mut payload = Vec::new();
-        let inner = encode(ty, values, &mut hint, encoding, &mut payload);
+        let inner = encode(ty, values, &mut state, encoding, &mut payload);
         let mut nested = Box::new(Self {
             encoding,
             inner,
@@ -123,7 +123,7 @@ impl Nested {
             count: values.len(),
             base: 0,
             width: 0,
-            hint,
+            state,
             bits: 8 * (inner.description_bytes() + payload.len() + beside) as u64,
             payload,
         });

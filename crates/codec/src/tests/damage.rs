@@ -2,7 +2,7 @@
 
 use super::{Rng, few};
 use crate::chunk;
-use crate::{Chunk, ColumnType, Hint, STATS_BYTES, Stats};
+use crate::{Chunk, ColumnType, EncoderState, STATS_BYTES, Stats};
 use crate::{Line, count_up_to, decode_column, decode_times, encode_column, word_at};
 
 fn try_all(chunk: &Chunk, bytes: &[u8], rows: usize) -> bool {
@@ -87,7 +87,7 @@ fn random_chunks_and_payloads() {
 
 #[test]
 fn mutated_chunks_and_payloads() {
-    let mut hint = Hint::default();
+    let mut state = EncoderState::default();
     for seed in 0..few(20_000) {
         let mut rng = Rng(seed);
         let n = 1 + rng.below(200) as usize;
@@ -110,7 +110,7 @@ fn mutated_chunks_and_payloads() {
             ColumnType::F64
         };
         let mut bytes = Vec::new();
-        let chunk = encode_column(ty, &words, &mut hint, &mut bytes);
+        let chunk = encode_column(ty, &words, &mut state, &mut bytes);
         let mut description = Vec::new();
         chunk.put(&mut description);
         for _ in 0..1 + rng.below(3) {

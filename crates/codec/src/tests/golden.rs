@@ -2,7 +2,7 @@
 //! the format.
 
 use super::{column_round_trip, times_round_trip};
-use crate::{Chunk, ColumnType, Hint, Stats};
+use crate::{Chunk, ColumnType, EncoderState, Stats};
 use core::fmt::Write;
 
 fn hex(bytes: &[u8]) -> String {
@@ -40,7 +40,7 @@ fn describe(text: &mut String, name: &str, (chunk, bytes): (Chunk, Vec<u8>)) {
 fn generate() -> String {
     let mut text = String::new();
     let t = &mut text;
-    let hint = Hint::default;
+    let state = EncoderState::default;
     describe(
         t,
         "times 100, 160 .. 1240",
@@ -73,7 +73,7 @@ fn generate() -> String {
         describe(
             t,
             name,
-            column_round_trip(ColumnType::I64, &words, &mut hint()),
+            column_round_trip(ColumnType::I64, &words, &mut state()),
         );
     };
     ints("i64 -5, 20 rows", &|_| -5, 20);
@@ -93,7 +93,7 @@ fn generate() -> String {
     describe(
         t,
         "u64 2^64 - 1 - (i * i mod 7), 20 rows",
-        column_round_trip(ColumnType::U64, &words, &mut hint()),
+        column_round_trip(ColumnType::U64, &words, &mut state()),
     );
 
     let mut floats = |name: &str, of: &dyn Fn(i32) -> f64, n: i32| {
@@ -101,7 +101,7 @@ fn generate() -> String {
         describe(
             t,
             name,
-            column_round_trip(ColumnType::F64, &words, &mut hint()),
+            column_round_trip(ColumnType::F64, &words, &mut state()),
         );
     };
     floats("f64 NaN, 20 rows", &|_| f64::NAN, 20);
@@ -200,7 +200,7 @@ fn generate() -> String {
     describe(
         t,
         "f32 (i * i mod 7) / 100, 20 rows",
-        column_round_trip(ColumnType::F32, &words, &mut hint()),
+        column_round_trip(ColumnType::F32, &words, &mut state()),
     );
     let words: Vec<u64> = (1..5)
         .map(|i| ColumnType::widen(1.0 / i as f32 - 0.4))
@@ -208,7 +208,7 @@ fn generate() -> String {
     describe(
         t,
         "f32 1 / i - 0.4, i from 1 to 4",
-        column_round_trip(ColumnType::F32, &words, &mut hint()),
+        column_round_trip(ColumnType::F32, &words, &mut state()),
     );
     let nulls = |ty: ColumnType, every: u64| -> Vec<u64> {
         let word = |i| if i % every == 5 { ty.fill() } else { i * i % 7 };
@@ -229,7 +229,7 @@ fn generate() -> String {
         describe(
             t,
             name,
-            column_round_trip(ty, &nulls(ty, every), &mut hint()),
+            column_round_trip(ty, &nulls(ty, every), &mut state()),
         );
     }
 

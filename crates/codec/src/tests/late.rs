@@ -2,7 +2,7 @@
 
 use super::{Rng, few, times_round_trip};
 use crate::kernel::at_every_level;
-use crate::{Chunk, Hint, chunk, decode_times, encode_times};
+use crate::{Chunk, EncoderState, chunk, decode_times, encode_times};
 
 /// `rows` rows from row `from` on.
 fn late(rng: &mut Rng, (tick, unit): (i64, i64), late: u64, from: i64, rows: i64) -> Vec<i64> {
@@ -10,9 +10,9 @@ fn late(rng: &mut Rng, (tick, unit): (i64, i64), late: u64, from: i64, rows: i64
     (from..from + rows).map(time).collect()
 }
 
-fn encode(times: &[i64], hint: &mut Hint) -> (Chunk, Vec<u8>) {
+fn encode(times: &[i64], state: &mut EncoderState) -> (Chunk, Vec<u8>) {
     let mut bytes = Vec::new();
-    let chunk = encode_times(times, hint, &mut bytes);
+    let chunk = encode_times(times, state, &mut bytes);
     let mut back = vec![7; times.len()];
     decode_times(&chunk, &bytes, &mut back).expect("what was encoded");
     assert_eq!(back, times, "{chunk:?}");
@@ -28,10 +28,10 @@ fn late_rows_cost_what_they_are_late() {
         ((10_000, 1), 9),
         ((60_000, 1), 3),
     ] {
-        let mut hint = Hint::default();
+        let mut state = EncoderState::default();
         for vector in 0..few(100) as i64 {
             let times = late(&mut rng, clock, 1 << bits, vector * 1024, 1024);
-            let (chunk, bytes) = encode(&times, &mut hint);
+            let (chunk, bytes) = encode(&times, &mut state);
             let unit = if clock.1 == 1 { 0 } else { 8 };
             assert_eq!(chunk.encoding, chunk::SLOPE, "{clock:?} {chunk:?}");
             assert_eq!(
@@ -74,13 +74,13 @@ fn a_few_rows_that_are_very_late_are_stored_apart() {
     assert!(bytes.len() < 10 * 128 + 3 * 8, "{chunk:?}");
 }
 
-/// Clocks change, stop, and run backwards; vectors are short; times lie at the ends of their range. No hint ever
+/// Clocks change, stop, and run backwards; vectors are short; times lie at the ends of their range. No state ever
 /// leads to a wrong result.
 #[test]
 fn any_times_come_back_under_any_hint() {
     let mut expected: Option<Vec<Vec<u8>>> = None;
     at_every_level(|level| {
-        let (mut rng, mut hint) = (Rng(5), Hint::default());
+        let (mut rng, mut state) = (Rng(5), EncoderState::default());
         let mut found = Vec::new();
         for _ in 0..few(3000) {
             let rows = [1024, 1024, 1000, 130, 64, 63, 2][rng.below(7) as usize];
@@ -100,7 +100,7 @@ fn any_times_come_back_under_any_hint() {
                 1 => times[(rows / 3) as usize..].fill(0),
                 _ => {}
             }
-            let (chunk, mut bytes) = encode(&times, &mut hint);
+            let (chunk, mut bytes) = encode(&times, &mut state);
             chunk.put(&mut bytes);
             found.push(bytes);
         }

@@ -2,7 +2,7 @@
 
 use super::round_trip::shape;
 use super::{Rng, column_round_trip, few};
-use crate::{ColumnType, Hint, Stats, chunk, decode_column};
+use crate::{ColumnType, EncoderState, Stats, chunk, decode_column};
 
 /// Puts nulls among words: none, some, nearly all, or one contiguous run.
 fn with_nulls(rng: &mut Rng, null: u64, words: &mut [u64]) {
@@ -21,16 +21,16 @@ fn with_nulls(rng: &mut Rng, null: u64, words: &mut [u64]) {
 #[test]
 fn every_type_comes_back_with_nulls_anywhere() {
     crate::kernel::at_every_level(|_| {
-        let mut hints = [Hint::default(); 8];
+        let mut states = [EncoderState::default(); 8];
         for seed in 0..few(600) {
             let mut rng = Rng(seed);
             let n = [1024, 1, 2, 300, 1000, 17][seed as usize % 6];
-            for (ty, hint) in ColumnType::ALL.into_iter().zip(&mut hints) {
+            for (ty, state) in ColumnType::ALL.into_iter().zip(&mut states) {
                 let mut words = shape(&mut rng, n);
                 if let Some(null) = ty.null() {
                     with_nulls(&mut rng, null, &mut words);
                 }
-                column_round_trip(ty, &words, hint);
+                column_round_trip(ty, &words, state);
             }
         }
     });
@@ -41,20 +41,23 @@ fn nulls_cost_two_bytes_or_a_bit() {
     let few: Vec<u64> = (0..1024u64)
         .map(|i| if i % 100 == 7 { 1 << 63 } else { i % 2 })
         .collect();
-    let (chunk, bytes) = column_round_trip(ColumnType::NullI64, &few, &mut Hint::default());
+    let (chunk, bytes) = column_round_trip(ColumnType::NullI64, &few, &mut EncoderState::default());
     assert_eq!((chunk.flags, bytes.len()), (chunk::NULLS, 4 + 2 * 11 + 128));
     let half: Vec<u64> = (0..1024u64)
         .map(|i| if i % 2 == 0 { 1 << 63 } else { 5 })
         .collect();
-    let (_, bytes) = column_round_trip(ColumnType::NullI64, &half, &mut Hint::default());
+    let (_, bytes) = column_round_trip(ColumnType::NullI64, &half, &mut EncoderState::default());
     assert_eq!(bytes.len(), 4 + 128);
     let all = [ColumnType::NullF64.fill(); 1024];
-    let (_, bytes) = column_round_trip(ColumnType::NullF64, &all, &mut Hint::default());
+    let (_, bytes) = column_round_trip(ColumnType::NullF64, &all, &mut EncoderState::default());
     assert!(bytes.is_empty());
     // Without nulls the vector is not a byte longer than in a column without nulls.
     let none: Vec<u64> = (0..1024).map(|i| i % 7).collect();
-    let mut sizes = [ColumnType::I64, ColumnType::NullI64]
-        .map(|ty| column_round_trip(ty, &none, &mut Hint::default()).1.len());
+    let mut sizes = [ColumnType::I64, ColumnType::NullI64].map(|ty| {
+        column_round_trip(ty, &none, &mut EncoderState::default())
+            .1
+            .len()
+    });
     sizes.sort_unstable();
     assert_eq!(sizes[0], sizes[1]);
 }
@@ -65,18 +68,18 @@ fn f32_are_decimals_or_four_bytes() {
     let decimal: Vec<u64> = (0..1024)
         .map(|_| ColumnType::widen(rng.below(10_000) as f32 / 100.0))
         .collect();
-    let (chunk, bytes) = column_round_trip(ColumnType::F32, &decimal, &mut Hint::default());
+    let (chunk, bytes) = column_round_trip(ColumnType::F32, &decimal, &mut EncoderState::default());
     assert_eq!((chunk.flags, bytes.len()), (chunk::NARROW, 14 * 128));
     let noise: Vec<u64> = (0..1024)
         .map(|_| ColumnType::widen((rng.unit() - 0.5) as f32))
         .collect();
-    let (_, bytes) = column_round_trip(ColumnType::F32, &noise, &mut Hint::default());
+    let (_, bytes) = column_round_trip(ColumnType::F32, &noise, &mut EncoderState::default());
     assert!(bytes.len() <= 4096, "{}", bytes.len());
     // Any bits, signalling NaN included.
     let bits: Vec<u64> = (0..1024)
         .map(|_| ColumnType::widen(f32::from_bits(rng.next() as u32)))
         .collect();
-    let (_, bytes) = column_round_trip(ColumnType::F32, &bits, &mut Hint::default());
+    let (_, bytes) = column_round_trip(ColumnType::F32, &bits, &mut EncoderState::default());
     assert_eq!(bytes.len(), 4096);
     // Decimals with a few other words, NaN and null included.
     let mut mixed = decimal;
@@ -87,12 +90,13 @@ fn f32_are_decimals_or_four_bytes() {
         mixed[100 * i] = ColumnType::widen(odd);
     }
     mixed[700] = ColumnType::NullF32.fill();
-    let (chunk, bytes) = column_round_trip(ColumnType::NullF32, &mixed, &mut Hint::default());
+    let (chunk, bytes) =
+        column_round_trip(ColumnType::NullF32, &mixed, &mut EncoderState::default());
     assert_eq!(chunk.flags & chunk::NARROW, chunk::NARROW);
     assert!(bytes.len() < 15 * 128, "{}", bytes.len());
     // Words that did not come from f32 are kept too.
     let double: Vec<u64> = (0..100).map(|i| (f64::from(i) * 0.1).to_bits()).collect();
-    column_round_trip(ColumnType::F32, &double, &mut Hint::default());
+    column_round_trip(ColumnType::F32, &double, &mut EncoderState::default());
 }
 
 /// Statistics with nulls equal the statistics of the other rows, however the rows are split and merged.
@@ -159,7 +163,7 @@ fn damaged_nulls_and_f32_are_corrupt_or_words() {
             with_nulls(&mut rng, null, &mut words);
         }
         let mut bytes = Vec::new();
-        let mut chunk = crate::encode_column(ty, &words, &mut Hint::default(), &mut bytes);
+        let mut chunk = crate::encode_column(ty, &words, &mut EncoderState::default(), &mut bytes);
         for _ in 0..1 + rng.below(3) {
             match rng.below(4) {
                 0 => chunk.flags ^= 1 << rng.below(8),

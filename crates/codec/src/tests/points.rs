@@ -1,5 +1,5 @@
 use super::{Rng, column_round_trip, few, times_round_trip};
-use crate::{ColumnType, Hint, chunk, count_up_to, decode_column, word_at};
+use crate::{ColumnType, EncoderState, chunk, count_up_to, decode_column, word_at};
 
 /// A vector of each encoding with random access: every word, and every search.
 #[test]
@@ -9,7 +9,8 @@ fn single_words_of_every_encoding_that_has_them() {
     for round in 0..few(60) {
         for (ty, words) in shapes(&mut rng, [1024, 1000, 200, 77][round as usize % 4]) {
             let mut payload = Vec::new();
-            let chunk = crate::encode_column(ty, &words, &mut Hint::default(), &mut payload);
+            let chunk =
+                crate::encode_column(ty, &words, &mut EncoderState::default(), &mut payload);
             let mut back = vec![0; words.len()];
             decode_column(&chunk, &payload, &mut back).unwrap();
             for (row, &word) in back.iter().enumerate().step_by(1 + few(3) as usize) {
@@ -126,7 +127,8 @@ fn counts_up_to_a_word_of_ids() {
             };
         }
         ids.truncate(1 + rng.below(1000) as usize);
-        let (chunk, payload) = column_round_trip(ColumnType::U64, &ids, &mut Hint::default());
+        let (chunk, payload) =
+            column_round_trip(ColumnType::U64, &ids, &mut EncoderState::default());
         for word in ids[0].saturating_sub(1)..=ids[ids.len() - 1] + 1 {
             let count = count_up_to(&chunk, &payload, ids.len(), word).unwrap();
             let expected = ids.partition_point(|other| *other <= word);

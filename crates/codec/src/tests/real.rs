@@ -1,7 +1,7 @@
 //! Real columns, if `TIDALITE_TEST_DATA` names a folder of them. Prints bits per value.
 
 use super::column_round_trip;
-use crate::{ColumnType, Hint};
+use crate::{ColumnType, EncoderState};
 use std::path::Path;
 
 #[test]
@@ -31,16 +31,16 @@ fn real_columns_come_back() {
         if words.is_empty() {
             continue; // one of the samples has no numbers
         }
-        let mut hint = Hint::default();
+        let mut state = EncoderState::default();
         let mut bytes = 0;
         let mut codes = String::new();
         for vector in words.chunks(1024) {
-            let (chunk, payload) = column_round_trip(ColumnType::F64, vector, &mut hint);
+            let (chunk, payload) = column_round_trip(ColumnType::F64, vector, &mut state);
             bytes += payload.len() + chunk.description_bytes();
             if codes.len() < 40 {
                 codes += &format!(" {}/{}", chunk.encoding, chunk.width);
             }
-            column_round_trip(ColumnType::I64, vector, &mut Hint::default());
+            column_round_trip(ColumnType::I64, vector, &mut EncoderState::default());
         }
         let bits = bytes as f64 * 8.0 / words.len() as f64;
         println!("{bits:6.2} {:?}{codes}", path.file_stem().unwrap());

@@ -1,5 +1,5 @@
 use super::{Rng, column_round_trip, few, times_round_trip};
-use crate::{ColumnType, Hint, Stats, chunk};
+use crate::{ColumnType, EncoderState, Stats, chunk};
 
 /// Words that break naive codecs.
 const SPECIALS: [u64; 20] = [
@@ -35,7 +35,7 @@ const LENGTHS: [usize; 16] = [
 fn special_words_among_ordinary_ones() {
     let mut rng = Rng(11);
     for ty in TYPES {
-        let mut hint = Hint::default();
+        let mut state = EncoderState::default();
         for round in 0..few(400) as usize {
             let n = LENGTHS[round % LENGTHS.len()];
             let share = [1, 2, 10, 100, 1000][round % 5];
@@ -48,17 +48,17 @@ fn special_words_among_ordinary_ones() {
                     }
                 })
                 .collect();
-            column_round_trip(ty, &words, &mut hint);
+            column_round_trip(ty, &words, &mut state);
             let times: Vec<i64> = words.iter().map(|&w| w as i64).collect();
             times_round_trip(&times);
         }
     }
 }
 
-/// Vectors of every kind of shape, one after another with one hint.
+/// Vectors of every kind of shape, one after another with one state.
 #[test]
 fn random_shapes_under_wrong_hints() {
-    let mut hints = [Hint::default(); 3];
+    let mut states = [EncoderState::default(); 3];
     for seed in 0..few(2500) {
         let mut rng = Rng(seed);
         let n = match rng.below(3) {
@@ -67,8 +67,8 @@ fn random_shapes_under_wrong_hints() {
             _ => 1 + rng.below(1024) as usize,
         };
         let words = shape(&mut rng, n);
-        for (ty, hint) in TYPES.iter().zip(&mut hints) {
-            column_round_trip(*ty, &words, hint);
+        for (ty, state) in TYPES.iter().zip(&mut states) {
+            column_round_trip(*ty, &words, state);
         }
         let times: Vec<i64> = words.iter().map(|&w| w as i64).collect();
         times_round_trip(&times);
@@ -124,9 +124,10 @@ impl Widen for f32 {
 #[test]
 fn simple_columns_cost_nothing() {
     let ramp: Vec<u64> = (0..1024).map(|i| f64::from(i).to_bits()).collect();
-    let (chunk, bytes) = column_round_trip(ColumnType::F64, &ramp, &mut Hint::default());
+    let (chunk, bytes) = column_round_trip(ColumnType::F64, &ramp, &mut EncoderState::default());
     assert_eq!((chunk.encoding, bytes.len()), (chunk::ALP_DELTA, 0));
-    let (chunk, bytes) = column_round_trip(ColumnType::I64, &[7; 1024], &mut Hint::default());
+    let (chunk, bytes) =
+        column_round_trip(ColumnType::I64, &[7; 1024], &mut EncoderState::default());
     assert_eq!((chunk.encoding, bytes.len()), (chunk::CONSTANT, 0));
     let times: Vec<i64> = (0..1024).map(|i| 1_400_000_000 + i * 600).collect();
     assert!(times_round_trip(&times).1.is_empty());
@@ -144,7 +145,8 @@ fn expected_encodings() {
     let mut rng = Rng(3);
     let mut code = |of: &mut dyn FnMut(&mut Rng, usize) -> u64| {
         let words: Vec<u64> = (0..1024).map(|i| of(&mut rng, i)).collect();
-        let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+        let (chunk, bytes) =
+            column_round_trip(ColumnType::F64, &words, &mut EncoderState::default());
         (chunk.encoding, bytes.len())
     };
     let two_decimals = code(&mut |rng, _| (rng.below(10_000) as f64 / 100.0).to_bits());
@@ -180,7 +182,7 @@ fn missing_values_are_stored_once() {
             .to_bits()
         })
         .collect();
-    let (_, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+    let (_, bytes) = column_round_trip(ColumnType::F64, &words, &mut EncoderState::default());
     assert!(bytes.len() <= 10 * 128 + 103 * 2 + 8);
 }
 
@@ -194,7 +196,7 @@ fn computed_decimals_cost_a_bit_or_two_more() {
             (tenths(rng.below(1000)) + tenths(rng.below(1000)) + 100.0).to_bits()
         })
         .collect();
-    let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+    let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut EncoderState::default());
     assert_eq!(chunk.encoding, chunk::ALP_FOR);
     assert!((1..=3).contains(&chunk.correction.width), "{chunk:?}");
     assert!(bytes.len() <= 14 * 128 + 100, "{chunk:?}");
@@ -206,7 +208,7 @@ fn singles_on_both_sides_of_zero_are_split() {
     let words: Vec<u64> = (0..1024)
         .map(|_| ((rng.unit() as f32 - 0.5) * 0.01).to_f64())
         .collect();
-    let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+    let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut EncoderState::default());
     assert_eq!((chunk.encoding, chunk.exponent), (chunk::SPLIT, 29));
     assert!(bytes.len() <= 28 * 128, "{chunk:?}");
 }
@@ -224,7 +226,7 @@ fn what_stays_for_a_while_is_stored_once() {
                 word
             })
             .collect();
-        let (chunk, bytes) = column_round_trip(ty, &words, &mut Hint::default());
+        let (chunk, bytes) = column_round_trip(ty, &words, &mut EncoderState::default());
         assert_eq!(chunk.encoding, chunk::RUNS, "{ty:?}");
         assert!(bytes.len() <= 1024 * 2, "{chunk:?}");
     }
@@ -236,9 +238,9 @@ fn a_few_words_are_a_list_of_their_own() {
     let words: Vec<u64> = (0..1024)
         .map(|_| (rng.below(200) as f64 * 0.514_444).to_bits())
         .collect();
-    let mut hint = Hint::default();
+    let mut state = EncoderState::default();
     for _ in 0..3 {
-        let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut hint);
+        let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut state);
         assert_eq!(chunk.encoding, chunk::LIST);
         assert!(bytes.len() < 8 * 128 + 200 * 6, "{chunk:?}");
     }
@@ -248,7 +250,7 @@ fn a_few_words_are_a_list_of_their_own() {
 fn every_processor_writes_and_reads_the_same() {
     let mut expected: Option<Vec<Vec<u8>>> = None;
     crate::kernel::at_every_level(|level| {
-        let mut hints = [Hint::default(); 3];
+        let mut states = [EncoderState::default(); 3];
         let mut found = Vec::new();
         for seed in 0..few(600) {
             let mut rng = Rng(seed);
@@ -260,8 +262,8 @@ fn every_processor_writes_and_reads_the_same() {
             let words = shape(&mut rng, n);
             let times: Vec<i64> = words.iter().map(|&w| w as i64).collect();
             let mut bytes = Vec::new();
-            for (ty, hint) in TYPES.iter().zip(&mut hints) {
-                let (chunk, payload) = column_round_trip(*ty, &words, hint);
+            for (ty, state) in TYPES.iter().zip(&mut states) {
+                let (chunk, payload) = column_round_trip(*ty, &words, state);
                 chunk.put(&mut bytes);
                 bytes.extend(payload);
                 bytes.extend(Stats::of(*ty, &times, &words).to_bytes());
@@ -288,14 +290,15 @@ fn periodic_columns_do_not_fool_the_sample() {
         let words: Vec<u64> = (0..1024)
             .map(|i| (f64::from(i % period) / 10.0).to_bits())
             .collect();
-        let (chunk, bytes) = column_round_trip(ColumnType::F64, &words, &mut Hint::default());
+        let (chunk, bytes) =
+            column_round_trip(ColumnType::F64, &words, &mut EncoderState::default());
         assert!(bytes.len() <= 3 * 128, "period {period}: {chunk:?}");
     }
     // Two levels in long runs: one patch per change.
     let words: Vec<u64> = (0..1024)
         .map(|i| u64::from(i / 100 % 2 == 0) * 4096)
         .collect();
-    let (chunk, bytes) = column_round_trip(ColumnType::I64, &words, &mut Hint::default());
+    let (chunk, bytes) = column_round_trip(ColumnType::I64, &words, &mut EncoderState::default());
     assert!(bytes.len() <= 60, "{chunk:?}");
 }
 
@@ -306,6 +309,6 @@ fn words_that_barely_repeat_are_stored_as_they_are() {
         let few: Vec<u64> = (0..distinct).map(|_| rng.next()).collect();
         let words: Vec<u64> = (0..593).map(|row| few[row % distinct]).collect();
         // At most the size of a header and the words.
-        column_round_trip(ColumnType::U64, &words, &mut Hint::default());
+        column_round_trip(ColumnType::U64, &words, &mut EncoderState::default());
     }
 }

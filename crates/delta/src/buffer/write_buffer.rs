@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
+use tidalite_codec::{ColumnType, EncoderState, Rows, RowsRef};
 
 /// Default budget: bytes of buffered rows at which they are flushed.
 pub const WRITE_BUFFER_BYTES_DEFAULT: usize = 256 << 20;
@@ -132,7 +132,7 @@ impl WriteBuffer {
     }
 
     /// Encoder hints of new runs for rows of a layout.
-    pub(crate) fn run_hints(&self, types: &[ColumnType]) -> Vec<Hint> {
+    pub(crate) fn run_hints(&self, types: &[ColumnType]) -> Vec<EncoderState> {
         let scratch = self.scratch.writer(CompactionScratch::NEW);
         scratch.map_or(Vec::new(), |scratch| scratch.hints_of(types).to_vec())
     }

@@ -30,7 +30,7 @@ use crate::run::tail::{self, expect_series};
 use crate::run::writer::{BlockStore, RunWriter};
 use std::ops::Range;
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Hint, Rows, RowsRef, time_span};
+use tidalite_codec::{ColumnType, EncoderState, Rows, RowsRef, time_span};
 use tidalite_pager::{PageWrite, Ptr, Result};
 
 /// Encoded blocks that are not yet in pages. See the head of `blocks.rs`.
@@ -43,14 +43,14 @@ pub struct Blocks {
     blocks: Vec<(Range<usize>, Entry)>,
     rows: u64,
     times: (i64, i64),
-    hints: Vec<Hint>,
+    hints: Vec<EncoderState>,
     /// The rows of the next block, and the series of each row.
     open: (Vec<u64>, Rows),
 }
 
 impl Blocks {
     /// An empty list for a layout, with its class and encoder hints.
-    pub(crate) fn new(types: &[ColumnType], (class, hints): (u32, Vec<Hint>)) -> Self {
+    pub(crate) fn new(types: &[ColumnType], (class, hints): (u32, Vec<EncoderState>)) -> Self {
         Self {
             class,
             hints,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `shifts` is the length of the shifts in bytes. A shift is added to the times of each series except the first, if the
-//! times of each series lie near a line of their own (`encode_times_in_turns`). Shifts are read after the series ids,
+//! times of each series lie near a line of their own (`encode_times_of_series`). Shifts are read after the series ids,
 //! which assign them to series; without them the values of the times chunk are not times.
 //!
 //! The header is the standard block header (kind RunBlock); its checksum covers the whole block. A block starts at a
@@ -20,8 +20,8 @@ use std::cell::RefCell;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, SeriesId, get_u16, get_u32, put_u16, put_u32};
 use tidalite_codec::{
-    CHUNK_BYTES_MAX, Chunk, ColumnType, Hint, Rows, RowsRef, SHIFTS_BYTES_MAX, count_up_to,
-    decode_column, decode_times, encode_column, encode_times_in_turns, shift_at, unshift, word_at,
+    CHUNK_BYTES_MAX, Chunk, ColumnType, EncoderState, Rows, RowsRef, SHIFTS_BYTES_MAX, count_up_to,
+    decode_column, decode_times, encode_column, encode_times_of_series, shift_at, unshift, word_at,
 };
 use tidalite_pager::{Counters, HEADER_BYTES, PageRead, PageRef, Ptr, Result};
 
@@ -69,7 +69,7 @@ pub(crate) fn encode_block(
     types: &[ColumnType],
     series: &[u64],
     rows: RowsRef<'_>,
-    hints: &mut Vec<Hint>,
+    hints: &mut Vec<EncoderState>,
     out: &mut Vec<u8>,
 ) {
     let columns = types.len();
@@ -78,7 +78,7 @@ pub(crate) fn encode_block(
         !rows.is_empty() && rows.len() <= block_rows_max(columns),
         "a block's rows"
     );
-    hints.resize(columns + 2, Hint::default()); // columns, series ids, times
+    hints.resize(columns + 2, EncoderState::default()); // columns, series ids, times
     ENCODE_SCRATCH.with_borrow_mut(|scratch| {
         let EncodeScratch {
             lengths,
@@ -101,7 +101,7 @@ pub(crate) fn encode_block(
             payloads,
         ));
         let hint = &mut hints[columns + 1];
-        put(encode_times_in_turns(
+        put(encode_times_of_series(
             series,
             rows.times(),
             hint,

@@ -9,7 +9,7 @@ use crate::run::descriptor::Run;
 use crate::run::directory::{self, Entry};
 use crate::step_sizes::extent_bytes;
 use tidalite_base::{Corrupt, SeriesId};
-use tidalite_codec::{ColumnType, Hint, Rows, RowsRef, time_span};
+use tidalite_codec::{ColumnType, EncoderState, Rows, RowsRef, time_span};
 use tidalite_pager::{Error, Extent, Header, Kind, PageWrite, Result, seal_block};
 
 /// Collects encoded blocks and writes them as extents of a run.
@@ -88,12 +88,12 @@ pub(crate) struct WriterScratch {
     types: Box<[ColumnType]>,
     series: Vec<u64>,
     rows: Rows,
-    hints: Vec<Hint>,
+    hints: Vec<EncoderState>,
 }
 
 impl WriterScratch {
     /// Encoder hints for rows of this layout.
-    pub(crate) fn hints_of(&self, types: &[ColumnType]) -> &[Hint] {
+    pub(crate) fn hints_of(&self, types: &[ColumnType]) -> &[EncoderState] {
         match *self.types == *types {
             true => &self.hints,
             false => &[],
@@ -101,7 +101,7 @@ impl WriterScratch {
     }
 
     /// Stores the encoder hints for rows of a layout.
-    pub(crate) fn set_hints(&mut self, types: &[ColumnType], hints: Vec<Hint>) {
+    pub(crate) fn set_hints(&mut self, types: &[ColumnType], hints: Vec<EncoderState>) {
         self.set_layout(types);
         self.hints = hints;
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::key::Key;
 use crate::run::block::{Block, encode_block, encoded_len};
 use crate::run::directory::entries_from;
-use tidalite_codec::{Hint, SHIFTS_BYTES_MAX};
+use tidalite_codec::{EncoderState, SHIFTS_BYTES_MAX};
 use tidalite_pager::{Extent, HEADER_BYTES, Header, Kind, Ptr, seal_block};
 use tidalite_testkit::rng::Rng;
 
@@ -53,7 +53,7 @@ fn times_from_one_end_to_the_other_come_back() {
     let mut rng = Rng::new(433);
     let layouts: [Box<[ColumnType]>; 1] = [POINT.into()];
     let mut pages = ScratchPages::new(512);
-    let (mut hints, mut block) = (Vec::<Hint>::new(), Block::default());
+    let (mut hints, mut block) = (Vec::<EncoderState>::new(), Block::default());
     for _ in 0..20 {
         let (series, rows) = sample(&mut rng);
         let mut bytes = Vec::new();
@@ -86,7 +86,7 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
     let mut rng = Rng::new(434);
     let layouts: [Box<[ColumnType]>; 1] = [POINT.into()];
     let (series, rows) = sample(&mut rng);
-    let (mut hints, mut good) = (Vec::<Hint>::new(), Vec::new());
+    let (mut hints, mut good) = (Vec::<EncoderState>::new(), Vec::new());
     encode_block(0, &POINT, &series, rows.view(), &mut hints, &mut good);
     let mut pages = ScratchPages::new(512);
     let (mut errors, mut read, mut block) = (0, 0, Block::default());

@@ -4,17 +4,17 @@
 use crate::leaf::layout::{MODEL_ENTRY_BYTES, payload_checksum};
 use crate::leaf::open_vector::{Model, OpenVector};
 use crate::leaf::writer::{OpenLeaf, vector_rows};
-use tidalite_codec::{ColdColumn, ColumnType, Hint, RowsRef, encode_cold, words};
+use tidalite_codec::{ColdColumn, ColumnType, EncoderState, RowsRef, encode_cold, words};
 
 impl OpenLeaf {
     /// Clears the leaf and fills it with rows in cold form; returns the number of rows taken.
     pub(crate) fn fill_with_cold(
         &mut self,
         types: &[ColumnType],
-        hints: &mut [Hint],
+        states: &mut [EncoderState],
         rows: RowsRef<'_>,
     ) -> usize {
-        let taken = self.fill_cold(types, hints, rows);
+        let taken = self.fill_cold(types, states, rows);
         let rows = rows.slice(0..taken);
         let mut ends = Vec::new();
         let mut at = 0;
@@ -114,8 +114,8 @@ mod tests {
         }
         let mut packer = Packer::new(Tree::new(3));
         let mut leaf = packer.take_leaf();
-        let mut hints = vec![Hint::default(); 3];
-        assert_eq!(leaf.fill_cold(&types, &mut hints, rows.view()), 600);
+        let mut states = vec![EncoderState::default(); 3];
+        assert_eq!(leaf.fill_cold(&types, &mut states, rows.view()), 600);
         // Encoding 13, and everything else zero.
         let (chunk, _) = Chunk::get(&[13, 0, 0, 0], 0, (600, 40)).unwrap();
         let cold = ColdColumn {

@@ -27,7 +27,7 @@ pub(super) struct StoredModel {
 
 /// Position of an entry and of its payload.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct EntryPosition {
     /// Offset in the directory.
     pub(super) at: usize,
     pub(super) end: usize,
@@ -161,11 +161,11 @@ impl Sections {
         block: &'b [u8],
         number: usize,
         vectors: usize,
-    ) -> Result<Places<'b>, Corrupt> {
+    ) -> Result<EntryPositions<'b>, Corrupt> {
         let (end, payloads_end) = self.begins[number + 1];
         let (table_at, offset) = self.table(block, number)?;
         let (table, _) = block[table_at..][..vectors * PLACE_BYTES].as_chunks::<PLACE_BYTES>();
-        Ok(Places {
+        Ok(EntryPositions {
             table,
             number,
             v: 0,
@@ -184,7 +184,7 @@ impl Sections {
         number: usize,
         v: usize,
         vectors: usize,
-    ) -> Result<Place, Corrupt> {
+    ) -> Result<EntryPosition, Corrupt> {
         let mut places = self.each(block, number, vectors)?;
         places.pass_to(v);
         places.place().ok_or_else(|| odd(number, v))
@@ -199,7 +199,7 @@ impl Sections {
         (number, vectors): (usize, usize),
         v: usize,
         reached: &mut Reached,
-    ) -> Result<Place, Corrupt> {
+    ) -> Result<EntryPosition, Corrupt> {
         let mut places = self.each(block, number, vectors)?;
         if 0 < reached.v && reached.v <= v {
             (places.v, places.at, places.offset) = (reached.v, reached.at, reached.offset);
@@ -240,7 +240,7 @@ pub(crate) struct Reached {
 
 /// Iterator over the places of a section's vectors.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places<'b> {
+pub(super) struct EntryPositions<'b> {
     table: &'b [[u8; PLACE_BYTES]],
     number: usize,
     /// The next vector.
@@ -252,7 +252,7 @@ pub(super) struct Places<'b> {
     payloads_end: usize,
 }
 
-impl Places<'_> {
+impl EntryPositions<'_> {
     /// Skips the vectors before `v` without checking their ends.
     #[inline(always)]
     fn pass_to(&mut self, v: usize) {
@@ -265,9 +265,9 @@ impl Places<'_> {
 
     /// The place of the next vector, which must exist; `None` if it extends beyond its section.
     #[inline(always)]
-    fn place(&mut self) -> Option<Place> {
+    fn place(&mut self) -> Option<EntryPosition> {
         let entry = &self.table[self.v];
-        let place = Place {
+        let place = EntryPosition {
             at: self.at,
             end: self.at + usize::from(entry[PLACE_ENTRY]),
             offset: self.offset,
@@ -283,7 +283,7 @@ impl Places<'_> {
 
     /// The place of the next vector; `None` after the last.
     #[inline(always)]
-    pub(super) fn next(&mut self) -> Result<Option<Place>, Corrupt> {
+    pub(super) fn next(&mut self) -> Result<Option<EntryPosition>, Corrupt> {
         if self.v == self.table.len() {
             return Ok(None);
         }

@@ -15,7 +15,7 @@
 //! Statistics and spans come first: queries read thousands of them and need no chunk. The row counts of chunk and
 //! statistics equal the vector's row count; the payload length is stored before the entries (directory.rs).
 
-use crate::leaf::directory::Place;
+use crate::leaf::directory::EntryPosition;
 use crate::leaf::open_vector::OpenVector;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_base::{Corrupt, get_u64};
@@ -32,7 +32,7 @@ pub(super) const COLUMN_ENTRY_BYTES_MAX: usize =
 /// Bytes of the largest entry of times.
 pub(super) const TIME_ENTRY_BYTES_MAX: usize =
     short::bytes_max(SPAN_FIELDS) + CHUNK_BYTES_MAX + CHECKSUM_BYTES;
-const _: () = assert!(COLUMN_ENTRY_BYTES_MAX == 146 && TIME_ENTRY_BYTES_MAX == 70);
+const _: () = assert!(COLUMN_ENTRY_BYTES_MAX == 140 && TIME_ENTRY_BYTES_MAX == 64);
 /// The length of an entry fits one byte.
 const _: () = assert!(COLUMN_ENTRY_BYTES_MAX <= u8::MAX as usize);
 
@@ -70,26 +70,26 @@ impl Span {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'b> {
     block: &'b [u8],
-    place: Place,
+    place: EntryPosition,
 }
 
 impl<'b> Entry<'b> {
     /// The entry at this place of a directory.
     #[inline(always)]
-    pub(super) fn at(block: &'b [u8], place: Place) -> Self {
+    pub(super) fn at(block: &'b [u8], place: EntryPosition) -> Self {
         Self { block, place }
     }
 
     /// Position of the entry and of its payload.
     #[inline(always)]
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &EntryPosition {
         &self.place
     }
 
     #[cold]
     #[inline(never)]
     fn odd(&self, expected: &str) -> Corrupt {
-        let Place { at, end, .. } = self.place;
+        let EntryPosition { at, end, .. } = self.place;
         let found = format!("{} bytes", end.saturating_sub(at));
         Corrupt::new("entry of a vector", at as u64, found, expected)
     }
@@ -237,11 +237,11 @@ fn put<T>(out: &mut Vec<u8>, numbers: &[u64], vector: &OpenVector<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidalite_codec::{Hint, encode_column, encode_times};
+    use tidalite_codec::{EncoderState, encode_column, encode_times};
     use tidalite_testkit::rng::Rng;
 
-    fn place(entry: &[u8], chunk: &Chunk) -> Place {
-        Place {
+    fn place(entry: &[u8], chunk: &Chunk) -> EntryPosition {
+        EntryPosition {
             at: 0,
             end: entry.len(),
             offset: 0,
@@ -308,7 +308,7 @@ mod tests {
                 .collect();
             let stats = Stats::of(ty, &times, &words);
             let mut payload = Vec::new();
-            let chunk = encode_column(ty, &words, &mut Hint::default(), &mut payload);
+            let chunk = encode_column(ty, &words, &mut EncoderState::default(), &mut payload);
             let span = span_of(&times, even.then_some(step as u64));
             let own = vector(chunk, stats);
             let mut bytes = Vec::new();
@@ -326,7 +326,7 @@ mod tests {
                 begin.saturating_sub(some as i64 >> 1)
             };
             let before = before.min(begin);
-            let chunk = encode_times(&times, &mut Hint::default(), &mut payload);
+            let chunk = encode_times(&times, &mut EncoderState::default(), &mut payload);
             let own = vector(chunk, (span.begin, span.end));
             bytes.clear();
             put_times(&mut bytes, &own, before);
@@ -349,7 +349,7 @@ mod tests {
     fn entries_that_no_writer_makes_are_found() {
         let (ty, times) = (ColumnType::I64, [10, 20, 30]);
         let words = [7, 8, 10];
-        let chunk = encode_column(ty, &words, &mut Hint::default(), &mut Vec::new());
+        let chunk = encode_column(ty, &words, &mut EncoderState::default(), &mut Vec::new());
         let own = vector(chunk, Stats::of(ty, &times, &words));
         let span = span_of(&times, Some(10));
         let mut bytes = Vec::new();

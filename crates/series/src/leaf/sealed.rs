@@ -10,13 +10,15 @@
 
 use crate::leaf::layout::payload_checksum;
 use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_codec::{Chunk, ColumnType, Hint, RowsRef, Stats, encode_column, encode_times};
+use tidalite_codec::{
+    Chunk, ColumnType, EncoderState, RowsRef, Stats, encode_column, encode_times,
+};
 
 /// Encoded vectors of one series, and the encoder state. Its memory is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Sealed {
-    /// One hint per column, then the hint of the times.
-    pub(crate) hints: Vec<Hint>,
+    /// One state per column, then the state of the times.
+    pub(crate) states: Vec<EncoderState>,
     /// First time, last time and row count of each vector.
     pub(crate) spans: Vec<(i64, i64, usize)>,
     /// For each vector the times, then its columns.
@@ -43,7 +45,11 @@ impl Sealed {
     /// # Panics
     /// If the columns differ from the tree's.
     pub fn seal(&mut self, types: &[ColumnType], rows: RowsRef<'_>) {
-        assert_eq!(self.hints.len(), types.len() + 1, "the columns of the tree");
+        assert_eq!(
+            self.states.len(),
+            types.len() + 1,
+            "the columns of the tree"
+        );
         self.spans.clear();
         self.parts.clear();
         self.payloads.clear();
@@ -55,12 +61,12 @@ impl Sealed {
             self.spans
                 .push((times[0], times[times.len() - 1], times.len()));
             let from = self.payloads.len();
-            let chunk = encode_times(times, &mut self.hints[types.len()], &mut self.payloads);
+            let chunk = encode_times(times, &mut self.states[types.len()], &mut self.payloads);
             self.enter(chunk, from, Stats::empty(ColumnType::I64));
             for (c, &ty) in types.iter().enumerate() {
                 let words = vector.column(c);
                 let from = self.payloads.len();
-                let chunk = encode_column(ty, words, &mut self.hints[c], &mut self.payloads);
+                let chunk = encode_column(ty, words, &mut self.states[c], &mut self.payloads);
                 self.enter(chunk, from, Stats::of(ty, times, words));
             }
         }

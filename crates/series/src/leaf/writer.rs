@@ -20,7 +20,7 @@ use crate::leaf::sealed::Sealed;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{
-    Chunk, ColumnType, Hint, Line, Rows, RowsRef, Stats, decode_column, decode_times,
+    Chunk, ColumnType, EncoderState, Line, Rows, RowsRef, Stats, decode_column, decode_times,
     encode_column, encode_times, fill_steps,
 };
 
@@ -146,51 +146,56 @@ impl OpenLeaf {
     }
 
     /// Appends rows that sort after the existing ones; returns the number of rows taken, and never splits rows with
-    /// equal times. `hints`: one per column, then the hint of the times.
+    /// equal times. `states`: one per column, then the state of the times.
     pub(crate) fn fill(
         &mut self,
         types: &[ColumnType],
-        hints: &mut [Hint],
+        states: &mut [EncoderState],
         rows: RowsRef<'_>,
     ) -> usize {
         if self.vectors == 0 {
             self.clear(types);
         }
-        self.take_in(types, hints, rows)
+        self.take_in(types, states, rows)
     }
 
     /// Clears the leaf and takes as many rows as a leaf in cold form holds; `cool` then converts it.
     pub(super) fn fill_cold(
         &mut self,
         types: &[ColumnType],
-        hints: &mut [Hint],
+        states: &mut [EncoderState],
         rows: RowsRef<'_>,
     ) -> usize {
         self.clear(types);
         self.cold = true;
-        self.take_in(types, hints, rows)
+        self.take_in(types, states, rows)
     }
 
-    fn take_in(&mut self, types: &[ColumnType], hints: &mut [Hint], rows: RowsRef<'_>) -> usize {
+    fn take_in(
+        &mut self,
+        types: &[ColumnType],
+        states: &mut [EncoderState],
+        rows: RowsRef<'_>,
+    ) -> usize {
         let mut at = 0;
         if !self.is_even() && !rows.is_empty() {
             at = rows.cut(VECTOR_ROWS - (self.rows - self.last.rows));
             if at > 0 {
                 let mut vector = self.take_last(types);
                 vector.extend(rows.slice(0..at));
-                self.push(types, hints, vector.view());
+                self.push(types, states, vector.view());
             }
         }
         while at < rows.len() && self.takes(rows.len() - at) {
             let rest = rows.slice(at..rows.len());
             let vector = rest.slice(0..vector_rows(rest));
-            self.push(types, hints, vector);
+            self.push(types, states, vector);
             at += vector.len();
         }
         at
     }
 
-    fn push(&mut self, types: &[ColumnType], hints: &mut [Hint], vector: RowsRef<'_>) {
+    fn push(&mut self, types: &[ColumnType], states: &mut [EncoderState], vector: RowsRef<'_>) {
         let times = vector.times();
         let (begin, end) = (times[0], times[times.len() - 1]);
         self.last = Before {
@@ -202,14 +207,14 @@ impl OpenLeaf {
             self.begin = begin;
         }
         let offset = self.payloads.len();
-        let chunk = encode_times(times, &mut hints[types.len()], &mut self.payloads);
+        let chunk = encode_times(times, &mut states[types.len()], &mut self.payloads);
         let vector_times = OpenVector::last(chunk, &self.payloads, offset, (begin, end));
-        self.enter_times(vector_times, &mut hints[types.len()]);
+        self.enter_times(vector_times, &mut states[types.len()]);
         for (c, &ty) in types.iter().enumerate() {
             let words = vector.column(c);
             let stats = Stats::of(ty, times, words);
             let offset = self.payloads.len();
-            let chunk = encode_column(ty, words, &mut hints[c], &mut self.payloads);
+            let chunk = encode_column(ty, words, &mut states[c], &mut self.payloads);
             let words = OpenVector::last(chunk, &self.payloads, offset, stats);
             self.enter_column(c, words);
         }
@@ -260,7 +265,7 @@ impl OpenLeaf {
     pub(crate) fn fill_sealed(
         &mut self,
         types: &[ColumnType],
-        hints: &mut [Hint],
+        states: &mut [EncoderState],
         sealed: &Sealed,
         from: usize,
     ) -> usize {
@@ -270,7 +275,7 @@ impl OpenLeaf {
         let mut left = sealed.rows_from(from);
         let mut at = from;
         while left > 0 && self.takes(left) {
-            left -= self.push_sealed(types, hints, sealed, at);
+            left -= self.push_sealed(types, states, sealed, at);
             at += 1;
         }
         at - from
@@ -280,7 +285,7 @@ impl OpenLeaf {
     fn push_sealed(
         &mut self,
         types: &[ColumnType],
-        hints: &mut [Hint],
+        states: &mut [EncoderState],
         sealed: &Sealed,
         vector: usize,
     ) -> usize {
@@ -305,7 +310,7 @@ impl OpenLeaf {
                         checksum,
                         what: (begin, end),
                     };
-                    self.enter_times(times, &mut hints[types.len()]);
+                    self.enter_times(times, &mut states[types.len()]);
                 }
                 Some(c) => {
                     let words = OpenVector {
@@ -343,7 +348,7 @@ impl OpenLeaf {
     }
 
     /// Adds the times of the next vector, whose payload is already stored.
-    fn enter_times(&mut self, vector: OpenVector<(i64, i64)>, hint: &mut Hint) {
+    fn enter_times(&mut self, vector: OpenVector<(i64, i64)>, state: &mut EncoderState) {
         let (begin, _) = vector.what;
         let own = constant_step(&vector.chunk);
         if self.vectors == 0 {
@@ -364,7 +369,7 @@ impl OpenLeaf {
             for v in 0..self.vectors {
                 let before = &mut before[..VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS)];
                 fill_steps(time_of(self.begin, step, v), step, before);
-                let chunk = encode_times(before, hint, &mut self.payloads);
+                let chunk = encode_times(before, state, &mut self.payloads);
                 let span = (before[0], before[before.len() - 1]);
                 push(&mut self.times, OpenVector::none(chunk, span));
             }
@@ -389,7 +394,7 @@ impl OpenLeaf {
             };
             let words = &words[..rows];
             let stats = Stats::of(ty, &[begin; VECTOR_ROWS][..rows], words);
-            let chunk = encode_column(ty, words, &mut Hint::default(), &mut self.payloads);
+            let chunk = encode_column(ty, words, &mut EncoderState::default(), &mut self.payloads);
             push(&mut self.columns[c].vectors, OpenVector::none(chunk, stats));
         }
     }
@@ -457,7 +462,11 @@ mod tests {
     use super::*;
 
     fn step(times: &[i64]) -> Option<u64> {
-        constant_step(&encode_times(times, &mut Hint::default(), &mut Vec::new()))
+        constant_step(&encode_times(
+            times,
+            &mut EncoderState::default(),
+            &mut Vec::new(),
+        ))
     }
 
     #[test]
@@ -476,8 +485,8 @@ mod tests {
     #[test]
     fn one_word_is_found() {
         let word = |words: &[u64]| {
-            let (mut hint, mut out) = (Hint::default(), Vec::new());
-            constant(&encode_column(ColumnType::F64, words, &mut hint, &mut out))
+            let (mut state, mut out) = (EncoderState::default(), Vec::new());
+            constant(&encode_column(ColumnType::F64, words, &mut state, &mut out))
         };
         let mut words = vec![3u64; 700];
         assert_eq!(word(&words), Some(3));

@@ -60,38 +60,39 @@ const STEPPED: &str = "
     01 03 0800 00000000           # u64: one word
     0a00000000000000              # the step
     1b 0800                       # an entry of 27 bytes, 8 bytes of payload
-    0010101111300000              # lengths of the 15 numbers
-    03 05 10ea591b38698460        # encoding, width, checksum
+    011111010300                  # lengths of the 12 numbers of the statistics
     01 11 11                      # first 1 more than min, which is 0; max and last 17 more
     01 04                         # min in row 1, max in row 4
     3e 4077b0                     # sum 31, squares 379.0
+    03 05 0000                    # encoding, width, lengths of the 4 numbers of the chunk
+    10ea591b38698460              # checksum
     20 0d00
-    0320101021201001
-    07 0c 12e1574f95a57c5e
-    330004                        # exponent 51 (low zeros), flags 4: nulls
+    020111020211
     3fe0 40                       # first 0.5, min 0.0, max 2.0, last 0.0
     04 02 4004 4011               # min in row 4, max in row 2, sum 2.5, squares 4.25
     01 01                         # one NaN, one null
+    07 0c 0300 330004             # exponent 51 (low zeros), flags 4: nulls
+    12e1574f95a57c5e
     0900000000000000              # the word
 ";
 const IRREGULAR: &str = "
     03000000 01 01 0000
-    88000000 20000000
+    8c000000 20000000
     d4feffffffffffff 5a00000000000000
-    00 00 1800 10000000           # times: entries of 24 bytes, 16 bytes of payloads
-    00 02 2000 10000000
-    15 1000                       # an entry of 21 bytes, 16 bytes of payload
-    130022                        # lengths of the 6 numbers
-    04 01 104276e6655ae084
-    000001 c2                     # flags 1: scaled; the smallest step is 97
-    8601 fd03                     # 390 from begin to end; 1021 rows fewer than 1024
-    1d 1000
-    0300110112200000
-    03 01 d49cc514012afb84
-    000001
+    00 00 1b00 10000000           # times: entries of 27 bytes, 16 bytes of payloads
+    00 02 2100 10000000
+    18 1000                       # an entry of 24 bytes, 16 bytes of payload
+    2002 8601 fd03                # 390 from begin to end; 1021 rows fewer than 1024
+    04 01 0321                    # encoding, width, lengths of the 4 numbers of the chunk
+    000001 c2 5702                # flags 1: scaled; the smallest step is 97, the first time -300
+    104276e6655ae084
+    1e 1000
+    101120010200
     01 03 03                      # min -1, which is first; max and last 3 more
     2501                          # max 293 after the begin
     06 4022                       # sum 3, squares 9.0
+    03 01 0301 000001 01          # the least word is -1
+    d49cc514012afb84
 ";
 
 #[test]

@@ -207,7 +207,7 @@ impl<W: PageWrite> Edit<'_, W> {
     /// Size in cold form of rows that fit one leaf.
     fn cold_bytes(&mut self, rows: RowsRef<'_>) -> u64 {
         let mut leaf = self.packer.take_leaf();
-        leaf.fill_with_cold(self.types, self.hints, rows);
+        leaf.fill_with_cold(self.types, self.states, rows);
         let bytes = leaf.stored_bytes();
         leaf.empty();
         self.packer.give_leaf(leaf);
@@ -225,7 +225,7 @@ impl<W: PageWrite> Edit<'_, W> {
         let mut at = 0;
         while at < rows.len() {
             let rest = rows.slice(at..rows.len());
-            at += leaf.fill_with_cold(self.types, self.hints, rest);
+            at += leaf.fill_with_cold(self.types, self.states, rest);
             let entry = self.packer.write_leaf(self.w, &mut leaf, self.id.0)?;
             step.bytes_after = step.bytes_after.saturating_add(entry.link.bytes);
             leaves.push(entry);

@@ -14,7 +14,7 @@ use crate::node::{self, Node, Spine};
 use crate::packer::Packer;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::VECTOR_ROWS;
-use tidalite_codec::{ColumnType, Hint, Rows, RowsRef};
+use tidalite_codec::{ColumnType, EncoderState, Rows, RowsRef};
 use tidalite_pager::{PageWrite, Result};
 
 /// Minimum number of rows between two leaves that form a separate leaf; fewer rows join a neighbour.
@@ -35,8 +35,8 @@ pub(crate) struct Edit<'a, W> {
     pub(crate) packer: &'a mut Packer,
     pub(crate) id: SeriesId,
     pub(crate) types: &'a [ColumnType],
-    /// One hint per column, then the hint of the times.
-    pub(crate) hints: &'a mut [Hint],
+    /// One state per column, then the state of the times.
+    pub(crate) states: &'a mut [EncoderState],
     pub(crate) fanout: usize,
 }
 
@@ -61,7 +61,7 @@ impl<W: PageWrite> Edit<'_, W> {
                 0 => take,
                 cut => cut,
             };
-            at += leaf.fill(self.types, self.hints, rows.slice(at..at + take));
+            at += leaf.fill(self.types, self.states, rows.slice(at..at + take));
             leaves.push(self.packer.write_leaf(self.w, &mut leaf, self.id.0)?);
         }
         self.packer.give_leaf(leaf);

@@ -9,7 +9,7 @@ use tidalite_pager::{PageWrite, Result};
 impl Sealed {
     /// Copies the encoder state of a tree.
     pub fn begin(&mut self, tree: &SeriesTree) {
-        self.hints.clone_from(&tree.hints);
+        self.states.clone_from(&tree.states);
     }
 }
 
@@ -31,12 +31,12 @@ impl SeriesTree {
         if !self.is_followed_by(first) {
             return Ok(false);
         }
-        self.hints.clone_from(&sealed.hints);
+        self.states.clone_from(&sealed.states);
         let mut at = 0;
         while at < sealed.spans.len() {
             let before = self.open_bytes();
             let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
-            at += leaf.fill_sealed(&self.types, &mut self.hints, sealed, at);
+            at += leaf.fill_sealed(&self.types, &mut self.states, sealed, at);
             packer.note_open(before, leaf.bytes());
             let full = leaf.is_full();
             self.open = Some(leaf);

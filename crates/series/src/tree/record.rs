@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! 0         1        2        3         4  8
-//! | version | columns| height | pending | 0 | types | hints | root | pending links |
+//! | version | columns| height | pending | 0 | types | states | root | pending links |
 //! |   u8    |   u8   |   u8   |   u8    |u32|
 //! types   one u8 per column, zeros up to a multiple of 8
-//! hints   8 B per column: encoder state; a writer may leave zeros
+//! states   8 B per column: encoder state; a writer may leave zeros
 //! root    if height > 0: an entry
 //! entry   | link 72 B | statistics: for each column a form and its data |
 //!           form 0: | 0 u8 | statistics |     as in leaf/entry.rs, with times since the link's begin
@@ -23,7 +23,9 @@ use crate::tree::series_tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::short;
-use tidalite_codec::{Clock, ColumnType, HINT_BYTES, Hint, STATS_FIELDS, Stats, last_word};
+use tidalite_codec::{
+    Clock, ColumnType, ENCODER_STATE_BYTES, EncoderState, STATS_FIELDS, Stats, last_word,
+};
 use tidalite_pager::{Kind, Result};
 
 const VERSION: u8 = 2;
@@ -203,9 +205,9 @@ impl SeriesTree {
         for (c, ty) in self.types.iter().enumerate() {
             out[TYPES_AT + c] = ty.code();
         }
-        // The hint of the times is not stored: one search finds it again.
-        for hint in &self.hints[..self.types.len()] {
-            out.extend_from_slice(&hint.to_bytes());
+        // The state of the times is not stored: one search finds it again.
+        for state in &self.states[..self.types.len()] {
+            out.extend_from_slice(&state.to_bytes());
         }
         for entry in self.tops() {
             encode_entry(entry, &mut out);
@@ -221,13 +223,13 @@ impl SeriesTree {
         let mut fields = Fields { bytes, at: 0, id };
         let head = fields.head()?;
         let (types, height) = (head.types, head.height);
-        let mut hints = Vec::with_capacity(types.len() + 1);
+        let mut states = Vec::with_capacity(types.len() + 1);
         for _ in 0..types.len() {
-            let mut hint = [0; HINT_BYTES];
-            hint.copy_from_slice(fields.take(HINT_BYTES)?);
-            hints.push(Hint::from_bytes(hint));
+            let mut state = [0; ENCODER_STATE_BYTES];
+            state.copy_from_slice(fields.take(ENCODER_STATE_BYTES)?);
+            states.push(EncoderState::from_bytes(state));
         }
-        hints.push(Hint::default());
+        states.push(EncoderState::default());
         let mut after = None;
         let mut root = None;
         if height > 0 {
@@ -245,7 +247,7 @@ impl SeriesTree {
         Ok(Self {
             id,
             types,
-            hints,
+            states,
             height,
             root,
             pending,
@@ -266,7 +268,7 @@ impl SeriesTree {
         let Some(added) = types.strip_prefix(&head.types[..]) else {
             return Err(fields.bad(format!("{:?}", head.types), "the columns of the series"));
         };
-        fields.take(head.types.len() * HINT_BYTES)?;
+        fields.take(head.types.len() * ENCODER_STATE_BYTES)?;
         let tops = usize::from(head.height > 0) + head.pending;
         if tops == 0 {
             fields.expect_end()?;
@@ -300,8 +302,9 @@ impl SeriesTree {
             });
         }
         for &ty in types {
-            // The hint of the times remains the last one.
-            self.hints.insert(self.types.len(), Hint::default());
+            // The state of the times remains the last one.
+            self.states
+                .insert(self.types.len(), EncoderState::default());
             self.types.push(ty);
             for entry in self.root.iter_mut().chain(&mut self.pending) {
                 let link = &entry.link;

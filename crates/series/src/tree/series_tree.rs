@@ -17,7 +17,7 @@ use crate::row::Row;
 use crate::tree::edit::{Edit, STANDALONE_ROWS, Split};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
-use tidalite_codec::{ColumnType, Hint, RowsRef, Stats};
+use tidalite_codec::{ColumnType, EncoderState, RowsRef, Stats};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 /// Maximum number of pending links in a record.
@@ -43,8 +43,8 @@ pub struct Shape {
 pub struct SeriesTree {
     pub(crate) id: SeriesId,
     pub(crate) types: Vec<ColumnType>,
-    /// One hint per column, then the hint of the times.
-    pub(crate) hints: Vec<Hint>,
+    /// One state per column, then the state of the times.
+    pub(crate) states: Vec<EncoderState>,
     pub(crate) height: u8,
     pub(crate) root: Option<Entry>,
     pub(crate) pending: Vec<Entry>,
@@ -68,7 +68,7 @@ impl SeriesTree {
         Ok(Self {
             id,
             types: types.to_vec(),
-            hints: vec![Hint::default(); types.len() + 1],
+            states: vec![EncoderState::default(); types.len() + 1],
             height: 0,
             root: None,
             pending: Vec::new(),
@@ -156,7 +156,7 @@ impl SeriesTree {
     /// Memory of the decoded record.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let column = size_of::<Hint>() + size_of::<ColumnType>();
+        let column = size_of::<EncoderState>() + size_of::<ColumnType>();
         let entry = size_of::<Entry>() + self.types.len() * size_of::<Stats>();
         size_of::<Self>() + self.types.len() * column + self.tops().count() * entry
     }
@@ -228,7 +228,7 @@ impl SeriesTree {
             packer,
             id: self.id,
             types: &self.types,
-            hints: &mut self.hints,
+            states: &mut self.states,
             fanout: self.fanout,
         };
         (edit, &mut self.root, &mut self.height, &mut self.pending)
@@ -317,7 +317,7 @@ impl SeriesTree {
         while at < rows.len() {
             let before = self.open.as_ref().map_or(0, |leaf| leaf.bytes());
             let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
-            at += leaf.fill(&self.types, &mut self.hints, rows.slice(at..rows.len()));
+            at += leaf.fill(&self.types, &mut self.states, rows.slice(at..rows.len()));
             packer.note_open(before, leaf.bytes());
             let full = leaf.is_full();
             self.open = Some(leaf);

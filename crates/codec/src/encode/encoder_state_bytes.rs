@@ -1,4 +1,4 @@
-//! A hint in eight bytes, for callers that keep it between two runs of a program.
+//! A state in eight bytes, for callers that keep it between two runs of a program.
 //!
 //! ```text
 //! 0          1      2     3          4        5        6     8
@@ -6,19 +6,19 @@
 //! |    u8    |  u8  | u8  |    u8    |   u8   |   u8   | u16 |
 //! ```
 //!
-//! Writers may store zeros. A hint describes no chunk: readers do not need it.
+//! Writers may store zeros. A state describes no chunk: readers do not need it.
 
-use crate::encode::hint::{Hint, Inner};
-use crate::encode::layout::Laid;
+use crate::encode::encoder_state::{EncoderState, Inner};
+use crate::encode::layout::LayoutMemory;
 use crate::loops::float::Alp;
 
-/// Bytes of an encoded [`Hint`].
-pub const HINT_BYTES: usize = 8;
+/// Bytes of an encoded [`EncoderState`].
+pub const ENCODER_STATE_BYTES: usize = 8;
 
-impl Hint {
-    /// The hint as 8 bytes.
+impl EncoderState {
+    /// The state as 8 bytes.
     #[must_use]
-    pub fn to_bytes(&self) -> [u8; HINT_BYTES] {
+    pub fn to_bytes(&self) -> [u8; ENCODER_STATE_BYTES] {
         let Alp { exponent, factor } = self.alp;
         let [low, high] = self.bad.to_le_bytes();
         [
@@ -33,9 +33,9 @@ impl Hint {
         ]
     }
 
-    /// Reads 8 bytes. Any bytes are accepted; inconsistent ones give an empty hint.
+    /// Reads 8 bytes. Any bytes are accepted; inconsistent ones give an empty state.
     #[must_use]
-    pub fn from_bytes(bytes: [u8; HINT_BYTES]) -> Self {
+    pub fn from_bytes(bytes: [u8; ENCODER_STATE_BYTES]) -> Self {
         let [encoding, bits, age, exponent, factor, detail, low, high] = bytes;
         let alp = Alp { exponent, factor };
         if !alp.is_valid() {
@@ -49,7 +49,7 @@ impl Hint {
             alp,
             bad: u16::from_le_bytes([low, high]),
             inner: Inner::default(),
-            laid: Laid::default(),
+            layouts: LayoutMemory::default(),
         }
     }
 }
@@ -63,18 +63,19 @@ mod tests {
     fn any_bytes_are_a_hint_that_encodes() {
         let mut words: Vec<u64> = (0..1024).map(|i| (f64::from(i) / 10.0).to_bits()).collect();
         words[300..304].fill(f64::NAN.to_bits());
-        let mut hint = Hint::default();
+        let mut state = EncoderState::default();
         let mut out = Vec::new();
-        encode_column(ColumnType::F64, &words, &mut hint, &mut out);
-        assert_eq!(hint.bad, 4);
-        hint.laid = Laid::default(); // not serialized, like `inner`
-        hint.inner = Inner::default();
-        assert_eq!(Hint::from_bytes(hint.to_bytes()), hint);
+        encode_column(ColumnType::F64, &words, &mut state, &mut out);
+        assert_eq!(state.bad, 4);
+        state.layouts = LayoutMemory::default(); // not serialized, like `inner`
+        state.inner = Inner::default();
+        assert_eq!(EncoderState::from_bytes(state.to_bytes()), state);
         for first in (0..=255).step_by(if cfg!(miri) { 51 } else { 1 }) {
             for rest in [0, 1, 31, 255] {
-                let mut hint = Hint::from_bytes([first, rest, rest, 14, 13, rest, rest, rest]);
-                encode_column(ColumnType::F64, &words, &mut hint, &mut out);
-                encode_column(ColumnType::I64, &words, &mut hint, &mut out);
+                let mut state =
+                    EncoderState::from_bytes([first, rest, rest, 14, 13, rest, rest, rest]);
+                encode_column(ColumnType::F64, &words, &mut state, &mut out);
+                encode_column(ColumnType::I64, &words, &mut state, &mut out);
                 out.clear();
             }
         }

@@ -1,13 +1,13 @@
 //! Encoder state carried from one vector of times or of a column to the next; the remembered choice is tried first.
 
 use crate::chunk;
-use crate::encode::layout::Laid;
+use crate::encode::layout::LayoutMemory;
 use crate::loops::float::Alp;
 
-/// The choice made for the last vector of one column of one series, or of its times. A wrong hint costs time and
-/// bytes, never correctness. Keep one per series and column; `Hint::default()` is empty.
+/// The choice made for the last vector of one column of one series, or of its times. A wrong state costs time and
+/// bytes, never correctness. Keep one per series and column; `EncoderState::default()` is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hint {
+pub struct EncoderState {
     /// Encoding of the last vector that was not constant; 0 if there was none yet.
     pub(crate) encoding: u8,
     /// Bits per value found by the last search.
@@ -22,12 +22,12 @@ pub struct Hint {
     pub(crate) bad: u16,
     /// State of the inner vector of runs and lists.
     pub(crate) inner: Inner,
-    /// Layout of the last vector's integers. It is not serialized with a hint: the first vector finds it again, at
+    /// Layout of the last vector's integers. It is not serialized with a state: the first vector finds it again, at
     /// the cost of one search.
-    pub(crate) laid: Laid,
+    pub(crate) layouts: LayoutMemory,
 }
 
-/// The part of a hint that is kept for an inner vector.
+/// The part of a state that is kept for an inner vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inner {
     encoding: u8,
@@ -40,7 +40,7 @@ pub(crate) struct Inner {
 /// Value of `detail` for decimals with corrections.
 pub(crate) const CORRECTING: u8 = 1;
 
-impl Hint {
+impl EncoderState {
     /// A choice is reconsidered after this many vectors: the data may have become simple.
     const AGE_MAX: u8 = 32;
 
@@ -55,7 +55,7 @@ impl Hint {
         self.detail = 0;
     }
 
-    /// The hint for the inner vector.
+    /// The state for the inner vector.
     pub(crate) fn inside(&self) -> Self {
         let Inner {
             encoding,
@@ -75,7 +75,7 @@ impl Hint {
         }
     }
 
-    /// Stores the hint of the inner vector.
+    /// Stores the state of the inner vector.
     pub(crate) fn keep_inside(&mut self, inside: &Self) {
         self.inner = Inner {
             encoding: inside.encoding,
