@@ -386,9 +386,7 @@ fn operate(
             let mut child = theirs.nested();
             let done = ours.nested(|ours| {
                 operate(ours, &mut child, named, (count, depth + 1), rng);
-                let undo = || Error::NoSuchPin {
-                    name: "undone".to_owned(),
-                };
+                let undo = || Error::from(std::io::Error::other("undone"));
                 keep.then_some(()).ok_or_else(undo)
             });
             assert_eq!(done.is_ok(), keep);

@@ -70,7 +70,7 @@ impl Write for Writer<'_> {
         // Series are numbered in the order of their creation, from 0.
         match self.0.series_by_id(SeriesId(series)) {
             Ok(mut series) => series.insert_point(Steps(time), 0, value)?,
-            Err(::tidalite::Error::NoSuchSeries { .. }) => {
+            Err(error) if error.kind() == ::tidalite::ErrorKind::NotFound => {
                 let mut series = self.0.series(&format!("s{series}"))?;
                 series.insert_point(Steps(time), 0, value)?;
             }

@@ -10,8 +10,8 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite::{
-    Column, Database, OpenMode, ReadTxn, Series, SeriesId, SeriesInfo, SeriesName, Timestamp, Unit,
-    Value,
+    Column, Database, ErrorKind, OpenMode, ReadTxn, Series, SeriesId, SeriesInfo, SeriesName,
+    Timestamp, Unit, Value,
 };
 
 /// Names shown when a pattern matches nothing.
@@ -65,16 +65,11 @@ pub(crate) fn length_of(path: &Path) -> u64 {
 /// Opens a database for a backup: for writing, because commits that are not durable yet are first made durable; for
 /// reading if the user may not write.
 pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     refuse_missing(path)?;
     match store::options().mode(OpenMode::Open).open(path) {
-        Err(tidalite::Error::Store(tidalite::StoreError::Open { source, .. }))
-            if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) =>
-        {
-            open(path)
-        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => open(path),
         // The remaining commits can be copied, and should be before the next write.
-        Err(tidalite::Error::Store(tidalite::StoreError::CommitsLost(_))) => open(path),
+        Err(error) if error.kind() == ErrorKind::CommitsLost => open(path),
         opened => opened
             .map_err(|error| failure(path, &error))
             .inspect(|database| warn_of_lost_commits(path, database)),
@@ -140,11 +135,11 @@ fn a_folder(path: &Path) -> Failure {
 /// Like `failure`, for a call on a series with this unit, in which a time of the error is shown.
 pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Failure {
     let failure = failure(path, error);
-    match error {
-        tidalite::Error::TimeTaken { series, time } => Failure {
+    match (error.series(), error.time()) {
+        (Some(series), Some(time)) => Failure {
             message: format!(
                 "series {series} has a row at {} already, and its merge policy refuses another",
-                unit.text(*time)
+                unit.text(time)
             ),
             ..failure
         },
@@ -154,89 +149,109 @@ pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Fa
 
 /// Converts an error of the library to a failure with advice for the user.
 pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
-    use tidalite::StoreError as Store;
     let shown = path.display();
-    if matches!(error, tidalite::Error::TimeTaken { .. }) {
-        return Failure::bad_input(error)
-            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones, --merge keep-all has both, --merge keep-distinct where they differ");
-    }
-    let tidalite::Error::Store(store) = error else {
-        return match error {
-            tidalite::Error::Name { .. } => Failure::usage(error),
-            tidalite::Error::NoSuchPin { name } => {
-                Failure::not_found(format!("{shown} has no pin `{name}`"))
-                    .hint(format!("`tidalite pins {shown}` lists them"))
-            }
-            tidalite::Error::Schema { .. } => Failure::bad_input(error).hint(format!(
-                "tidalite series {shown} lists the columns of each series, and its unit of time"
-            )),
-            tidalite::Error::TableKind { .. } => Failure::bad_input(error).hint(format!(
-                "tidalite kv stat {shown} tells which tables have several values a key"
-            )),
-            tidalite::Error::IsTable { .. } => Failure::bad_input(format!("{shown}: {error}"))
-                .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
-            _ => Failure::new(Exit::Failure, error),
-        };
-    };
-    match store {
-        Store::Corrupt(_) => Failure::new(Exit::Damage, format!("{shown} is damaged: {store}"))
+    let named = || format!("{shown}: {error}");
+    match error.kind() {
+        ErrorKind::AlreadyExists if error.time().is_some() => Failure::bad_input(error)
+            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones, --merge keep-all has both, --merge keep-distinct where they differ"),
+        ErrorKind::NotFound if error.name().is_some() => {
+            let pin = error.name().unwrap_or_default();
+            Failure::not_found(format!("{shown} has no pin `{pin}`"))
+                .hint(format!("`tidalite pins {shown}` lists them"))
+        }
+        ErrorKind::InvalidName => Failure::usage(error),
+        ErrorKind::Schema => Failure::bad_input(error).hint(format!(
+            "tidalite series {shown} lists the columns of each series, and its unit of time"
+        )),
+        ErrorKind::WrongType if error.key().is_some() => Failure::bad_input(named())
+            .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
+        ErrorKind::WrongType => Failure::bad_input(error).hint(format!(
+            "tidalite kv stat {shown} tells which tables have several values a key"
+        )),
+        ErrorKind::Damaged => Failure::new(Exit::Damage, format!("{shown} is damaged: {}", damage(error)))
             .hint(format!(
                 "tidalite check {shown} lists all damage; restore a backup, or save what is intact: tidalite salvage {shown} new.tdl"
             )),
-        Store::CommitsLost(lost) => {
+        ErrorKind::CommitsLost => {
+            let lost = error.lost_commits().map(ToString::to_string).unwrap_or_default();
             Failure::new(Exit::Damage, format!("{shown}: {lost}; nothing was changed"))
                 .hint(after_lost_commits(&shown.to_string()))
         }
-        Store::NotADatabase { .. } => Failure::bad_input(format!("{shown}: {error}"))
-            .hint(format!(
-                "give the .tdl file first, other files after it; of a database that has lost its head: tidalite salvage {shown} new.tdl"
-            )),
-        Store::Unsupported { expected, .. } if expected.contains("table") => Failure::bad_input(format!("{shown}: {error}"))
-            .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
-        Store::Unsupported { .. } => Failure::bad_input(format!("{shown}: {error}"))
-            .hint("`tidalite --version` tells which program this is; another one made the file"),
-        Store::NoPin { .. } => Failure::not_found(format!("{shown}: {error}"))
-            .hint(format!("`tidalite pins {shown}` lists them")),
-        Store::OpenElsewhere { .. } => Failure::new(Exit::Busy, error)
-            .hint(format!("`fuser {shown}` shows which process has it open")),
-        Store::FileReplaced { process, .. } => Failure::new(Exit::Busy, error)
-            .hint(format!("`ps -p {process}` shows that process; when it has ended, repeat the command")),
-        Store::FileMoved { .. } => Failure::new(Exit::Failure, error)
+        ErrorKind::NotADatabase => Failure::bad_input(named()).hint(format!(
+            "give the .tdl file first, other files after it; of a database that has lost its head: tidalite salvage {shown} new.tdl"
+        )),
+        ErrorKind::Unsupported => unsupported(path, error),
+        ErrorKind::Locked => locked(path, error),
+        ErrorKind::Moved => Failure::new(Exit::Failure, error)
             .hint(format!("see what {shown} is now, then repeat the command: what was not confirmed is not in it")),
-        Store::NetworkFileSystem { .. } => Failure::new(Exit::Failure, error)
+        ErrorKind::LargeFile => Failure::new(Exit::Failure, named()).hint("say where it is: --large FILE"),
+        ErrorKind::OutOfOrder | ErrorKind::Broken | ErrorKind::Limit => Failure::new(Exit::Failure, error),
+        _ => of_the_system(path, error),
+    }
+}
+
+/// The damage alone, without the next steps that the library names.
+fn damage(error: &tidalite::Error) -> String {
+    error
+        .corrupt()
+        .map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// A file of another version, an operation that a structure does not support, or a network file system.
+fn unsupported(path: &Path, error: &tidalite::Error) -> Failure {
+    let shown = path.display();
+    let named = format!("{shown}: {error}");
+    match error.found_and_expected() {
+        None => Failure::new(Exit::Failure, error)
             .hint("copy it to a local disk, or have it alone: --exclusive"),
-        Store::LockFile { .. } => Failure::new(Exit::Failure, error)
-            .hint("name it with --lock-path FILE, the same for all who use the database"),
-        Store::LockRefused { path: lock, .. } => {
+        Some((_, expected)) if expected.contains("table") => Failure::bad_input(named)
+            .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
+        Some(_) => Failure::bad_input(named)
+            .hint("`tidalite --version` tells which program this is; another one made the file"),
+    }
+}
+
+/// A database, its lock file or its writer lock in use by another process.
+fn locked(path: &Path, error: &tidalite::Error) -> Failure {
+    let shown = path.display();
+    match (error.path(), error.process(), error.io_error()) {
+        (Some(lock), _, Some(_)) => {
             let lock = lock.display();
             Failure::new(Exit::Busy, format!("{shown}: {error}")).hint(format!(
                 "`ls -l {lock}` shows who may write to it; its owner adds its group with `chmod g+w {lock}`"
             ))
         }
-        Store::LargeFile { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}"))
-            .hint("say where it is: --large FILE"),
-        Store::WriterBusy { .. } => Failure::new(Exit::Busy, error)
+        (Some(_), Some(process), _) => Failure::new(Exit::Busy, error).hint(format!(
+            "`ps -p {process}` shows that process; when it has ended, repeat the command"
+        )),
+        (Some(_), None, _) => Failure::new(Exit::Busy, error)
+            .hint(format!("`fuser {shown}` shows which process has it open")),
+        _ => Failure::new(Exit::Busy, error)
             .hint(format!("tidalite readers {shown} shows who has it")),
-        // The pipe is standard output, whose reader has closed it (`copy FILE - | head`).
-        Store::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
-            Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe))
-        }
+    }
+}
+
+/// An error of the operating system: of opening a file, of a call on an open one, a full disk; and all others.
+fn of_the_system(path: &Path, error: &tidalite::Error) -> Failure {
+    use std::io::ErrorKind::{BrokenPipe, StorageFull};
+    let named = || Failure::new(Exit::Failure, format!("{}: {error}", path.display()));
+    match (error.path(), error.io_error()) {
         // Possibly of the lock file.
-        Store::Open { path, source } => Failure::file("cannot open", path, source),
-        // Broken pipes are already handled above.
-        Store::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
-            Failure::new(Exit::Ok, "")
+        (Some(file), Some(source)) => Failure::file("cannot open", file, source),
+        (Some(_), None) => Failure::new(Exit::Failure, error)
+            .hint("name it with --lock-path FILE, the same for all who use the database"),
+        // The pipe is standard output, whose reader has closed it (`copy FILE - | head`).
+        (None, Some(source)) if source.kind() == BrokenPipe => {
+            Failure::from(std::io::Error::from(BrokenPipe))
         }
-        Store::Io { source, .. } => Failure::new(Exit::Failure, format!("{shown}: {error}")).hint(
-            if source.kind() == std::io::ErrorKind::StorageFull {
-                "free some space on the disk and repeat the command"
-            } else {
-                "the disk or its file system refused; `dmesg` may say more"
-            },
-        ),
-        Store::DiskFull { .. } => Failure::new(Exit::Failure, format!("{shown}: {error}"))
-            .hint("free some space on the disk and repeat the command"),
-        _ => Failure::new(Exit::Failure, format!("{shown}: {error}")),
+        (None, Some(source)) => named().hint(match source.kind() {
+            StorageFull => "free some space on the disk and repeat the command",
+            _ => "the disk or its file system refused; `dmesg` may say more",
+        }),
+        (None, None) if error.kind() == ErrorKind::Full && error.limit().is_none() => {
+            named().hint("free some space on the disk and repeat the command")
+        }
+        (None, None) => named(),
     }
 }
 
@@ -276,7 +291,7 @@ impl<'a> Reader<'a> {
     /// The series that a pattern selects, ordered by name; an error if there are none.
     pub(crate) fn select(&self, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
         let mut found = self.txn.list(pattern).map_err(|error| match error {
-            error @ tidalite::Error::Name { .. } => Failure::usage(error).hint(
+            error if error.kind() == ErrorKind::InvalidName => Failure::usage(error).hint(
                 "write 'name', 'name*', 'name{tag=\"value\"}' or 'name{tag=[\"one\",\"other\"]}', in single quotes",
             ),
             error => self.fail(&error),
@@ -542,22 +557,22 @@ pub(crate) fn time_cell(show: &TimeShow, unit: Unit, time: i64) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidalite::StoreError;
+    use tidalite_testkit::FileError;
 
     /// Error messages for a database that cannot be opened at its location.
     #[test]
     fn files_that_were_moved_and_network_file_systems_have_a_next_step() {
         let path = Path::new("plant.tdl");
-        let replaced = StoreError::FileReplaced {
+        let replaced = FileError::FileReplaced {
             path: path.to_owned(),
             process: 7,
         };
-        let moved = StoreError::FileMoved {
+        let moved = FileError::FileMoved {
             path: path.to_owned(),
             found: "it was deleted",
             now_at: None,
         };
-        let network = StoreError::NetworkFileSystem {
+        let network = FileError::NetworkFileSystem {
             path: path.to_owned(),
             kind: "NFS",
         };

@@ -67,7 +67,7 @@ pub mod functions {
 /// Limits of names, texts, readers and handles.
 ///
 /// Every limit of the format and of this library is listed in docs/limits.md. A call beyond a limit is an error of kind
-/// [`Limit`](crate::Error::Limit) and changes nothing.
+/// [`Limit`](crate::ErrorKind::Limit) and changes nothing.
 pub mod limits {
     pub use crate::catalog::annotations::{ANNOTATION_BYTES_MAX, ANNOTATION_KEY_BYTES_MAX};
     pub use crate::catalog::retention::{RETENTION_NAME_BYTES_MAX, RETENTION_PATTERN_BYTES_MAX};
@@ -167,7 +167,7 @@ pub use tables::table_mut::TableMut;
 pub use tables::typed_multi::{TypedMultiTable, TypedMultiTableMut};
 pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId};
 pub use tidalite_derive::Record;
-pub use tidalite_pager::{Durability, Error as StoreError, Ticket};
+pub use tidalite_pager::{Durability, Ticket};
 pub use txn::pages::ReadSource;
 pub use txn::read::{ReadTxn, Reading};
 pub use txn::savepoint::Savepoint;
@@ -175,6 +175,7 @@ pub use txn::uncommitted::UncommittedRead;
 pub use txn::write::{Commit, WriteTxn};
 pub use types::column::{Column, ColumnType};
 pub use types::decimal::Decimal;
+pub use types::error::kind::ErrorKind;
 pub use types::error::{Error, Result};
 pub use types::grid::Grid;
 pub use types::instant::{Instant, Steps};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite::monitor::LongReaderAction;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Error, Options, Steps, TypedMultiTableMut, WriteTxn};
+use tidalite::{Database, Error, ErrorKind, Options, Steps, TypedMultiTableMut, WriteTxn};
 use tidalite_testkit::SimDisk;
 
 fn is_broken<T>(done: Result<T, Error>) -> bool {
-    matches!(done, Err(Error::TransactionBroken { .. }))
+    matches!(done, Err(ref error) if error.kind() == ErrorKind::Broken)
 }
 
 fn append(tx: &mut WriteTxn, from: i64, rows: i64) {

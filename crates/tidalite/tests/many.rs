@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tidalite::query::{CandleSize, Fill, GroupWindow, Join};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Aggregate, ColumnType, Database, Direction, Figure, Grid, Options, Schema, Steps, Timestamp,
-    Unit, ValueFilter,
+    Aggregate, ColumnType, Database, Direction, ErrorKind, Figure, Grid, Options, Schema, Steps,
+    Timestamp, Unit, ValueFilter,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -618,22 +618,18 @@ fn what_does_not_fit_one_clock_is_a_typed_error() {
     let chosen = snap.select("load").unwrap();
     let both = chosen.as_group();
     let grid = Grid::hours(1);
-    assert!(matches!(
-        both.aggregate("value", ..),
-        Err(tidalite::Error::Schema { .. })
-    ));
-    assert!(matches!(
-        both.aggregate("speed", ..),
-        Err(tidalite::Error::Schema { .. })
-    ));
+    for column in ["value", "speed"] {
+        let refused = both.aggregate(column, ..).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Schema);
+    }
     let groups = chosen.groups(&["host"]);
     let (year_one, seconds) = (&groups[0], &groups[1]);
     let told = year_one.windows("value", .., &grid);
-    assert!(matches!(told, Err(tidalite::Error::Timestamp { .. })));
+    assert!(matches!(told, Err(ref error) if error.kind() == ErrorKind::InvalidInput));
     let later = Timestamp(0)..;
     assert_eq!(year_one.windows("value", later, &grid).unwrap(), []);
     let finer = seconds.windows("value", .., &Grid::nanos(SECOND / 2));
-    assert!(matches!(finer, Err(tidalite::Error::Schema { .. })));
+    assert!(matches!(finer, Err(ref error) if error.kind() == ErrorKind::Schema));
     assert!(
         snap.select("nothing")
             .unwrap()

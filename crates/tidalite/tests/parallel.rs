@@ -193,9 +193,7 @@ fn series_are_asked_in_their_order_and_the_first_error_is_told() {
     let hosts = snap.select("host").unwrap();
     let ids: Vec<_> = hosts.series().iter().map(|host| host.id()).collect();
     assert_eq!(hosts.in_parallel(|host| Ok(host.id())).unwrap(), ids);
-    let problem = |n: usize| Error::Schema {
-        problem: n.to_string(),
-    };
+    let problem = |n: usize| Error::schema(n.to_string());
     let failed = hosts.in_parallel(|host| {
         let n = ids.iter().position(|id| *id == host.id()).unwrap();
         if n >= 11 { Err(problem(n)) } else { Ok(()) }

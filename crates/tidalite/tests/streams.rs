@@ -4,7 +4,7 @@ use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Error, Options, StoreError, Verify};
+use tidalite::{Database, Error, Options, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// A piece is no longer, header included.
@@ -105,9 +105,11 @@ fn damage_in_a_value_is_told_where_the_stream_meets_it() {
     let mut bytes = Vec::new();
     let error = reader.read_to_end(&mut bytes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
-    let told = error.get_ref().and_then(|error| error.downcast_ref());
+    let told = error
+        .get_ref()
+        .and_then(|error| error.downcast_ref::<Error>());
     assert!(
-        matches!(told, Some(Error::Store(StoreError::Corrupt(_)))),
+        told.is_some_and(|error| error.corrupt().is_some()),
         "{told:?}"
     );
     assert!(bytes.len() > 400_000 && bytes[..] == large[..bytes.len()]);

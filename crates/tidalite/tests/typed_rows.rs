@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tidalite::query::Join;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Database, Decimal, Direction, Error, Grid, MergePolicy, Options, Record,
-    Result, Row, SearchResult, Series, Steps, Timestamp, Unit, ValueFilter,
+    Column, ColumnType, Database, Decimal, Direction, ErrorKind, Grid, MergePolicy, Options,
+    Record, Result, Row, SearchResult, Series, Steps, Timestamp, Unit, ValueFilter,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -221,9 +221,9 @@ fn merged_and_joined_rows_are_records_too() {
 
 fn schema_problem<T>(result: Result<T>, parts: &[&str]) {
     match result {
-        Err(Error::Schema { problem }) => {
+        Err(error) if error.kind() == ErrorKind::Schema => {
             for part in parts {
-                assert!(problem.contains(part), "{problem}");
+                assert!(error.to_string().contains(part), "{error}");
             }
         }
         Err(other) => panic!("{other:?}"),

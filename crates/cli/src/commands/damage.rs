@@ -8,7 +8,7 @@ use crate::exit::{Failure, Outcome};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use tidalite::maintenance::{CheckReport, Finding, HitSeries, LossCause, LostCommits, Place};
-use tidalite::{Error, StoreError};
+use tidalite::{Error, ErrorKind};
 
 /// The report of `check` as one JSON document.
 pub(crate) fn check_json(report: &CheckReport, terminal: &mut Terminal<'_>) -> Outcome {
@@ -72,45 +72,48 @@ fn print(document: &Value, terminal: &mut Terminal<'_>) -> Outcome {
 /// The kind of an error, by the library's name. For errors in the bytes of the file also the structure, the address,
 /// and the found and the expected content.
 fn error_json(error: &Error) -> Value {
-    let Error::Store(error) = error else {
-        return json!({"kind": "Other"});
+    let facts = error.found_and_expected();
+    let head = |kind: &str, (found, expected): (&str, &str)| {
+        json!({
+            "kind": kind,
+            "what": "head of the file",
+            "address": 0,
+            "found": found,
+            "expected": expected,
+        })
     };
-    match error {
-        StoreError::Corrupt(corrupt) => json!({
+    match (error.kind(), facts) {
+        (ErrorKind::NotADatabase, Some(facts)) => return head("NotADatabase", facts),
+        (ErrorKind::Unsupported, Some(facts)) => return head("Unsupported", facts),
+        (ErrorKind::LargeFile, Some((found, expected))) => {
+            let path = error.path().map(|path| path.display().to_string());
+            return json!({
+                "kind": "LargeFile",
+                "what": path,
+                "found": found,
+                "expected": expected,
+            });
+        }
+        _ => {}
+    }
+    if let Some(corrupt) = error.corrupt() {
+        return json!({
             "kind": "Corrupt",
             "what": corrupt.what,
             "address": corrupt.at,
             "found": corrupt.found,
             "expected": corrupt.expected,
-        }),
-        StoreError::NotADatabase { found } => json!({
-            "kind": "NotADatabase",
-            "what": "head of the file",
-            "address": 0,
-            "found": found,
-            "expected": "the head of a Tidalite database",
-        }),
-        StoreError::Unsupported { found, expected } => json!({
-            "kind": "Unsupported",
-            "what": "head of the file",
-            "address": 0,
-            "found": found,
-            "expected": expected,
-        }),
-        StoreError::LargeFile { path, problem } => json!({
-            "kind": "LargeFile",
-            "what": path.display().to_string(),
-            "found": problem,
-            "expected": "the second file of this database",
-        }),
-        StoreError::Open { path, source } => json!({
+        });
+    }
+    match (error.path(), error.operation(), error.io_error()) {
+        (Some(path), None, Some(source)) if error.kind() != ErrorKind::Locked => json!({
             "kind": "Open",
             "what": path.display().to_string(),
             "found": source.to_string(),
         }),
-        StoreError::Io { what, at, source } => json!({
+        (None, Some((operation, at)), Some(source)) => json!({
             "kind": "Io",
-            "what": what,
+            "what": operation,
             "address": at,
             "found": source.to_string(),
         }),

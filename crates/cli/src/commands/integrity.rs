@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
-use tidalite::Timestamp;
 use tidalite::maintenance::Watch;
+use tidalite::{ErrorKind, Timestamp};
 
 /// Maximum number of losses that are printed.
 const SHOWN: usize = 100;
@@ -102,12 +102,11 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
         None => tidalite::maintenance::restore(backups, path, Watch::new()),
     };
     let info = restored.map_err(|error| {
-        use tidalite::StoreError as Store;
-        match &error {
-            tidalite::Error::Store(Store::BackupOrder { .. }) => Failure::bad_input(&error).hint(
+        match error.kind() {
+            ErrorKind::InvalidInput => Failure::bad_input(&error).hint(
                 "give the full backup first, then its increments in order; nothing was made",
             ),
-            tidalite::Error::Store(Store::Corrupt(_)) => Failure::bad_input(&error).hint(
+            ErrorKind::Damaged => Failure::bad_input(&error).hint(
                 "give the full backup first, then its increments; of a damaged one take another copy, or leave it and those behind it out; nothing was made",
             ),
             _ => failure(path, &error),

@@ -10,7 +10,7 @@ use crate::store;
 use crate::terminal::Terminal;
 use std::io::Read;
 use std::path::Path;
-use tidalite::{Ordered, ReadTxn, Table, TableCursor, WriteTxn};
+use tidalite::{ErrorKind, Ordered, ReadTxn, Table, TableCursor, WriteTxn};
 
 /// `tidalite kv`
 pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -379,7 +379,7 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u6
             (Some(value), _) => u64::from(table.remove(&bytes, value).map_err(fail)?),
             (None, true) => table.remove_all(&bytes).map_err(fail)?,
             (None, false) => match table.take(&bytes) {
-                Err(error @ tidalite::Error::Ambiguous { .. }) => {
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {
                     return Err(Failure::usage(error).hint("give the value, or --all"));
                 }
                 taken => u64::from(taken.map_err(fail)?.is_some()),

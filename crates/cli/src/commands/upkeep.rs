@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tidalite::maintenance::{Stat, Watch};
 use tidalite::retention::Budget;
-use tidalite::{Database, StoreError, Timestamp};
+use tidalite::{Database, ErrorKind, Timestamp};
 
 /// Maximum number of problems that `check` prints; a broken file may have one per page.
 const PROBLEMS_SHOWN: usize = 100;
@@ -311,18 +311,10 @@ pub(crate) fn copy(args: &CopyArgs, terminal: &mut Terminal<'_>) -> Outcome {
 
 /// Writes a file page by page and syncs it.
 fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalite::Result<u64> {
-    let opened = std::fs::File::create_new(to).map_err(|source| StoreError::Open {
-        path: to.to_owned(),
-        source,
-    })?;
+    let opened = std::fs::File::create_new(to)?;
     let mut out = io::BufWriter::with_capacity(1 << 20, opened);
     let bytes = database.copy_image(&mut out, watch)?;
-    let synced = out.flush().and_then(|()| out.get_ref().sync_all());
-    synced.map_err(|source| StoreError::Io {
-        what: "copying".into(),
-        at: 0,
-        source,
-    })?;
+    out.flush().and_then(|()| out.get_ref().sync_all())?;
     Ok(bytes)
 }
 
@@ -388,12 +380,14 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
 
 /// The error of a copy, which names the written file if that is where it occurred.
 fn copy_failure(from: &std::path::Path, to: &std::path::Path, error: &tidalite::Error) -> Failure {
-    use tidalite::StoreError as Store;
-    match error {
-        tidalite::Error::Store(Store::Open { source, .. }) => {
-            Failure::file("cannot open", to, source)
+    match (error.path(), error.io_error()) {
+        (Some(_), Some(source)) => Failure::file("cannot open", to, source),
+        (None, Some(source)) if error.operation().is_none() => {
+            Failure::file("cannot write", to, source)
         }
-        tidalite::Error::Store(Store::DiskFull { .. }) => failure(to, error),
+        (None, None) if error.kind() == ErrorKind::Full && error.limit().is_none() => {
+            failure(to, error)
+        }
         _ => failure(from, error),
     }
 }

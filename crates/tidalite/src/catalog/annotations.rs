@@ -11,6 +11,7 @@
 //! Invariant: every key's series id is in the catalog.
 
 use crate::catalog::entries::id_key;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_kv::Tree;
@@ -26,7 +27,7 @@ pub(crate) fn check(key: &str, text: &str) -> Result<()> {
     if key.is_empty() {
         let problem = "the key of an annotation has one byte at least".to_owned();
         let name = key.to_owned();
-        return Err(Error::Name { name, problem });
+        return Err(Error::from(Cause::Name { name, problem }));
     }
     let bounds = [
         (
@@ -39,7 +40,7 @@ pub(crate) fn check(key: &str, text: &str) -> Result<()> {
     for (what, found, limit) in bounds {
         if found > limit {
             let (found, limit) = (found as u64, limit as u64);
-            return Err(Error::Limit { what, found, limit });
+            return Err(Error::from(Cause::Limit { what, found, limit }));
         }
     }
     Ok(())

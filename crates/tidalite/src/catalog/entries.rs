@@ -16,6 +16,7 @@
 //! 2. An entry's id is below `next_series`, which never decreases: no id is assigned twice.
 
 use crate::catalog::roots::Roots;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use crate::types::name::{SeriesName, SeriesPattern};
@@ -234,11 +235,11 @@ pub(crate) fn word_types<R: PageRead>(
 pub(crate) fn expect_room(roots: &Roots, schema: &Schema) -> Result<()> {
     schema.validate()?;
     if roots.next_series > SERIES_MAX {
-        return Err(Error::Limit {
+        return Err(Error::from(Cause::Limit {
             what: "series of a file",
             found: roots.next_series,
             limit: SERIES_MAX,
-        });
+        }));
     }
     Ok(())
 }
@@ -331,9 +332,9 @@ pub(crate) fn rename<W: PageWrite>(
     name: &SeriesName,
 ) -> Result<Arc<SeriesInfo>> {
     let Some(info) = info(roots, pages, id)? else {
-        return Err(Error::NoSuchSeries {
+        return Err(Error::from(Cause::NoSuchSeries {
             wanted: format!("number {}", id.0),
-        });
+        }));
     };
     let mut info = SeriesInfo::clone(&info);
     if let Some(old) = info.name.replace(name.clone()) {
@@ -390,7 +391,7 @@ pub(crate) fn expect_schema(info: &SeriesInfo, schema: &Schema) -> Result<()> {
         info.label(),
         info.schema,
     );
-    Err(Error::Schema { problem })
+    Err(Error::from(Cause::Schema { problem }))
 }
 
 /// A series read as a record type must start with its columns, and may have more.
@@ -412,7 +413,7 @@ pub(crate) fn expect_unit(info: &SeriesInfo, schema: &Schema) -> Result<()> {
         info.schema.unit,
         schema.unit
     );
-    Err(Error::Schema { problem })
+    Err(Error::from(Cause::Schema { problem }))
 }
 
 /// A series written as a record type must have exactly its columns.
@@ -426,7 +427,7 @@ pub(crate) fn expect_columns(info: &SeriesInfo, schema: &Schema) -> Result<()> {
         Described(&info.schema.columns),
         Described(&schema.columns)
     );
-    Err(Error::Schema { problem })
+    Err(Error::from(Cause::Schema { problem }))
 }
 
 /// The error for rows that do not fit.
@@ -435,7 +436,7 @@ pub(crate) fn wrong_columns(info: &SeriesInfo, columns: usize, found: usize) -> 
         "series {} has {columns} columns, given were {found} (or columns of unequal length)",
         info.label()
     );
-    Error::Schema { problem }
+    Error::from(Cause::Schema { problem })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! `keep`, `bytes` and `cold` are 0 if unbounded. `from` is the reference of `keep`: 0 now, 1 the newest
 //! row of each series.
 
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::name::SeriesPattern;
 use std::time::Duration;
@@ -66,9 +67,11 @@ pub struct Retention {
 
 impl Retention {
     pub(crate) fn check(&self, name: &str) -> Result<()> {
-        let problem = |problem: String| Error::Name {
-            name: name.to_owned(),
-            problem,
+        let problem = |problem: String| {
+            Error::from(Cause::Name {
+                name: name.to_owned(),
+                problem,
+            })
         };
         if name.is_empty() || name.len() > RETENTION_NAME_BYTES_MAX {
             let most = RETENTION_NAME_BYTES_MAX;

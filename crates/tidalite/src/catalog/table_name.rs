@@ -1,6 +1,7 @@
 //! The name of a table being read, for its errors.
 
 use crate::types::error::Error;
+use crate::types::error::cause::Cause;
 use std::sync::Arc;
 
 /// A table name that is not copied for each reader.
@@ -27,10 +28,10 @@ impl Named<'_> {
     #[cold]
     pub(crate) fn error(&self, error: tidalite_pager::Error) -> Error {
         match error {
-            tidalite_pager::Error::IsTable { key } => Error::IsTable {
+            tidalite_pager::Error::IsTable { key } => Error::from(Cause::IsTable {
                 table: self.as_str().to_owned(),
                 key,
-            },
+            }),
             error => error.into(),
         }
     }

@@ -51,7 +51,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Store`: poisoned; any error of a sync or of writing the record; `FileMoved` if another file is now at its path.
+    /// [`Broken`](crate::ErrorKind::Broken) after a failed sync; any error of a sync or of writing the record;
+    /// [`Moved`](crate::ErrorKind::Moved) if another file is now at its path.
     pub fn sync(&self) -> Result<TxnId> {
         Ok(self.pager.sync()?)
     }

@@ -38,8 +38,8 @@ impl Database {
     /// Takes a snapshot of the newest commit of any process. Never waits.
     ///
     /// # Errors
-    /// `Store` with: too many snapshots (`Limit`); a forked child (`Forked`); damage in the roots or in the delta's
-    /// record.
+    /// Too many snapshots ([`Limit`](crate::ErrorKind::Limit)); a forked child ([`Broken`](crate::ErrorKind::Broken));
+    /// damage in the roots or in the delta's record.
     pub fn begin_read(&self) -> Result<ReadTxn> {
         let shared = &self.shared;
         if let Some(read) = shared.newest.begin(&self.pager)? {
@@ -57,7 +57,7 @@ impl Database {
     /// threads then commit faster.
     ///
     /// # Errors
-    /// `Store` with: read-only; poisoned by a failed sync; a forked child; damage in the roots.
+    /// A handle opened read-only; an earlier failed sync; a forked child; damage in the roots.
     pub fn begin_write(&self) -> Result<WriteTxn> {
         WriteTxn::begin(Arc::clone(&self.shared), self.pager.begin_write()?)
     }
@@ -65,7 +65,7 @@ impl Database {
     /// Begins the write transaction; waits for others at most `patience`.
     ///
     /// # Errors
-    /// `Store(WriterBusy)`, which names the writer; else as for `begin_write`.
+    /// [`Locked`](crate::ErrorKind::Locked), which names the writer; else as for `begin_write`.
     pub fn begin_write_within(&self, patience: Duration) -> Result<WriteTxn> {
         let pages = self.pager.begin_write_within(patience)?;
         WriteTxn::begin(Arc::clone(&self.shared), pages)

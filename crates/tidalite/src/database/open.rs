@@ -14,8 +14,9 @@ impl Options {
     /// Opens the file.
     ///
     /// # Errors
-    /// `Store` with: the system's reason; not a database; another version; damaged; open elsewhere; replaced while
-    /// another process has the old file open (`FileReplaced`); on a network file system (`NetworkFileSystem`).
+    /// The system's reason; not a database; another version; damaged; open elsewhere; replaced while another process
+    /// has the old file open ([`Locked`](crate::ErrorKind::Locked)); on a network file system
+    /// ([`Unsupported`](crate::ErrorKind::Unsupported)).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         self.wrap(Pager::open(path, &self.store)?)
     }

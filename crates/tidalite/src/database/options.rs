@@ -74,7 +74,7 @@ impl Options {
     /// Opens for reading only, concurrently with writers. Requires write permission on the lock file, where read
     /// snapshots are registered: it is created for the owner of the database and for the group that may read it
     /// (SECURITY.md). Without that permission, for example in a read-only folder, the database can be read only while
-    /// no other process has it open (else: `StoreError::LockRefused`), and no process may write meanwhile.
+    /// no other process has it open (else: [`Locked`](crate::ErrorKind::Locked)), and no process may write meanwhile.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.store.read_only = read_only;
         if read_only {
@@ -84,7 +84,7 @@ impl Options {
     }
 
     /// Excludes every other handle: not even two readers may open the file. Required on a network file system (else:
-    /// `StoreError::NetworkFileSystem`): its locks, if it has any, keep other computers out.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported)): its locks, if it has any, keep other computers out.
     pub fn exclusive(mut self, exclusive: bool) -> Self {
         self.store.exclusive = exclusive;
         self
@@ -106,7 +106,7 @@ impl Options {
     }
 
     /// Opens the file for writing even if durable commits are missing (default: no): without it such a file is refused
-    /// with [`StoreError::CommitsLost`](crate::StoreError::CommitsLost), because the next durable commit overwrites the
+    /// with [`CommitsLost`](crate::ErrorKind::CommitsLost), because the next durable commit overwrites the
     /// evidence. A read-only handle opens it either way. [`Database::recovery`] reports the missing commits.
     pub fn accept_lost_commits(mut self, accept: bool) -> Self {
         self.store.accept_lost_commits = accept;
@@ -153,7 +153,7 @@ impl Options {
     ///
     /// The first file contains everything but the second file's bytes; each is useless without the other. Backups
     /// contain both, and compaction packs both. `copy_to` and salvage combine both in one file; an image of the file is
-    /// refused (`StoreError::LargeFile`).
+    /// refused ([`LargeFile`](crate::ErrorKind::LargeFile)).
     pub fn large_values(mut self, path: impl Into<std::path::PathBuf>, min: u64) -> Self {
         self.store.large_values_path = Some(path.into());
         self.store.large_values_min = min;
@@ -210,8 +210,8 @@ impl Options {
     }
 
     /// The file is at least `min` bytes long, free or not (0), and at most `max` (unlimited): further growth fails with
-    /// `StoreError::FileFull`, the transaction is rolled back, and the database goes on. Applies to this handle, not to
-    /// the file; [`Database::set_file_bytes`] changes it while the database is open.
+    /// [`Full`](crate::ErrorKind::Full), the transaction is rolled back, and the database goes on. Applies to this
+    /// handle, not to the file; [`Database::set_file_bytes`] changes it while the database is open.
     pub fn file_bytes(mut self, min: u64, max: u64) -> Self {
         self.store.file_bytes_min = min;
         self.store.file_bytes_max = max;

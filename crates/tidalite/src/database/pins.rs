@@ -3,6 +3,7 @@
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::time::Timestamp;
 use tidalite_base::TxnId;
@@ -86,13 +87,13 @@ impl Database {
     /// A snapshot of a pinned version. It stays readable even if the pin is removed meanwhile.
     ///
     /// # Errors
-    /// `NoSuchPin`; damage in the pinned data.
+    /// `NotFound`; damage in the pinned data.
     pub fn begin_read_at(&self, pin: &str) -> Result<ReadTxn> {
         match self.pager.begin_read_at(pin)? {
             Some(snapshot) => ReadTxn::begin(snapshot, self.shared.scan_threads),
-            None => Err(Error::NoSuchPin {
+            None => Err(Error::from(Cause::NoSuchPin {
                 name: pin.to_owned(),
-            }),
+            })),
         }
     }
 

@@ -53,7 +53,7 @@ impl Options {
 impl Database {
     /// Takes a snapshot of the newest commit that a writer may evict when it retains space for too long (by age, by
     /// [`Options::on_long_reader`], or when the disk is full). Every page is copied when it is read; after an eviction
-    /// every read gives `Store(Evicted)`, never wrong data.
+    /// every read is an error of kind [`Evicted`](crate::ErrorKind::Evicted), never wrong data.
     ///
     /// # Errors
     /// As for `begin_read`.
@@ -65,7 +65,7 @@ impl Database {
     /// The current snapshots, in all processes, with the space that they retain. Never waits.
     ///
     /// # Errors
-    /// `Store(Forked)`.
+    /// [`Broken`](crate::ErrorKind::Broken) in a forked child.
     pub fn readers(&self) -> Result<Vec<Reader>> {
         Ok(self.pager.readers()?)
     }
@@ -116,7 +116,7 @@ impl ParkedRead {
     /// Resumes the snapshot.
     ///
     /// # Errors
-    /// `Store(Evicted)` if it was evicted; else as for [`Database::begin_read`].
+    /// [`Evicted`](crate::ErrorKind::Evicted) if it was evicted; else as for [`Database::begin_read`].
     pub fn unpark(self) -> Result<ReadTxn> {
         ReadTxn::begin(self.pages.unpark()?, self.scan_threads)
     }

@@ -8,6 +8,7 @@
 use crate::catalog::roots::Roots;
 use crate::catalog::table_roots::decode_table_entry;
 use crate::types::error::Error;
+use crate::types::error::cause::Cause;
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_kv::Tree;
 use tidalite_pager::{Error as StoreError, PageRead, Result, Unrecorded, Verifier};
@@ -85,8 +86,8 @@ fn damaged(damage: &tidalite_series::Damage) -> Result<()> {
 }
 
 fn of_store(error: Error) -> StoreError {
-    match error {
-        Error::Store(error) => error,
+    match error.into_cause() {
+        Cause::Store(error) => error,
         other => Corrupt::new("roots", 0, other, "those of a database").into(),
     }
 }

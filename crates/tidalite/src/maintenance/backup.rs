@@ -178,7 +178,7 @@ fn no_room_in(folder: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
 /// go to a second file next to the new one, named with the suffix `-large`; see [`restore_in_two`].
 ///
 /// # Errors
-/// `Store` with: a backup that is damaged, cut off, or does not build on the one before; a full disk.
+/// A backup that is damaged, cut off, or does not build on the one before; a full disk.
 pub fn restore<R: Read>(
     chain: impl IntoIterator<Item = R>,
     path: impl AsRef<Path>,

@@ -1,8 +1,8 @@
 //! Closing a database with a file no longer than necessary.
 
 use crate::database::handle::Database;
-use crate::types::error::{Error, Result};
-use tidalite_pager::Error as StoreError;
+use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 
 /// Maximum number of compaction steps, of `CLOSING_BYTES` each, before a file is closed.
 const CLOSING_STEPS: usize = 8;
@@ -35,7 +35,7 @@ impl Database {
                 Ok(step) if !step.done => {}
                 Ok(_) => break,
                 // The file keeps its length.
-                Err(Error::Store(StoreError::DiskFull { .. } | StoreError::FileFull { .. })) => {
+                Err(error) if error.kind() == ErrorKind::Full => {
                     break;
                 }
                 Err(error) => return Err(error),

@@ -2,14 +2,15 @@
 //!
 //! Leaves get this form only by rewriting: by a call, a policy with
 //! [`Retention::cold`](crate::retention::Retention::cold), or the program's `compact --cold`. A build without the
-//! feature `cold` returns [`Unsupported`](tidalite_pager::Error::Unsupported) when it reads such a leaf; it reads the
+//! feature `cold` returns [`Unsupported`](crate::ErrorKind::Unsupported) when it reads such a leaf; it reads the
 //! rest of the file as before.
 
 use crate::database::handle::Database;
 use crate::maintenance::policies::Budget;
 use crate::series::write::SeriesMut;
 use crate::txn::write::WriteTxn;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 use crate::types::time::Timestamp;
 use tidalite_base::SeriesId;
 use tidalite_series::Cooling;
@@ -116,7 +117,7 @@ impl Database {
             {
                 let mut series = match txn.series_by_id(id) {
                     // Removed since the plan was made.
-                    Err(Error::NoSuchSeries { .. }) => {
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
                         due.next();
                         continue;
                     }

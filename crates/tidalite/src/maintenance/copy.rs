@@ -36,7 +36,7 @@ impl ReadTxn {
     /// values, and 8 bytes for each time and value of a series; the total is not known in advance.
     ///
     /// # Errors
-    /// As for `copy_to`; `Store(Cancelled)` if the watch stops it, and leaves no copy.
+    /// As for `copy_to`; [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops it, and leaves no copy.
     pub fn copy_to_watched(&self, path: impl AsRef<Path>, watch: Watch<'_>) -> Result<u64> {
         self.copy_to_running(path.as_ref(), &mut Running::new(watch, 0))
     }

@@ -12,7 +12,7 @@ impl WriteTxn {
     /// set on a full disk.
     ///
     /// # Errors
-    /// `Name` for an invalid name, pattern or bound; errors of the file.
+    /// `InvalidName` for an invalid name, pattern or bound; errors of the file.
     pub fn set_retention(&mut self, name: &str, policy: &Retention) -> Result<()> {
         policy.check(name)?;
         // A policy serves to free space.

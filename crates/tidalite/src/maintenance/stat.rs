@@ -87,7 +87,7 @@ impl Database {
     /// memory.
     ///
     /// # Errors
-    /// `Store(Io)` if the system refuses.
+    /// [`Io`](crate::ErrorKind::Io) if the system refuses.
     pub fn warm_up(&self, bytes_max: u64) -> Result<u64> {
         Ok(self.pager.warm_up(bytes_max)?)
     }
@@ -98,7 +98,8 @@ impl Database {
     /// the next call.
     ///
     /// # Errors
-    /// `Store(Io)` if the system refuses: beyond the limit of a process (RLIMIT_MEMLOCK). Nothing is locked then.
+    /// [`Io`](crate::ErrorKind::Io) if the system refuses: beyond the limit of a process (RLIMIT_MEMLOCK). Nothing is
+    /// locked then.
     pub fn lock_in_memory(&self, bytes_max: u64) -> Result<u64> {
         Ok(self.pager.lock_in_memory(bytes_max)?)
     }

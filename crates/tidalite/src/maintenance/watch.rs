@@ -1,6 +1,7 @@
 //! Progress, rate limit and cancellation of long operations.
 
 use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -186,5 +187,5 @@ impl PageRead for Watched<'_, '_> {
 
 /// Whether the watch stopped an operation.
 pub(crate) fn is_cancelled<T>(result: &Result<T>) -> bool {
-    matches!(result, Err(crate::Error::Store(StoreError::Cancelled)))
+    matches!(result, Err(error) if error.kind() == ErrorKind::Cancelled)
 }

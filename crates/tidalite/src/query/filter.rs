@@ -1,6 +1,7 @@
 //! Value filters: rows whose value of a column lies in a range.
 
 use crate::types::column::{Column, ColumnType};
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};
@@ -55,7 +56,7 @@ impl ValueFilter {
                 "there are {} columns, filtered is number {column}",
                 columns.len()
             );
-            return Err(Error::Schema { problem });
+            return Err(Error::from(Cause::Schema { problem }));
         };
         if own.ty.is_text() {
             return Err(own.problem("texts have no range of values"));

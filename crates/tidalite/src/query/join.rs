@@ -13,6 +13,7 @@
 use crate::query::filter::ValueFilter;
 use crate::query::merge::{MergedRows, Source};
 use crate::query::selection::Selection;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::instant::Steps;
 use crate::types::interval::Interval;
@@ -204,7 +205,7 @@ impl Selection<'_> {
                     "there are {} series, filtered is number {place}",
                     self.len()
                 );
-                Error::Schema { problem }
+                Error::from(Cause::Schema { problem })
             })?;
             Ok((place, filter.range(&series.info().schema.columns)?))
         };

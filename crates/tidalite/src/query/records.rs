@@ -16,6 +16,7 @@ use crate::series::nearest::Direction;
 use crate::series::query::{Query, Vector};
 use crate::series::read::Series;
 use crate::series::record::{Record, RowReader};
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::instant::{Instant, Steps};
 use crate::types::row::Row;
@@ -83,7 +84,7 @@ impl<'s, R: Record> RecordReader<'s, R> {
 fn too_few(words: &[u64], columns: usize) -> Error {
     let found = words.len();
     let problem = format!("the row has {found} words, the record {columns} columns");
-    Error::Schema { problem }
+    Error::from(Cause::Schema { problem })
 }
 
 impl<'a> Series<'a> {

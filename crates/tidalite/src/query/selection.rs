@@ -9,6 +9,7 @@ use crate::series::helpers::{Helpers, VECTORS_MIN};
 use crate::series::read::Series;
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::interval::Interval;
 use crate::types::row::Row;
@@ -25,7 +26,7 @@ impl<S: ReadSource> Reading<S> {
     /// delta.
     ///
     /// # Errors
-    /// `Name` for an invalid pattern; a damaged or unreadable page.
+    /// `InvalidName` for an invalid pattern; a damaged or unreadable page.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -181,7 +182,7 @@ impl<'s, 't> Group<'s, 't> {
         let mut ty = None;
         let column = |series: &&Series<'_>| {
             let schema = &series.info().schema;
-            let problem = |problem: String| Error::Schema { problem };
+            let problem = |problem: String| Error::from(Cause::Schema { problem });
             let label = series.info().label();
             let column = schema
                 .column(name)

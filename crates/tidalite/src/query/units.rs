@@ -1,6 +1,7 @@
 //! Conversion between nanoseconds since 1970 and the unit of a series.
 
 use crate::series::aggregate::Aggregate;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::schema::Unit;
 
@@ -18,10 +19,13 @@ pub(super) fn last_at(nanos: i64, unit: Unit) -> i64 {
 
 /// A raw time in nanoseconds since 1970.
 pub(super) fn nanos(raw: i64, unit: Unit) -> Result<i64> {
-    let time = unit.timestamp(raw).ok_or_else(|| Error::Timestamp {
-        text: unit.text(raw),
-        problem: "outside of the years 1677 to 2262, which nanoseconds can tell; cut the interval"
-            .to_owned(),
+    let time = unit.timestamp(raw).ok_or_else(|| {
+        Error::from(Cause::Timestamp {
+            text: unit.text(raw),
+            problem:
+                "outside of the years 1677 to 2262, which nanoseconds can tell; cut the interval"
+                    .to_owned(),
+        })
     })?;
     Ok(time.0)
 }

@@ -55,7 +55,7 @@ impl SeriesMut<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Limit` if the key or the text is too long, `Name` for an empty key; a full disk.
+    /// `Limit` if the key or the text is too long, `InvalidName` for an empty key; a full disk.
     pub fn annotate(&mut self, key: &str, text: &str) -> Result<()> {
         annotations::check(key, text)?;
         let id = self.id();

@@ -29,7 +29,8 @@ use crate::series::record::{Record, RowWriter};
 use crate::series::write::SeriesMut;
 use crate::txn::open_series::{OneSeries, OpenSeries};
 use crate::txn::write::WriteTxn;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
+use crate::types::error::cause::Cause;
 use crate::types::instant::{Instant, Moment, Steps};
 use crate::types::point::{Point, Sample};
 use crate::types::schema::Schema;
@@ -86,12 +87,13 @@ impl WriteTxn {
     /// The write buffer is flushed first: a full disk; a damaged page.
     ///
     /// # Cost
-    /// Each appender buffers the `n`-th part of [`Options::write_buffer_bytes`](crate::Options::write_buffer_bytes), at least 64
-    /// KiB, in addition to the transaction's own write buffer. Threads encode in parallel and write one at a time. Give
-    /// each thread its own series, because rows of one series from several threads may have to be merged. Preferably
-    /// give it series with consecutive ids, with no other thread's series in between: the threads then encode even
-    /// series with few rows each, otherwise the commit does. Rows of a series with columns of texts, or with another
-    /// merge policy than [`Replace`](crate::MergePolicy::Replace), go through the transaction one at a time.
+    /// Each appender buffers the `n`-th part of [`Options::write_buffer_bytes`](crate::Options::write_buffer_bytes), at
+    /// least 64 KiB, in addition to the transaction's own write buffer. Threads encode in parallel and write one at a
+    /// time. Give each thread its own series, because rows of one series from several threads may have to be merged.
+    /// Preferably give it series with consecutive ids, with no other thread's series in between: the threads then
+    /// encode even series with few rows each, otherwise the commit does. Rows of a series with columns of texts, or
+    /// with another merge policy than [`Replace`](crate::MergePolicy::Replace), go through the transaction one at a
+    /// time.
     pub fn appenders(&mut self, n: usize) -> Result<Vec<Appender<'_>>> {
         self.check_usable()?;
         self.store_rows()?;
@@ -174,7 +176,7 @@ impl<'t> Appender<'t> {
     /// Opens a series by its id: an array access once this appender has opened it.
     ///
     /// # Errors
-    /// `NoSuchSeries`; errors of the file.
+    /// `NotFound`; errors of the file.
     // Always inlined: a result that the call assembles field by field and the caller copies in larger pieces must wait
     // for the stores of the fields, which took a third of the time per row of alternating series.
     #[inline(always)]
@@ -189,7 +191,7 @@ impl<'t> Appender<'t> {
     /// Delivers all rows and returns any error: the transaction is then broken.
     ///
     /// # Errors
-    /// A full disk; a damaged block in the way; `TransactionBroken` if another thread has failed.
+    /// A full disk; a damaged block in the way; `Broken` if another thread has failed.
     pub fn finish(mut self) -> Result<()> {
         self.end()
     }
@@ -251,8 +253,8 @@ impl<'t> Appender<'t> {
             // Whole vectors are encoded here, not by the committing thread.
             false => self.flush_all(),
         };
-        let failed = result.as_ref().err().map(|error| match error {
-            Error::TransactionBroken { first } => first.clone(),
+        let failed = result.as_ref().err().map(|error| match error.cause() {
+            Cause::TransactionBroken { first } => first.clone(),
             error => error.to_string(),
         });
         let handed_over = self.writer.end(failed);

@@ -16,6 +16,7 @@
 
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::{Guard, Taken};
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::merge_policy::MergePolicy;
 use std::collections::BTreeSet;
@@ -50,10 +51,10 @@ impl SeriesMut<'_> {
 
     fn refuse(&self, time: i64) -> Result<Taken> {
         match self.info().merge {
-            MergePolicy::Error => Err(Error::TimeTaken {
+            MergePolicy::Error => Err(Error::from(Cause::TimeTaken {
                 series: self.info().label(),
                 time,
-            }),
+            })),
             MergePolicy::KeepFirst
             | MergePolicy::Replace
             | MergePolicy::KeepAll

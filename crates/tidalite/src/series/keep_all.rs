@@ -16,6 +16,7 @@
 
 use crate::series::write::SeriesMut;
 use crate::txn::known_times::LastTime;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::interval::EVER;
 use crate::types::merge_policy::MergePolicy;
@@ -224,11 +225,11 @@ impl SeriesMut<'_> {
 fn expect_rows_of_a_time(rows: usize, columns: usize) -> Result<()> {
     let limit = time_rows_max(columns);
     if rows > limit {
-        return Err(Error::Limit {
+        return Err(Error::from(Cause::Limit {
             what: "rows of one time in a series of so many columns",
             found: rows as u64,
             limit: limit as u64,
-        });
+        }));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::catalog::entries::{self, SeriesKey};
 use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::name::SeriesName;
 use tidalite_base::SeriesId;
@@ -11,7 +12,7 @@ impl WriteTxn {
     /// Snapshots and pins that contain the series keep it.
     ///
     /// # Errors
-    /// `Name` for an invalid name; a damaged block in the way; a full disk.
+    /// `InvalidName` for an invalid name; a damaged block in the way; a full disk.
     ///
     /// # Cost
     /// The write buffer is flushed first, as by [`savepoint`](Self::savepoint); freeing reads the pages that refer to
@@ -67,14 +68,16 @@ impl WriteTxn {
     /// Renames a series; one identified by a GUID alone gets a name in addition.
     ///
     /// # Errors
-    /// `NoSuchSeries`; `Name` for an invalid name, or one that another series has; errors of the file.
+    /// `NotFound`; `InvalidName` for an invalid name, or one that another series has; errors of the file.
     pub fn rename_series(&mut self, id: SeriesId, name: &str) -> Result<()> {
         self.check_usable()?;
         let name = SeriesName::parse(name)?;
         self.check_name_fits(&name)?;
-        let problem = |problem: String| Error::Name {
-            name: name.to_string(),
-            problem,
+        let problem = |problem: String| {
+            Error::from(Cause::Name {
+                name: name.to_string(),
+                problem,
+            })
         };
         match entries::find(&self.roots, &self.pages, SeriesKey::Name(&name))? {
             Some(other) if other == id => return Ok(()),
@@ -82,9 +85,9 @@ impl WriteTxn {
             None => {}
         }
         if entries::info(&self.roots, &self.pages, id)?.is_none() {
-            return Err(Error::NoSuchSeries {
+            return Err(Error::from(Cause::NoSuchSeries {
                 wanted: format!("number {}", id.0),
-            });
+            }));
         }
         let info =
             self.changing(|txn| entries::rename(&mut txn.roots, &mut txn.pages, id, &name))?;

@@ -18,7 +18,7 @@ impl<S: ReadSource> Reading<S> {
     /// The series with this name.
     ///
     /// # Errors
-    /// `Name` for an invalid name; a damaged or unreadable page.
+    /// `InvalidName` for an invalid name; a damaged or unreadable page.
     pub fn series(&self, name: &str) -> Result<Option<Series<'_>>> {
         if let Some(info) = self.begun.known.by_name(name) {
             return self.open_series(info);

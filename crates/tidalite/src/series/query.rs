@@ -31,8 +31,8 @@ pub struct Query<'s> {
 }
 
 impl<'s> Query<'s> {
-    /// Begins with the row that is current at the start of the interval: with the last row at or before it, or, if there
-    /// is none, with the first row. The for-each functions of the LMDB time-series engine begin likewise.
+    /// Begins with the row that is current at the start of the interval: with the last row at or before it, or, if
+    /// there is none, with the first row. The for-each functions of the LMDB time-series engine begin likewise.
     #[must_use]
     pub fn from_current(self) -> Self {
         Self {

@@ -11,6 +11,7 @@ use crate::catalog::texts::Texts;
 use crate::series::read::Series;
 use crate::types::column::{Column, ColumnType};
 use crate::types::decimal::Decimal;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::instant::Instant;
 use crate::types::point::Point;
@@ -249,9 +250,9 @@ impl RowReader<'_> {
 
 #[cold]
 fn too_many(columns: usize) -> Error {
-    Error::Schema {
+    Error::from(Cause::Schema {
         problem: format!("the record has more fields than the {columns} columns"),
-    }
+    })
 }
 
 /// A type that can be a column of a record.

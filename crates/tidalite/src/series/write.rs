@@ -24,7 +24,7 @@ use tidalite_series::Cooling;
 /// new row replaces the old one, unless the series has another [`MergePolicy`]).
 ///
 /// Single inserts only add a row to the write buffer and do not check whether the transaction can still be committed:
-/// in a broken one ([`Error::TransactionBroken`](crate::Error::TransactionBroken)) they may return `Ok`. The next
+/// in a broken one ([`Broken`](crate::ErrorKind::Broken)) they may return `Ok`. The next
 /// flush, `append_rows`, `delete`, `view` and the commit report it.
 pub struct SeriesMut<'t> {
     pub(crate) txn: &'t mut WriteTxn,

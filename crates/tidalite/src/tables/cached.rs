@@ -83,7 +83,7 @@ impl CachedGet {
     /// The value of the key in this table, as [`Table::get`] gives it.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` if the key holds a nested table. The cached result stays.
+    /// A damaged or unreadable page; `WrongType` if the key holds a nested table. The cached result stays.
     pub fn get(&mut self, table: &Table<'_>) -> Result<Option<&[u8]>> {
         let (pages, tree) = table.parts();
         let Some(tree) = tree else {

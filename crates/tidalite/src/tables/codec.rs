@@ -9,6 +9,7 @@
 use crate::catalog::table_name::Named;
 use crate::tables::lent::Lent;
 use crate::types::error::Error;
+use crate::types::error::cause::Cause;
 use crate::types::text_form::key_text;
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -302,12 +303,12 @@ coded! { CodedValue, V: TableValue, given, V::value_code(given), V::Borrowed }
 /// The error for bytes of a table that do not decode as `T`.
 #[cold]
 pub(crate) fn wrong_type<T: ?Sized>(table: &str, part: &'static str, bytes: &[u8]) -> Error {
-    Error::WrongType {
+    Error::from(Cause::WrongType {
         table: table.to_owned(),
         part,
         expected: std::any::type_name::<T>(),
         found: format!("{} bytes, {}", bytes.len(), key_text(bytes)),
-    }
+    })
 }
 
 /// Decodes a key of a table.

@@ -4,6 +4,7 @@ use crate::tables::bounds::{PairEnds, pairs_of};
 use crate::tables::key_range::KeyRange;
 use crate::tables::multi::MultiTable;
 use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use std::ops::{Bound, RangeBounds};
 use tidalite_kv::PutRow;
@@ -26,7 +27,7 @@ impl<'t> MultiTableMut<'t> {
     /// The table in its current state, for reading. Reads nothing.
     ///
     /// # Errors
-    /// `TransactionBroken`.
+    /// `Broken`.
     pub fn view(&self) -> Result<MultiTable<'_>> {
         self.txn.opened_multi_view(self.index)
     }
@@ -135,9 +136,9 @@ impl<'t> MultiTableMut<'t> {
     fn in_order(&self, behind: bool) -> Result<()> {
         match behind {
             true => Ok(()),
-            false => Err(Error::OutOfOrder {
+            false => Err(Error::from(Cause::OutOfOrder {
                 table: self.txn.table_name(self.index).to_owned(),
-            }),
+            })),
         }
     }
 
@@ -155,7 +156,7 @@ impl<'t> MultiTableMut<'t> {
     /// Replaces the single value of an existing key by `value`; returns whether the key exists.
     ///
     /// # Errors
-    /// `Ambiguous` if the key has several values: name one with `replace`; else as for `put`. Nothing has changed then.
+    /// `InvalidInput` if the key has several values: name one with `replace`; else as for `put`. Nothing has changed then.
     ///
     /// # Cost
     /// One descent, and a `replace` if the key exists.
@@ -177,11 +178,11 @@ impl<'t> MultiTableMut<'t> {
     pub fn replace(&mut self, key: &[u8], old: &[u8], new: &[u8]) -> Result<bool> {
         let most = tidalite_kv::KEY_BYTES_MAX;
         if new.len() > most {
-            return Err(Error::Limit {
+            return Err(Error::from(Cause::Limit {
                 what: "bytes of a value among several",
                 found: new.len() as u64,
                 limit: most as u64,
-            });
+            }));
         }
         let was = self.remove(key, old)?;
         if was {
@@ -207,7 +208,7 @@ impl<'t> MultiTableMut<'t> {
     /// Removes a key that has a single value, and returns the value.
     ///
     /// # Errors
-    /// `Ambiguous` if the key has several values: nothing has changed then.
+    /// `InvalidInput` if the key has several values: nothing has changed then.
     ///
     /// # Cost
     /// One descent, and a `remove` if the key exists.
@@ -319,20 +320,20 @@ impl<'t> MultiTableMut<'t> {
         let taken = self
             .txn
             .change_table(self.index, |tree, _| Ok(tree.take_sequence(count)))?;
-        taken.ok_or(Error::Limit {
+        taken.ok_or(Error::from(Cause::Limit {
             what: "numbers of a table's sequence",
             found: u64::MAX,
             limit: u64::MAX,
-        })
+        }))
     }
 
     /// The value of a key that has a single one; an error if it has several.
     fn only(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.view()?.get(key)? {
-            Some((_, values)) if values > 1 => Err(Error::Ambiguous {
+            Some((_, values)) if values > 1 => Err(Error::from(Cause::Ambiguous {
                 table: self.txn.table_name(self.index).to_owned(),
                 values,
-            }),
+            })),
             found => Ok(found.map(|(value, _)| value)),
         }
     }

@@ -16,7 +16,7 @@ impl<S: ReadSource> Reading<S> {
     /// The table with this name.
     ///
     /// # Errors
-    /// `TableKind` for a table of multi-values; a damaged or unreadable page.
+    /// `WrongType` for a table of multi-values; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
         Ok(found.map(|(named, tree)| Table::new(self.pages.view(), tree, named)))
@@ -37,7 +37,7 @@ impl<S: ReadSource> Reading<S> {
     /// The table of multi-values with this name.
     ///
     /// # Errors
-    /// `TableKind` for a table with one value per key; a damaged or unreadable page.
+    /// `WrongType` for a table with one value per key; a damaged or unreadable page.
     pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
         let named = |(named, tree)| MultiTable::new(self.pages.view(), tree, named);

@@ -9,6 +9,7 @@ use crate::tables::table::Table;
 use crate::tables::table_mut::TableMut;
 use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX, names};
 use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use tidalite_kv::{AppendCursor, Tree};
 
@@ -19,10 +20,10 @@ pub(crate) fn expect_kind<'a>(
     multi: bool,
 ) -> Result<Option<(Named<'a>, Tree)>> {
     match found {
-        Some((_, tree)) if tree.is_multi() != multi => Err(Error::TableKind {
+        Some((_, tree)) if tree.is_multi() != multi => Err(Error::from(Cause::TableKind {
             table: name.to_owned(),
             multi: tree.is_multi(),
-        }),
+        })),
         found => Ok(found),
     }
 }
@@ -36,10 +37,10 @@ impl WriteTxn {
             let tree = &self.tables[index].tree;
             if wrong(tree) {
                 let multi = tree.is_multi();
-                return Err(Error::TableKind {
+                return Err(Error::from(Cause::TableKind {
                     table: name.to_owned(),
                     multi,
-                });
+                }));
             }
             return Ok(Some(index));
         }
@@ -48,7 +49,7 @@ impl WriteTxn {
             self.tables.push(table);
             if create.is_some_and(|wanted| wanted != multi) {
                 let table = name.to_owned();
-                return Err(Error::TableKind { table, multi });
+                return Err(Error::from(Cause::TableKind { table, multi }));
             }
             return Ok(Some(self.tables.len() - 1));
         }
@@ -58,10 +59,10 @@ impl WriteTxn {
         let (id, tree) = match (found, create) {
             (Some((_, tree)), _) if wrong(&tree) => {
                 let multi = tree.is_multi();
-                return Err(Error::TableKind {
+                return Err(Error::from(Cause::TableKind {
                     table: name.to_owned(),
                     multi,
-                });
+                }));
             }
             (Some(found), _) => found,
             (None, None) => return Ok(None),
@@ -108,10 +109,10 @@ impl WriteTxn {
             return Ok(());
         }
         let problem = format!("{} bytes, 1 to {most} can be", name.len());
-        Err(Error::Name {
+        Err(Error::from(Cause::Name {
             name: name.to_owned(),
             problem,
-        })
+        }))
     }
 
     pub(crate) fn table_name(&self, index: usize) -> &str {
@@ -162,7 +163,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table of multi-values; `TransactionBroken`; errors of
+    /// `InvalidName` for an empty or too long name; `WrongType` for a table of multi-values; `Broken`; errors of
     /// the file.
     ///
     /// # Cost
@@ -199,10 +200,10 @@ impl WriteTxn {
             return Ok(None);
         };
         if self.tables[index].tree.is_multi() {
-            return Err(Error::TableKind {
+            return Err(Error::from(Cause::TableKind {
                 table: name.to_owned(),
                 multi: true,
-            });
+            }));
         }
         Ok(Some(TableMut::new(self, index)))
     }
@@ -210,7 +211,7 @@ impl WriteTxn {
     /// Opens a table whose keys have sorted sets of values; creates it if it does not exist.
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table with one value per key; errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for a table with one value per key; errors of the file.
     pub fn multi_table(&mut self, name: &str) -> Result<MultiTableMut<'_>> {
         match self.open_table(name, Some(true))? {
             Some(index) => Ok(MultiTableMut::new(self, index)),
@@ -227,10 +228,10 @@ impl WriteTxn {
             return Ok(None);
         };
         if !self.tables[index].tree.is_multi() {
-            return Err(Error::TableKind {
+            return Err(Error::from(Cause::TableKind {
                 table: name.to_owned(),
                 multi: false,
-            });
+            }));
         }
         Ok(Some(MultiTableMut::new(self, index)))
     }
@@ -254,7 +255,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `TableKind` for a table of multi-values; `TransactionBroken`; a damaged or unreadable page.
+    /// `WrongType` for a table of multi-values; `Broken`; a damaged or unreadable page.
     ///
     /// # Cost
     /// As for [`table`](Self::table), but a table that the transaction has not opened is looked up each time.
@@ -266,7 +267,7 @@ impl WriteTxn {
     /// As [`view_table`](Self::view_table), for a table of multi-values.
     ///
     /// # Errors
-    /// `TableKind` for a table with one value per key; `TransactionBroken`; a damaged or unreadable page.
+    /// `WrongType` for a table with one value per key; `Broken`; a damaged or unreadable page.
     pub fn view_multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
         Ok(found.map(|(named, tree)| MultiTable::new(self.pages_view(), tree, named)))
@@ -275,7 +276,7 @@ impl WriteTxn {
     /// Whether the table with this name has multi-values; `None` if it does not exist.
     ///
     /// # Errors
-    /// `TransactionBroken`; a damaged or unreadable page.
+    /// `Broken`; a damaged or unreadable page.
     pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
         Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
     }
@@ -324,7 +325,7 @@ impl WriteTxn {
     /// Renames a table; returns whether it existed. Only the catalog is written.
     ///
     /// # Errors
-    /// `Name` if the new name is invalid, or taken by another table.
+    /// `InvalidName` if the new name is invalid, or taken by another table.
     pub fn rename_table(&mut self, from: &str, to: &str) -> Result<bool> {
         self.check_table_name(to)?;
         let Some(index) = self.open_table(from, None)? else {
@@ -334,10 +335,10 @@ impl WriteTxn {
             return Ok(true);
         }
         if self.open_table(to, None)?.is_some() {
-            return Err(Error::Name {
+            return Err(Error::from(Cause::Name {
                 name: to.to_owned(),
                 problem: "a table has this name already".into(),
-            });
+            }));
         }
         self.changing(|txn| {
             let mut table = txn.tables[index].clone();

@@ -38,7 +38,7 @@ pub struct TableRange<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
 
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
     /// The entries with keys in a range, from either end (`rev`). Inverted bounds are an empty range. A nested table
-    /// gives an error in place of its entry (`IsTable`); use [`cursor`](Self::cursor) for nested tables.
+    /// gives an error in place of its entry (`WrongType`); use [`cursor`](Self::cursor) for nested tables.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -86,7 +86,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
     /// ```
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` if the entry is a nested table; bytes that do not decode as `K` or `V`
+    /// A damaged or unreadable page; `WrongType` if the entry is a nested table; bytes that do not decode as `K` or `V`
     /// (`WrongType`).
     pub fn first(&self) -> Result<Option<(K::Owned, V::Lent<'_>)>> {
         let mut cursor = self.cursor();

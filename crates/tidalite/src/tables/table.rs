@@ -125,8 +125,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
     /// sixteen keys overlap.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` if a key holds a nested table, for the whole call, because `None` would
-    /// mean a missing key. The error names the key, so that the caller can leave it out.
+    /// A damaged or unreadable page; `WrongType` if a key holds a nested table, for the whole call, because `None`
+    /// would mean a missing key. The error names the key, so that the caller can leave it out.
     pub fn get_many<A: AsArg<K>>(&self, keys: &[A]) -> Result<Vec<Option<V::Lent<'_>>>> {
         let keys: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| key.as_arg().key_code()).collect();
         let mut found = Vec::with_capacity(keys.len());
@@ -217,7 +217,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'a, K, V> {
     /// The value of a key. Cost: one page per level.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` if the key holds a nested table; bytes that do not decode as `V`
+    /// A damaged or unreadable page; `WrongType` if the key holds a nested table; bytes that do not decode as `V`
     /// (`WrongType`).
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         self.get_code(&key.key_code())
@@ -278,7 +278,7 @@ impl<'a> Table<'a> {
     /// The table nested under a key; `None` if the key does not exist. Costs one page per level.
     ///
     /// # Errors
-    /// `Store` with `Unsupported` if the key holds a value; a damaged or unreadable page.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the key holds a value; a damaged or unreadable page.
     pub fn nested(&self, key: &[u8]) -> Result<Option<Self>> {
         self.nested_at(&[key])
     }

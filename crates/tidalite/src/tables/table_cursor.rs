@@ -66,7 +66,7 @@ impl Table<'_> {
     /// Calls `f` with every entry in key order. Nothing is copied, except long values.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` if an entry is a nested table.
+    /// A damaged or unreadable page; `WrongType` if an entry is a nested table.
     pub fn for_each(&self, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
         let mut cursor = self.cursor();
         let mut found = cursor.first()?;
@@ -307,7 +307,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
     /// The current value.
     ///
     /// # Errors
-    /// A damaged or unreadable large value; `IsTable` if the entry is a nested table; bytes that do not decode as `V`
+    /// A damaged or unreadable large value; `WrongType` if the entry is a nested table; bytes that do not decode as `V`
     /// (`WrongType`).
     ///
     /// # Panics

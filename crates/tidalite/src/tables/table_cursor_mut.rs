@@ -249,7 +249,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
     /// The current value.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `IsTable` if the entry is a nested table; bytes that do not decode as `V`
+    /// A damaged or unreadable page; `WrongType` if the entry is a nested table; bytes that do not decode as `V`
     /// (`WrongType`).
     ///
     /// # Panics

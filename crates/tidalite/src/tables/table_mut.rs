@@ -5,6 +5,7 @@ use crate::tables::codec::{AsArg, CodedKey, CodedValue, TableKey, TableValue, va
 use crate::tables::key_range::{KeyRange, lent};
 use crate::tables::table::Table;
 use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use std::marker::PhantomData;
 use std::ops::Bound;
@@ -94,7 +95,8 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
     /// The table in its current state, for reading; `None` for a nested table that does not exist.
     ///
     /// # Errors
-    /// `Store` with `Unsupported` if a key on the path holds a value; `TransactionBroken`; a damaged page.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if a key on the path holds a value;
+    /// [`Broken`](crate::ErrorKind::Broken); a damaged page.
     ///
     /// # Cost
     /// A descent for each key of the path.
@@ -126,21 +128,22 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
-    /// use tidalite::Error;
+    /// use tidalite::ErrorKind;
     /// let mut tx = db.begin_write()?;
     /// let mut table = tx.table("t")?;
     /// assert!(table.put(b"a", b"1")? && !table.put(b"a", b"2")?);
     /// // A put does not overwrite a nested table: it must be removed explicitly.
     /// table.nested(b"b").put(b"in", b"3")?;
-    /// assert!(matches!(table.put(b"b", b"4"), Err(Error::IsTable { .. })));
+    /// let refused = table.put(b"b", b"4").map_err(|error| error.kind());
+    /// assert_eq!(refused, Err(ErrorKind::WrongType));
     /// assert!(table.remove(b"b")? && table.put(b"b", b"4")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// A key beyond 16 MiB or a value beyond 4 GiB (`Limit`); `IsTable` if the key holds a nested table; `Store` with
-    /// `Unsupported` if a key on the path of a nested table holds a value: nothing has changed then. A full disk; a
-    /// damaged page.
+    /// A key beyond 16 MiB or a value beyond 4 GiB ([`Limit`](crate::ErrorKind::Limit));
+    /// [`WrongType`](crate::ErrorKind::WrongType) if the key holds a nested table; `Unsupported` if a key on the path
+    /// of a nested table holds a value: nothing has changed then. A full disk; a damaged page.
     ///
     /// # Cost
     /// One descent; none for keys that ascend after the last one, from the third consecutive put on (not in a nested
@@ -232,7 +235,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// Removes a key and returns its value.
     ///
     /// # Errors
-    /// As for `remove`; `IsTable` for a nested table.
+    /// As for `remove`; `WrongType` for a nested table.
     ///
     /// # Cost
     /// One descent, two if the key exists; its value is read.
@@ -366,7 +369,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
             return Ok(());
         }
         let table = self.txn.table_name(self.index).to_owned();
-        Err(Error::OutOfOrder { table })
+        Err(Error::from(Cause::OutOfOrder { table }))
     }
 
     /// Removes a key, and a nested table under it with all its content; returns whether it existed.
@@ -453,18 +456,18 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
         let taken = self.change(MissingTable::CreateToFill, &mut |_, table| {
             Ok(table.take_sequence(count))
         })?;
-        taken.flatten().ok_or(Error::Limit {
+        taken.flatten().ok_or(Error::from(Cause::Limit {
             what: "numbers of a table's sequence",
             found: u64::MAX,
             limit: u64::MAX,
-        })
+        }))
     }
 
     /// Whether this transaction has already changed the page of this key, or the page where the key would be. A small
     /// nested table is stored in a page of its parent.
     ///
     /// # Errors
-    /// A damaged or unreadable page; `Store` with `Unsupported` if a key on the path holds a value.
+    /// A damaged or unreadable page; [`Unsupported`](crate::ErrorKind::Unsupported) if a key on the path holds a value.
     pub fn is_dirty(&self, key: &K) -> Result<bool> {
         let (tree, pages) = self.txn.table_tree(self.index)?;
         Ok(tree.is_dirty_at(pages, &self.path, &key.key_code())?)

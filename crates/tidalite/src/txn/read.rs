@@ -208,7 +208,7 @@ impl<S: ReadSource> Reading<S> {
     /// catalog.
     ///
     /// # Errors
-    /// `Name` for an invalid pattern; a damaged or unreadable page.
+    /// `InvalidName` for an invalid pattern; a damaged or unreadable page.
     pub fn list(&self, pattern: &str) -> Result<Vec<Arc<SeriesInfo>>> {
         entries::list(
             &self.begun.roots,

@@ -9,7 +9,7 @@ use crate::catalog::texts::Texts;
 use crate::txn::leaves::Leaves;
 use crate::txn::open_table::OpenTable;
 use crate::txn::write::{Commit, WriteTxn};
-use crate::types::error::Result;
+use crate::types::error::{Error, Result};
 use std::sync::Arc;
 use tidalite_delta::{BackgroundFlush, Delta};
 use tidalite_pager::Durability;
@@ -52,8 +52,8 @@ impl WriteTxn {
     /// savepoints end; this one stays.
     ///
     /// # Errors
-    /// `Store` with `NoSavepoint` if the savepoint belongs to another transaction or was itself undone: nothing is
-    /// changed then. An error of the file breaks the transaction; the rollback may be tried again.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the savepoint belongs to another transaction or was itself
+    /// undone: nothing is changed then. An error of the file breaks the transaction; the rollback may be tried again.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.pages.rollback_to(&savepoint.pages)?;
         self.roots = savepoint.roots.clone();
@@ -99,16 +99,45 @@ impl WriteTxn {
     /// transaction continues as before. A panic of `work` that the caller catches undoes them too. Nesting may have any
     /// depth.
     ///
+    /// `work` may return an error type of its own, to undo the changes for a reason of the program:
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// #[derive(Debug)]
+    /// enum Refused {
+    ///     Overdrawn(u64),
+    ///     Database(tidalite::Error),
+    /// }
+    ///
+    /// impl From<tidalite::Error> for Refused {
+    ///     fn from(error: tidalite::Error) -> Self {
+    ///         Self::Database(error)
+    ///     }
+    /// }
+    ///
+    /// let mut tx = db.begin_write()?;
+    /// let refused = tx.nested(|tx| {
+    ///     tx.table("accounts")?.put(b"a", b"-5")?;
+    ///     Err::<(), _>(Refused::Overdrawn(5))
+    /// });
+    /// assert!(matches!(refused, Err(Refused::Overdrawn(5))));
+    /// assert_eq!(tx.table("accounts")?.view()?.count(), 0);
+    /// # Ok::<(), tidalite::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The error of `work`; an error from making the savepoint or rolling back to it.
-    pub fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub fn nested<T, E: From<Error>>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
         let savepoint = self.savepoint()?;
         let mut undo = Undo {
             txn: self,
             to: Some(savepoint),
         };
         let done = work(undo.txn);
-        let done = done.and_then(|done| undo.txn.check_usable().map(|()| done));
+        let done = done.and_then(|done| Ok(undo.txn.check_usable().map(|()| done)?));
         if let Some(savepoint) = undo.to.take()
             && done.is_err()
         {

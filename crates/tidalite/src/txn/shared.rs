@@ -44,8 +44,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// For a database opened at `opened`; transactions buffer up to `write_buffer_bytes`, in leaves of up to `leaf_vectors`
-    /// vectors.
+    /// For a database opened at `opened`; transactions buffer up to `write_buffer_bytes`, in leaves of up to
+    /// `leaf_vectors` vectors.
     pub(crate) fn new(
         (write_buffer_bytes, leaf_vectors): (usize, usize),
         (flush_threads, scan_threads): (usize, usize),

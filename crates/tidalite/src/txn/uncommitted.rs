@@ -6,8 +6,8 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 
 /// The state of a write transaction at one moment, for any number of threads, while the transaction goes on in its own.
-/// It does not follow the transaction's changes, and ends with it: reading uncommitted data then gives `Store(Ended)`.
-/// It has the methods of [`ReadTxn`](crate::ReadTxn).
+/// It does not follow the transaction's changes, and ends with it: reading uncommitted data then is an error of kind
+/// [`Evicted`](crate::ErrorKind::Evicted). It has the methods of [`ReadTxn`](crate::ReadTxn).
 pub type UncommittedRead = Reading<tidalite_pager::UncommittedRead>;
 
 impl WriteTxn {

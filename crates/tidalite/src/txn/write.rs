@@ -22,6 +22,7 @@ use crate::txn::open_series::OpenSeries;
 use crate::txn::open_table::{OpenTable, still_known};
 use crate::txn::pages::Pages;
 use crate::txn::shared::Shared;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use std::sync::Arc;
 use tidalite_base::TxnId;
@@ -135,7 +136,7 @@ impl WriteTxn {
     /// Declares that this transaction frees space: on a full disk it may use the reserve
     /// ([`Options::reserve_bytes`](crate::Options::reserve_bytes)). Every delete, removal and clear does so by itself.
     /// A transaction that used the reserve must free at least as many pages as it takes, less an eighth of the reserve,
-    /// which in total may be consumed this way; else its commit is refused with `DiskFull`.
+    /// which in total may be consumed this way; else its commit is refused with `Full`.
     pub fn free_space(&mut self) {
         self.pages.free_space();
     }
@@ -143,7 +144,7 @@ impl WriteTxn {
     /// Commits durably: when this returns, everything is stored and visible.
     ///
     /// # Errors
-    /// `DiskFull` and others before the meta block: the transaction is rolled back. A failed sync: `Poisoned` from then
+    /// `Full` and others before the meta block: the transaction is rolled back. A failed sync: `Broken` from then
     /// on; reopening shows whether the transaction was committed.
     pub fn commit(self) -> Result<Commit> {
         self.commit_with(Durability::Durable)
@@ -204,7 +205,7 @@ impl WriteTxn {
         self.check_usable()?;
         if self.appending > 0 {
             let first = format!("{} appenders never gave their rows", self.appending);
-            return Err(Error::TransactionBroken { first });
+            return Err(Error::from(Cause::TransactionBroken { first }));
         }
         self.bring_into_pages()?;
         if matches!(durability, Durability::Durable | Durability::OneFlush) {
@@ -260,7 +261,7 @@ impl WriteTxn {
     /// readers get with their snapshot, such as the last applied position of a log. They stay until set again.
     ///
     /// # Errors
-    /// `Store` (a limit) if there are more bytes.
+    /// [`Limit`](crate::ErrorKind::Limit) if there are more bytes.
     pub fn set_user_data(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.pages.set_user_data(bytes)?)
     }
@@ -280,9 +281,9 @@ impl WriteTxn {
     pub(crate) fn check_usable(&self) -> Result<()> {
         match &self.broken {
             None => Ok(()),
-            Some(first) => Err(Error::TransactionBroken {
+            Some(first) => Err(Error::from(Cause::TransactionBroken {
                 first: first.clone(),
-            }),
+            })),
         }
     }
 

@@ -14,6 +14,7 @@
 //! nulls accept every pattern.
 
 use crate::types::decimal::{DECIMAL_SCALE_MAX, decimal_to_f64, power_of_ten};
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use tidalite_codec::ColumnType as WordType;
 
@@ -218,9 +219,9 @@ impl Column {
     }
 
     pub(crate) fn problem(&self, problem: impl std::fmt::Display) -> Error {
-        Error::Schema {
+        Error::from(Cause::Schema {
             problem: format!("column {}: {problem}", self.name),
-        }
+        })
     }
 
     /// Checks that a word can be stored as a value, not as null.

@@ -1,5 +1,6 @@
 //! Windows of equal width.
 
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
@@ -55,7 +56,7 @@ impl Grid {
                 "windows of {} ns from {} are no whole steps of {step} ns, in which the series counts",
                 self.width, self.origin
             );
-            return Err(Error::Schema { problem });
+            return Err(Error::from(Cause::Schema { problem }));
         }
         Ok((
             self.width / step,

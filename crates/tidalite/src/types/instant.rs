@@ -99,7 +99,7 @@ pub trait Instant: Copy {
     /// The time, not yet in the unit of a series.
     ///
     /// # Errors
-    /// `Error::Timestamp` for a text that is no time.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a text that is not a time.
     fn moment(self) -> Result<Moment>;
 
     /// The time in steps of `unit`, rounded down.

@@ -32,7 +32,7 @@ pub trait Interval {
     /// The bounds, not yet in the unit of a series.
     ///
     /// # Errors
-    /// `Error::Timestamp` for a text that is no time.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a text that is not a time.
     fn ends(self) -> Result<Ends>;
 }
 

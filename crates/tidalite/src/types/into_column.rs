@@ -1,5 +1,6 @@
 //! Columns by number or by name.
 
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::schema::Schema;
 
@@ -29,7 +30,7 @@ impl IntoColumn for usize {
         }
         let count = schema.columns.len();
         let problem = format!("there are {count} columns, asked for was number {self}");
-        Err(Error::Schema { problem })
+        Err(Error::from(Cause::Schema { problem }))
     }
 }
 
@@ -37,7 +38,7 @@ impl IntoColumn for &str {
     fn column_of(self, schema: &Schema) -> Result<usize> {
         schema.column(self).ok_or_else(|| {
             let problem = format!("there is no column {self} in {schema}");
-            Error::Schema { problem }
+            Error::from(Cause::Schema { problem })
         })
     }
 }

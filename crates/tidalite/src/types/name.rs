@@ -21,6 +21,7 @@
 //! glob    = 1*( bare | "*" | "?" )
 //! ```
 
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use std::fmt;
 
@@ -38,8 +39,8 @@ impl SeriesName {
     /// Builds a name from its parts.
     ///
     /// # Errors
-    /// `Error::Name` if the metric or a tag key is empty, a tag is given twice, or the canonical form is longer than
-    /// [`SERIES_NAME_BYTES_MAX`].
+    /// [`InvalidName`](crate::ErrorKind::InvalidName) if the metric or a tag key is empty, a tag is given twice, or the
+    /// canonical form is longer than [`SERIES_NAME_BYTES_MAX`].
     pub fn new(
         metric: impl Into<String>,
         tags: impl IntoIterator<Item = (String, String)>,
@@ -57,20 +58,20 @@ impl SeriesName {
         };
         let text = name.to_string();
         if let Some(problem) = problem {
-            return Err(Error::Name {
+            return Err(Error::from(Cause::Name {
                 name: text,
                 problem,
-            });
+            }));
         }
         if text.len() > SERIES_NAME_BYTES_MAX {
             let problem = format!(
                 "{} bytes are beyond the {SERIES_NAME_BYTES_MAX}",
                 text.len()
             );
-            return Err(Error::Name {
+            return Err(Error::from(Cause::Name {
                 name: text,
                 problem,
-            });
+            }));
         }
         Ok(name)
     }
@@ -78,7 +79,7 @@ impl SeriesName {
     /// Parses a name.
     ///
     /// # Errors
-    /// `Error::Name` with the position and the problem.
+    /// [`InvalidName`](crate::ErrorKind::InvalidName) with the position and the problem.
     ///
     /// ```
     /// let name = tidalite::SeriesName::parse(r#"wind.speed{turbine="R80711", farm="hb"}"#)?;
@@ -184,7 +185,7 @@ impl SeriesPattern {
     /// ```
     ///
     /// # Errors
-    /// `Error::Name` with the position and the problem.
+    /// [`InvalidName`](crate::ErrorKind::InvalidName) with the position and the problem.
     pub fn parse(text: &str) -> Result<Self> {
         let mut parser = Parser::new(text);
         let metric = match parser.peek() {
@@ -284,10 +285,10 @@ impl<'a> Parser<'a> {
             "{problem} at character {}",
             self.text[..self.at].chars().count()
         );
-        Err(Error::Name {
+        Err(Error::from(Cause::Name {
             name: self.text.to_owned(),
             problem,
-        })
+        }))
     }
 
     fn peek(&mut self) -> Option<char> {

@@ -7,6 +7,7 @@
 
 use crate::types::column::{Column, ColumnType};
 use crate::types::decimal::DECIMAL_SCALE_MAX;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use std::fmt;
 use tidalite_base::limits::COLUMNS_MAX;
@@ -158,7 +159,7 @@ impl Schema {
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
-        let problem = |problem: String| Err(Error::Schema { problem });
+        let problem = |problem: String| Err(Error::from(Cause::Schema { problem }));
         if self.columns.is_empty() || self.columns.len() > COLUMNS_MAX {
             return problem(format!(
                 "{} columns, 1 to {COLUMNS_MAX} can be",

@@ -3,6 +3,7 @@
 use crate::types::column::{Column, ColumnType};
 use crate::types::decimal::{DECIMAL_SCALE_MAX, Decimal};
 use crate::types::error::Result;
+use crate::types::error::cause::Cause;
 use std::fmt;
 use tidalite_codec::ColumnType as WordType;
 
@@ -141,11 +142,11 @@ impl Column {
             }
         };
         if text.len() > TEXT_BYTES_MAX {
-            return Err(crate::Error::Limit {
+            return Err(crate::Error::from(Cause::Limit {
                 what: "bytes of a string or of bytes",
                 found: text.len() as u64,
                 limit: TEXT_BYTES_MAX as u64,
-            });
+            }));
         }
         Ok(Some(text))
     }

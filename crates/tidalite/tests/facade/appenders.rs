@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Appender, Column, ColumnType, Database, Error, Options, Schema, SeriesId, Steps, StoreError,
+    Appender, Column, ColumnType, Database, Error, ErrorKind, Options, Schema, SeriesId, Steps,
     Unit, Value,
 };
 use tidalite_testkit::Monitor;
@@ -297,8 +297,8 @@ fn who_fails_fails_the_transaction() {
             failed.push(thread.join().unwrap().unwrap_err());
         }
     });
-    let full = |error: &Error| matches!(error, Error::Store(StoreError::FileFull { .. }));
-    let told = |error: &Error| matches!(error, Error::TransactionBroken { .. });
+    let full = |error: &Error| error.kind() == ErrorKind::Full;
+    let told = |error: &Error| error.kind() == ErrorKind::Broken;
     assert!(failed.iter().any(full), "{failed:?}");
     assert!(
         failed.iter().all(|error| full(error) || told(error)),

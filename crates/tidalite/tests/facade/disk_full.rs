@@ -2,13 +2,12 @@
 //! small real file system that fills up. The result is always a typed error, correct reads, and no partial change.
 
 use crate::common::{Content, Folder, Rows, assert_clean, content_of};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tidalite::storage::Storage;
 use tidalite::{
-    Database, Durability, Error, OpenMode, Options, Result, Steps, StoreError, WriteTxn,
+    Database, Durability, Error, ErrorKind, OpenMode, Options, Result, Steps, WriteTxn,
 };
 use tidalite_testkit::{Fault, FaultKind, Monitor, SimDisk};
 
@@ -168,7 +167,8 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
     assert_eq!(content_of(&held).unwrap(), plan.contents[0], "{fault:?}");
     match content_of(&evictable) {
         Ok(content) => assert_eq!(content, plan.contents[0], "{fault:?}"),
-        Err(Error::Store(StoreError::Evicted { txn })) => {
+        Err(error) if error.kind() == ErrorKind::Evicted => {
+            let txn = error.txn().unwrap();
             let full = fault.kind == FaultKind::DiskFull;
             assert!(full && txn == evictable.txn(), "{fault:?} took {txn}");
         }
@@ -183,26 +183,20 @@ fn strike(plan: &Plan, fault: Fault) -> bool {
         // It avoided the fault: the file grew by less than intended.
         None => false,
         Some(error) => {
-            let Error::Store(store) = &error else {
-                panic!("{fault:?}: {error:?}")
-            };
-            match (fault.kind, store) {
-                (FaultKind::DiskFull, StoreError::DiskFull { .. }) => {
+            match (fault.kind, error.kind()) {
+                (FaultKind::DiskFull, ErrorKind::Full) => {
                     let text = error.to_string();
                     assert!(
                         text.contains("disk full") && text.contains("free some space"),
                         "{text}"
                     );
                 }
-                (_, StoreError::Io { .. }) => {
+                (_, ErrorKind::Io) => {
                     assert!(error.to_string().contains("at byte"), "{error}")
                 }
                 _ => panic!("{fault:?}: {error:?}"),
             }
-            matches!(
-                db.begin_write().err(),
-                Some(Error::Store(StoreError::Poisoned { .. }))
-            )
+            matches!(db.begin_write().err(), Some(ref error) if error.kind() == ErrorKind::Broken)
         }
     };
     let allowed = if poisoned {
@@ -397,10 +391,7 @@ fn a_small_file_system_fills_up() {
         }
     }
     let full = full.unwrap();
-    assert!(
-        matches!(full, Error::Store(StoreError::DiskFull { .. })),
-        "{full:?}"
-    );
+    assert!(full.kind() == ErrorKind::Full, "{full:?}");
     let expected = |db: &Database| {
         let snap = db.begin_read().unwrap();
         let series = snap.series("bulk").unwrap().unwrap();
@@ -426,10 +417,7 @@ fn a_small_file_system_fills_up() {
         match put.and_then(|_| tx.commit().map(drop)) {
             Ok(()) => small += 1,
             Err(error) => {
-                assert!(
-                    matches!(error, Error::Store(StoreError::DiskFull { .. })),
-                    "{error:?}"
-                );
+                assert!(error.kind() == ErrorKind::Full, "{error:?}");
                 break;
             }
         }
@@ -438,11 +426,9 @@ fn a_small_file_system_fills_up() {
     drop(db);
     let db = Options::new().mode(OpenMode::Open).open(&path).unwrap();
     expected(&db);
-    let full = |error: &Error| matches!(error, Error::Store(StoreError::DiskFull { .. }));
+    let full = |error: &Error| error.kind() == ErrorKind::Full;
     let copied = db.copy_to(disk.mount.join("copy.tdl")).unwrap_err();
-    let no_file = matches!(&copied, Error::Store(StoreError::Open { source, .. })
-        if source.kind() == ErrorKind::StorageFull);
-    assert!(no_file || full(&copied), "{copied:?}");
+    assert!(full(&copied), "{copied:?}");
     // No byte is free, but deletes go on, and with the space they free, writes.
     let delete = |from: i64, to: i64| -> Result<u64> {
         let mut tx = db.begin_write()?;
@@ -575,9 +561,8 @@ fn a_disk_that_is_gone() {
         errors.extend(open(&disk).err());
         assert!(errors.len() >= 5, "{errors:?}");
         for error in errors {
-            let Error::Store(StoreError::Io { .. } | StoreError::Poisoned { .. }) = &error else {
-                panic!("{error:?}")
-            };
+            let typed = matches!(error.kind(), ErrorKind::Io | ErrorKind::Broken);
+            assert!(typed, "{error:?}");
         }
     }
 }
@@ -602,10 +587,7 @@ fn a_policy_is_set_on_a_full_disk() {
         }
     }
     let full = full.unwrap();
-    assert!(
-        matches!(full, Error::Store(StoreError::DiskFull { .. })),
-        "{full:?}"
-    );
+    assert!(full.kind() == ErrorKind::Full, "{full:?}");
     let mut ballast = std::fs::File::create(disk.mount.join("ballast")).unwrap();
     while ballast.write_all(&[1; 1024]).is_ok() {}
     let rows = |db: &Database| {
@@ -654,9 +636,8 @@ fn no_room_for_the_lock_file() {
     };
     let refused = |kind: std::io::ErrorKind| {
         let error = Database::open(&path).err().unwrap();
-        let told = matches!(&error, Error::Store(StoreError::Open { path, source })
-            if *path == lock && source.kind() == kind);
-        assert!(told, "{error:?}");
+        assert_eq!(error.path(), Some(&*lock), "{error:?}");
+        assert_eq!(error.io_error().map(|source| source.kind()), Some(kind));
     };
     let (first, second) = (read(), read());
     refused(std::io::ErrorKind::StorageFull);
@@ -670,7 +651,7 @@ fn no_room_for_the_lock_file() {
         drop((read(), read()));
         let error = Database::open(&path).err().unwrap();
         assert!(
-            matches!(&error, Error::Store(StoreError::Open { .. })),
+            error.path().is_some() && error.io_error().is_some(),
             "{error:?}"
         );
     }
@@ -689,7 +670,7 @@ fn the_bound_of_the_file_is_raised_while_it_is_open() {
         tx.commit()
     };
     let bound_of = |done: Result<tidalite::Commit>| match done {
-        Err(Error::Store(StoreError::FileFull { bytes_max, .. })) => bytes_max,
+        Err(error) if error.kind() == ErrorKind::Full => error.limit().unwrap().1,
         other => panic!("{other:?}"),
     };
     put(1).unwrap();

@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidalite::maintenance::{CheckReport, Finding, HitSeries, Place, Stat, Watch};
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{
-    ColumnType, Database, Durability, Options, Schema, Steps, StoreError, Unit, Verify,
-};
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Unit, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// The text of a row of the series of texts: one of a few, or its own.
@@ -441,7 +439,7 @@ fn all_ways_of_verifying_agree_over_map_and_pread() {
                 match found {
                     Ok(content) if verify != Verify::Never => assert_eq!(content, expected),
                     Ok(_) => {}
-                    Err(tidalite::Error::Store(StoreError::Corrupt(_))) => errors += 1,
+                    Err(error) if error.corrupt().is_some() => errors += 1,
                     Err(error) => assert!(verify == Verify::Never, "{error}"),
                 }
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tidalite::maintenance::{Watch, restore, restore_in_two, salvage, salvage_in_two};
 use tidalite::storage::{LockMemory, MemoryStorage};
-use tidalite::{Database, Error, OpenMode, Options, StoreError};
+use tidalite::{Database, Error, ErrorKind, OpenMode, Options};
 
 fn value(seed: u8, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| ((i * 31) >> 3) as u8 ^ seed).collect()
@@ -42,10 +42,8 @@ fn verify(db: &Database, from: u8, to: u8) {
 }
 
 fn problem(error: &Error) -> &str {
-    match error {
-        Error::Store(StoreError::LargeFile { problem, .. }) => problem,
-        other => panic!("{other}"),
-    }
+    assert_eq!(error.kind(), ErrorKind::LargeFile, "{error}");
+    error.found_and_expected().unwrap().0
 }
 
 fn options(folder: &Folder) -> Options {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tidalite::monitor::{LongReaderAction, ReaderKind};
-use tidalite::{Database, Durability, Error, Options, ReadTxn, Steps, StoreError};
+use tidalite::{Database, Durability, Error, ErrorKind, Options, ReadTxn, Steps};
 
 fn content_of(snap: &ReadTxn) -> Content {
     crate::common::content_of(snap).unwrap()
@@ -28,7 +28,7 @@ fn commit(db: &Database, round: u64) {
 }
 
 fn is_evicted<T>(result: Result<T, Error>) -> bool {
-    matches!(result, Err(Error::Store(StoreError::Evicted { .. })))
+    matches!(result, Err(ref error) if error.kind() == ErrorKind::Evicted)
 }
 
 #[test]
@@ -69,10 +69,7 @@ fn clones_renewals_and_the_listing() {
     let tx = a.begin_write().unwrap();
     assert_eq!(b.writer().unwrap().process, std::process::id());
     let busy = b.begin_write_within(Duration::from_millis(20));
-    assert!(matches!(
-        busy.err(),
-        Some(Error::Store(StoreError::WriterBusy { .. }))
-    ));
+    assert!(matches!(busy.err(), Some(ref error) if error.kind() == ErrorKind::Locked));
     drop(tx);
     drop((snap, clone, evictable));
     assert!(a.readers().unwrap().is_empty() && b.writer().is_none());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tidalite::maintenance::{Watch, restore, restore_in_two, salvage_storage};
 use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{LockMemory, Storage};
-use tidalite::{Database, Durability, Error, Options, Result, Steps, StoreError, Timestamp};
+use tidalite::{Database, Durability, ErrorKind, Options, Result, Steps, Timestamp};
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
 
 const KINDS: [FaultKind; 4] = [
@@ -204,9 +204,9 @@ fn strike(
     disks.iter().for_each(|disk| disk.mend());
     if let Err(error) = &done {
         assert!(hit, "{job:?}: {error}");
-        let typed = match error {
-            Error::Store(StoreError::DiskFull { .. }) => kind == Some(FaultKind::DiskFull),
-            Error::Store(StoreError::Io { .. } | StoreError::Poisoned { .. }) => true,
+        let typed = match error.kind() {
+            ErrorKind::Full => kind == Some(FaultKind::DiskFull),
+            ErrorKind::Io | ErrorKind::Broken => true,
             _ => false,
         };
         assert!(typed, "{job:?}, {fault:?}: {error:?}");
@@ -215,7 +215,7 @@ fn strike(
     let shown = content(&db);
     assert!(allowed.contains(&shown), "{job:?}, {fault:?}");
     let poisoned = match db.begin_write() {
-        Err(Error::Store(StoreError::Poisoned { .. })) => true,
+        Err(error) if error.kind() == ErrorKind::Broken => true,
         Err(error) => panic!("{job:?}, {fault:?}: {error}"),
         Ok(_) => false,
     };
@@ -347,10 +347,10 @@ fn a_backup_whose_stream_breaks_is_refused() {
             break;
         }
         let error = written.unwrap_err();
-        let typed = matches!(&error, Error::Store(StoreError::Io { .. }));
+        let typed = error.kind() == ErrorKind::Io;
         assert!(typed, "{error:?}");
         let refused = restore([&out[..]], &path, Watch::new()).unwrap_err();
-        let typed = matches!(refused, Error::Store(StoreError::Corrupt(_)));
+        let typed = refused.kind() == ErrorKind::Damaged;
         assert!(typed, "{refused:?}");
         assert_eq!(files_in(path.parent().unwrap()), 0, "after {calls} calls");
         calls += 1;
@@ -365,7 +365,7 @@ fn a_backup_whose_stream_breaks_is_refused() {
         };
         match restore([broken], &path, Watch::new()) {
             Ok(_) => break,
-            Err(Error::Store(StoreError::Io { .. })) => {}
+            Err(error) if error.kind() == ErrorKind::Io => {}
             Err(error) => panic!("{error:?}"),
         }
         assert_eq!(files_in(path.parent().unwrap()), 0, "after {reads} reads");
@@ -397,8 +397,7 @@ fn restoring_to_a_full_disk_leaves_nothing() {
         std::fs::remove_file(&in_the_way).unwrap();
         match restored {
             Ok(_) => break,
-            Err(Error::Store(StoreError::DiskFull { .. } | StoreError::Open { .. })) => failed += 1,
-            Err(Error::Store(StoreError::LockFile { .. } | StoreError::Io { .. })) => failed += 1,
+            Err(error) if matches!(error.kind(), ErrorKind::Full | ErrorKind::Io) => failed += 1,
             Err(error) => panic!("{error:?}"),
         }
         assert_eq!(files_in(&small.mount), 0, "with {ballast} KiB in the way");
@@ -441,10 +440,7 @@ fn salvage_into_a_failing_disk_is_all_or_nothing() {
                 // A failed sync of the record may have brought it to the medium all the same.
                 assert!(some || saved.is_err(), "{kind:?} at {at_call}");
                 if let Err(error) = saved {
-                    let typed = matches!(
-                        error,
-                        Error::Store(StoreError::Io { .. } | StoreError::DiskFull { .. })
-                    );
+                    let typed = matches!(error.kind(), ErrorKind::Io | ErrorKind::Full);
                     assert!(hit && typed, "{error:?}");
                 }
                 hits += u64::from(hit);
@@ -471,7 +467,7 @@ fn salvage_of_a_disk_that_cannot_be_read_ends() {
             let db = Options::new().open_storage(to as Arc<dyn Storage>).unwrap();
             match salvage_storage(source as Arc<dyn Storage>, &db, Watch::new()) {
                 Ok(_) => assert_clean(&db),
-                Err(Error::Store(StoreError::Io { .. } | StoreError::NotADatabase { .. })) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::NotADatabase) => {}
                 Err(error) => panic!("read {at}: {error:?}"),
             }
         }

@@ -3,7 +3,7 @@
 use crate::workload::round_robin::WRITE_BUFFER_BYTES;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite::storage::{LockMemory, Storage};
-use tidalite::{Database, OpenMode, Options, StoreError};
+use tidalite::{Database, OpenMode, Options};
 use tidalite_testkit::SimDisk;
 
 /// Size of the file head in bytes.
@@ -61,9 +61,9 @@ pub(super) fn open(
             .large_values("", LARGE_BYTES_MIN)
             .open_storages(storage, second, memory),
     };
-    opened.map_err(|error| match error {
-        tidalite::Error::Store(StoreError::Io { source, .. }) => format!("open: {source}"),
-        error => format!("open: {error}"),
+    opened.map_err(|error| match (error.operation(), error.io_error()) {
+        (Some(_), Some(source)) => format!("open: {source}"),
+        _ => format!("open: {error}"),
     })
 }
 

@@ -11,7 +11,5 @@ pub(super) fn keep(first: &mut Result<()>, next: Result<()>) {
 
 /// Converts an I/O error to a database error.
 pub(super) fn broken(error: std::io::Error) -> tidalite::Error {
-    tidalite::Error::TransactionBroken {
-        first: error.to_string(),
-    }
+    error.into()
 }

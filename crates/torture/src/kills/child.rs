@@ -16,7 +16,7 @@ use crate::workload::round_robin::WRITE_BUFFER_BYTES;
 use crate::workload::script::number_of;
 use std::path::Path;
 use std::time::Duration;
-use tidalite::{Database, Error, ReadTxn, Result, StoreError};
+use tidalite::{Database, ReadTxn, Result};
 use tidalite_testkit::rng::Rng;
 
 /// A line from a child.
@@ -123,7 +123,7 @@ fn read(db: &Database, evictable: bool, rng: &mut Rng) -> Result<()> {
         let own = snap.txn();
         match look(&snap, keep_us, rng) {
             Ok(words) => say(&words),
-            Err(Error::Store(StoreError::Evicted { txn })) if evictable && txn == own => say("x"),
+            Err(error) if evictable && error.txn() == Some(own) => say("x"),
             Err(error) => return Err(error),
         }
     }

@@ -3,9 +3,7 @@
 use super::digest::Digest;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tidalite::{
-    Column, ColumnType, Decimal, Error, MergePolicy, Result, Schema, Series, Unit, Value,
-};
+use tidalite::{Column, ColumnType, Decimal, MergePolicy, Result, Schema, Series, Unit, Value};
 use tidalite_base::checksum;
 
 /// One value for each column.
@@ -38,7 +36,7 @@ impl Wide {
         match self.merge {
             MergePolicy::Error if self.rows.contains_key(&time) => {
                 return match done {
-                    Err(Error::TimeTaken { time: at, .. }) if at == time => Ok(()),
+                    Err(error) if error.time() == Some(time) => Ok(()),
                     Ok(()) => panic!("a row at {time} is taken twice"),
                     // A disk error may come before the time check.
                     Err(error) => Err(error),

@@ -38,7 +38,7 @@ use rig::{FLAVOURS, Rig};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 pub use tally::Tally;
-use tidalite::{Error, StoreError};
+use tidalite::ErrorKind;
 use tidalite_testkit::rng::Rng;
 
 /// Size of the disk in bytes.
@@ -254,7 +254,9 @@ fn judge(
         .lock_path(rig.lock())
         .read_only(read_only);
     let db = match options.open(file) {
-        Err(Error::Store(StoreError::NotADatabase { .. })) if rig.is_raw() && !promise.opened => {
+        Err(error)
+            if error.kind() == ErrorKind::NotADatabase && rig.is_raw() && !promise.opened =>
+        {
             return Ok(false);
         }
         opened => opened.map_err(|error| format!("open: {error}"))?,

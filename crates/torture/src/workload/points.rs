@@ -4,7 +4,7 @@ use super::names::{SERIES, TIME_MAX, any_series, keeps_several, merge_of, series
 use super::shape::{Shape, chance};
 use crate::model::{Model, Rows};
 use std::collections::BTreeMap;
-use tidalite::{Error, MergePolicy, Result, Schema, SeriesMut, Steps, WriteTxn};
+use tidalite::{MergePolicy, Result, Schema, SeriesMut, Steps, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum number of rows of a series that keeps duplicates before it gets no more batches.
@@ -35,7 +35,7 @@ pub(crate) fn inserted(
     match merge {
         MergePolicy::Error if rows.contains_key(&time) => {
             return match done {
-                Err(Error::TimeTaken { time: at, .. }) if at == time => Ok(()),
+                Err(error) if error.time() == Some(time) => Ok(()),
                 Ok(()) => panic!("a row at {time} is taken twice"),
                 // A disk error may come before the time check.
                 Err(error) => Err(error),

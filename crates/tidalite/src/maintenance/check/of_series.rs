@@ -5,7 +5,7 @@ use super::finding::{Finding, Place};
 use super::walk::Walk;
 use crate::catalog::annotations;
 use crate::catalog::entries::SeriesInfo;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
 use crate::types::interval::EVER;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Walk<'_, '_> {
         loop {
             match read(self, &mut at) {
                 // Already reported with its keys.
-                Err(Error::Store(tidalite_pager::Error::Corrupt(_))) if !broken.is_empty() => {}
+                Err(error) if error.corrupt().is_some() && !broken.is_empty() => {}
                 read => return Ok(self.note(what, read)?.is_some() && broken.is_empty()),
             }
             let ends = broken.iter().filter_map(|damage| damage.to.as_ref());

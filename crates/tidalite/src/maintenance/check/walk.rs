@@ -8,6 +8,7 @@ use crate::catalog::roots::Roots;
 use crate::catalog::table_roots::decode_table_entry;
 use crate::maintenance::watch::Watched;
 use crate::txn::leaves::stored_tree;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::interval::EVER;
 use std::collections::BTreeMap;
@@ -120,14 +121,14 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     /// Like `note`, for damage that affects more than the head of the file or the free space.
     fn note_of<T>(&mut self, place: Place, what: &str, result: Result<T>) -> Result<Option<T>> {
-        match result {
+        match result.map_err(Error::into_cause) {
             Ok(value) => Ok(Some(value)),
-            Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
+            Err(Cause::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
                 let found = Finding::new(place, format!("{what}: {corrupt}"));
                 self.find(found.at(corrupt.at));
                 Ok(None)
             }
-            Err(Error::Store(error)) => Err(error.into()),
+            Err(Cause::Store(error)) => Err(error.into()),
             Err(error) => {
                 self.find(Finding::new(place, format!("{what}: {error}")));
                 Ok(None)

@@ -31,7 +31,8 @@ use run::Run;
 use crate::catalog::commit_clock::ClockReading;
 use crate::database::handle::Database;
 use crate::txn::write::WriteTxn;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
+use crate::types::error::cause::Cause;
 use crate::types::time::Timestamp;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -45,8 +46,8 @@ impl Database {
     /// [`Budget::confirm_clock`] confirms the wall clock.
     ///
     /// # Errors
-    /// Errors of reading and committing; `CapTooSmall` if a cap for the whole file cannot be met: no row is removed for
-    /// any cap then, and no leaf is made cold; `Unsupported` if leaves are to become cold and the build lacks the
+    /// Errors of reading and committing; `InvalidInput` if a cap for the whole file cannot be met: no row is removed
+    /// for any cap then, and no leaf is made cold; `Unsupported` if leaves are to become cold and the build lacks the
     /// feature `cold`. Earlier commits stay.
     ///
     /// ```
@@ -82,7 +83,7 @@ impl Database {
                 // Moving pages down may take a page or two more than before.
                 match self.maintain_with(budget, || self.begin_write().map(Some)) {
                     // The cap is then missed by a page or two.
-                    Err(Error::CapTooSmall { .. }) => {}
+                    Err(error) if matches!(error.cause(), Cause::CapTooSmall { .. }) => {}
                     again => {
                         let again = again?;
                         done.rows += again.rows;

@@ -48,7 +48,7 @@ impl Database {
     /// are known only afterwards.
     ///
     /// # Errors
-    /// `CapTooSmall` as for `maintain`, except while another writer is active or with a read-only handle; as for
+    /// `InvalidInput` as for `maintain`, except while another writer is active or with a read-only handle; as for
     /// [`begin_read`](Self::begin_read); damage in a series that would lose rows.
     ///
     /// # Cost

@@ -6,10 +6,11 @@
 
 use super::run::Run;
 use crate::txn::read::ReadTxn;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 use tidalite_base::SeriesId;
 use tidalite_kv::Relocation;
-use tidalite_pager::{Error as StoreError, PageRead};
+use tidalite_pager::PageRead;
 use tidalite_series::Moving;
 
 /// Bytes moved per commit: the copies need additional space until the next commit.
@@ -58,7 +59,7 @@ impl Run<'_> {
                 Ok(next)
             });
             match done {
-                Err(Error::Store(StoreError::DiskFull { .. } | StoreError::FileFull { .. })) => {
+                Err(error) if error.kind() == ErrorKind::Full => {
                     return Ok(true);
                 }
                 next => {

@@ -5,6 +5,7 @@ use crate::maintenance::policies::budget::{Budget, BudgetClock};
 use crate::maintenance::policies::cuts::Cuts;
 use crate::maintenance::policies::report::Maintained;
 use crate::txn::write::WriteTxn;
+use crate::types::error::kind::ErrorKind;
 use crate::types::error::{Error, Result};
 use crate::types::instant::Steps;
 use std::collections::BTreeSet;
@@ -61,7 +62,7 @@ impl Run<'_> {
             for &(id, cut) in cuts {
                 let removed = match txn.series_by_id(id) {
                     // Removed since the cut was decided.
-                    Err(Error::NoSuchSeries { .. }) => continue,
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
                     series => series?.delete(..Steps(cut))?,
                 };
                 if removed > 0 {

@@ -11,6 +11,7 @@ use super::run::Run;
 use crate::database::handle::Database;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::instant::Steps;
 use tidalite_base::SeriesId;
@@ -337,10 +338,10 @@ impl Database {
         let cuts = self.begin_read()?.newest_rows()?;
         let least_bytes = txn.used_without(cuts, used)?;
         if least_bytes > cap {
-            return Err(Error::CapTooSmall {
+            return Err(Error::from(Cause::CapTooSmall {
                 cap_bytes: cap,
                 least_bytes,
-            });
+            }));
         }
         Ok(())
     }

@@ -9,7 +9,8 @@ use crate::catalog::roots::owner;
 use crate::catalog::texts;
 use crate::maintenance::check::{Finding, Place};
 use crate::types::column::{Column, ColumnType};
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::{Schema, Unit};
@@ -187,7 +188,7 @@ impl Rescue<'_, '_> {
             let there = word == null || {
                 let text = self.text_cache.text(pages, tree, column, word);
                 match text {
-                    Err(Error::Store(tidalite_pager::Error::Corrupt(_))) => false,
+                    Err(error) if error.kind() == ErrorKind::Damaged => false,
                     other => other.map(|_| true)?,
                 }
             };
@@ -322,7 +323,12 @@ impl Rescue<'_, '_> {
                 });
                 Ok(Some((new, self.report.series.len() - 1)))
             }
-            Err(error @ (Error::Schema { .. } | Error::Name { .. } | Error::Limit { .. })) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Schema | ErrorKind::InvalidName | ErrorKind::Limit
+                ) =>
+            {
                 self.lose_file(format!("{id}: {error}"));
                 Ok(None)
             }

@@ -8,7 +8,8 @@ use crate::catalog::table_roots::decode_table_entry;
 use crate::maintenance::check::{Finding, Place};
 use crate::tables::multi_mut::MultiTableMut;
 use crate::tables::table_mut::TableMut;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
+use crate::types::error::kind::ErrorKind;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, PageVisitor, TableReader, Tree, VisitedPage};
@@ -171,7 +172,7 @@ fn rows_of(
         });
         match rows {
             Ok((first, last)) => covered.add(first, last),
-            Err(Error::Store(tidalite_pager::Error::Corrupt(_))) => {}
+            Err(error) if error.kind() == ErrorKind::Damaged => {}
             Err(error) => return Err(error),
         }
     }
@@ -219,10 +220,10 @@ impl At<'_> {
                 reached.insert(leaf.addr);
                 match self.leaf(&leaf, f) {
                     Ok(_) => continue,
-                    Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
-                        span.corrupt = Some(corrupt);
-                    }
-                    Err(error) => return Err(error),
+                    Err(error) => match error.corrupt() {
+                        Some(corrupt) => span.corrupt = Some(corrupt.clone()),
+                        None => return Err(error),
+                    },
                 }
             }
             lost.push(span);
@@ -276,11 +277,14 @@ impl At<'_> {
             }
         };
         match shown {
-            Err(Error::Store(tidalite_pager::Error::Corrupt(corrupt))) => {
-                self.lose(key, corrupt);
-                Ok(())
-            }
-            shown => shown,
+            Err(error) => match error.corrupt() {
+                Some(corrupt) => {
+                    self.lose(key, corrupt.clone());
+                    Ok(())
+                }
+                None => Err(error),
+            },
+            Ok(()) => Ok(()),
         }
     }
 
@@ -474,7 +478,7 @@ impl To<'_> {
         match (self, held) {
             (Self::Plain(table), Held::Value(value)) => {
                 match table.nested_at(path).put(key, value) {
-                    Err(Error::IsTable { .. }) => return Ok(false),
+                    Err(error) if error.key().is_some() => return Ok(false),
                     done => done?,
                 };
             }

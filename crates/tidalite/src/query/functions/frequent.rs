@@ -25,6 +25,7 @@
 
 use crate::series::query::Query;
 use crate::types::column::{Column, ColumnType};
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::into_column::IntoColumn;
 use crate::types::value::Value;
@@ -125,7 +126,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
     /// finite, is ignored.
     ///
     /// # Errors
-    /// `WeightSum` if the total weight would not be finite: nothing has changed.
+    /// `InvalidInput` if the total weight would not be finite: nothing has changed.
     ///
     /// # Cost
     /// A hash lookup, and the logarithm of the capacity.
@@ -156,7 +157,7 @@ impl<T: Clone + Eq + Hash> SpaceSaving<T> {
     /// kept.
     ///
     /// # Errors
-    /// `WeightSum` if the total weight would not be finite: nothing has changed.
+    /// `InvalidInput` if the total weight would not be finite: nothing has changed.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let total = finite_sum(self.total, other.total)?;
         let (own_floor, other_floor) = (self.error_max(), other.error_max());
@@ -262,7 +263,7 @@ fn finite_sum(total: f64, weight: f64) -> Result<f64> {
     let sum = total + weight;
     match sum.is_finite() {
         true => Ok(sum),
-        false => Err(Error::WeightSum { total, weight }),
+        false => Err(Error::from(Cause::WeightSum { total, weight })),
     }
 }
 
@@ -313,8 +314,8 @@ impl Query<'_> {
     /// above 0 do not count.
     ///
     /// # Errors
-    /// As for `frequent_items`; `Schema` if the weights are texts; `WeightSum` if they add up to more than a float can
-    /// represent.
+    /// As for `frequent_items`; `Schema` if the weights are texts; `InvalidInput` if they add up to more than a float
+    /// can represent.
     ///
     /// # Cost
     /// As for `frequent_items`.

@@ -4,6 +4,7 @@ use super::dot::Dot;
 use crate::query::join::{Join, Joined};
 use crate::query::selection::Selection;
 use crate::types::column::Column;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::interval::Interval;
 
@@ -50,7 +51,7 @@ impl Selection<'_> {
         columns: (&str, &str),
         f: F,
     ) -> Result<Combined<'_, F>> {
-        let problem = |problem: String| Err(Error::Schema { problem });
+        let problem = |problem: String| Err(Error::from(Cause::Schema { problem }));
         let [first, second] = self.series() else {
             return problem(format!("two series combine, not {}", self.len()));
         };

@@ -6,6 +6,7 @@ use crate::catalog::entries::SeriesInfo;
 use crate::txn::flush::PANICKED;
 use crate::txn::leaves::Leaves;
 use crate::txn::write::WriteTxn;
+use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_base::SeriesId;
@@ -165,5 +166,5 @@ impl Linker for Writer<'_> {
 
 pub(super) fn broken(first: &str) -> Error {
     let first = first.to_owned();
-    Error::TransactionBroken { first }
+    Error::from(Cause::TransactionBroken { first })
 }

@@ -1,17 +1,15 @@
-//! Errors, as a user of the library sees them.
+//! Every error of the library with its facts, and its text.
 
 use crate::types::text_form::key_text;
 use std::fmt;
 
-/// Result of this crate.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
-
 /// Every error of the library. `Display` gives the problem, its place, found and expected values, and the next step.
-#[non_exhaustive]
 #[derive(Debug)]
-pub enum Error {
+pub(crate) enum Cause {
     /// The storage file: not a database, damaged, full disk, open elsewhere, read-only, ...
     Store(tidalite_pager::Error),
+    /// An error of the operating system, from a closure of the user.
+    Io(std::io::Error),
     /// An invalid series or table name.
     Name {
         /// The name as given.
@@ -93,7 +91,8 @@ pub enum Error {
         /// The bytes found, shortened.
         found: String,
     },
-    /// Weights whose sum exceeds the range of a float ([`SpaceSaving`](crate::SpaceSaving)). Nothing was changed.
+    /// Weights whose sum exceeds the range of a float ([`SpaceSaving`](crate::functions::SpaceSaving)). Nothing was
+    /// changed.
     WeightSum {
         /// The sum so far.
         total: f64,
@@ -119,36 +118,7 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// Like `Display`, without the next step after damage: one line of a list, for a reader already handling the
-    /// damage.
-    pub(crate) fn finding(&self) -> String {
-        match self {
-            Self::Store(error) => error.to_string(),
-            error => error.to_string(),
-        }
-    }
-}
-
-impl Error {
-    /// The error of a query once more, for each call that answers it.
-    pub(crate) fn again(&self) -> Self {
-        match self {
-            Self::Timestamp { text, problem } => Self::Timestamp {
-                text: text.clone(),
-                problem: problem.clone(),
-            },
-            Self::Schema { problem } => Self::Schema {
-                problem: problem.clone(),
-            },
-            other => Self::Schema {
-                problem: other.to_string(),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Error {
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error @ tidalite_pager::Error::Corrupt(_)) => write!(
@@ -156,6 +126,7 @@ impl fmt::Display for Error {
                 "{error}; `check` lists all damage, then restore a backup or save what is intact with `salvage`"
             ),
             Self::Store(error) => error.fmt(f),
+            Self::Io(error) => error.fmt(f),
             Self::Name { name, problem } => {
                 write!(f, "the name `{name}` cannot be used: {problem}")
             }
@@ -237,124 +208,6 @@ impl fmt::Display for Error {
                     f,
                     "{what}: {found} is beyond the limit of {limit}; docs/limits.md lists them all"
                 )
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Store(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<tidalite_pager::Error> for Error {
-    fn from(error: tidalite_pager::Error) -> Self {
-        match error {
-            // The same error for a limit, whichever layer enforces it.
-            tidalite_pager::Error::Limit { what, found, limit } => {
-                Self::Limit { what, found, limit }
-            }
-            error => Self::Store(error),
-        }
-    }
-}
-
-impl From<tidalite_base::Corrupt> for Error {
-    fn from(corrupt: tidalite_base::Corrupt) -> Self {
-        Self::Store(corrupt.into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A word of the next step in the text of each error.
-    #[test]
-    fn each_says_what_and_what_to_do_next() {
-        let text = || "this".to_owned();
-        let damage = tidalite_base::Corrupt::new("page", 4096, 1, 2);
-        let name = Error::Name {
-            name: text(),
-            problem: "too long, 255 bytes at most".to_owned(),
-        };
-        let taken = Error::TimeTaken {
-            series: text(),
-            time: 5,
-        };
-        let timestamp = Error::Timestamp {
-            text: text(),
-            problem: text(),
-        };
-        let kind = |multi| Error::TableKind {
-            table: text(),
-            multi,
-        };
-        let is_table = Error::IsTable {
-            table: text(),
-            key: b"k".to_vec(),
-        };
-        let ambiguous = Error::Ambiguous {
-            table: text(),
-            values: 3,
-        };
-        let wrong = |table: &str| Error::WrongType {
-            table: table.to_owned(),
-            part: "value",
-            expected: "f64",
-            found: "2 bytes, \"80\"".to_owned(),
-        };
-        let limit = Error::Limit {
-            what: "bytes",
-            found: 6,
-            limit: 5,
-        };
-        for (error, parts) in [
-            (
-                damage.into(),
-                ["page at byte 4096: found 1, expected 2", "`check`"],
-            ),
-            (name, ["`this`", "255 bytes at most"]),
-            (Error::Schema { problem: text() }, ["schema", "this"]),
-            (Error::NoSuchSeries { wanted: text() }, ["this", "list"]),
-            (taken, ["this has a row at 5", "leave the row out"]),
-            (
-                Error::NoSuchPin { name: text() },
-                ["`this`", "Database::pins"],
-            ),
-            (timestamp, ["`this`", "write it as"]),
-            (
-                Error::TransactionBroken { first: text() },
-                ["this", "begin another"],
-            ),
-            (
-                Error::OutOfOrder { table: text() },
-                ["this", "put it instead"],
-            ),
-            (ambiguous, ["3 values", "say which"]),
-            (kind(true), ["several values", "multi_table"]),
-            (kind(false), ["one value", "open it with table"]),
-            (is_table, ["key \"k\" of table this", "`remove`"]),
-            (
-                wrong("config"),
-                ["a value of table config is no f64: 2 bytes", "or its bytes"],
-            ),
-            (
-                Error::CapTooSmall {
-                    cap_bytes: 5,
-                    least_bytes: 6,
-                },
-                ["a cap of 5 bytes", "raise the cap"],
-            ),
-            (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
-        ] {
-            let told = error.to_string();
-            for part in parts {
-                assert!(told.contains(part), "`{told}` does not say `{part}`");
             }
         }
     }

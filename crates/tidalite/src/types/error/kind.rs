@@ -1,0 +1,129 @@
+//! The kinds of errors, and the kind of each cause.
+
+use crate::types::error::cause::Cause;
+use std::io;
+use tidalite_pager::Error as FileError;
+
+/// The kind of an [`Error`](crate::Error): what a program can act on. The text of the error says more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No file, series or pin has this path, id or name.
+    NotFound,
+    /// A file of this path exists already; or a row at this time, in a series that refuses a second one
+    /// ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
+    AlreadyExists,
+    /// An invalid name of a series, table, pin or policy, or an invalid pattern.
+    InvalidName,
+    /// An argument that cannot be used: a text that is not a timestamp, backups out of order, a key with several
+    /// values where one was to be changed, weights beyond the range of a float, a cap that no removal reaches.
+    InvalidInput,
+    /// An invalid schema, one that differs from that of the series, or a column or value that does not fit it.
+    Schema,
+    /// A key, value or table of another type than requested: a nested table in place of a value, a table of
+    /// multi-values opened as a plain one. The file is sound.
+    WrongType,
+    /// A key or pair was to be appended that is not above the last one of its table.
+    OutOfOrder,
+    /// A limit of docs/limits.md was exceeded. [`Error::limit`](crate::Error::limit) gives the amounts.
+    Limit,
+    /// Bytes of the file do not match their checksum or contradict each other.
+    /// [`Error::corrupt`](crate::Error::corrupt) describes them.
+    Damaged,
+    /// Durable commits are missing, so the file is not opened for writing; nothing was changed.
+    /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits) goes on without them.
+    CommitsLost,
+    /// The file is not a Tidalite database.
+    NotADatabase,
+    /// The file has another format version or needs an unknown feature; a structure does not support the operation; or
+    /// the file is on a network file system and not opened exclusively.
+    Unsupported,
+    /// The second file, which holds large values, is missing or belongs to another database.
+    LargeFile,
+    /// The operating system failed: [`Error::io_error`](crate::Error::io_error) gives its error. Or the lock file
+    /// cannot be used.
+    Io,
+    /// Writing was requested from a database that was opened read-only, or the operating system denies access to a
+    /// file.
+    PermissionDenied,
+    /// The disk is full, or the file has reached [`Options::file_bytes_max`](crate::Options::file_bytes_max). The
+    /// transaction is rolled back; the database stays usable.
+    Full,
+    /// Another process or handle has the file, the lock file or the writer lock: wait for it, or end it.
+    Locked,
+    /// The file was replaced, renamed or deleted while it was open. This handle commits nothing more; reads still work.
+    Moved,
+    /// A reader lost its snapshot: it was evicted, or the transaction whose uncommitted state it read has ended. Begin
+    /// a new read.
+    Evicted,
+    /// An earlier failure ended the transaction or the handle: roll the transaction back; reopen the database after a
+    /// failed sync, and after a fork.
+    Broken,
+    /// The callback that watches the operation cancelled it.
+    Cancelled,
+}
+
+impl Cause {
+    /// The kind of the error.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) => of_file(error),
+            Self::Io(error) => of_io(error.kind()),
+            Self::Name { .. } => ErrorKind::InvalidName,
+            Self::Schema { .. } => ErrorKind::Schema,
+            Self::NoSuchSeries { .. } | Self::NoSuchPin { .. } => ErrorKind::NotFound,
+            Self::TimeTaken { .. } => ErrorKind::AlreadyExists,
+            Self::TransactionBroken { .. } => ErrorKind::Broken,
+            Self::OutOfOrder { .. } => ErrorKind::OutOfOrder,
+            Self::TableKind { .. } | Self::IsTable { .. } | Self::WrongType { .. } => {
+                ErrorKind::WrongType
+            }
+            Self::Timestamp { .. }
+            | Self::Ambiguous { .. }
+            | Self::WeightSum { .. }
+            | Self::CapTooSmall { .. } => ErrorKind::InvalidInput,
+            Self::Limit { .. } => ErrorKind::Limit,
+        }
+    }
+}
+
+fn of_file(error: &FileError) -> ErrorKind {
+    match error {
+        FileError::Open { source, .. } => of_io(source.kind()),
+        FileError::DiskFull { .. } | FileError::FileFull { .. } => ErrorKind::Full,
+        FileError::Corrupt(_) => ErrorKind::Damaged,
+        FileError::CommitsLost(_) => ErrorKind::CommitsLost,
+        FileError::NotADatabase { .. } => ErrorKind::NotADatabase,
+        FileError::Unsupported { .. } | FileError::NetworkFileSystem { .. } => {
+            ErrorKind::Unsupported
+        }
+        FileError::IsTable { .. } => ErrorKind::WrongType,
+        FileError::OpenElsewhere { .. }
+        | FileError::FileReplaced { .. }
+        | FileError::LockRefused { .. }
+        | FileError::WriterBusy { .. } => ErrorKind::Locked,
+        FileError::FileMoved { .. } => ErrorKind::Moved,
+        FileError::LargeFile { .. } => ErrorKind::LargeFile,
+        FileError::Evicted { .. } | FileError::Ended => ErrorKind::Evicted,
+        FileError::ReadOnly => ErrorKind::PermissionDenied,
+        FileError::Forked | FileError::Poisoned { .. } => ErrorKind::Broken,
+        FileError::NoSavepoint | FileError::BackupOrder { .. } => ErrorKind::InvalidInput,
+        FileError::NoPin { .. } => ErrorKind::NotFound,
+        FileError::Cancelled => ErrorKind::Cancelled,
+        FileError::Limit { .. } => ErrorKind::Limit,
+        // A system call that failed, a lock file that cannot be used.
+        _ => ErrorKind::Io,
+    }
+}
+
+/// The kind of an error of the operating system.
+fn of_io(kind: io::ErrorKind) -> ErrorKind {
+    use io::ErrorKind as Io;
+    match kind {
+        Io::NotFound => ErrorKind::NotFound,
+        Io::AlreadyExists => ErrorKind::AlreadyExists,
+        Io::PermissionDenied | Io::ReadOnlyFilesystem => ErrorKind::PermissionDenied,
+        Io::StorageFull | Io::QuotaExceeded => ErrorKind::Full,
+        _ => ErrorKind::Io,
+    }
+}

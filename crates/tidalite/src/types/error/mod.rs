@@ -1,0 +1,314 @@
+//! Errors, as a user of the library sees them.
+//!
+//! ```text
+//! kind     ErrorKind   the kinds that a program can act on
+//! cause    Cause       every error with its facts and its text; private to the library
+//! ```
+
+pub(crate) mod cause;
+pub(crate) mod kind;
+
+use cause::Cause;
+use kind::ErrorKind;
+use std::fmt;
+use std::path::Path;
+use tidalite_base::{Corrupt, TxnId};
+use tidalite_pager::{Error as FileError, LostCommits};
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Every error of the library.
+///
+/// `Display` gives the problem, its place, the values found and expected, and the next step, as one line for a user. A
+/// program decides by [`kind`](Self::kind); the other methods give single facts, where an error has them. `source`
+/// returns the error of the operating system, or the [`Corrupt`] of damaged bytes.
+///
+/// An `io::Error` converts to an error of its kind, so that closures given to this library can return it with `?`.
+///
+/// ```
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+/// use tidalite::ErrorKind;
+///
+/// let error = db.begin_read_at("release").err().ok_or("there is such a pin")?;
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// assert_eq!(error.name(), Some("release"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Error(Box<Cause>);
+
+impl Error {
+    /// An error of kind [`Schema`](ErrorKind::Schema), for implementations of [`Field`](crate::record::Field) and
+    /// [`Record`](trait@crate::Record): a value that does not fit its column.
+    #[must_use]
+    pub fn schema(problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        Cause::Schema { problem }.into()
+    }
+
+    /// The kind of the error: what a program can act on.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind()
+    }
+
+    /// The damaged bytes: structure, address, found and expected content. Of kind [`Damaged`](ErrorKind::Damaged).
+    #[must_use]
+    pub fn corrupt(&self) -> Option<&Corrupt> {
+        match &*self.0 {
+            Cause::Store(FileError::Corrupt(corrupt)) => Some(corrupt),
+            _ => None,
+        }
+    }
+
+    /// The missing durable commits. Of kind [`CommitsLost`](ErrorKind::CommitsLost).
+    #[must_use]
+    pub fn lost_commits(&self) -> Option<&LostCommits> {
+        match &*self.0 {
+            Cause::Store(FileError::CommitsLost(lost)) => Some(lost),
+            _ => None,
+        }
+    }
+
+    /// The error of the operating system.
+    #[must_use]
+    pub fn io_error(&self) -> Option<&std::io::Error> {
+        match &*self.0 {
+            Cause::Store(
+                FileError::Io { source, .. }
+                | FileError::Open { source, .. }
+                | FileError::LockRefused { source, .. },
+            )
+            | Cause::Io(source) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The failed operation and its byte address in the file, for a system call on an open file: `write of 4096 bytes`.
+    #[must_use]
+    pub fn operation(&self) -> Option<(&str, u64)> {
+        match &*self.0 {
+            Cause::Store(FileError::Io { what, at, .. }) => Some((what, *at)),
+            _ => None,
+        }
+    }
+
+    /// The file that the error is about, where it is not simply the open database: a file that cannot be opened, a lock
+    /// file, the file of large values.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match &*self.0 {
+            Cause::Store(
+                FileError::Open { path, .. }
+                | FileError::OpenElsewhere { path }
+                | FileError::FileReplaced { path, .. }
+                | FileError::FileMoved { path, .. }
+                | FileError::NetworkFileSystem { path, .. }
+                | FileError::LockFile { path, .. }
+                | FileError::LockRefused { path, .. }
+                | FileError::LargeFile { path, .. },
+            ) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The process that has the file or the writer lock, by its number in its own namespace; 0 if unknown. Of kind
+    /// [`Locked`](ErrorKind::Locked).
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        match &*self.0 {
+            Cause::Store(
+                FileError::FileReplaced { process, .. } | FileError::WriterBusy { process, .. },
+            ) => Some(*process),
+            _ => None,
+        }
+    }
+
+    /// The series that the error is about: its name, or the id or name that was requested.
+    #[must_use]
+    pub fn series(&self) -> Option<&str> {
+        match &*self.0 {
+            Cause::TimeTaken { series, .. } => Some(series),
+            Cause::NoSuchSeries { wanted } => Some(wanted),
+            _ => None,
+        }
+    }
+
+    /// The occupied time, in the unit of the series, of a row that its [`MergePolicy`](crate::MergePolicy) refuses.
+    #[must_use]
+    pub fn time(&self) -> Option<i64> {
+        match &*self.0 {
+            Cause::TimeTaken { time, .. } => Some(*time),
+            _ => None,
+        }
+    }
+
+    /// The table that the error is about; of a nested table the outermost one.
+    #[must_use]
+    pub fn table(&self) -> Option<&str> {
+        match &*self.0 {
+            Cause::OutOfOrder { table }
+            | Cause::Ambiguous { table, .. }
+            | Cause::TableKind { table, .. }
+            | Cause::IsTable { table, .. }
+            | Cause::WrongType { table, .. } => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The key of a row that holds a nested table where a value was requested, or was to be put.
+    /// [`TableMut::remove`](crate::TableMut::remove) removes such a row with all its content.
+    #[must_use]
+    pub fn key(&self) -> Option<&[u8]> {
+        match &*self.0 {
+            Cause::IsTable { key, .. } | Cause::Store(FileError::IsTable { key }) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The name that was refused, or that no pin has.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match &*self.0 {
+            Cause::Name { name, .. }
+            | Cause::NoSuchPin { name }
+            | Cause::Store(FileError::NoPin { name }) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The commit whose snapshot was evicted. Of kind [`Evicted`](ErrorKind::Evicted).
+    #[must_use]
+    pub fn txn(&self) -> Option<TxnId> {
+        match &*self.0 {
+            Cause::Store(FileError::Evicted { txn }) => Some(*txn),
+            _ => None,
+        }
+    }
+
+    /// The requested amount and its limit: of a limit of docs/limits.md; of the bytes of a file that has reached its
+    /// bound, as bytes to be added and the bound; of a cap that cannot be kept, as the smallest size that can be
+    /// reached now, approximately, and the cap.
+    #[must_use]
+    pub fn limit(&self) -> Option<(u64, u64)> {
+        match &*self.0 {
+            Cause::Limit { found, limit, .. } => Some((*found, *limit)),
+            Cause::Store(FileError::FileFull {
+                needed_bytes,
+                bytes_max,
+            }) => Some((*needed_bytes, *bytes_max)),
+            Cause::CapTooSmall {
+                cap_bytes,
+                least_bytes,
+            } => Some((*least_bytes, *cap_bytes)),
+            _ => None,
+        }
+    }
+
+    /// The content or the requirement found, and the one expected: of a file of another kind or version, of a backup
+    /// out of order, of a key or value of another type.
+    #[must_use]
+    pub fn found_and_expected(&self) -> Option<(&str, &str)> {
+        match &*self.0 {
+            Cause::Store(FileError::NotADatabase { found }) => {
+                Some((found, "the head of a Tidalite database"))
+            }
+            Cause::Store(FileError::LargeFile { problem, .. }) => {
+                Some((problem, "the second file of this database"))
+            }
+            Cause::Store(
+                FileError::Unsupported { found, expected }
+                | FileError::BackupOrder { found, expected },
+            ) => Some((found, expected)),
+            Cause::WrongType {
+                found, expected, ..
+            } => Some((found, expected)),
+            _ => None,
+        }
+    }
+
+    /// The error of a query once more, for each call that answers it.
+    pub(crate) fn again(&self) -> Self {
+        match &*self.0 {
+            Cause::Timestamp { text, problem } => Cause::Timestamp {
+                text: text.clone(),
+                problem: problem.clone(),
+            }
+            .into(),
+            Cause::Schema { problem } => Self::schema(problem.clone()),
+            other => Self::schema(other.to_string()),
+        }
+    }
+
+    /// The error with its facts, for the other folders of this crate.
+    pub(crate) fn cause(&self) -> &Cause {
+        &self.0
+    }
+
+    /// Like [`cause`](Self::cause), by value.
+    pub(crate) fn into_cause(self) -> Cause {
+        *self.0
+    }
+
+    /// Like `Display`, without the next step after damage: one line of a list, for a reader already handling the
+    /// damage.
+    pub(crate) fn finding(&self) -> String {
+        match &*self.0 {
+            Cause::Store(error) => error.to_string(),
+            cause => cause.to_string(),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&*self.0, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.0 {
+            Cause::Store(error) => error.source(),
+            Cause::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<Cause> for Error {
+    fn from(cause: Cause) -> Self {
+        Self(Box::new(cause))
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            // The same error for a limit, whichever layer enforces it.
+            FileError::Limit { what, found, limit } => Cause::Limit { what, found, limit }.into(),
+            error => Cause::Store(error).into(),
+        }
+    }
+}
+
+impl From<Corrupt> for Error {
+    fn from(corrupt: Corrupt) -> Self {
+        Cause::Store(corrupt.into()).into()
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Cause::Io(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;
