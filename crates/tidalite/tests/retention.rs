@@ -271,7 +271,7 @@ fn a_small_cap_for_the_file_leaves_rows() {
 #[test]
 fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options::new().maintain_every(Duration::from_millis(5));
+    let options = Options::new().maintain_every(Duration::from_millis(5), Budget::default());
     let watched = Monitor::new(Arc::clone(&storage) as Arc<dyn Storage>);
     let db = options.open_storage(watched).unwrap();
     let mut tx = db.begin_write().unwrap();
@@ -301,6 +301,39 @@ fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
     assert_eq!(Arc::strong_count(&storage), 1, "the thread is gone");
 }
 
+/// A round that leaves work is followed by the next at once: the interval is not waited for.
+#[test]
+fn rounds_follow_each_other_while_there_is_work() {
+    const SERIES: u64 = 40;
+    let every = Duration::from_secs(2);
+    // Each round commits once, for one series.
+    let budget = Budget {
+        time: Duration::from_nanos(1),
+        series: 1,
+        ..Budget::default()
+    };
+    let db = Options::new()
+        .maintain_every(every, budget)
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let now = Timestamp::now().0;
+    let mut tx = db.begin_write().unwrap();
+    tx.set_retention("short", &keep("", 3600)).unwrap();
+    for number in 0..SERIES {
+        let mut series = tx.series(&format!("load.{number}")).unwrap();
+        series.insert(Steps(now - 7200 * SECOND), 1.0).unwrap();
+        series.insert(Steps(now), 2.0).unwrap();
+    }
+    tx.commit().unwrap();
+    let began = std::time::Instant::now();
+    while (0..SERIES).any(|number| times(&db, &format!("load.{number}")).len() > 1) {
+        let waited = began.elapsed();
+        assert!(waited < every * 15, "{waited:?} for {SERIES} rounds");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(db.take_maintenance_error().is_none());
+}
+
 /// Three threads that start again at once never leave the write transaction free. The thread gets its turn all the
 /// same, and the cap holds.
 #[test]
@@ -310,7 +343,7 @@ fn writers_without_end_do_not_keep_the_thread_out() {
     const COMMITS: u64 = 600;
     const CAP: u64 = 2 << 20;
     tidalite_testkit::watch();
-    let options = Options::new().maintain_every(Duration::from_millis(5));
+    let options = Options::new().maintain_every(Duration::from_millis(5), Budget::default());
     let db = options
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();

@@ -297,7 +297,11 @@ fn the_thread_tells_once_and_waits() {
     world.fill(&db);
     world.computer.jumps(100 * DAY);
     drop(db);
-    let db = world.open_with(world.options().maintain_every(Duration::from_millis(2)));
+    let db = world.open_with(
+        world
+            .options()
+            .maintain_every(Duration::from_millis(2), Budget::default()),
+    );
     let began = std::time::Instant::now();
     // Rows too old by the commit clock are removed; the rest waits.
     while rows(&db) > 72 || world.told() == 0 {

@@ -18,8 +18,9 @@ impl Failed {
     }
 }
 
-/// Does one round of the work. Its argument returns false when the thread should end.
-pub(crate) type Round = Box<dyn FnMut(&dyn Fn() -> bool) -> Result<()> + Send>;
+/// Does one round of the work, and returns true if the next round should begin at once. Its argument returns false when
+/// the thread should end.
+pub(crate) type Round = Box<dyn FnMut(&dyn Fn() -> bool) -> Result<bool> + Send>;
 
 /// A running thread; dropping it ends the thread.
 pub(crate) struct Background {
@@ -28,14 +29,18 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Runs a round at this interval. `round` must not hold a guard itself.
+    /// Runs a round at this interval, and further rounds at once while there is work. `round` must not hold a guard itself.
     pub(crate) fn start(mut round: Round, every: Duration) -> Result<Self> {
         let failed = Arc::<Failed>::default();
         let own = Arc::clone(&failed);
         let work = move |signal: &Signal| {
             while signal.sleep(every) {
-                if let Err(error) = round(&|| !signal.is_stopped()) {
-                    *own.lock() = Some(error);
+                let mut more = true;
+                while more && !signal.is_stopped() {
+                    more = round(&|| !signal.is_stopped()).unwrap_or_else(|error| {
+                        *own.lock() = Some(error);
+                        false
+                    });
                 }
             }
         };

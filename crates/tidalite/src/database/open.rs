@@ -71,8 +71,10 @@ impl Options {
             shared: Arc::new(shared),
             background: None,
         };
-        if let Some(Schedule { every, work }) = self.background.filter(|_| !self.store.read_only) {
-            let thread = Background::start(work(database.clone()), every)?;
+        if let Some(Schedule { every, work }) = &self.background
+            && !self.store.read_only
+        {
+            let thread = Background::start(work(database.clone()), *every)?;
             database.background = Some(Arc::new(thread));
         }
         Ok(database)

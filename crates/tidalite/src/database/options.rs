@@ -6,6 +6,7 @@ use crate::database::background::Round;
 use crate::database::handle::Database;
 use crate::database::verify;
 use crate::series::helpers::SCAN_THREADS_MAX;
+use std::sync::Arc;
 use std::time::Duration;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, PAGE_SIZE_DEFAULT};
 use tidalite_delta::WRITE_BUFFER_BYTES_DEFAULT;
@@ -34,10 +35,18 @@ pub struct Options {
 }
 
 /// The interval and the work of a thread of the database.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) struct Schedule {
     pub(crate) every: Duration,
-    pub(crate) work: fn(Database) -> Round,
+    pub(crate) work: Arc<dyn Fn(Database) -> Round + Send + Sync>,
+}
+
+impl std::fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Schedule")
+            .field("every", &self.every)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {
