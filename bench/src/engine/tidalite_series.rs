@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::tidalite::{Database, Durability, SeriesId, WriteTxn};
+use ::tidalite::{Database, Durability, SeriesId, Steps, WriteTxn};
 
 use super::tidalite::LogSyncs;
 use super::{Engine, Reading, Result, Write, Writing, point_of};

@@ -392,13 +392,13 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
                 "aggregate" => drop(black_box(between.aggregate(1)?)),
                 "windows-mean" => {
                     let means = between.figures(Figure::Mean);
-                    drop(black_box(means.windows(width, a, 1)?));
+                    drop(black_box(means.windows((Steps(width), Steps(a)), 1)?));
                 }
                 "windows-band" => {
                     let bands = between.figures([Figure::Min, Figure::Max]);
-                    drop(black_box(bands.windows(width, a, 1)?));
+                    drop(black_box(bands.windows((Steps(width), Steps(a)), 1)?));
                 }
-                _ => drop(black_box(between.windows(width, a, 1)?)),
+                _ => drop(black_box(between.windows((Steps(width), Steps(a)), 1)?)),
             }
             latencies.keep(start.elapsed());
             all.push(start.elapsed().as_nanos() as f64 / 1000.0);

@@ -18,7 +18,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use ::tidalite::{Database, ReadTxn, SeriesId};
+use ::tidalite::{Database, ReadTxn, SeriesId, Steps};
 
 use crate::args::Options;
 use crate::contest::Contest;

@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .for_each_record(|sale: Sale| pieces += sale.pieces)?;
     println!(
         "{pieces} pieces, {} in all",
-        sales.query(..).aggregate(0)?.sum()
+        sales.query(..).aggregate("price")?.sum()
     );
 
     drop((snap, db));

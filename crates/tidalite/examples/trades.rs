@@ -79,7 +79,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         turnover += trade.volume * trade.price as f64 / 10_000.0;
     })?;
     println!("{} trades, turnover {turnover:.2}", series.count()?);
-    println!("highest price: {:?}", series.query(..).aggregate(3)?.max());
+    println!(
+        "highest price: {:?}",
+        series.query(..).aggregate("price")?.max()
+    );
 
     drop(snap);
     std::fs::remove_dir_all(dir)?;

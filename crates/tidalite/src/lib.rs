@@ -31,7 +31,7 @@
 //! ```text
 //! maintenance   check, salvage, backup, copy, compact, retention, diff, stat   operations on a whole database
 //! database      Database, Options                                             an open file; readers, clock, pins
-//! query         Selection, Group, Matching, Records, DotFunctions             filters, many series, joins, functions
+//! query         Selection, SelectionQuery, Joined, Records, DotFunctions      many series, joins, records, functions
 //! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
 //! tables        Table, TableCursor, MultiTable; TableMut, TableCursorMut      ordered tables; put, remove, cursors
 //! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
@@ -140,16 +140,16 @@ pub use database::handle::Database;
 pub use database::options::{OpenMode, Options, ReadAhead, Verify};
 pub use database::pins::Pin;
 pub use database::readers::ParkedRead;
-pub use query::filter::ValueFilter;
 pub use query::selection::Selection;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};
-pub use series::figures::{Figure, Figures, RangeFigures};
+pub use series::figures::{Figure, Figures};
 pub use series::nearest::Direction;
-pub use series::query::{Query, Vector};
+pub use series::query::Query;
 pub use series::read::Series;
 pub use series::record::Record;
+pub use series::vectors::Vector;
 pub use series::write::SeriesMut;
 pub use tables::cached::{Cached, CachedGet};
 pub use tables::codec::{AsArg, TableKey, TableValue};

@@ -265,12 +265,15 @@ fn two_series_combine_and_the_first_of_many_lead() {
         let snap = db.begin_read().unwrap();
         let pair = snap.select("?").unwrap();
         assert!(
-            pair.combine(.., Join::Inner, ("level", "level"), |a, _| a)
+            pair.query(..)
+                .combine(Join::Inner, ("level", "level"), |a, _| a)
                 .is_err()
         );
         let [a, b] = ["a", "b"].map(|name| snap.series(name).unwrap().unwrap());
         let pair = tidalite::Selection::of(vec![a, b]);
-        let joined = pair.combine(.., Join::Inner, ("level", "count"), |a, b| a / (b + 1.0));
+        let joined = pair
+            .query(..)
+            .combine(Join::Inner, ("level", "count"), |a, b| a / (b + 1.0));
         let other: std::collections::BTreeMap<_, _> = plain[1].iter().copied().collect();
         let expected: Vec<_> = plain[0]
             .iter()
@@ -291,10 +294,11 @@ fn two_series_combine_and_the_first_of_many_lead() {
         means.sort_by(|a, b| b.1.total_cmp(&a.1));
         let places = |found: Vec<(usize, f64)>| found.iter().map(|f| f.0).collect::<Vec<_>>();
         let times = Timestamp(from)..Timestamp(to);
-        let top = chosen.top(3, "level", times.clone(), Figure::Mean).unwrap();
+        let query = chosen.query(times);
+        let top = query.top(3, "level", Figure::Mean).unwrap();
         let expected: Vec<_> = means.iter().take(3).map(|mean| mean.0).collect();
         assert_eq!(places(top), expected, "seed {seed}");
-        let bottom = chosen.bottom(2, "level", times, Figure::Mean).unwrap();
+        let bottom = query.bottom(2, "level", Figure::Mean).unwrap();
         let expected: Vec<_> = means.iter().rev().take(2).map(|mean| mean.0).collect();
         assert_eq!(places(bottom), expected, "seed {seed}");
     }

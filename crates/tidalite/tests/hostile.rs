@@ -96,7 +96,7 @@ fn read(db: &Database) -> Result<()> {
         if let Some(series) = snap.series_by_id(info.id)? {
             series.query(..).for_each(|_, _| ())?;
             series.query(..).aggregate(0)?;
-            series.query(..).windows(1_000, 0, 1)?;
+            series.query(..).windows(Steps(1_000), 1)?;
             series.latest()?;
         }
     }

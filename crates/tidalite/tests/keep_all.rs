@@ -9,7 +9,7 @@ use tidalite::query::{CandleSize, Join};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Direction, Durability, Error, ErrorKind, MergePolicy, Options,
-    Query, Schema, Selection, Series, SeriesMut, Steps, Timestamp, ValueFilter, Verify,
+    Query, Schema, Selection, Series, SeriesMut, Steps, Timestamp, Verify,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -95,7 +95,7 @@ fn scans(range: &Query<'_>, expected: &[Row]) {
     assert_eq!(forward.expect("a scan"), expected.len() as u64);
     assert_eq!(rows, expected);
     rows.clear();
-    let backward = range.for_each_vector_reverse(|vector| {
+    let backward = range.clone().reverse().for_each_vector(|vector| {
         for (i, &time) in vector.times().iter().enumerate().rev() {
             rows.push((time, [vector.words(0)[i], vector.words(1)[i]]));
         }
@@ -105,18 +105,19 @@ fn scans(range: &Query<'_>, expected: &[Row]) {
     assert_eq!(rows, expected);
     for direction in [Direction::Forward, Direction::Backward] {
         rows.clear();
-        let filter = ValueFilter::new(1, 3.0..=5.0);
-        let found = range
-            .matching([filter])
-            .expect("a column of numbers")
-            .for_each_vector_of(&[0, 1], direction, |vector| {
-                let part = (0..vector.times().len())
-                    .map(|i| (vector.times()[i], [vector.words(0)[i], vector.words(1)[i]]));
-                match direction {
-                    Direction::Forward => rows.extend(part),
-                    Direction::Backward => rows.extend(part.rev()),
-                }
-            });
+        let query = range.clone().filter(1, 3.0..=5.0);
+        let query = match direction {
+            Direction::Forward => query,
+            Direction::Backward => query.reverse(),
+        };
+        let found = query.columns([0, 1]).for_each_vector(|vector| {
+            let part = (0..vector.times().len())
+                .map(|i| (vector.times()[i], [vector.words(0)[i], vector.words(1)[i]]));
+            match direction {
+                Direction::Forward => rows.extend(part),
+                Direction::Backward => rows.extend(part.rev()),
+            }
+        });
         if direction == Direction::Backward {
             rows.reverse();
         }
@@ -156,7 +157,7 @@ fn aggregates(range: &Query<'_>, rows: &[Row], rng: &mut Rng) {
     let least = rows.iter().map(value).reduce(f64::min);
     assert_eq!(whole.min().map(|(least, _)| least), least);
     let width = rng.between(1, 900);
-    let windows = range.windows(width, 7, 1).expect("windows");
+    let windows = range.windows((Steps(width), Steps(7)), 1).expect("windows");
     let parts: Vec<&[Row]> = rows
         .chunk_by(|a, b| (a.0 - 7).div_euclid(width) == (b.0 - 7).div_euclid(width))
         .collect();
@@ -546,7 +547,7 @@ fn joins_take_the_last_row_of_a_time_and_merges_all() {
             .map(|name| snap.series(name).unwrap().unwrap())
             .into(),
     );
-    let mut rows = selection.rows(..).unwrap();
+    let mut rows = selection.query(..).rows().unwrap();
     let mut merged = Vec::new();
     while let Some(row) = rows.next().unwrap() {
         merged.push((row.series, row.time.0, f64::from_bits(row.words[1])));
@@ -555,7 +556,8 @@ fn joins_take_the_last_row_of_a_time_and_merges_all() {
     assert_eq!(merged[..4], at_one);
     assert_eq!(merged.len(), 10);
     let mut joined = selection
-        .join(Timestamp(2)..Timestamp(4), Join::Inner)
+        .query(Timestamp(2)..Timestamp(4))
+        .join(Join::Inner)
         .unwrap();
     let mut values = Vec::new();
     while let Some(row) = joined.next().unwrap() {

@@ -71,20 +71,20 @@ fn a_sum_that_passes_the_floats_on_the_way_is_right() {
                     "{from} to {to}"
                 );
             }
-            for window in series.query(..).windows(1500, 0, "value").unwrap() {
+            for window in series.query(..).windows(Steps(1500), "value").unwrap() {
                 assert!(window.aggregate.mean().unwrap().abs() <= MAX);
             }
         }
         // Both together are nothing, window by window.
         let both = snap.select("x").unwrap();
-        let group = both.as_group();
-        let whole = group.aggregate("value", ..).unwrap().unwrap();
+        let group = both.query(..);
+        let whole = group.aggregate("value").unwrap().unwrap();
         assert_eq!((whole.sum(), whole.stddev()), (0.0, Some(MAX)));
         let grid = Grid {
             width: 700,
             origin: Timestamp(0),
         };
-        for window in group.windows("value", .., &grid).unwrap() {
+        for window in group.windows(&grid, "value").unwrap() {
             assert_eq!(
                 (window.aggregate.sum(), window.aggregate.mean()),
                 (0.0, Some(0.0))

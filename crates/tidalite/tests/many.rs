@@ -9,7 +9,7 @@ use tidalite::query::{CandleSize, Fill, GroupWindow, Join};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Aggregate, ColumnType, Database, Direction, ErrorKind, Figure, Grid, Options, Schema, Steps,
-    Timestamp, Unit, ValueFilter,
+    Timestamp, Unit,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
@@ -178,10 +178,11 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
         origin: Timestamp(rng.between(-5000, 5000) * SECOND),
     };
     let times = Timestamp(from)..Timestamp(to);
+    let query = chosen.query(times.clone());
     let tags = [&["site"][..], &["host"], &["host", "site"], &[]];
     let tags = *rng.pick(&tags);
     let mut seen = 0;
-    for group in chosen.groups(tags) {
+    for group in query.clone().group_by(tags) {
         let mut rows = Vec::new();
         for plain in &world.series {
             let own = [("host", &plain.host), ("site", &plain.site)];
@@ -194,14 +195,14 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
                 seen += 1;
             }
         }
-        let whole = group.aggregate("value", times.clone()).unwrap().unwrap();
+        let whole = group.aggregate("value").unwrap().unwrap();
         assert_near(&whole, &rows, "aggregate");
         let mut expected: BTreeMap<i64, Vec<(i64, f64)>> = BTreeMap::new();
         for (t, v) in rows {
             let k = (t - grid.origin.0).div_euclid(grid.width);
             expected.entry(k).or_default().push((t, v));
         }
-        let found = group.windows("value", times.clone(), &grid).unwrap();
+        let found = group.windows(&grid, "value").unwrap();
         let starts: Vec<i64> = found.iter().map(|window| window.start.0).collect();
         let start = |k: &i64| grid.origin.0 + k * grid.width;
         assert_eq!(starts, expected.keys().map(start).collect::<Vec<_>>());
@@ -209,11 +210,11 @@ fn windows(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from:
             assert_near(&window.aggregate, rows, "window");
         }
         filled(&found, &times, &grid);
-        figures(&group, &times, &grid, &whole, &found);
+        figures(&group, &grid, &whole, &found);
     }
     assert_eq!(seen, world.series.len(), "each series in one group");
     rows_beside(rng, world, chosen, &times, &grid);
-    let all = chosen.groups_without(&["host", "n"]);
+    let all = query.without(["host", "n"]);
     let sites: BTreeSet<&str> = world.series.iter().map(|plain| &plain.site[..]).collect();
     assert_eq!(all.len(), sites.len(), "a group a site");
 }
@@ -228,24 +229,24 @@ fn rows_beside(
 ) {
     assert_eq!(chosen.metrics(), ["load"]);
     // Requested twice, with a missing one in between.
-    for group in chosen.groups(&["site"]) {
+    for group in chosen.query(times.clone()).group_by(["site"]) {
         let asked = [("load", "value"), ("none", "value"), ("load", "value")];
-        let rows = group.window_rows(&asked, times.clone(), grid).unwrap();
-        let windows = group.windows("value", times.clone(), grid).unwrap();
+        let rows = group.window_rows(grid, &asked).unwrap();
+        let windows = group.windows(grid, "value").unwrap();
         assert_eq!(rows.len(), windows.len());
         for (row, window) in rows.iter().zip(&windows) {
             assert_eq!(row.start, window.start);
             let one = Some(window.aggregate.clone());
             assert_eq!(row.metrics, [one.clone(), None, one]);
         }
-        let means = group.figures(Figure::Mean);
-        let rows = means.window_rows(&asked[..1], times.clone(), grid).unwrap();
-        let means = means.windows("value", times.clone(), grid).unwrap();
+        let means = group.clone().figures(Figure::Mean);
+        let rows = means.window_rows(grid, &asked[..1]).unwrap();
+        let means = means.windows(grid, "value").unwrap();
         for (row, mean) in rows.iter().zip(&means) {
             assert_eq!(row.metrics, [Some(mean.aggregate)]);
         }
     }
-    let wrong = chosen.as_group().window_rows(&[("load", "no")], .., grid);
+    let wrong = chosen.query(..).window_rows(grid, &[("load", "no")]);
     assert!(wrong.is_err());
     // Lists of values and sets of tags select the same as single selections.
     let sites = ["north", "south"];
@@ -346,17 +347,18 @@ fn a_row_has_a_cell_for_every_metric() {
     let all = snap.select("").unwrap();
     assert_eq!(all.metrics(), ["cpu", "memory"]);
     let asked = [("memory", "value"), ("cpu", "value")];
-    let rows_of = |group: &tidalite::query::Group<'_, '_>| -> Vec<(i64, Vec<Option<f64>>)> {
-        let sums = group.figures(Figure::Sum);
-        let rows = sums.window_rows(&asked, .., &Grid::hours(1)).unwrap();
-        let rows = rows.into_iter();
-        rows.map(|row| {
-            let cells = row.metrics.into_iter().map(Option::flatten);
-            (row.start.0 / (3600 * SECOND), cells.collect())
-        })
-        .collect()
-    };
-    let hosts = all.groups(&["host"]);
+    let rows_of =
+        |group: &tidalite::query::SelectionQuery<'_, '_>| -> Vec<(i64, Vec<Option<f64>>)> {
+            let sums = group.clone().figures(Figure::Sum);
+            let rows = sums.window_rows(&Grid::hours(1), &asked).unwrap();
+            let rows = rows.into_iter();
+            rows.map(|row| {
+                let cells = row.metrics.into_iter().map(Option::flatten);
+                (row.start.0 / (3600 * SECOND), cells.collect())
+            })
+            .collect()
+        };
+    let hosts = all.query(..).group_by(["host"]);
     let a = [
         (0, vec![Some(32.0), Some(6.0)]),
         (2, vec![Some(16.0), None]),
@@ -364,13 +366,12 @@ fn a_row_has_a_cell_for_every_metric() {
     assert_eq!(rows_of(&hosts[0]), a);
     assert_eq!(rows_of(&hosts[1]), [(1, vec![None, Some(8.0)])]);
     let both = [a[0].clone(), (1, vec![None, Some(8.0)]), a[1].clone()];
-    assert_eq!(rows_of(&all.as_group()), both);
+    assert_eq!(rows_of(&all.query(..)), both);
 }
 
 /// Selected figures of a group equal the whole aggregates, bit by bit.
 fn figures(
-    group: &tidalite::query::Group<'_, '_>,
-    times: &std::ops::Range<Timestamp>,
+    group: &tidalite::query::SelectionQuery<'_, '_>,
     grid: &Grid,
     whole: &Aggregate,
     windows: &[GroupWindow],
@@ -383,10 +384,10 @@ fn figures(
         [Figure::Stddev, Figure::Sum],
     ] {
         let of = |all: &Aggregate| wanted.map(|one| bits(one.of(all)));
-        let some = group.figures(wanted);
-        let found = some.aggregate("value", times.clone()).unwrap().unwrap();
+        let some = group.clone().figures(wanted);
+        let found = some.aggregate("value").unwrap().unwrap();
         assert_eq!(found.map(bits), of(whole), "{wanted:?}");
-        let found = some.windows("value", times.clone(), grid).unwrap();
+        let found = some.windows(grid, "value").unwrap();
         assert_eq!(found.len(), windows.len());
         for (found, window) in found.iter().zip(windows) {
             assert_eq!(found.start, window.start);
@@ -450,19 +451,32 @@ fn merged(world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
         expected.extend(own.into_iter().map(|(t, v)| (t, i, v)));
     }
     expected.sort_by_key(|row| (row.0, row.1));
-    let mut rows = chosen.rows(Timestamp(from)..Timestamp(to)).unwrap();
+    let mut rows = chosen.query(Timestamp(from)..Timestamp(to)).rows().unwrap();
     let mut found = Vec::new();
     while let Some(row) = rows.next().unwrap() {
         found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
     }
     assert_eq!(found, expected);
-    let mut rows = chosen.rows_reverse(Timestamp(from)..Timestamp(to)).unwrap();
+    let mut rows = chosen
+        .query(Timestamp(from)..Timestamp(to))
+        .reverse()
+        .rows()
+        .unwrap();
     expected.reverse();
     found.clear();
     while let Some(row) = rows.next().unwrap() {
         found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
     }
     assert_eq!(found, expected, "backward");
+    // The rows whose values lie in a range.
+    let query = chosen.query(Timestamp(from)..Timestamp(to));
+    let mut rows = query.filter("value", -3.0..3.0).reverse().rows().unwrap();
+    expected.retain(|row| (-3.0..3.0).contains(&row.2));
+    found.clear();
+    while let Some(row) = rows.next().unwrap() {
+        found.push((row.time.0, row.series, f64::from_bits(row.words[0])));
+    }
+    assert_eq!(found, expected, "filtered");
 }
 
 fn joined(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: i64, to: i64) {
@@ -493,9 +507,9 @@ fn joined(rng: &mut Rng, world: &World, chosen: &tidalite::Selection<'_>, from: 
             }
         }
         let times = Timestamp(from)..Timestamp(to);
-        let forward = chosen.join(times.clone(), join).unwrap();
+        let forward = chosen.query(times.clone()).join(join).unwrap();
         assert_eq!(told(forward, world.series.len()), expected, "{join:?}");
-        let backward = chosen.join_reverse(times, join).unwrap();
+        let backward = chosen.query(times).reverse().join(join).unwrap();
         expected.reverse();
         let found = told(backward, world.series.len());
         assert_eq!(found, expected, "{join:?} backward");
@@ -529,19 +543,18 @@ fn pieces(rng: &mut Rng, plain: &Plain, series: &tidalite::Series<'_>) {
         rng.between(-60, 60) as f64 / 4.0,
         rng.between(-60, 60) as f64 / 4.0,
     );
-    let filter = ValueFilter::new(0, low..high);
     for direction in [Direction::Forward, Direction::Backward] {
         let mut found = Vec::new();
         let take = |vector: &tidalite::Vector<'_>| {
             let part: Vec<i64> = vector.times().to_vec();
             found.push(part);
         };
-        series
-            .query(..)
-            .matching([filter])
-            .unwrap()
-            .for_each_vector_of(&[], direction, take)
-            .unwrap();
+        let query = series.query(..).filter(0, low..high);
+        let query = match direction {
+            Direction::Forward => query,
+            Direction::Backward => query.reverse(),
+        };
+        query.columns::<usize>([]).for_each_vector(take).unwrap();
         if direction == Direction::Backward {
             found.reverse();
         }
@@ -616,25 +629,23 @@ fn what_does_not_fit_one_clock_is_a_typed_error() {
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let chosen = snap.select("load").unwrap();
-    let both = chosen.as_group();
+    let both = chosen.query(..);
     let grid = Grid::hours(1);
-    for column in ["value", "speed"] {
-        let refused = both.aggregate(column, ..).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Schema);
-    }
-    let groups = chosen.groups(&["host"]);
+    assert!(matches!(both.aggregate("value"), Err(ref error) if error.kind() == ErrorKind::Schema));
+    assert!(matches!(both.aggregate("speed"), Err(ref error) if error.kind() == ErrorKind::Schema));
+    let groups = both.group_by(["host"]);
     let (year_one, seconds) = (&groups[0], &groups[1]);
-    let told = year_one.windows("value", .., &grid);
+    let told = year_one.windows(&grid, "value");
     assert!(matches!(told, Err(ref error) if error.kind() == ErrorKind::InvalidInput));
-    let later = Timestamp(0)..;
-    assert_eq!(year_one.windows("value", later, &grid).unwrap(), []);
-    let finer = seconds.windows("value", .., &Grid::nanos(SECOND / 2));
+    let later = &chosen.query(Timestamp(0)..).group_by(["host"])[0];
+    assert_eq!(later.windows(&grid, "value").unwrap(), []);
+    let finer = seconds.windows(&Grid::nanos(SECOND / 2), "value");
     assert!(matches!(finer, Err(ref error) if error.kind() == ErrorKind::Schema));
     assert!(
         snap.select("nothing")
             .unwrap()
-            .as_group()
-            .aggregate("value", ..)
+            .query(..)
+            .aggregate("value")
             .unwrap()
             .is_none()
     );
@@ -679,9 +690,12 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
             let stddev = |series: &tidalite::Series<'_>| {
                 let range = series.query(Steps(times.start)..Steps(times.end));
                 let whole = range.aggregate(1).unwrap().stddev();
-                let alone = range.figures(Figure::Stddev).aggregate(1).unwrap();
+                let alone = range.clone().figures(Figure::Stddev).aggregate(1).unwrap();
                 assert_eq!(whole.map(f64::to_bits), alone.map(f64::to_bits));
-                let windows = range.figures([Figure::Stddev]).windows(1500, 3, 1).unwrap();
+                let windows = range
+                    .figures([Figure::Stddev])
+                    .windows((Steps(1500), Steps(3)), 1)
+                    .unwrap();
                 let windows = windows.into_iter().map(|window| window.aggregate[0]);
                 windows.chain([whole]).collect::<Vec<_>>()
             };
@@ -690,9 +704,9 @@ fn deviations_of_large_values_are_those_of_small_ones_times_their_scale() {
         }
     }
     let of = |selection: &tidalite::Selection<'_>| {
-        let group = selection.as_group();
-        let windows = group.windows("value", .., &Grid::nanos(4096)).unwrap();
-        let whole = group.aggregate("value", ..).unwrap().unwrap();
+        let group = selection.query(..);
+        let windows = group.windows(&Grid::nanos(4096), "value").unwrap();
+        let whole = group.aggregate("value").unwrap().unwrap();
         let windows = windows.into_iter().map(|window| window.aggregate.stddev());
         windows.chain([whole.stddev()]).collect::<Vec<_>>()
     };
@@ -726,8 +740,8 @@ fn a_part_of_the_windows_is_filled_with_what_is_in_it() {
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let selection = snap.select("a").unwrap();
-    let (group, grid) = (selection.as_group(), Grid::nanos(10));
-    let windows = group.windows("value", .., &grid).unwrap();
+    let (group, grid) = (selection.query(..), Grid::nanos(10));
+    let windows = group.windows(&grid, "value").unwrap();
     let filled = |times: std::ops::Range<i64>, fill| {
         let times = Timestamp(times.start)..Timestamp(times.end);
         let filled = GroupWindow::filled(&windows, times, &grid, Figure::Mean, fill).unwrap();

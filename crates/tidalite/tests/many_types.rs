@@ -225,18 +225,18 @@ fn groups(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], times: (i64, 
     };
     let interval = Timestamp(times.0)..Timestamp(times.1);
     for name in ["float", "single", "signed", "unsigned", "price", "open"] {
-        for group in chosen.groups(&["site"]) {
+        for group in chosen.query(interval.clone()).group_by(["site"]) {
             let site = &group.tags()[0].1;
             let own = series.iter().filter(|own| own.site == site);
             let mut rows: Vec<_> = own.flat_map(|own| own.told(name, times)).collect();
             // Stable: at one time in the order of the series.
             rows.sort_by_key(|row| row.0);
             let what = format!("{name} of {site} in {times:?}");
-            let whole = group.aggregate(name, interval.clone()).unwrap().unwrap();
+            let whole = group.aggregate(name).unwrap().unwrap();
             assert_figures(&whole, &rows, &what);
             let window = |time: i64| (time - origin).div_euclid(width);
             let mut parts = rows.chunk_by(|a, b| window(a.0) == window(b.0));
-            for found in group.windows(name, interval.clone(), &grid).unwrap() {
+            for found in group.windows(&grid, name).unwrap() {
                 let rows = parts.next().unwrap();
                 assert_eq!(found.start.0, origin + window(rows[0].0) * width, "{what}");
                 assert_figures(&found.aggregate, rows, &what);
@@ -266,7 +266,7 @@ fn merged(chosen: &Selection<'_>, series: &[Plain], (from, to): (i64, i64)) {
     };
     let mut expected: Vec<_> = (0..series.len()).flat_map(rows).collect();
     expected.sort_by_key(|row| (row.0, row.1));
-    let mut found = chosen.rows(Timestamp(from)..Timestamp(to)).unwrap();
+    let mut found = chosen.query(Timestamp(from)..Timestamp(to)).rows().unwrap();
     for (time, i, row) in expected {
         let merged = found.next().unwrap().unwrap();
         assert_eq!((merged.time.0, merged.series), (time, i));
@@ -288,7 +288,10 @@ fn joined(rng: &mut Rng, chosen: &Selection<'_>, series: &[Plain], (from, to): (
         let mut times: Vec<i64> = times.map(|row| *row.0).collect();
         times.sort_unstable();
         times.dedup();
-        let mut found = chosen.join(Timestamp(from)..Timestamp(to), join).unwrap();
+        let mut found = chosen
+            .query(Timestamp(from)..Timestamp(to))
+            .join(join)
+            .unwrap();
         for time in times {
             let at = |own: &Plain| {
                 let row = match join {
@@ -324,7 +327,7 @@ fn alone(rng: &mut Rng, chosen: &Selection<'_>, i: usize, own: &Plain, times: (i
     let range = chosen.series()[i].query(Steps(own.raw(times.0))..Steps(own.raw(times.1)));
     let rows: Vec<_> = own.rows.range(times.0..times.1.max(times.0)).collect();
     let mut at = rows.len();
-    let told = range.for_each_vector_reverse(|vector| {
+    let told = range.clone().reverse().for_each_vector(|vector| {
         for row in (0..vector.times().len()).rev() {
             at -= 1;
             assert_eq!(vector.times()[row], own.raw(*rows[at].0));

@@ -5,13 +5,14 @@
 mod aged;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite::query::Join;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Aggregate, Column, ColumnType, Database, Decimal, Direction, MergePolicy, Options, Schema,
-    Selection, Series, Steps, Timestamp, Unit, Value, ValueFilter,
+    Selection, Series, Steps, Timestamp, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -53,9 +54,9 @@ impl Wanted {
         Self { column, low, high }
     }
 
-    fn filter(self) -> ValueFilter {
+    fn values(self) -> RangeInclusive<f64> {
         let bound = |tenths: i64| tenths as f64 / 10.0;
-        ValueFilter::new(self.column, bound(self.low)..=bound(self.high))
+        bound(self.low)..=bound(self.high)
     }
 
     fn holds(self, row: &Plain) -> bool {
@@ -188,16 +189,17 @@ fn ask(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let all = inside.flat_map(|(time, rows)| rows.iter().map(|row| (*time / nanos, *row)));
     let matching = |row: &(i64, Plain)| wanted.iter().all(|wanted| wanted.holds(&row.1));
     let expected: Vec<(i64, Plain)> = all.filter(matching).collect();
-    let filters = wanted.iter().map(|wanted| wanted.filter());
-    let found = series
-        .query(Steps(from)..Steps(to))
-        .matching(filters)
-        .unwrap();
+    let mut found = series.query(Steps(from)..Steps(to));
+    for wanted in &wanted {
+        found = found.filter(wanted.column, wanted.values());
+    }
     assert_eq!(found.count().unwrap(), expected.len() as u64, "{what}");
     let column = rng.index(3);
     assert_same(&found.aggregate(column).unwrap(), &expected, column, &what);
     let (width, origin) = (rng.between(1, 2000), rng.between(-50, 50));
-    let windows = found.windows(width, origin, column).unwrap();
+    let windows = found
+        .windows((Steps(width), Steps(origin)), column)
+        .unwrap();
     let window = |time: i64| (time - origin).div_euclid(width);
     let mut parts = expected.chunk_by(|a, b| window(a.0) == window(b.0));
     for found in &windows {
@@ -216,7 +218,14 @@ fn ask(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
     let null = series.info().schema.columns[1].null().unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
         let mut parts = Vec::new();
-        let rows = found.for_each_vector_of(columns, direction, |vector| {
+        let asked = match direction {
+            Direction::Forward => found.clone(),
+            Direction::Backward => found.clone().reverse(),
+        };
+        let mut one_by_one = Vec::new();
+        let count = asked.for_each(|time, words| one_by_one.push((time, words.to_vec())));
+        assert_eq!(count.unwrap(), expected.len() as u64, "{what}");
+        let rows = asked.columns(columns).for_each_vector(|vector| {
             let row = |row: usize| {
                 let words = columns.iter().map(|&column| vector.words(column)[row]);
                 (vector.times()[row], words.collect::<Vec<_>>())
@@ -234,6 +243,15 @@ fn ask(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
                 .map(|&column| all[column])
                 .collect::<Vec<_>>()
         };
+        let whole = |row: &Plain| {
+            let whole = row.whole.map_or(null, |whole| whole as u64);
+            vec![row.rising.to_bits(), whole, row.tenths as u64]
+        };
+        let mut all: Vec<_> = expected.iter().map(|row| (row.0, whole(&row.1))).collect();
+        if direction == Direction::Backward {
+            all.reverse();
+        }
+        assert_eq!(one_by_one, all, "{what}");
         let expected: Vec<_> = expected.iter().map(|row| (row.0, words(&row.1))).collect();
         assert_eq!(parts.concat(), expected, "{what}");
         assert_eq!(rows.unwrap(), expected.len() as u64);
@@ -284,11 +302,11 @@ fn join(rng: &mut Rng, chosen: &Selection<'_>, plain: &[Rows]) {
                 expected.push((time, cells.collect::<Vec<_>>()));
             }
         }
-        let filters = wanted
-            .iter()
-            .map(|(place, wanted)| (*place, wanted.filter()));
-        let times = Timestamp(from)..Timestamp(to);
-        let mut rows = chosen.join_matching(times, join, filters).unwrap();
+        let mut query = chosen.query(Timestamp(from)..Timestamp(to));
+        for (place, wanted) in &wanted {
+            query = query.filter_series(*place, wanted.column, wanted.values());
+        }
+        let mut rows = query.join(join).unwrap();
         let mut found = Vec::new();
         while let Some(row) = rows.next().unwrap() {
             let cell = |i: usize| Some((row.time_of(i)?.0, row.words(i)?[2]));
@@ -322,19 +340,12 @@ fn rows_that_match_their_windows_and_joins_equal_brute_force() {
             }
             join(&mut rng, &chosen, &plain);
         }
-        let filter = ValueFilter::new(3, ..);
-        assert!(chosen.series()[0].query(..).matching([filter]).is_err());
-        assert!(
-            chosen
-                .join_matching(.., Join::Outer, [(0, filter)])
-                .is_err()
-        );
-        let filter = ValueFilter::new(0, ..);
-        assert!(
-            chosen
-                .join_matching(.., Join::Outer, [(count, filter)])
-                .is_err()
-        );
+        let wrong = chosen.series()[0].query(..).filter(3, ..);
+        assert!(wrong.count().is_err() && wrong.for_each_vector(|_| ()).is_err());
+        let all = chosen.query(..);
+        let wrong = all.clone().filter_series(0, 3, ..);
+        assert!(wrong.join(Join::Outer).is_err() && wrong.rows().is_err());
+        assert!(all.filter_series(count, 0, ..).join(Join::Outer).is_err());
     }
 }
 
@@ -378,10 +389,7 @@ fn what_the_extremes_decide_is_not_decoded() {
     let [rising, other] = ["rising", "other"].map(|name| snap.series(name).unwrap().unwrap());
 
     let before = decoded();
-    let upper = rising
-        .query(..)
-        .matching([ValueFilter::new(0, 500_000.0..)])
-        .unwrap();
+    let upper = rising.query(..).filter(0, 500_000.0..);
     let count = upper.count().unwrap();
     assert!((499_900..500_100).contains(&count), "{count}");
     assert!(
@@ -392,16 +400,22 @@ fn what_the_extremes_decide_is_not_decoded() {
     let before = decoded();
     assert_eq!(upper.aggregate(0).unwrap().count(), count);
     assert_eq!(
-        upper.windows(i64::MAX, 0, 0).unwrap()[0].aggregate.count(),
+        upper.windows(Steps(i64::MAX), 0).unwrap()[0]
+            .aggregate
+            .count(),
         count
     );
     assert!(decoded() - before <= 4, "{} to sum up", decoded() - before);
 
     let before = decoded();
-    let few = ValueFilter::new(0, 700_000.0..=700_009.0);
+    let few = 700_000.0..=700_009.0;
     let both = Selection::of(vec![other, rising]);
     for join in [Join::Inner, Join::Outer] {
-        let mut rows = both.join_matching(.., join, [(1, few)]).unwrap();
+        let mut rows = both
+            .query(..)
+            .filter_series(1, 0, few.clone())
+            .join(join)
+            .unwrap();
         let mut found = 0;
         while let Some(row) = rows.next().unwrap() {
             assert_eq!(row.words(0), row.words(1));

@@ -5,9 +5,7 @@ mod aged;
 
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{
-    Database, Direction, Durability, MergePolicy, Options, Schema, Steps, ValueFilter, Verify,
-};
+use tidalite::{Database, Direction, Durability, MergePolicy, Options, Schema, Steps, Verify};
 use tidalite_testkit::rng::Rng;
 
 /// The setup of a run; its results must not depend on it.
@@ -150,7 +148,7 @@ fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
             whole.first(),
             whole.last(),
         ));
-        for window in range.windows(width, 7, 1).expect("windows") {
+        for window in range.windows((Steps(width), Steps(7)), 1).expect("windows") {
             let sum = window.aggregate.sum();
             told.push(format!(
                 "{} {} {sum}",
@@ -162,7 +160,7 @@ fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
         let forward = range.for_each(|time, words| rows.push((time, words.to_vec())));
         forward.expect("a scan");
         let mut back = Vec::new();
-        let backward = range.for_each_vector_reverse(|vector| {
+        let backward = range.clone().reverse().for_each_vector(|vector| {
             for row in (0..vector.times().len()).rev() {
                 let words: Vec<u64> = (0..2).map(|c| vector.words(c)[row]).collect();
                 back.push((vector.times()[row], words));
@@ -172,12 +170,11 @@ fn ask(db: &Database, rng: &mut Rng, told: &mut Vec<String>) {
         back.reverse();
         assert_eq!(rows, back, "{name}");
         told.push(format!("{rows:?}"));
-        let filter = ValueFilter::new(1, 3.0..=5.0);
         let mut matches = Vec::new();
         let found = range
-            .matching([filter])
-            .expect("a column of numbers")
-            .for_each_vector_of(&[], Direction::Forward, |vector| {
+            .filter(1, 3.0..=5.0)
+            .columns::<usize>([])
+            .for_each_vector(|vector| {
                 matches.extend_from_slice(vector.times());
             });
         found.expect("a filter");

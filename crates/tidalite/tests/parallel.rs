@@ -114,9 +114,17 @@ fn answers_are_those_of_one_thread() {
         for column in 0..2 {
             both(&snaps, &what, |snap| {
                 let long = snap.series("long").unwrap().unwrap();
-                let windows = long.query(times).windows(width, origin, column).unwrap();
+                let windows = long
+                    .query(times)
+                    .windows((Steps(width), Steps(origin)), column)
+                    .unwrap();
                 let means = long.query(times).figures([Figure::Mean, Figure::Max]);
-                (windows, means.windows(width, origin, column).unwrap())
+                (
+                    windows,
+                    means
+                        .windows((Steps(width), Steps(origin)), column)
+                        .unwrap(),
+                )
             });
         }
     }
@@ -126,15 +134,11 @@ fn answers_are_those_of_one_thread() {
         let grid = Grid::nanos(rng.between(10_000, 2_000_000));
         both(&snaps, &format!("{times:?}, {grid:?}"), |snap| {
             let hosts = snap.select("host").unwrap();
-            let all = hosts.as_group();
-            let windows = all.windows("value", times.clone(), &grid).unwrap();
-            let means = all.figures(Figure::Mean);
-            let means = means.windows("value", times.clone(), &grid).unwrap();
-            (
-                windows,
-                means,
-                all.aggregate("value", times.clone()).unwrap(),
-            )
+            let all = hosts.query(times.clone());
+            let windows = all.windows(&grid, "value").unwrap();
+            let means = all.clone().figures(Figure::Mean);
+            let means = means.windows(&grid, "value").unwrap();
+            (windows, means, all.aggregate("value").unwrap())
         });
     }
 }
@@ -205,7 +209,7 @@ fn series_are_asked_in_their_order_and_the_first_error_is_told() {
         let snap = dbs[usize::from(threads == 0)].begin_read().unwrap();
         let hosts = snap.select("host").unwrap();
         let grid = Grid::nanos(70_001);
-        hosts.as_group().windows("value", .., &grid).unwrap();
+        hosts.query(..).windows(&grid, "value").unwrap();
         let counters = snap.counters();
         counters
             .vectors_decoded

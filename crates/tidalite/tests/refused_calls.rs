@@ -314,7 +314,7 @@ fn the_error_of_a_window_without_a_width_says_what_is_wrong() {
     series.insert(Steps(1), 1.0).unwrap();
     let view = series.view().unwrap();
     for width in [0, -1, i64::MIN] {
-        let error = view.query(..).windows(width, 0, "value").unwrap_err();
+        let error = view.query(..).windows(Steps(width), "value").unwrap_err();
         assert!(
             error.limit().is_some_and(|(found, _)| found == 0),
             "{error:?}"

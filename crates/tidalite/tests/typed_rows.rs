@@ -6,7 +6,7 @@ use tidalite::query::Join;
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Column, ColumnType, Database, Decimal, Direction, ErrorKind, Grid, MergePolicy, Options,
-    Record, Result, Row, SearchResult, Series, Steps, Timestamp, Unit, ValueFilter,
+    Record, Result, Row, SearchResult, Series, Steps, Timestamp, Unit,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -146,15 +146,21 @@ fn matching(rng: &mut Rng, series: &Series<'_>, all: &[Sale]) {
     let least = rng.between(-10, 10) as f64;
     let wanted = |sale: &&Sale| sale.price.units as f64 >= 100.0 * least;
     let mut expected: Vec<Sale> = all.iter().filter(wanted).cloned().collect();
-    let dear = series
-        .query(..)
-        .matching([ValueFilter::new(1, least..)])
-        .unwrap();
+    let dear = series.query(..).filter(1, least..);
     for direction in [Direction::Forward, Direction::Backward] {
         let mut found = Vec::new();
-        let rows = dear.for_each_record(direction, |sale: Sale| found.push(sale));
+        let query = match direction {
+            Direction::Forward => dear.clone(),
+            Direction::Backward => dear.clone().reverse(),
+        };
+        let rows = query.for_each_record(|sale: Sale| found.push(sale));
         assert_eq!(rows.unwrap(), expected.len() as u64);
         assert_eq!(found, expected, "{direction:?}");
+        let records = query.records::<Sale>().unwrap();
+        assert_eq!(records.map(Result::unwrap).collect::<Vec<_>>(), expected);
+        let records = query.records::<Sale>().unwrap().rev();
+        let records: Vec<Sale> = records.map(Result::unwrap).collect();
+        assert!(records.iter().eq(expected.iter().rev()), "{direction:?}");
         expected.reverse();
     }
 }
@@ -174,9 +180,9 @@ fn merged_and_joined_rows_are_records_too() {
     expected.sort_by_key(|(_, sale)| sale.time);
     for backward in [false, true] {
         let rows = if backward {
-            both.rows_reverse(..)
+            both.query(..).reverse().rows()
         } else {
-            both.rows(..)
+            both.query(..).rows()
         };
         let mut rows = rows.unwrap();
         let mut found = Vec::new();
@@ -197,11 +203,11 @@ fn merged_and_joined_rows_are_records_too() {
     let pairs = times.iter().filter_map(|&t| last(&a, t).zip(last(&b, t)));
     let mut pairs: Vec<(Sale, Sale)> = pairs.filter(|(_, b)| cheap(b)).collect();
     assert!(pairs.len() > 50);
-    let filter = [(1, ValueFilter::new(1, ..=0.0))];
+    let cheap = both.query(..).filter_series(1, 1, ..=0.0);
     for backward in [false, true] {
         let rows = match backward {
-            true => both.join_matching_reverse(.., Join::Inner, filter),
-            false => both.join_matching(.., Join::Inner, filter),
+            true => cheap.clone().reverse().join(Join::Inner),
+            false => cheap.clone().join(Join::Inner),
         };
         let mut rows = rows.unwrap();
         let mut found = Vec::new();
@@ -300,7 +306,8 @@ fn a_value_is_told_as_what_its_column_is_of() {
     let (mut floats, mut integers) = (0, 0);
     series
         .query(..)
-        .for_each_vector_of(&[0, 1, 3], |vector| {
+        .columns(&[0, 1, 3])
+        .for_each_vector(|vector| {
             assert_eq!(vector.integers("number").unwrap(), [41]);
             assert_eq!(vector.integers(1).unwrap(), [own.price.units]);
             floats += vector.floats("weight").unwrap().len();
@@ -314,7 +321,8 @@ fn a_value_is_told_as_what_its_column_is_of() {
     assert_eq!((floats, integers), (1, 1));
     series
         .query(..)
-        .for_each_vector_of(&[0], |vector| {
+        .columns(&[0])
+        .for_each_vector(|vector| {
             schema_problem(vector.floats("weight"), &["weight", "read"]);
         })
         .unwrap();
@@ -358,16 +366,21 @@ fn a_column_is_asked_for_by_its_name_and_windows_on_the_clock() {
     let all = series.query(..);
     let hour = 3600 * 10_000_000;
     let grid = Grid::hours(1);
-    let by_number = all.windows(hour, Unit::Ticks.steps_to_1970(), 0).unwrap();
+    let by_number = all
+        .windows((Steps(hour), Steps(Unit::Ticks.steps_to_1970())), 0)
+        .unwrap();
     assert_eq!(by_number.len(), 4);
-    assert_eq!(all.windows_on(&grid, "n").unwrap(), by_number);
+    assert_eq!(all.windows(&grid, "n").unwrap(), by_number);
     assert_eq!(all.aggregate("n").unwrap(), all.aggregate(0).unwrap());
     let mean = tidalite::Figure::Mean;
-    let means = all.figures(mean).windows_on(&grid, "n").unwrap();
+    let means = all.clone().figures(mean).windows(&grid, "n").unwrap();
     assert_eq!(means[3].aggregate, Some(209.5));
-    assert_eq!(all.figures(mean).aggregate("n").unwrap(), Some(119.5));
-    let late = all.matching([ValueFilter::new(0, 100.0..)]).unwrap();
-    assert_eq!(late.windows_on(&grid, "n").unwrap().len(), 3);
+    assert_eq!(
+        all.clone().figures(mean).aggregate("n").unwrap(),
+        Some(119.5)
+    );
+    let late = all.clone().filter(0, 100.0..);
+    assert_eq!(late.windows(&grid, "n").unwrap().len(), 3);
     assert_eq!(late.aggregate("n").unwrap().count(), 140);
     let size = tidalite::query::CandleSize::Level(0);
     let candles = all.candles(size, "n").unwrap();
@@ -382,12 +395,9 @@ fn a_column_is_asked_for_by_its_name_and_windows_on_the_clock() {
     assert_eq!(all.frequent_items("text", 2).unwrap()[0].weight, 236.0);
     assert_eq!(all.heavy_hitters("text", "n", 2).unwrap()[1].weight, 360.0);
     schema_problem(all.aggregate("m"), &["no column m", "text"]);
-    schema_problem(all.windows(hour, 0, 2), &["2 columns", "number 2"]);
-    schema_problem(
-        all.windows_on(&Grid::nanos(150), "n"),
-        &["150 ns", "100 ns"],
-    );
-    schema_problem(late.windows(hour, 0, "m"), &["no column m"]);
+    schema_problem(all.windows(Steps(hour), 2), &["2 columns", "number 2"]);
+    schema_problem(all.windows(&Grid::nanos(150), "n"), &["150 ns", "100 ns"]);
+    schema_problem(late.windows(Steps(hour), "m"), &["no column m"]);
 }
 
 #[test]

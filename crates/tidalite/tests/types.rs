@@ -12,7 +12,7 @@ use tidalite::retention::{Budget, Retention};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::{
     Column, ColumnType, Database, Decimal, Direction, ErrorKind, Options, Schema, Series,
-    SeriesMut, Steps, Unit, Value, ValueFilter,
+    SeriesMut, Steps, Unit, Value,
 };
 use tidalite_codec::ColumnType as WordType;
 use tidalite_testkit::Monitor;
@@ -196,7 +196,9 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
         if column.ty.is_text() {
             let mut at = 0;
             range
-                .for_each_vector_of(&[c], |vector| {
+                .clone()
+                .columns([c])
+                .for_each_vector(|vector| {
                     for &word in vector.words(c) {
                         assert_eq!(series.value(c, word).unwrap(), rows[at].1[c]);
                         at += 1;
@@ -205,14 +207,20 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
                 .unwrap();
             assert_eq!(at, rows.len());
             assert_aggregate(&range.aggregate(c).unwrap(), column, c, &rows);
-            figures_alone(&range, c, &range.windows(997, 13, c).unwrap());
+            figures_alone(
+                &range,
+                c,
+                &range.windows((Steps(997), Steps(13)), c).unwrap(),
+            );
             continue;
         }
         let words = |row: &Vec<Value>| column.word(&row[c]).unwrap();
         // Only the requested column is present.
         let mut read = Vec::new();
         range
-            .for_each_vector_of(&[c], |vector| {
+            .clone()
+            .columns([c])
+            .for_each_vector(|vector| {
                 read.extend_from_slice(vector.words(c));
                 assert!(vector.words((c + 1) % columns.len()).is_empty());
             })
@@ -220,7 +228,7 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
         let expected: Vec<u64> = rows.iter().map(|(_, row)| words(row)).collect();
         assert_eq!(read, expected);
         assert_aggregate(&range.aggregate(c).unwrap(), column, c, &rows);
-        let windows = range.windows(997, 13, c).unwrap();
+        let windows = range.windows((Steps(997), Steps(13)), c).unwrap();
         figures_alone(&range, c, &windows);
         let mut at = 0;
         for window in &windows {
@@ -241,11 +249,14 @@ fn compare(rng: &mut Rng, series: &Series<'_>, model: &Model) {
                 .collect();
             for direction in [Direction::Forward, Direction::Backward] {
                 let mut found = Vec::new();
-                let filter = ValueFilter::new(c, low..=high);
-                range
-                    .matching([filter])
-                    .unwrap()
-                    .for_each_vector_of(&[c], direction, |vector| {
+                let query = range.clone().filter(c, low..=high);
+                let query = match direction {
+                    Direction::Forward => query,
+                    Direction::Backward => query.reverse(),
+                };
+                query
+                    .columns([c])
+                    .for_each_vector(|vector| {
                         found.push(vector.times().to_vec());
                     })
                     .unwrap();
@@ -272,7 +283,7 @@ fn backward(
     rows: &[(&i64, &Vec<Value>)],
 ) {
     let mut at = rows.len();
-    let told = range.for_each_vector_reverse(|vector| {
+    let told = range.clone().reverse().for_each_vector(|vector| {
         let words = vector.times().iter().zip(vector.words(c));
         for (&time, &word) in words.rev() {
             at -= 1;
@@ -334,10 +345,14 @@ fn figures_alone(range: &tidalite::Query<'_>, c: usize, windows: &[tidalite::Win
         .into_iter()
         .zip([Max, Min, Last, Count, Sum, Mean, First, Stddev])
     {
-        let alone = range.figures(one);
+        let alone = range.clone().figures(one);
         assert_eq!(bits(alone.aggregate(c).unwrap()), bits(one.of(&whole)));
-        let found = alone.windows(997, 13, c).unwrap();
-        let both = range.figures([one, other]).windows(997, 13, c).unwrap();
+        let found = alone.windows((Steps(997), Steps(13)), c).unwrap();
+        let both = range
+            .clone()
+            .figures([one, other])
+            .windows((Steps(997), Steps(13)), c)
+            .unwrap();
         assert_eq!((found.len(), both.len()), (windows.len(), windows.len()));
         for ((alone, both), window) in found.iter().zip(&both).zip(windows) {
             let expected = [one, other].map(|figure| bits(figure.of(&window.aggregate)));
@@ -620,12 +635,7 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
     assert_eq!(values[1], Value::Bytes(vec![7; TEXT_BYTES_MAX]));
     let whole = series.query(..).aggregate(0).unwrap();
     assert_eq!((whole.count(), whole.min(), whole.mean()), (7, None, None));
-    assert!(
-        series
-            .query(..)
-            .matching([ValueFilter::new(0, ..)])
-            .is_err()
-    );
+    assert!(series.query(..).filter(0, ..).count().is_err());
 }
 
 /// Repeated texts cost a number each, others their compressed size; deleting rows frees texts that only they used.

@@ -68,8 +68,8 @@ fn told<S: ReadSource>(state: &Reading<S>) -> Vec<String> {
     let chosen = state.select("load").unwrap();
     told.push(format!("{:?}", chosen.latest().unwrap()));
     for window in chosen
-        .as_group()
-        .windows("value", .., &Grid::nanos(1000))
+        .query(..)
+        .windows(&Grid::nanos(1000), "value")
         .unwrap()
     {
         told.push(format!("{:?} {:?}", window.start, window.aggregate.mean()));

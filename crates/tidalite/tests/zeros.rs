@@ -5,9 +5,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{
-    Column, ColumnType, Database, Direction, Options, Schema, Steps, Unit, Value, ValueFilter,
-};
+use tidalite::{Column, ColumnType, Database, Options, Schema, Steps, Unit, Value};
 use tidalite_testkit::rng::Rng;
 
 /// Runs of thousands of rows of few values each, so that leaves and vectors have extremes that are one of the zeros;
@@ -130,13 +128,11 @@ fn a_filter_matches_as_numbers_compare_and_loses_no_row() {
                     .filter(|&time| matches(&values[time]))
                     .map(|time| time as i64)
                     .collect();
-                let filter = ValueFilter::new(0, (*low, *high));
                 let mut found: Vec<i64> = Vec::new();
                 let take = |vector: &tidalite::Vector<'_>| found.extend(vector.times());
-                let matching = series.query(..).matching([filter]).unwrap();
-                matching
-                    .for_each_vector_of(&[], Direction::Forward, take)
-                    .unwrap();
+                let matching = series.query(..).filter(0, (*low, *high));
+                let vectors = matching.clone().columns::<usize>([]);
+                vectors.for_each_vector(take).unwrap();
                 // Statistics, where extremes show that all rows match or none does.
                 assert_eq!(matching.count().unwrap(), expected.len() as u64);
                 let count = matching.aggregate(0).unwrap().count();
@@ -173,13 +169,10 @@ fn extremes_are_the_same_whatever_the_order_and_a_filter_finds_them() {
         assert_eq!(bits(aggregate.min()), bits(least));
         assert_eq!(bits(aggregate.max()), bits(greatest));
         for (bound, time) in [aggregate.min(), aggregate.max()].into_iter().flatten() {
-            let filter = ValueFilter::new(0, bound..=bound);
             let mut found: Vec<i64> = Vec::new();
             let take = |vector: &tidalite::Vector<'_>| found.extend(vector.times());
-            let matching = range.matching([filter]).unwrap();
-            let count = matching
-                .for_each_vector_of(&[], Direction::Forward, take)
-                .unwrap();
+            let matching = range.clone().filter(0, bound..=bound);
+            let count = matching.columns::<usize>([]).for_each_vector(take).unwrap();
             assert!(found.contains(&time), "{bound} at {time}");
             // All that are equal as numbers, including the other zero.
             let equal = numbers.iter().filter(|(x, _)| *x == bound).count();

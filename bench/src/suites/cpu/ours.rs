@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ::tidalite::{
-    Budget, ColumnType, Database, Direction, Figure, Range, ReadTxn, Schema, Selection, SeriesId,
-    Timestamp, Unit, ValueFilter,
+    retention::Budget, ColumnType, Database, Figure, Query, ReadTxn, Schema, Selection, SeriesId, Steps,
+    Timestamp, Unit,
 };
 
 use super::shape::{Answer, HOUR, METRICS, Question, Row, Side};
@@ -25,7 +25,7 @@ impl Series {
         &self,
         snapshot: &ReadTxn,
         (from, to): (i64, i64),
-        mut f: impl FnMut(Range<'_>) -> Result<()>,
+        mut f: impl FnMut(Query<'_>) -> Result<()>,
     ) -> Result<()> {
         for id in &self.hosts {
             let series = snapshot.series_by_id(*id)?.ok_or("a host is missing")?;
@@ -99,7 +99,7 @@ impl Side for Series {
                 let series = snapshot.series_by_id(id)?.ok_or("a host is missing")?;
                 let metrics: Vec<usize> = (0..metrics).collect();
                 let range = series.query(Steps(from)..Steps(to)).figures(Figure::Max);
-                range.for_each_window(width, from, &metrics, |_, window| {
+                range.columns(&metrics).for_each_window((Steps(width), Steps(from)), |_, window| {
                     answer.found += 1;
                     answer.sum += window.aggregate.unwrap_or(0.0);
                 })?;
@@ -113,7 +113,7 @@ impl Side for Series {
                 let each = Selection::of(hosts).in_parallel(|host| {
                     let (mut found, mut sum) = (0, 0.0);
                     let means = host.query(Steps(from)..Steps(to)).figures(Figure::Mean);
-                    means.for_each_window(HOUR, 0, &metrics, |_, window| {
+                    means.columns(&metrics).for_each_window(Steps(HOUR), |_, window| {
                         found += 1;
                         sum += window.aggregate.unwrap_or(0.0);
                     })?;
@@ -132,12 +132,12 @@ impl Side for Series {
                 }
             }
             Question::Above { from, to } => {
-                let above = ValueFilter::new(0, (Bound::Excluded(90.0), Bound::Unbounded));
+                let above = (Bound::Excluded(90.0), Bound::Unbounded);
                 let decimals = self.decimals;
                 self.of_all(&snapshot, (from, to), |range| {
                     let mut sum = 0.0;
-                    let above = range.matching([above])?;
-                    let found = above.for_each_vector_of(&[1], Direction::Forward, |rows| {
+                    let above = range.filter(0, above);
+                    let found = above.columns([1]).for_each_vector(|rows| {
                         sum += match decimals {
                             true => rows.f64(1).iter().sum::<f64>(),
                             false => rows.i64(1).iter().sum::<i64>() as f64,

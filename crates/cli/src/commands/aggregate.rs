@@ -38,12 +38,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
         };
         let filters = filters::of(&args.wanted, info, &args.column)?;
         let range = series.query(Steps(from)..=Steps(to));
-        let aggregate = match filters.is_empty() {
-            true => range.aggregate(column),
-            false => range
-                .matching(filters)
-                .and_then(|matching| matching.aggregate(column)),
-        };
+        let aggregate = filters::filtered(range, &filters).aggregate(column);
         let aggregate = aggregate.map_err(|error| reader.fail(&error))?;
         if aggregate.count() == 0 {
             continue;

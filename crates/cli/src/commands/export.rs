@@ -247,7 +247,7 @@ impl Export<'_> {
         let from = bound(spans().map(|(from, _)| from).min());
         let to = bound(spans().map(|(_, to)| to).max());
         let selection = Selection::of(group);
-        let mut joined = selection.join(from..=to, Join::Outer).map_err(fail)?;
+        let mut joined = selection.query(from..=to).join(Join::Outer).map_err(fail)?;
         let (mut rows, mut placed) = (0, 0);
         while let Some(row) = joined.next().map_err(fail)? {
             let time = i128::from(row.time.0);

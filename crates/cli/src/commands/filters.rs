@@ -4,7 +4,17 @@ use crate::args::{ColumnArg, Filter, FilterArgs, ScanArgs, Values};
 use crate::columns::{column_named, column_of};
 use crate::database::Span;
 use crate::exit::{Failure, Outcome};
-use tidalite::{SeriesInfo, ValueFilter};
+use std::ops::Bound;
+use tidalite::{Query, SeriesInfo};
+
+/// A filter: a column and the bounds of its values.
+pub(super) type ValueFilter = (usize, (Bound<f64>, Bound<f64>));
+
+/// Adds filters to a query.
+pub(super) fn filtered<'s>(query: Query<'s>, filters: &[ValueFilter]) -> Query<'s> {
+    let filter = |query: Query<'s>, &(column, values): &ValueFilter| query.filter(column, values);
+    filters.iter().fold(query, filter)
+}
 
 /// The filters for one series; `column` is the column that the command queries.
 pub(super) fn of(
@@ -23,7 +33,7 @@ pub(super) fn of(
 }
 
 pub(super) fn on(column: usize, values: Values) -> ValueFilter {
-    ValueFilter::new(column, (values.low, values.high))
+    (column, (values.low, values.high))
 }
 
 /// The error if there are no points, or none that match the filters.

@@ -147,7 +147,7 @@ fn numbers(
 ) -> tidalite::Result<Counted> {
     let mut counts: HashMap<u64, u64> = HashMap::new();
     let mut fits = true;
-    range.for_each_vector_of(&[column], |vector| {
+    range.clone().columns([column]).for_each_vector(|vector| {
         if fits {
             for &word in vector.words(column) {
                 *counts.entry(one_word(own, word)).or_default() += 1;
@@ -185,7 +185,7 @@ fn texts(
     let mut counts: HashMap<String, (Value, u64)> = HashMap::new();
     let mut bytes = 0;
     let mut failed = None;
-    range.for_each_vector_of(&[column], |vector| {
+    range.clone().columns([column]).for_each_vector(|vector| {
         if failed.is_some() || bytes > bytes_max {
             return;
         }

@@ -117,7 +117,8 @@ pub(crate) fn combine(
     let columns = vec![Column::text("time"), Column::number(arithmetic.name())];
     let mut sheet = terminal.sheet(args.format.format, columns);
     let fail = |error: tidalite::Error| reader.fail(&error);
-    let combined = selection.combine(times, join, names, |a, b| arithmetic.of(a, b));
+    let combined = selection.query(times);
+    let combined = combined.combine(join, names, |a, b| arithmetic.of(a, b));
     let mut any = false;
     for dot in combined.map_err(fail)? {
         any = true;

@@ -12,7 +12,7 @@ use crate::time::{TimeShow, read_any};
 use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::ops::Bound;
-use tidalite::query::{Fill, Group, GroupWindow};
+use tidalite::query::{Fill, GroupWindow, SelectionQuery};
 use tidalite::{Figure, Grid, Selection, Timestamp};
 
 /// `tidalite window --group-by`, `--fill`
@@ -45,9 +45,9 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     };
     // Without --group-by every series is a group, and its name is the first column, as without --fill.
     let with_series = args.format.format.names_series(infos.len());
-    let groups: Vec<(Vec<Cell>, Group<'_, '_>)> = match &args.group_by {
+    let groups: Vec<(Vec<Cell>, SelectionQuery<'_, '_>)> = match &args.group_by {
         Some(_) => {
-            let groups = selection.groups(&tags).into_iter();
+            let groups = selection.query(times).group_by(&tags).into_iter();
             groups
                 .map(|group| {
                     let values = group
@@ -59,9 +59,9 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
                 .collect()
         }
         None => {
-            let alone = selection.each().into_iter();
-            let label = |group: &Group<'_, '_>| {
-                let series = group.series().iter().filter(|_| with_series);
+            let alone = selection.query(times).each().into_iter();
+            let label = |group: &SelectionQuery<'_, '_>| {
+                let series = group.series().filter(|_| with_series);
                 Vec::from_iter(series.map(|series| Cell::Text(series.info().label())))
             };
             alone.map(|group| (label(&group), group)).collect()
@@ -124,15 +124,16 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             width: args.by,
             origin: Timestamp(i64::try_from(origin).unwrap_or(0)),
         };
-        let windows_in = |group: &Group<'_, '_>| {
+        let windows_in = |group: &SelectionQuery<'_, '_>| {
             let Some(column) = column_of_all(group, args)? else {
                 return Ok(Vec::new());
             };
-            let windows = group.figures(&figures[..]).windows(&column, times, &grid);
+            let query = group.clone().figures(&figures[..]);
+            let windows = query.windows(&grid, &column);
             windows.map_err(|error| reader.fail(&error))
         };
         let windows = metrics.iter().map(|metric| match metric {
-            Some(metric) => windows_in(&group.of_metric(metric)),
+            Some(metric) => windows_in(&group.clone().metric(metric)),
             None => windows_in(&group),
         });
         let windows: Vec<_> = windows.collect::<Outcome<_>>()?;
@@ -188,14 +189,11 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
 }
 
 /// Rejects a group with several metrics: their common figures mean nothing, such as a mean of degrees and percent.
-fn refuse_mixed(group: &Group<'_, '_>) -> Outcome {
-    let metrics = group
-        .series()
-        .iter()
-        .map(|series| match &series.info().name {
-            Some(name) => name.metric().to_owned(),
-            None => series.info().label(),
-        });
+fn refuse_mixed(group: &SelectionQuery<'_, '_>) -> Outcome {
+    let metrics = group.series().map(|series| match &series.info().name {
+        Some(name) => name.metric().to_owned(),
+        None => series.info().label(),
+    });
     let metrics: BTreeSet<String> = metrics.collect();
     if metrics.len() < 2 {
         return Ok(());
@@ -211,7 +209,7 @@ fn refuse_mixed(group: &Group<'_, '_>) -> Outcome {
 }
 
 /// The column of these series to aggregate; `None` if there are no series.
-fn column_of_all(group: &Group<'_, '_>, args: &WindowArgs) -> Outcome<Option<String>> {
+fn column_of_all(group: &SelectionQuery<'_, '_>, args: &WindowArgs) -> Outcome<Option<String>> {
     let mut found: Option<(String, String)> = None;
     for series in group.series() {
         let info = series.info();
@@ -241,8 +239,8 @@ fn bounded(given: Bound<Timestamp>, there: Option<Timestamp>) -> Bound<Timestamp
 }
 
 /// The first and the last time of all series of the group.
-fn span_of(group: &Group<'_, '_>) -> Option<(Timestamp, Timestamp)> {
-    let spans = group.series().iter().filter_map(|series| {
+fn span_of(group: &SelectionQuery<'_, '_>) -> Option<(Timestamp, Timestamp)> {
+    let spans = group.series().filter_map(|series| {
         let (first, last) = series.span()?;
         let time = |raw| {
             let nanos = crate::database::to_nanos(series.info().schema.unit, raw);

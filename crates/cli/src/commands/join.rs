@@ -1,5 +1,6 @@
 //! `join`: several series side by side.
 
+use super::filters::ValueFilter;
 use crate::args::{JoinArgs, JoinKind};
 use crate::columns::column_of;
 use crate::database::{Reader, Span, series_cell};
@@ -9,7 +10,7 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::sync::Arc;
 use tidalite::query::Join;
-use tidalite::{Selection, SeriesInfo, ValueFilter};
+use tidalite::{Selection, SeriesInfo};
 
 /// `tidalite join`
 pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -42,8 +43,11 @@ pub(crate) fn run(args: &JoinArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let show = TimeShow::new(args.range.zone.tz.clone());
     let fail = |error: tidalite::Error| reader.fail(&error);
     let filters = filters(args, &reader, &infos, &places)?;
-    let rows = selection.join_matching(times, join, filters);
-    let mut rows = rows.map_err(fail)?;
+    let mut query = selection.query(times);
+    for (series, (column, values)) in filters {
+        query = query.filter_series(series, column, values);
+    }
+    let mut rows = query.join(join).map_err(fail)?;
     let mut any = false;
     while let Some(row) = rows.next().map_err(fail)? {
         any = true;

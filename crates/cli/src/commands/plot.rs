@@ -242,12 +242,12 @@ impl Source<'_> {
         match figure_of(args.function) {
             Some(figure) => {
                 let of = range.figures(figure);
-                for window in of.windows(width, origin, self.column)? {
+                for window in of.windows((Steps(width), Steps(origin)), self.column)? {
                     draw(window.start, window.aggregate);
                 }
             }
             None => {
-                for window in range.windows(width, origin, self.column)? {
+                for window in range.windows((Steps(width), Steps(origin)), self.column)? {
                     draw(window.start, drawn(args.function, &window.aggregate));
                 }
             }
@@ -260,8 +260,11 @@ impl Source<'_> {
         let unit = self.series.info().schema.unit;
         let range = self.series.query(Steps(self.range.0)..=Steps(self.range.1));
         let mut drawn = Line::default();
-        let of = range.figures([Asked::Mean, Asked::Min, Asked::Max]);
-        for window in of.windows(self.column_width(pixels), self.range.0, self.column)? {
+        let of = range.clone().figures([Asked::Mean, Asked::Min, Asked::Max]);
+        for window in of.windows(
+            (Steps(self.column_width(pixels)), Steps(self.range.0)),
+            self.column,
+        )? {
             let [mean, low, high] = window.aggregate;
             let end = window.last.min(self.range.1);
             let times = (to_nanos(unit, window.start), to_nanos(unit, end));
@@ -316,7 +319,10 @@ impl Source<'_> {
         if may_be_band {
             return self.band(pixels);
         }
-        for window in range.windows(self.column_width(pixels), self.range.0, self.column)? {
+        for window in range.windows(
+            (Steps(self.column_width(pixels)), Steps(self.range.0)),
+            self.column,
+        )? {
             let of = &window.aggregate;
             let mut corners = vec![
                 (window.start, of.first()),

@@ -4,11 +4,12 @@
 //! of twice as many rows as the one before: a query for ten rows of a billion does not read them all, and a query for
 //! all needs few chunks.
 
+use super::filters::{ValueFilter, filtered};
 use crate::database::Reader;
 use crate::exit::Outcome;
 use regex::Regex;
 use std::ops::ControlFlow;
-use tidalite::{Direction, Row, Series, Steps, ValueFilter};
+use tidalite::{Direction, Row, Series, Steps};
 
 /// Rows of the first chunk.
 const PIECE_ROWS: u64 = 16 * 1024;
@@ -156,9 +157,13 @@ impl Walk<'_> {
             }
             Wanted::Filtered(filters) => {
                 let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
-                let matching = range.matching(filters.iter().copied()).map_err(fail)?;
+                let query = filtered(range, filters);
+                let query = match direction {
+                    Direction::Forward => query,
+                    Direction::Backward => query.reverse(),
+                };
                 let mut went = Ok(ControlFlow::Continue(()));
-                let read = matching.for_each_vector_of(&columns, direction, |vector| {
+                let read = query.for_each_vector(|vector| {
                     let times = vector.times();
                     for step in 0..times.len() {
                         if !matches!(went, Ok(ControlFlow::Continue(()))) {

@@ -67,25 +67,18 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         };
         let fail = |error: tidalite::Error| reader.fail(&error);
         let filters = filters::of(&args.wanted, info, &args.column)?;
-        if !filters.is_empty() {
-            let matching = range.matching(filters).map_err(fail)?;
-            for window in matching.windows(width, origin, column).map_err(fail)? {
-                any = true;
-                let cells = figures.cells(&window.aggregate, own, unit);
-                sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
-            }
-            continue;
-        }
-        if let Some(asked) = figures.as_floats(own) {
-            let of = range.figures(&asked[..]);
-            for window in of.windows(width, origin, column).map_err(fail)? {
+        let grid = (Steps(width), Steps(origin));
+        let query = filters::filtered(range, &filters);
+        if let (true, Some(asked)) = (filters.is_empty(), figures.as_floats(own)) {
+            let of = query.figures(&asked[..]);
+            for window in of.windows(grid, column).map_err(fail)? {
                 any = true;
                 let cells = figures.float_cells(&window.aggregate);
                 sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;
             }
             continue;
         }
-        for window in range.windows(width, origin, column).map_err(fail)? {
+        for window in query.windows(grid, column).map_err(fail)? {
             any = true;
             let cells = figures.cells(&window.aggregate, own, unit);
             sheet.row(&head(window.start).chain(cells).collect::<Vec<_>>())?;

@@ -1,8 +1,10 @@
 //! Candlesticks: statistics of consecutive rows.
 
 use crate::series::aggregate::Aggregate;
+use crate::series::figures::Figures;
 use crate::series::query::Query;
-use crate::types::error::Result;
+use crate::types::error::cause::Cause;
+use crate::types::error::{Error, Result};
 use crate::types::into_column::IntoColumn;
 
 pub use tidalite_series::CandleSize;
@@ -18,17 +20,22 @@ pub struct Candle {
     pub aggregate: Aggregate,
 }
 
-impl Query<'_> {
+impl<F: Figures> Query<'_, F> {
     /// Candlesticks: statistics of the tree's units of these rows, ascending, with the number of rows that `size`
     /// selects. Cheap and of unequal width: for charts. Reads the statistics at that level, and vectors only at the
     /// ends of the interval and where late rows overlap them.
     ///
     /// # Errors
-    /// `Schema` for a column that is not there; a damaged or unreadable block.
+    /// `Schema` for a column that is not there, and for a query with [filters](Query::filter): the tree's units are
+    /// counted whole; a damaged or unreadable block.
     pub fn candles(&self, size: CandleSize, column: impl IntoColumn) -> Result<Vec<Candle>> {
         let column = self.column(column)?;
         let mut candles = Vec::new();
         let (from, to) = self.ends()?;
+        if !self.filters.is_empty() {
+            let problem = "candles have no filters: use windows".to_owned();
+            return Err(Error::from(Cause::Schema { problem }));
+        }
         if from <= to {
             let view = self.series.view();
             let own = &self.series.info().schema.columns[column];

@@ -46,7 +46,7 @@ pub struct Filled<'w, A = Aggregate> {
 impl GroupWindow {
     /// One figure per window, ascending, with gaps filled: over `times` (gaps are filled from windows before and after,
     /// too), or from the first window to the last if `times` is unbounded. `windows` come from
-    /// [`Group::windows`](crate::query::Group::windows) with the same `grid`; a grid without a width has no windows and
+    /// [`SelectionQuery::windows`](crate::query::SelectionQuery::windows) with the same `grid`; a grid without a width has no windows and
     /// gives nothing.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl<A> GroupWindow<A> {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let (all, grid) = (snap.select("load")?, Grid::minutes(1));
-    /// let windows = all.as_group().figures([Figure::Min, Figure::Max]).windows("value", .., &grid)?;
+    /// let windows = all.query(..).figures([Figure::Min, Figure::Max]).windows(&grid, "value")?;
     /// let highest = GroupWindow::filled_by(&windows, .., &grid, Fill::Linear, |[_, most]| *most)?;
     /// let values: Vec<_> = highest.map(|(_, value)| value).collect();
     /// assert_eq!(values, [Some(1.0), Some(2.0), Some(3.0)]);

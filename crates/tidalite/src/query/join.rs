@@ -10,13 +10,11 @@
 //!    then met first. In a backward as-of join each row of the first series makes the others skip to its time, where
 //!    they stay, because the row there may be current for earlier ones, too.
 
-use crate::query::filter::ValueFilter;
+use crate::query::many::{Member, SelectionQuery};
 use crate::query::merge::{MergedRows, Source};
-use crate::query::selection::Selection;
-use crate::types::error::cause::Cause;
-use crate::types::error::{Error, Result};
+use crate::series::figures::Figures;
+use crate::types::error::Result;
 use crate::types::instant::Steps;
-use crate::types::interval::Interval;
 use crate::types::time::Timestamp;
 use tidalite_series::{Direction, ValueRange};
 
@@ -36,7 +34,7 @@ pub enum Join {
     },
 }
 
-/// Joined rows of a selection's series; see [`Selection::join`].
+/// Joined rows of several series; see [`SelectionQuery::join`].
 pub struct Joined<'s> {
     /// The rows of all series; in a backward as-of join, of the first series.
     rows: MergedRows<'s>,
@@ -88,61 +86,10 @@ impl<'r> JoinedRow<'r> {
     }
 }
 
-impl Selection<'_> {
-    /// Joins the rows of the series within `times`, ascending. An as-of join looks back before the interval for the
-    /// rows that were current at its beginning.
-    ///
-    /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
-    ///
-    /// # Cost
-    /// Reads the rows of all series; in an inner join, data between two rows of one series is skipped in the others.
-    pub fn join(&self, times: impl Interval, join: Join) -> Result<Joined<'_>> {
-        self.join_matching(times, join, [])
-    }
-
-    /// Like `join`, but only the rows that match all filters, each given with the index of its series in the selection:
-    /// a result requires that this series has a row there, and that its value matches.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// use tidalite::{Options, Steps, ValueFilter};
-    /// use tidalite::query::Join;
-    /// use tidalite::storage::MemoryStorage;
-    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-    /// let mut tx = db.begin_write()?;
-    /// for (time, power, wind) in [(0_i64, 0.0, 3.0), (1, 900.0, 9.0), (2, 0.0, 9.5)] {
-    ///     tx.series("power")?.insert(Steps(time), power)?;
-    ///     tx.series("wind")?.insert(Steps(time), wind)?;
-    /// }
-    /// tx.commit()?;
-    /// let snap = db.begin_read()?;
-    /// let both = snap.select("")?; // power, wind
-    /// // Wind, and zero power: column 1 of a default point is its value.
-    /// let idle = [(0, ValueFilter::new(1, ..=0.0)), (1, ValueFilter::new(1, 4.0..))];
-    /// let mut rows = both.join_matching(.., Join::Inner, idle)?;
-    /// assert_eq!(rows.next()?.map(|row| row.time.0), Some(2));
-    /// assert!(rows.next()?.is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for `join`; `Schema` if a series or a column does not exist, or a column has texts.
-    ///
-    /// # Cost
-    /// Subtrees, leaves and vectors of a filtered series are skipped unread if their extremes exclude a match, and so
-    /// is the data between rows of these in the other series. In an as-of join only the first series is skipped
-    /// through, the others are read.
-    pub fn join_matching(
-        &self,
-        times: impl Interval,
-        join: Join,
-        filters: impl IntoIterator<Item = (usize, ValueFilter)>,
-    ) -> Result<Joined<'_>> {
-        self.joined(times, join, filters, Direction::Forward)
-    }
-
-    /// Like `join`, the last rows first.
+impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
+    /// Joins the rows of the series, ascending, or from the last one on if [reversed](Self::reverse). An as-of join
+    /// looks back before the interval for the rows that were current at its beginning. With
+    /// [filters](Self::filter_series), a result requires that each filtered series has a row there that matches.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -151,70 +98,44 @@ impl Selection<'_> {
     /// use tidalite::storage::MemoryStorage;
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
-    /// for (time, bid, ask) in [(0_i64, 9.9, 10.1), (1, 9.8, 10.0), (2, 9.9, 10.2)] {
-    ///     tx.series("bid")?.insert(Steps(time), bid)?;
-    ///     tx.series("ask")?.insert(Steps(time + time % 2), ask)?;
+    /// for (time, power, wind) in [(0, 0.0, 3.0), (1, 900.0, 9.0), (2, 0.0, 9.5)] {
+    ///     tx.series("power")?.insert(Steps(time), power)?;
+    ///     tx.series("wind")?.insert(Steps(time), wind)?;
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
-    /// let both = snap.select("")?; // bid, ask
-    /// // The ask at the last bid, and at the previous one.
-    /// let mut rows = both.join_reverse(.., Join::AsOf { tolerance: i64::MAX })?;
-    /// for expected in [10.2, 10.1] {
+    /// let both = snap.select("")?; // power, wind
+    /// // Wind, and zero power.
+    /// let idle = both.query(..).filter_series(0, "value", ..=0.0).filter_series(1, "value", 4.0..);
+    /// let mut rows = idle.join(Join::Inner)?;
+    /// assert_eq!(rows.next()?.map(|row| row.time.0), Some(2));
+    /// assert!(rows.next()?.is_none());
+    /// // The wind at the last power, and at the one before it.
+    /// let mut rows = both.query(..).reverse().join(Join::AsOf { tolerance: i64::MAX })?;
+    /// for expected in [9.5, 9.0] {
     ///     let row = rows.next()?.ok_or("no row")?;
-    ///     assert_eq!(f64::from_bits(row.words(1).ok_or("no ask")?[1]), expected);
+    ///     assert_eq!(f64::from_bits(row.words(1).ok_or("no wind")?[1]), expected);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for `join`.
+    /// `Schema` if a filtered series or column does not exist, or a filtered column has texts; a damaged or unreadable
+    /// block; `Timestamp` if a row's time does not fit nanoseconds.
     ///
     /// # Cost
-    /// As for `join`; an as-of join skips data between two rows of the first series in the others.
-    pub fn join_reverse(&self, times: impl Interval, join: Join) -> Result<Joined<'_>> {
-        self.joined(times, join, [], Direction::Backward)
-    }
-
-    /// Like `join_matching`, the last rows first.
-    ///
-    /// # Errors
-    /// As for `join_matching`.
-    ///
-    /// # Cost
-    /// As for `join_reverse`: filters select the results, but nothing is skipped by its extremes.
-    pub fn join_matching_reverse(
-        &self,
-        times: impl Interval,
-        join: Join,
-        filters: impl IntoIterator<Item = (usize, ValueFilter)>,
-    ) -> Result<Joined<'_>> {
-        self.joined(times, join, filters, Direction::Backward)
-    }
-
-    fn joined(
-        &self,
-        times: impl Interval,
-        join: Join,
-        filters: impl IntoIterator<Item = (usize, ValueFilter)>,
-        direction: Direction,
-    ) -> Result<Joined<'_>> {
-        let own = |(place, filter): (usize, ValueFilter)| {
-            let series = self.series().get(place).ok_or_else(|| {
-                let problem = format!(
-                    "there are {} series, filtered is number {place}",
-                    self.len()
-                );
-                Error::from(Cause::Schema { problem })
-            })?;
-            Ok((place, filter.range(&series.info().schema.columns)?))
-        };
-        let filters = filters.into_iter().map(own).collect::<Result<Vec<_>>>()?;
+    /// Reads the rows of all series; in an inner join, data between two rows of one series is skipped in the others.
+    /// Ascending, subtrees, leaves and vectors of a filtered series are skipped unread if their extremes exclude a
+    /// match, and so is the data between rows of these in the other series. In an as-of join only the first series is
+    /// skipped through, the others are read; reversed, it skips data between two rows of the first series in the
+    /// others.
+    pub fn join(&self, join: Join) -> Result<Joined<'s>> {
+        let times = self.times()?;
+        let direction = self.direction;
         let looks_back = matches!(join, Join::AsOf { .. });
-        let times = times.ends()?;
-        let mut sources = Vec::with_capacity(self.len());
+        let mut sources = Vec::with_capacity(self.members.len());
         let mut start = i64::MIN;
-        for (i, series) in self.series().iter().enumerate() {
+        for (i, Member { series, filters }) in self.members.iter().enumerate() {
             let unit = series.info().schema.unit;
             let (mut from, mut to) = times.in_unit(unit);
             if i == 0 && from <= to {
@@ -229,26 +150,29 @@ impl Selection<'_> {
                     from = row.time;
                 }
             }
-            let ranges = filters.iter().filter(|(place, _)| *place == i);
-            let ranges = ranges.filter(|_| i == 0 || !looks_back);
-            let ranges = ranges.map(|(_, range)| *range).collect();
+            let ranges = match i == 0 || !looks_back {
+                true => filters.clone(),
+                false => Vec::new(),
+            };
             sources.push(Source::new(series, (from, to), ranges, direction));
         }
         let count = sources.len();
-        let filtered = |i: usize| filters.iter().any(|(place, _)| *place == i);
+        let filtered = |i: usize| !self.members[i].filters.is_empty();
         let needed = |i: usize| !looks_back && (join == Join::Inner || filtered(i));
         let needed: Vec<bool> = (0..count).map(needed).collect();
         let others = match looks_back && direction == Direction::Backward {
             true => sources.drain(1.min(count)..).collect(),
             false => Vec::new(),
         };
+        let each = self.members.iter().enumerate();
+        let filters = each.flat_map(|(i, own)| own.filters.iter().map(move |range| (i, *range)));
         Ok(Joined {
             rows: MergedRows::new(sources, direction)?,
             others,
             direction,
             join,
             from: start,
-            filters,
+            filters: filters.collect(),
             needed_count: needed.iter().filter(|needed| **needed).count(),
             needed,
             newest: vec![(None, Vec::new()); count],
@@ -263,7 +187,7 @@ impl Joined<'_> {
     /// The next matching rows; `None` after the last.
     ///
     /// # Errors
-    /// As for [`Selection::join`].
+    /// As for [`SelectionQuery::join`].
     #[expect(
         clippy::should_implement_trait,
         reason = "a fallible step that lends, not an iterator"

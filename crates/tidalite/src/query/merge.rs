@@ -1,36 +1,27 @@
 //! Merges rows of many series in time order; at equal times in the order of the selection. Backward in exactly the
 //! opposite order.
 //!
-//! Invariants: 1. `heap` contains each source with remaining rows once, with the time of its next row; in a backward
-//! merge both are complements, so that the last comes first. 2. A source's `rows` are the rows of one vector, copied in
-//! the order of the walk; `at` is the next of them.
+//! Invariant: `heap` contains each source with remaining rows once, with the time of its next row; in a backward
+//! merge both are complements, so that the last comes first.
 
-use crate::query::selection::Selection;
+use crate::query::many::SelectionQuery;
 use crate::query::units;
+use crate::series::figures::Figures;
 use crate::series::read::Series;
-use crate::txn::pages::Pages;
+use crate::series::row_walk::RowWalk;
 use crate::types::error::Result;
-use crate::types::interval::Interval;
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use tidalite_codec::Rows;
-use tidalite_series::{Direction, ReverseScan, Scan, ValueRange};
+use tidalite_series::{Direction, ValueRange};
 
 /// One series of a merge.
 pub(super) struct Source<'s> {
-    scan: Walk<'s>,
+    rows: RowWalk<'s>,
     unit: Unit,
-    rows: Rows,
-    at: usize,
-}
-
-/// The vectors of a series in one direction.
-enum Walk<'s> {
-    Forward(Scan<'s, Pages<'s>>),
-    Backward(ReverseScan<'s, Pages<'s>>),
+    direction: Direction,
 }
 
 impl<'s> Source<'s> {
@@ -38,89 +29,48 @@ impl<'s> Source<'s> {
     /// ranges.
     pub(super) fn new(
         series: &'s Series<'_>,
-        (from, to): (i64, i64),
+        ends: (i64, i64),
         ranges: Vec<ValueRange>,
         direction: Direction,
     ) -> Self {
-        let columns = series.info().schema.columns.len();
-        let all: Vec<usize> = (0..columns).collect();
-        let view = series.view();
-        let scan = match direction {
-            Direction::Backward => Walk::Backward(view.scan_reverse(from, to, &all)),
-            Direction::Forward => Walk::Forward(match ranges.is_empty() {
-                true => view.scan(from, to, &all),
-                false => view.matching(ranges).scan(from, to, &all),
-            }),
-        };
         Self {
-            scan,
+            rows: RowWalk::new(series, ends, ranges, direction),
             unit: series.info().schema.unit,
-            rows: Rows::new(columns),
-            at: 0,
+            direction,
         }
     }
 
     /// The time of the next row in nanoseconds; reads the next vector when this one is used up.
     pub(super) fn peek(&mut self) -> Result<Option<i64>> {
-        if self.at == self.rows.len() {
-            self.rows.clear();
-            self.at = 0;
-            let columns = self.rows.columns.iter_mut().enumerate();
-            match &mut self.scan {
-                Walk::Forward(scan) => {
-                    let Some(vector) = scan.next()? else {
-                        return Ok(None);
-                    };
-                    self.rows.times.extend_from_slice(vector.times());
-                    columns.for_each(|(c, column)| column.extend_from_slice(vector.words(c)));
-                }
-                Walk::Backward(scan) => {
-                    let Some(vector) = scan.next()? else {
-                        return Ok(None);
-                    };
-                    self.rows.times.extend(vector.times().iter().rev());
-                    columns.for_each(|(c, column)| column.extend(vector.words(c).iter().rev()));
-                }
-            }
-        }
-        units::nanos(self.rows.times[self.at], self.unit).map(Some)
+        let time = self.rows.peek()?;
+        time.map(|time| units::nanos(time, self.unit)).transpose()
     }
 
     /// Skips the rows before `nanos`; backward the rows after it.
     pub(super) fn skip_to(&mut self, nanos: i64) {
-        let times = &self.rows.times[self.at..];
-        match &mut self.scan {
-            Walk::Forward(scan) => {
-                let first = units::first_at(nanos, self.unit);
-                self.at += times.partition_point(|&time| time < first);
-                scan.skip_to(first);
-            }
-            Walk::Backward(scan) => {
-                let last = units::last_at(nanos, self.unit);
-                self.at += times.partition_point(|&time| time > last);
-                scan.skip_to(last);
-            }
-        }
+        self.rows.skip_to(match self.direction {
+            Direction::Forward => units::first_at(nanos, self.unit),
+            Direction::Backward => units::last_at(nanos, self.unit),
+        });
     }
 
     /// Copies the words of the next row, which `peek` has found.
     pub(super) fn look(&self, words: &mut Vec<u64>) {
-        words.clear();
-        words.extend(self.rows.columns.iter().map(|column| column[self.at]));
+        self.rows.look(words);
     }
 
     /// Copies the next row's words and advances.
     pub(super) fn take(&mut self, words: &mut Vec<u64>) {
-        self.look(words);
-        self.at += 1;
+        self.rows.take(words);
     }
 }
 
-/// Rows of all series of a selection, ascending in time, or descending; see [`Selection::rows`] and
-/// [`Selection::rows_reverse`].
+/// Rows of several series, ascending in time, or descending; see [`SelectionQuery::rows`].
 pub struct MergedRows<'s> {
     sources: Vec<Source<'s>>,
     direction: Direction,
+    /// The filters that the rows of each series must match; none in a join, which tests whole results.
+    filters: Vec<Vec<ValueRange>>,
     heap: BinaryHeap<Reverse<(i64, usize)>>,
     words: Vec<u64>,
 }
@@ -136,16 +86,9 @@ pub struct MergedRow<'r> {
     pub words: &'r [u64],
 }
 
-impl Selection<'_> {
-    /// The rows of all series within `times` in time order. Holds one decoded vector per series.
-    ///
-    /// # Errors
-    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
-    pub fn rows(&self, times: impl Interval) -> Result<MergedRows<'_>> {
-        self.merged(times, Direction::Forward)
-    }
-
-    /// Like `rows`, the last row first: reads the newest rows of all series, without the earlier ones.
+impl<'s, F: Figures> SelectionQuery<'s, '_, F> {
+    /// The rows of all series in time order; a [reversed](Self::reverse) query reads the newest rows of all series
+    /// without the earlier ones. Holds one decoded vector per series.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -158,24 +101,25 @@ impl Selection<'_> {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let all = snap.select("")?;
-    /// let mut rows = all.rows_reverse(..)?;
+    /// let mut rows = all.query(..).reverse().rows()?;
     /// assert_eq!(rows.next()?.map(|row| row.time.to_string()).as_deref(), Some("2014-06-02T00:00:00Z"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for `rows`.
-    pub fn rows_reverse(&self, times: impl Interval) -> Result<MergedRows<'_>> {
-        self.merged(times, Direction::Backward)
-    }
-
-    fn merged(&self, times: impl Interval, direction: Direction) -> Result<MergedRows<'_>> {
-        let times = times.ends()?;
-        let sources = self.series().iter().map(|series| {
-            let (from, to) = times.in_unit(series.info().schema.unit);
-            Source::new(series, (from, to), Vec::new(), direction)
+    /// A damaged or unreadable block; `Timestamp` if a row's time does not fit nanoseconds.
+    pub fn rows(&self) -> Result<MergedRows<'s>> {
+        let times = self.times()?;
+        let direction = self.direction;
+        let sources = self.members.iter().map(|member| {
+            let ends = times.in_unit(member.series.info().schema.unit);
+            Source::new(member.series, ends, member.filters.clone(), direction)
         });
-        MergedRows::new(sources.collect(), direction)
+        let filters = self.members.iter().map(|member| member.filters.clone());
+        Ok(MergedRows {
+            filters: filters.collect(),
+            ..MergedRows::new(sources.collect(), direction)?
+        })
     }
 }
 
@@ -198,6 +142,7 @@ impl<'s> MergedRows<'s> {
         Ok(Self {
             sources,
             direction,
+            filters: Vec::new(),
             heap,
             words: Vec::new(),
         })
@@ -261,13 +206,20 @@ impl<'s> MergedRows<'s> {
         reason = "a fallible step that lends, not an iterator"
     )]
     pub fn next(&mut self) -> Result<Option<MergedRow<'_>>> {
-        let Some((time, series)) = self.peek() else {
-            return Ok(None);
+        let (time, series) = loop {
+            let Some((time, series)) = self.peek() else {
+                return Ok(None);
+            };
+            let mut words = std::mem::take(&mut self.words);
+            let taken = self.take(&mut words);
+            self.words = words;
+            taken?;
+            let filters = self.filters.get(series).map_or(&[][..], |own| &own[..]);
+            let holds = |range: &ValueRange| range.holds(self.words[range.column()]);
+            if filters.iter().all(holds) {
+                break (time, series);
+            }
         };
-        let mut words = std::mem::take(&mut self.words);
-        let taken = self.take(&mut words);
-        self.words = words;
-        taken?;
         Ok(Some(MergedRow {
             series,
             time: Timestamp(time),

@@ -1,12 +1,11 @@
 //! Queries beyond the rows of an interval: filters, records, many series at once, functions.
 //!
 //! ```text
-//! filter, matching                             rows whose values lie in ranges
 //! text_matches                                 rows by their text
 //! candles                                      candlesticks
 //! records                                      rows as structs
 //! names                                        metrics, tags, values and units in use
-//! selection                                    Selection, Group: chosen and grouped series
+//! selection, many                              Selection: chosen series; SelectionQuery: their query, grouped
 //! units                                        nanoseconds to the unit of each series and back
 //! windows, window_rows, fill                   windows of a group; of several metrics side by side; gap filling
 //! merge, join                                  rows of many series in order of time; side by side
@@ -15,10 +14,9 @@
 
 pub(crate) mod candles;
 pub(crate) mod fill;
-pub(crate) mod filter;
 pub(crate) mod functions;
 pub(crate) mod join;
-pub(crate) mod matching;
+pub(crate) mod many;
 pub(crate) mod merge;
 pub(crate) mod names;
 pub(crate) mod records;
@@ -28,14 +26,15 @@ pub(crate) mod units;
 pub(crate) mod window_rows;
 pub(crate) mod windows;
 
+pub use crate::series::figures::AllFigures;
+pub use crate::types::grid::IntoGrid;
 pub use candles::{Candle, CandleSize};
 pub use fill::{Fill, Filled};
 pub use join::{Join, Joined, JoinedRow};
-pub use matching::Matching;
+pub use many::SelectionQuery;
 pub use merge::{MergedRow, MergedRows};
 pub use names::Names;
-pub use selection::Group;
 pub use text_matches::TextMatches;
 pub use tidalite_codec::Stats;
 pub use window_rows::WindowRow;
-pub use windows::{GroupFigures, GroupWindow};
+pub use windows::GroupWindow;

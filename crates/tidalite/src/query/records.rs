@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! RecordReader  checks series and record type once       words -> record
-//!  ├ Query::for_each_record, Matching::for_each_record   vectors
+//!  ├ Query::for_each_record                              rows of a query
 //!  ├ RecordCursor                                        a row at a time, in both directions
 //!  ├ Records                                             an iterator from both ends of an interval
 //!  └ Series::record, Selection::readers_of               rows from elsewhere: latest, at, nearest, merged, joined
 //! ```
 
 use crate::catalog::entries::{expect_first_columns, expect_unit};
-use crate::query::matching::Matching;
 use crate::query::selection::Selection;
 use crate::series::cursor::{Cursor, SearchResult};
+use crate::series::figures::{AllFigures, Figures};
 use crate::series::nearest::Direction;
-use crate::series::query::{Query, Vector};
+use crate::series::query::Query;
 use crate::series::read::Series;
 use crate::series::record::{Record, RowReader};
 use crate::types::error::cause::Cause;
@@ -23,6 +23,7 @@ use crate::types::row::Row;
 use crate::types::schema::{Schema, Unit};
 use std::marker::PhantomData;
 use tidalite_base::limits::COLUMNS_MAX;
+use tidalite_series::ValueRange;
 
 /// Converts rows of a series to records; see [`Series::reader_of`]. Columns of the series after the record's are
 /// ignored.
@@ -255,19 +256,19 @@ impl<R: Record> RecordCursor<'_, R> {
     }
 }
 
-/// The records of an interval, ascending, or from its end with `rev`; see [`Query::records`].
+/// The records of a query, or from its end with `rev`; see [`Query::records`].
 ///
 /// Invariants: 1. `left` rows lie between the two cursors, each of which is at the last row that it returned. 2. An
 /// error ends the iteration.
 pub struct Records<'s, R> {
-    range: Query<'s>,
+    query: Query<'s>,
     left: u64,
     /// `None` until first used.
-    delta: Option<RecordCursor<'s, R>>,
+    front: Option<RecordCursor<'s, R>>,
     back: Option<RecordCursor<'s, R>>,
 }
 
-impl<'s> Query<'s> {
+impl<'s, F: Figures> Query<'s, F> {
     /// The records of the interval one by one, from either end.
     ///
     /// ```
@@ -302,9 +303,9 @@ impl<'s> Query<'s> {
     pub fn records<R: Record>(&self) -> Result<Records<'s, R>> {
         self.series.reader_of::<R>()?;
         Ok(Records {
-            range: self.settled()?,
+            query: self.settled()?.figures(AllFigures),
             left: self.count()?,
-            delta: None,
+            front: None,
             back: None,
         })
     }
@@ -332,13 +333,59 @@ impl<'s> Query<'s> {
 }
 
 impl<R: Record> Records<'_, R> {
-    /// Accounts for one more record, returned as a record or as an error.
-    fn give(&mut self, record: Result<Option<R>>) -> Option<Result<R>> {
+    /// Moves the cursor of one end to the next row that matches the filters, and returns its record.
+    fn step(&mut self, direction: Direction) -> Option<Result<R>> {
+        if self.left == 0 {
+            return None;
+        }
+        let record = self.record(direction);
         self.left = match record {
             Ok(Some(_)) => self.left - 1,
             _ => 0,
         };
         record.transpose()
+    }
+
+    fn record(&mut self, direction: Direction) -> Result<Option<R>> {
+        let query = &self.query;
+        let end = match direction {
+            Direction::Forward => &mut self.front,
+            Direction::Backward => &mut self.back,
+        };
+        let (cursor, mut moved) = match end {
+            Some(cursor) => (cursor, false),
+            none => {
+                let cursor: &mut RecordCursor<'_, R> = none.insert(query.series.cursor_of()?);
+                let moved = match (direction, query.from.checked_sub(1)) {
+                    (Direction::Forward, Some(before)) => {
+                        cursor.cursor.go_to(Steps(before))?;
+                        false
+                    }
+                    (Direction::Forward, None) => false,
+                    (Direction::Backward, _) => {
+                        cursor.cursor.go_to(Steps(query.to))?;
+                        true
+                    }
+                };
+                (cursor, moved)
+            }
+        };
+        loop {
+            if !std::mem::take(&mut moved) {
+                match direction {
+                    Direction::Forward => cursor.cursor.inner.next()?,
+                    Direction::Backward => cursor.cursor.inner.previous()?,
+                };
+            }
+            let inner = &cursor.cursor.inner;
+            let holds = |range: &ValueRange| {
+                let word = inner.word(range.column());
+                word.is_some_and(|word| range.holds(word))
+            };
+            if inner.time().is_none() || query.filters.iter().all(holds) {
+                return cursor.current();
+            }
+        }
     }
 }
 
@@ -346,21 +393,7 @@ impl<R: Record> Iterator for Records<'_, R> {
     type Item = Result<R>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
-            return None;
-        }
-        let record = match &mut self.delta {
-            Some(cursor) => cursor.next(),
-            none => self.range.series.cursor_of().and_then(|cursor| {
-                let cursor: &mut RecordCursor<'_, R> = none.insert(cursor);
-                match self.range.from.checked_sub(1) {
-                    Some(before) => cursor.cursor.go_to(Steps(before))?,
-                    None => false,
-                };
-                cursor.next()
-            }),
-        };
-        self.give(record)
+        self.step(self.query.direction)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -371,62 +404,11 @@ impl<R: Record> Iterator for Records<'_, R> {
 
 impl<R: Record> DoubleEndedIterator for Records<'_, R> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
-            return None;
-        }
-        let record = match &mut self.back {
-            Some(cursor) => cursor.previous(),
-            none => self.range.series.cursor_of().and_then(|cursor| {
-                let cursor: &mut RecordCursor<'_, R> = none.insert(cursor);
-                cursor.search(Steps(self.range.to))
-            }),
-        };
-        self.give(record)
+        self.step(match self.query.direction {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        })
     }
-}
-
-impl Matching<'_> {
-    /// Calls `f` with the rows as records, in the given direction. Returns the number of rows.
-    ///
-    /// # Errors
-    /// As for [`Query::for_each_record`].
-    pub fn for_each_record<R: Record>(
-        &self,
-        direction: Direction,
-        mut f: impl FnMut(R),
-    ) -> Result<u64> {
-        let reader = self.series().reader_of()?;
-        let columns: Vec<usize> = (0..reader.schema.columns.len()).collect();
-        let mut words = vec![0u64; columns.len()];
-        let mut failed = None;
-        let rows = self.for_each_vector_of(&columns, direction, |vector| {
-            let rows = 0..vector.times().len();
-            let each = |row| record_at(&reader, vector, row, &mut words);
-            let result = match direction {
-                Direction::Forward => rows.map(each).try_for_each(|record| record.map(&mut f)),
-                Direction::Backward => rows
-                    .rev()
-                    .map(each)
-                    .try_for_each(|record| record.map(&mut f)),
-            };
-            if failed.is_none() {
-                failed = result.err();
-            }
-        })?;
-        failed.map_or(Ok(rows), Err)
-    }
-}
-
-fn record_at<R: Record>(
-    reader: &RecordReader<'_, R>,
-    vector: &Vector<'_>,
-    row: usize,
-    words: &mut [u64],
-) -> Result<R> {
-    for (c, word) in words.iter_mut().enumerate() {
-        *word = vector.words(c)[row];
-    }
-    reader.read_words(Steps(vector.times()[row]), words)
 }
 
 impl Selection<'_> {

@@ -1,6 +1,7 @@
 //! Rows by their text: events.
 
 use crate::catalog::texts;
+use crate::series::figures::{AllFigures, Figures};
 use crate::series::query::Query;
 use crate::txn::pages::Pages;
 use crate::types::column::{Column, ColumnType};
@@ -10,11 +11,11 @@ use crate::types::row::Row;
 use crate::types::value::Value;
 use std::collections::HashMap;
 use tidalite_codec::Rows;
-use tidalite_series::Scan;
+use tidalite_series::{Scan, ValueRange};
 
 /// Rows whose text matches, ascending in time; see [`Query::text_matches`].
 pub struct TextMatches<'s, P> {
-    range: Query<'s>,
+    query: Query<'s>,
     scan: Scan<'s, Pages<'s>>,
     column: usize,
     own: &'s Column,
@@ -31,9 +32,10 @@ pub struct TextMatches<'s, P> {
     ended: bool,
 }
 
-impl<'s> Query<'s> {
+impl<'s, F: Figures> Query<'s, F> {
     /// The rows for whose text in a column of strings `wanted` returns true: for example, it contains a word, begins
-    /// with a prefix, or matches an expression. Nulls are skipped.
+    /// with a prefix, or matches an expression. Nulls are skipped. The rows
+    /// ascend in time, also of a reversed query.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -47,11 +49,11 @@ impl<'s> Query<'s> {
     ///     log.insert_values(Steps(time), &[message.into()])?;
     /// }
     /// let log = log.view()?;
-    /// let timeouts = log.query(..).text_matches(0, |text| text.ends_with("timeout"))?;
+    /// let timeouts = log.query(..).text_matches("message", |text| text.ends_with("timeout"))?;
     /// let times: Vec<i64> = timeouts.map(|row| Ok(row?.time)).collect::<tidalite::Result<_>>()?;
     /// assert_eq!(times, [2, 3]);
     /// // The second page of ten.
-    /// assert_eq!(log.query(..).text_matches(0, |text| text.contains("valve"))?.skip(10).take(10).count(), 0);
+    /// assert_eq!(log.query(..).text_matches("message", |text| text.contains("valve"))?.skip(10).take(10).count(), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -72,11 +74,10 @@ impl<'s> Query<'s> {
         if own.ty != ColumnType::String {
             return Err(own.problem("it has no strings that could match"));
         }
-        let all: Vec<usize> = (0..columns.len()).collect();
-        let range = self.settled()?;
+        let query = self.settled()?.figures(AllFigures);
         Ok(TextMatches {
-            scan: self.series.view().scan(range.from, range.to, &all),
-            range,
+            scan: query.scan()?,
+            query,
             column,
             own,
             wanted,
@@ -99,7 +100,8 @@ impl<P: FnMut(&str) -> bool> TextMatches<'_, P> {
             return Ok(false);
         };
         for (row, &word) in vector.words(self.column).iter().enumerate() {
-            if self.own.is_null(word) {
+            let holds = |range: &ValueRange| range.holds(vector.words(range.column())[row]);
+            if self.own.is_null(word) || !self.query.filters.iter().all(holds) {
                 continue;
             }
             let last = self.last.filter(|(own, _)| *own == word);
@@ -107,7 +109,7 @@ impl<P: FnMut(&str) -> bool> TextMatches<'_, P> {
             let wanted = match said.or(last.map(|(_, said)| said)) {
                 Some(said) => said,
                 None => {
-                    let text = self.range.series.text(self.column, word)?;
+                    let text = self.query.series.text(self.column, word)?;
                     let said = match self.own.of_text(text)? {
                         Value::String(text) => (self.wanted)(&text),
                         _ => false,

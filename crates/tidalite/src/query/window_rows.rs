@@ -1,16 +1,15 @@
 //! Windows of several metrics side by side: one row per window, one cell per metric.
 
-use crate::query::selection::{Group, Selection};
-use crate::query::windows::{GroupFigures, GroupWindow};
+use crate::query::many::SelectionQuery;
+use crate::query::windows::GroupWindow;
 use crate::series::aggregate::Aggregate;
 use crate::series::figures::Figures;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
-use crate::types::interval::{Ends, Interval};
 use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
 
-/// One window of several metrics; see [`Group::window_rows`].
+/// One window of several metrics; see [`SelectionQuery::window_rows`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowRow<A = Aggregate> {
     /// The start of the window.
@@ -19,21 +18,8 @@ pub struct WindowRow<A = Aggregate> {
     pub metrics: Vec<Option<A>>,
 }
 
-impl<'t> Group<'_, 't> {
-    /// The series of the group with this metric, as a group with the same tags. A series without a name has no metric.
-    #[must_use]
-    pub fn of_metric(&self, metric: &str) -> Group<'_, 't> {
-        let has = |series: &&&crate::Series<'t>| {
-            let name = series.info().name.as_ref();
-            name.is_some_and(|name| name.metric() == metric)
-        };
-        Group {
-            tags: self.tags.clone(),
-            series: self.series.iter().filter(has).copied().collect(),
-        }
-    }
-
-    /// The windows in which any of these metrics has rows within `times`, ascending, with the statistics of each metric
+impl<F: Figures> SelectionQuery<'_, '_, F> {
+    /// The windows in which any of these metrics has rows, ascending, with the statistics of each metric
     /// side by side. `metrics` gives each metric with its column; a metric may occur several times, with different
     /// columns.
     ///
@@ -55,72 +41,27 @@ impl<'t> Group<'_, 't> {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let all = snap.select("")?;
-    /// let hosts = all.groups(&["host"]);
+    /// let hosts = all.query(..).figures(Figure::Mean).group_by(["host"]);
     /// let both = [("cpu", "value"), ("memory", "value")];
-    /// let hours = hosts[0].figures(Figure::Mean).window_rows(&both, .., &Grid::hours(1))?;
+    /// let hours = hosts[0].window_rows(&Grid::hours(1), &both)?;
     /// assert_eq!(hours[0].metrics, [Some(Some(0.75)), Some(Some(700.0))]);
     /// assert_eq!(hours[1].metrics, [Some(Some(0.25)), None]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`Group::windows`].
+    /// As for [`windows`](Self::windows).
     ///
     /// # Cost
     /// As for `windows`, for each of the metrics.
     pub fn window_rows(
         &self,
-        metrics: &[(&str, &str)],
-        times: impl Interval,
         grid: &Grid,
-    ) -> Result<Vec<WindowRow>> {
-        self.rows_by(metrics, times, |group, column, times| {
-            group.windows(column, times, grid)
-        })
-    }
-
-    fn rows_by<A>(
-        &self,
         metrics: &[(&str, &str)],
-        times: impl Interval,
-        windows: impl Fn(&Group<'_, 't>, &str, Ends) -> Result<Vec<GroupWindow<A>>>,
-    ) -> Result<Vec<WindowRow<A>>> {
-        let times = times.ends()?;
-        let each = metrics.iter();
-        let each = each.map(|(metric, column)| windows(&self.of_metric(metric), column, times));
-        Ok(abreast(each.collect::<Result<_>>()?))
-    }
-}
-
-impl<F: Figures + Copy> GroupFigures<'_, '_, '_, F> {
-    /// Like [`Group::window_rows`].
-    ///
-    /// # Errors
-    /// As for `Group::window_rows`.
-    pub fn window_rows(
-        &self,
-        metrics: &[(&str, &str)],
-        times: impl Interval,
-        grid: &Grid,
     ) -> Result<Vec<WindowRow<F::Values>>> {
-        self.group.rows_by(metrics, times, |group, column, times| {
-            group.figures(self.figures).windows(column, times, grid)
-        })
-    }
-}
-
-impl Selection<'_> {
-    /// The metrics of its series, ascending.
-    #[must_use]
-    pub fn metrics(&self) -> Vec<&str> {
-        let names = self.series.iter().filter_map(|series| {
-            let name = series.info().name.as_ref();
-            name.map(crate::SeriesName::metric)
-        });
-        let mut metrics: Vec<&str> = names.collect();
-        metrics.sort_unstable();
-        metrics.dedup();
-        metrics
+        let each = metrics.iter();
+        let each = each.map(|(metric, column)| self.clone().metric(metric).windows(grid, column));
+        Ok(abreast(each.collect::<Result<_>>()?))
     }
 }
 

@@ -106,7 +106,7 @@ impl Aggregate {
     }
 
     /// The smallest value and its earliest time. -0.0 is distinguished from 0.0 and lies just before it, so that the
-    /// result depends only on the rows; a [`ValueFilter`](crate::ValueFilter) for either finds both. NaN and null are
+    /// result depends only on the rows; a [filter](crate::Query::filter) for either finds both. NaN and null are
     /// not considered.
     #[must_use]
     pub fn min(&self) -> Option<(f64, i64)> {

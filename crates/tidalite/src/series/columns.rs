@@ -1,8 +1,8 @@
 //! Typed access to the words of rows, by column.
 
-use crate::series::query::Vector;
 use crate::series::read::Series;
 use crate::series::record::{Field, RowReader};
+use crate::series::vectors::Vector;
 use crate::types::column::ColumnType;
 use crate::types::error::Result;
 use crate::types::into_column::IntoColumn;

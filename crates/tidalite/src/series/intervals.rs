@@ -1,5 +1,7 @@
 //! The queries of a series by interval.
 
+use crate::series::figures::AllFigures;
+use crate::series::nearest::Direction;
 use crate::series::query::Query;
 use crate::series::read::Series;
 use crate::types::error::Result;
@@ -59,6 +61,10 @@ impl Series<'_> {
             to,
             current: (from, to),
             starts_current: false,
+            direction: Direction::Forward,
+            columns: None,
+            filters: Vec::new(),
+            figures: AllFigures,
             refused: None,
         }
     }

@@ -153,13 +153,15 @@ impl SeriesMut<'_> {
         }
         let (mut most, mut run) = (0, (0, 0));
         let view = self.view()?;
-        view.query(..).for_each_vector_of(&[], |vector| {
-            for same in vector.times().chunk_by(|a, b| a == b) {
-                let before = if run.0 == same[0] { run.1 } else { 0 };
-                run = (same[0], before + same.len());
-                most = most.max(run.1);
-            }
-        })?;
+        view.query(..)
+            .columns::<usize>([])
+            .for_each_vector(|vector| {
+                for same in vector.times().chunk_by(|a, b| a == b) {
+                    let before = if run.0 == same[0] { run.1 } else { 0 };
+                    run = (same[0], before + same.len());
+                    most = most.max(run.1);
+                }
+            })?;
         expect_rows_of_a_time(most, columns)
     }
 

@@ -3,7 +3,8 @@
 //! ```text
 //! open_read, open_write, lifecycle             series of a snapshot, of a write transaction; renaming and removing
 //! read                                         Series
-//! intervals, query, cursor, nearest            rows of an interval, by vectors or by rows; a row at or near a time
+//! intervals, query, filter                     queries of an interval: figures, filters, windows
+//! vectors, row_walk, cursor, nearest           their rows, by vectors or one by one; a row at or near a time
 //! aggregate, figures                           statistics of intervals and windows
 //! parallel, helpers                            large queries, distributed over threads
 //! columns, record                              values of rows; structs as rows
@@ -21,6 +22,7 @@ pub(crate) mod cursor;
 pub(crate) mod distinct;
 pub(crate) mod duplicates;
 pub(crate) mod figures;
+pub(crate) mod filter;
 pub(crate) mod helpers;
 pub(crate) mod intervals;
 pub(crate) mod keep_all;
@@ -33,4 +35,6 @@ pub(crate) mod parallel;
 pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod row_walk;
+pub(crate) mod vectors;
 pub(crate) mod write;

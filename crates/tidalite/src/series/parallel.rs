@@ -5,7 +5,9 @@
 //!    results are merged in the order in which one thread would do it.
 //! 2. The invariants of `helpers.rs`, which provides the threads, hold.
 
+use crate::series::figures::Figures;
 use crate::series::helpers::{Helpers, VECTORS_MIN};
+use crate::series::nearest::Direction;
 use crate::series::query::Query;
 use crate::series::read::Series;
 use crate::txn::pages::Pages;
@@ -42,24 +44,24 @@ impl<'a> Helpers<'a> {
     }
 
     /// Queries the intervals of a series; results are in their order.
-    pub(crate) fn ask_parts<T: Send>(
+    pub(crate) fn ask_parts<T: Send, F: Figures>(
         &self,
-        series: &Series<'_>,
+        query: &Query<'_, F>,
         parts: &[(i64, i64)],
-        ask: impl Fn(Query<'_>) -> Result<T> + Sync,
+        ask: impl Fn(Query<'_, F>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let state = series.movable();
+        let state = query.series.movable();
         self.share_out(parts.len(), |snapshot, part| {
             let series = &state.on(snapshot);
-            let (from, to) = parts[part];
-            ask(series.between(from, to))
+            ask(query.part(series, parts[part]))
         })
     }
 }
 
-impl Query<'_> {
+impl<F: Figures> Query<'_, F> {
     /// Divides the interval into up to `parts` consecutive parts with about equal numbers of rows, in ascending order:
-    /// for the caller's own threads, or to continue later. No part is empty, unless there are no rows at all.
+    /// for the caller's own threads, or to continue later. No part is empty, unless there are no rows at all: filters are
+    /// not considered, every part has those of the query.
     ///
     /// # Errors
     /// A damaged or unreadable block.
@@ -97,10 +99,10 @@ impl Query<'_> {
         let mut from = self.from;
         let mut all = Vec::with_capacity(ends.len() + 1);
         for to in ends {
-            all.push(self.series.between(from, to));
+            all.push(self.part(self.series, (from, to)));
             from = to + 1;
         }
-        all.push(self.series.between(from, self.to));
+        all.push(self.part(self.series, (from, self.to)));
         Ok(all)
     }
 
@@ -160,25 +162,28 @@ impl Query<'_> {
     /// If `ask` panics.
     pub fn in_parallel<T: Send>(
         &self,
-        ask: impl Fn(Query<'_>) -> Result<T> + Sync,
+        ask: impl Fn(Query<'_, F>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let Some(helpers) = self.series.helpers() else {
             return Ok(vec![ask(self.settled()?)?]);
         };
-        let vectors = self.count()? / VECTOR_ROWS as u64;
-        if vectors < VECTORS_MIN {
-            return Ok(vec![ask(self.settled()?)?]);
+        let settled = self.settled()?;
+        let rows = self.series.view().count(settled.from, settled.to)?;
+        if rows / (VECTOR_ROWS as u64) < VECTORS_MIN {
+            return Ok(vec![ask(settled)?]);
         }
-        let parts = self.split(helpers.pieces())?;
+        let mut parts = settled.split_settled(helpers.pieces())?;
+        if self.direction == Direction::Backward {
+            parts.reverse();
+        }
         let parts: Vec<_> = parts.iter().map(|part| (part.from, part.to)).collect();
-        helpers.ask_parts(self.series, &parts, ask)
+        helpers.ask_parts(&settled, &parts, ask)
     }
 
     /// The best parts for `windows`: an equal number of whole windows each; `None` if one thread is as fast.
     pub(crate) fn parts_of_windows(
         &self,
-        width: i64,
-        origin: i64,
+        (width, origin): (i64, i64),
     ) -> Result<Option<Vec<(i64, i64)>>> {
         let (Some(helpers), Some((first, last))) = (self.series.helpers(), self.series.span())
         else {

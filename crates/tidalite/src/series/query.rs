@@ -1,24 +1,49 @@
-//! The rows of an interval of a series: counting, aggregates, iteration by vectors or by rows.
+//! A query of the rows of a series: its interval, its filters, and the statistics of its rows.
 
 use crate::series::aggregate::{Aggregate, Window};
+use crate::series::figures::{AllFigures, Figures};
+use crate::series::filter::ValueFilter;
+use crate::series::nearest::Direction;
 use crate::series::read::Series;
-use crate::txn::pages::Pages;
-use crate::types::column::ColumnType;
 use crate::types::error::{Error, Result};
-use crate::types::grid::Grid;
+use crate::types::grid::IntoGrid;
 use crate::types::instant::Steps;
 use crate::types::interval::NOTHING;
 use crate::types::into_column::IntoColumn;
-use crate::types::point::{Point, Sample};
-use crate::types::schema::Schema;
+use std::ops::RangeBounds;
 use std::sync::Arc;
-use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_codec::Parts;
-use tidalite_series::{Lines, Stretch};
+use tidalite_series::ValueRange;
 
-/// A query of the rows of a series in an interval; see [`Series::query`]. The calls that answer it report its errors.
+/// A query of the rows of a series in an interval; see [`Series::query`]. It is built step by step and reads nothing
+/// until a call asks for rows or statistics. That call also reports the errors of the steps: a time that cannot be
+/// read, a column that does not exist.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use tidalite::{ColumnType, Figure, Options, Schema, Steps, Unit};
+/// use tidalite::storage::MemoryStorage;
+/// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+/// let mut tx = db.begin_write()?;
+/// let columns = [("speed", ColumnType::F64), ("power", ColumnType::F64)];
+/// let mut turbine = tx.series_with("turbine", &Schema::new(Unit::Seconds, columns))?;
+/// for second in 0..120 {
+///     turbine.insert_values(Steps(second), &[(second as f64 / 10.0).into(), (2.0 * second as f64).into()])?;
+/// }
+/// let turbine = turbine.view()?;
+/// // Power per minute, over the rows with wind and notable power.
+/// let windy = turbine.query(..).filter("speed", 5.0..).filter("power", 110.0..);
+/// assert_eq!(windy.count()?, 65);
+/// let means = windy.clone().figures(Figure::Mean).windows(Steps(60), "power")?;
+/// assert_eq!(means[0].aggregate, Some(114.0));
+/// // The last row of these.
+/// let mut rows = Vec::new();
+/// windy.reverse().for_each(|time, _| rows.push(time))?;
+/// assert_eq!(rows[0], 119);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
-pub struct Query<'s> {
+pub struct Query<'s, F = AllFigures> {
     pub(crate) series: &'s Series<'s>,
     /// First and last time, both included; empty if `from` is above `to`.
     pub(crate) from: i64,
@@ -26,18 +51,134 @@ pub struct Query<'s> {
     /// The time whose current row [`from_current`](Self::from_current) begins with, and the last time.
     pub(crate) current: (i64, i64),
     pub(crate) starts_current: bool,
-    /// The error of an interval that could not be read.
+    pub(crate) direction: Direction,
+    /// The columns to read; `None` for all.
+    pub(crate) columns: Option<Vec<usize>>,
+    /// Rows whose values lie in all of these ranges.
+    pub(crate) filters: Vec<ValueRange>,
+    pub(crate) figures: F,
+    /// The error of a step of the query.
     pub(crate) refused: Option<Arc<Error>>,
 }
 
-impl<'s> Query<'s> {
-    /// Begins with the row that is current at the start of the interval: with the last row at or before it, or, if
-    /// there is none, with the first row. The for-each functions of the LMDB time-series engine begin likewise.
+impl<'s, F: Figures> Query<'s, F> {
+    /// Begins with the row that is current at the start of the interval: with the last row at or before it, or, if there
+    /// is none, with the first row. The for-each functions of the LMDB time-series engine begin likewise.
     #[must_use]
-    pub fn from_current(self) -> Self {
-        Self {
-            starts_current: true,
-            ..self
+    pub fn from_current(mut self) -> Self {
+        self.starts_current = true;
+        self
+    }
+
+    /// Returns the rows in the opposite order: the last row first. Statistics stay the same, and windows ascending.
+    #[must_use]
+    pub fn reverse(mut self) -> Self {
+        self.direction = match self.direction {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        };
+        self
+    }
+
+    /// Reads only these columns, for [`for_each_vector`](Self::for_each_vector) and
+    /// [`for_each_window`](Self::for_each_window). Without this call all columns are read.
+    #[must_use]
+    pub fn columns<C: IntoColumn>(mut self, columns: impl IntoIterator<Item = C>) -> Self {
+        let columns = columns.into_iter().map(|column| self.column(column));
+        match columns.collect() {
+            Ok(columns) => self.columns = Some(columns),
+            Err(error) => self.refuse(error),
+        }
+        self
+    }
+
+    /// Selects the rows whose value in `column` lies in `values`; with several filters, the rows that match all of them.
+    /// NaN and null lie in no range. The two zeros are one value here, as in comparisons of numbers: a range that ends
+    /// at one of them contains both or none. Integers are compared exactly, decimals with the digits in which the bounds
+    /// are written, bools as 0 and 1. Texts cannot be filtered: see [`text_matches`](Self::text_matches).
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use std::ops::Bound::{Excluded, Unbounded};
+    /// use tidalite::{Options, Steps};
+    /// use tidalite::storage::MemoryStorage;
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut load = tx.series("load")?;
+    /// for (time, value) in [(1, 20.0), (2, 95.0), (3, 91.5), (4, 90.0)] {
+    ///     load.insert(Steps(time), value)?;
+    /// }
+    /// tx.commit()?;
+    /// let snap = db.begin_read()?;
+    /// let load = snap.series("load")?.ok_or("no such series")?;
+    /// let mut high = Vec::new();
+    /// let above = load.query(..).filter("value", (Excluded(90.0), Unbounded));
+    /// above.for_each(|time, _| high.push(time))?;
+    /// assert_eq!(high, [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// Subtrees, leaves and vectors whose extremes exclude a match are skipped unread. If all rows of a unit match
+    /// (without null or NaN among them), its statistics are read, as without filters; otherwise the filtered and the
+    /// requested columns.
+    #[must_use]
+    pub fn filter(mut self, column: impl IntoColumn, values: impl RangeBounds<f64>) -> Self {
+        let range = self.column(column).and_then(|column| {
+            let columns = &self.series.info().schema.columns;
+            ValueFilter::new(column, values).range(columns)
+        });
+        match range {
+            Ok(range) => self.filters.push(range),
+            Err(error) => self.refuse(error),
+        }
+        self
+    }
+
+    /// Keeps the first error.
+    #[cold]
+    fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert_with(|| Arc::new(error));
+    }
+
+    /// Queries only these figures: their values equal the whole [`Aggregate`]'s, bit by bit.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use tidalite::{Figure, Options, Steps};
+    /// use tidalite::storage::MemoryStorage;
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// let mut series = tx.series("wind")?;
+    /// for time in 0..120_i64 {
+    ///     series.insert(Steps(time), time as f64)?;
+    /// }
+    /// let series = series.view()?;
+    /// let means = series.query(..).figures(Figure::Mean).windows(Steps(60), "value")?;
+    /// assert_eq!(means[1].aggregate, Some(89.5));
+    ///
+    /// let bands = series.query(..).figures([Figure::Min, Figure::Max]).windows(Steps(60), "value")?;
+    /// assert_eq!(bands[1].aggregate, [Some(60.0), Some(119.0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// If windows cut every vector of floats with two decimals, means take two thirds of the time of whole aggregates,
+    /// minima and maxima half. Sums and means together cost as much as sums; with extremes or deviations as well,
+    /// everything is computed.
+    #[must_use]
+    pub fn figures<G: Figures>(self, figures: G) -> Query<'s, G> {
+        Query {
+            series: self.series,
+            from: self.from,
+            to: self.to,
+            current: self.current,
+            starts_current: self.starts_current,
+            direction: self.direction,
+            columns: self.columns,
+            filters: self.filters,
+            figures,
+            refused: self.refused,
         }
     }
 
@@ -66,10 +207,30 @@ impl<'s> Query<'s> {
         Ok(self.checked((current.unwrap_or(at), to)))
     }
 
+    /// The same query of another interval, whose ends are known, in the series or in a copy of it.
+    pub(crate) fn part<'n>(&self, series: &'n Series<'n>, (from, to): (i64, i64)) -> Query<'n, F> {
+        Query {
+            direction: self.direction,
+            columns: self.columns.clone(),
+            filters: self.filters.clone(),
+            ..series.between(from, to).figures(self.figures)
+        }
+    }
+
     /// The same query with the ends that it has in the series.
     pub(crate) fn settled(&self) -> Result<Self> {
-        let (from, to) = self.ends()?;
-        Ok(self.series.between(from, to))
+        Ok(self.part(self.series, self.ends()?))
+    }
+
+    /// The number of a column.
+    pub(crate) fn column(&self, column: impl IntoColumn) -> Result<usize> {
+        self.series.column(column)
+    }
+
+    /// The columns to read.
+    pub(crate) fn wanted_columns(&self) -> Vec<usize> {
+        let all = || (0..self.series.info().schema.columns.len()).collect();
+        self.columns.clone().unwrap_or_else(all)
     }
 
     /// Number of rows, from the tree.
@@ -81,46 +242,47 @@ impl<'s> Query<'s> {
         if from > to {
             return Ok(0);
         }
-        Ok(self.series.view().count(from, to)?)
+        let view = self.series.view();
+        Ok(match self.filters.is_empty() {
+            true => view.count(from, to)?,
+            false => view.matching(self.filters.clone()).count(from, to)?,
+        })
     }
 
-    /// Statistics of a column, from the tree: reads at most two nodes per level and two vectors, and the vectors that
-    /// late rows overlap.
-    ///
-    /// # Errors
-    /// `Schema` if the column does not exist; a damaged or unreadable block.
-    pub fn aggregate(&self, column: impl IntoColumn) -> Result<Aggregate> {
-        self.summary(self.column(column)?, Parts::ALL)
-    }
-
-    /// Like `aggregate`, restricted to these figures.
+    /// The statistics of a column, restricted to these parts.
     pub(crate) fn summary(&self, column: usize, parts: Parts) -> Result<Aggregate> {
-        let column = self.column(column)?;
         let (from, to) = self.ends()?;
-        let whole = self.series.view().summary(from, to, column, parts)?;
+        let view = self.series.view();
+        let whole = match self.filters.is_empty() {
+            true => view.summary(from, to, column, parts)?,
+            false => {
+                let matching = view.matching(self.filters.clone());
+                matching.summary(from, to, column, parts)?
+            }
+        };
         let column = &self.series.info().schema.columns[column];
         Ok(whole.map_or_else(
             || Aggregate::empty(column, parts),
             |whole| Aggregate::new(column, whole.stats, whole.first_time, whole.last_time),
         ))
     }
+}
 
-    /// The windows of `width` that contain rows, in ascending order. Window k contains the times from `origin + k
-    /// width` up to, not including, `origin + (k + 1) width`, clipped to the interval. Both are in steps of the series'
-    /// unit: [`windows_on`](Self::windows_on) accepts hours and days instead.
+impl<F: Figures> Query<'_, F> {
+    /// Statistics of a column, from the tree: reads at most two nodes per level and two vectors, and the vectors that
+    /// late rows overlap. An [`Aggregate`], or the values of the requested [figures](Self::figures).
     ///
     /// # Errors
-    /// As for `aggregate`; `Limit` for a width below 1.
-    ///
-    /// # Cost
-    /// Reads the vectors that windows cut. If these are many, threads help
-    /// ([`Options::scan_threads`](crate::Options::scan_threads)).
-    pub fn windows(&self, width: i64, origin: i64, column: impl IntoColumn) -> Result<Vec<Window>> {
-        let column = self.column(column)?;
-        self.windows_with(width, origin, (column, Parts::ALL), |window| window)
+    /// `Schema` if the column does not exist; a damaged or unreadable block.
+    pub fn aggregate(&self, column: impl IntoColumn) -> Result<F::Values> {
+        let whole = self.summary(self.column(column)?, self.figures.parts())?;
+        Ok(self.figures.of(whole))
     }
 
-    /// Like `windows`, for a [`Grid`] aligned to the clock, whatever the series' unit.
+    /// The windows that contain rows, in ascending order, clipped to the interval, with the statistics of a column or
+    /// the requested [figures](Self::figures). The windows are a [`Grid`](crate::Grid) aligned to the clock, whatever
+    /// the series' unit, or `Steps(width)` of the series' unit, one of which begins at step 0, or
+    /// `(Steps(width), Steps(origin))`.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -133,59 +295,57 @@ impl<'s> Query<'s> {
     /// series.insert_values("2014-06-01T00:10", &[6.0.into()])?;
     /// series.insert_values("2014-06-01T00:50", &[7.0.into()])?;
     /// let series = series.view()?;
-    /// let hours = series.query(..).windows_on(&Grid::hours(1), "speed")?;
+    /// let hours = series.query(..).windows(Grid::hours(1), "speed")?;
     /// assert_eq!(hours[0].aggregate.mean(), Some(6.5));
     /// assert_eq!(Unit::Millis.text(hours[0].start), "2014-06-01T00:00:00Z");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for `windows`; `Schema` if the width or the origin is not a multiple of the series' unit.
-    pub fn windows_on(&self, grid: &Grid, column: impl IntoColumn) -> Result<Vec<Window>> {
-        let (width, origin) = grid.in_unit(self.series.info().schema.unit)?;
-        self.windows(width, origin, column)
+    /// As for `aggregate`; `Limit` for a width below 1; `Schema` if the width or the origin of a `Grid` is not a
+    /// multiple of the series' unit.
+    ///
+    /// # Cost
+    /// Reads the vectors that windows cut. If these are many, threads help
+    /// ([`Options::scan_threads`](crate::Options::scan_threads)).
+    pub fn windows(
+        &self,
+        grid: impl IntoGrid,
+        column: impl IntoColumn,
+    ) -> Result<Vec<Window<F::Values>>> {
+        let asked = (self.column(column)?, self.figures.parts());
+        let grid = grid.steps_in(self.series.info().schema.unit)?;
+        self.windows_with(grid, asked, |window| self.chosen(window))
     }
 
-    /// Like `windows`, restricted to these figures, each window converted by the caller.
+    /// Like `windows`, restricted to these parts, each window converted by the caller; on several threads by parts of
+    /// the interval if that helps.
     pub(crate) fn windows_with<A: Send>(
         &self,
-        width: i64,
-        origin: i64,
+        grid: (i64, i64),
         (column, parts): (usize, Parts),
         chosen: impl Fn(Window) -> Window<A> + Sync,
     ) -> Result<Vec<Window<A>>> {
-        let ask = |range: Query<'_>| {
+        let ask = |range: Query<'_, F>| {
             let mut windows = Vec::new();
-            range.each_window(width, origin, (&[column], parts), |_, window| {
+            range.each_window(grid, (&[column], parts), |_, window| {
                 windows.push(chosen(window));
             })?;
             Ok(windows)
         };
-        self.windows_by(width, origin, ask)
-    }
-
-    /// Computes windows, on several threads by parts of the interval if that helps.
-    pub(crate) fn windows_by<W: Send>(
-        &self,
-        width: i64,
-        origin: i64,
-        ask: impl Fn(Query<'_>) -> Result<Vec<W>> + Sync,
-    ) -> Result<Vec<W>> {
         let settled = self.settled()?;
-        match (
-            self.series.helpers(),
-            settled.parts_of_windows(width, origin)?,
-        ) {
+        match (self.series.helpers(), settled.parts_of_windows(grid)?) {
             (Some(helpers), Some(parts)) => {
-                let windows = helpers.ask_parts(self.series, &parts, ask)?;
+                let windows = helpers.ask_parts(&settled, &parts, ask)?;
                 Ok(windows.into_iter().flatten().collect())
             }
             _ => ask(settled),
         }
     }
 
-    /// Calls `f` with each of the `windows` of several columns in one walk: with the column's index in `columns`, and
-    /// the window. Each window is reported once per column, in their order, before the next window.
+    /// Calls `f` with each of the `windows` of the requested [columns](Self::columns) in one walk: with the column's
+    /// place among these, and the window. Each window is reported once per column, in their order, before the next
+    /// window.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -202,7 +362,7 @@ impl<'s> Query<'s> {
     /// let snap = db.begin_read()?;
     /// let cpu = snap.series("cpu")?.expect("it is there");
     /// let mut largest = [Vec::new(), Vec::new()];
-    /// cpu.query(..).for_each_window(60, 0, &[0, 1], |column, minute| {
+    /// cpu.query(..).columns(["user", "idle"]).for_each_window(Steps(60), |column, minute| {
     ///     largest[column].push(minute.aggregate.max().map(|(value, _)| value));
     /// })?;
     /// assert_eq!(largest, [[Some(59.0), Some(119.0)], [Some(100.0), Some(70.0)]]);
@@ -217,23 +377,34 @@ impl<'s> Query<'s> {
     /// windows.
     pub fn for_each_window(
         &self,
-        width: i64,
-        origin: i64,
-        columns: &[usize],
-        f: impl FnMut(usize, Window),
+        grid: impl IntoGrid,
+        mut f: impl FnMut(usize, Window<F::Values>),
     ) -> Result<()> {
-        self.each_window(width, origin, (columns, Parts::ALL), f)
+        let grid = grid.steps_in(self.series.info().schema.unit)?;
+        let columns = self.wanted_columns();
+        self.each_window(grid, (&columns, self.figures.parts()), |column, window| {
+            f(column, self.chosen(window));
+        })
     }
 
-    /// Like `for_each_window`, restricted to these figures.
-    pub(crate) fn each_window(
+    #[inline]
+    fn chosen(&self, window: Window) -> Window<F::Values> {
+        Window {
+            start: window.start,
+            last: window.last,
+            aggregate: self.figures.of(window.aggregate),
+        }
+    }
+}
+
+impl<F: Figures> Query<'_, F> {
+    /// Calls `f` with each window of these columns, restricted to these parts of their statistics.
+    fn each_window(
         &self,
-        width: i64,
-        origin: i64,
+        (width, origin): (i64, i64),
         (columns, parts): (&[usize], Parts),
         mut f: impl FnMut(usize, Window),
     ) -> Result<()> {
-        self.check_columns(columns)?;
         let (from, to) = self.ends()?;
         if from > to {
             return Ok(());
@@ -254,225 +425,13 @@ impl<'s> Query<'s> {
         };
         let view = self.series.view();
         let asked = (columns, parts);
-        Ok(view.windows_of((from, to), width, origin, asked, f)?)
-    }
-
-    /// Calls `f` with slices of up to 1024 rows, ascending: the fast path. Returns the number of rows.
-    ///
-    /// # Errors
-    /// A damaged or unreadable block; the rows before it were delivered.
-    pub fn for_each_vector(&self, f: impl FnMut(&Vector<'_>)) -> Result<u64> {
-        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
-        self.for_each_vector_of(&columns, f)
-    }
-
-    /// Like `for_each_vector`, but reads only the named columns; the others are empty slices.
-    ///
-    /// # Errors
-    /// `Schema` if the column does not exist; else as for `for_each_vector`.
-    pub fn for_each_vector_of(
-        &self,
-        columns: &[usize],
-        mut f: impl FnMut(&Vector<'_>),
-    ) -> Result<u64> {
-        self.check_columns(columns)?;
-        let (from, to) = self.ends()?;
-        if from > to {
-            return Ok(0);
-        }
-        let view = self.series.view();
-        let schema = &self.series.info().schema;
-        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
-        Ok(view.for_each_vector(from, to, columns, f)?)
-    }
-
-    /// Like `for_each_vector`, the last vector first; rows within a vector ascend.
-    ///
-    /// # Errors
-    /// As for `for_each_vector`.
-    pub fn for_each_vector_reverse(&self, mut f: impl FnMut(&Vector<'_>)) -> Result<u64> {
-        let (from, to) = self.ends()?;
-        if from > to {
-            return Ok(0);
-        }
-        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
-        let view = self.series.view();
-        let schema = &self.series.info().schema;
-        let f = |inner: &tidalite_series::Vector<'_>| f(&Vector { inner, schema });
-        Ok(view.for_each_vector_reverse(from, to, &columns, f)?)
-    }
-
-    /// Calls `f` with every row: its time and one word per column. Returns the number of rows.
-    ///
-    /// # Errors
-    /// As for `for_each_vector`.
-    #[inline(always)]
-    pub fn for_each(&self, mut f: impl FnMut(i64, &[u64])) -> Result<u64> {
-        // Vectors are pulled, and this function is inlined, so that the loop over rows is in the caller, where a sum
-        // kept by `f` can stay in a register: pushed through a call it went to memory with every row.
-        let mut scan = self.scan()?;
-        let mut lines = Lines::default();
-        let mut rows = 0;
-        let columns = self.series.info().schema.columns.len();
-        let mut words = [0u64; COLUMNS_MAX];
-        while let Some(stretch) = scan.next_stretch(&mut lines)? {
-            let vector = match stretch {
-                Stretch::Vector(vector) => vector,
-                Stretch::Lines => {
-                    rows += lines.rows() as u64;
-                    for_each_of_lines(&lines, columns, &mut f);
-                    continue;
-                }
-            };
-            let times = vector.times();
-            rows += times.len() as u64;
-            let column = |c| vector.words(c).iter();
-            // Zipped, not indexed: a bounds check that could fail would also force the sums of `f` into memory.
-            match columns {
-                1 => times
-                    .iter()
-                    .zip(column(0))
-                    .for_each(|(&time, &a)| f(time, &[a])),
-                2 => times
-                    .iter()
-                    .zip(column(0))
-                    .zip(column(1))
-                    .for_each(|((&time, &a), &b)| f(time, &[a, b])),
-                3 => times
-                    .iter()
-                    .zip(column(0))
-                    .zip(column(1).zip(column(2)))
-                    .for_each(|((&time, &a), (&b, &c))| f(time, &[a, b, c])),
-                4 => times
-                    .iter()
-                    .zip(column(0).zip(column(1)))
-                    .zip(column(2).zip(column(3)))
-                    .for_each(|((&time, (&a, &b)), (&c, &d))| f(time, &[a, b, c, d])),
-                columns => {
-                    let words = &mut words[..columns];
-                    for (row, &time) in times.iter().enumerate() {
-                        for (column, word) in words.iter_mut().enumerate() {
-                            *word = vector.words(column)[row];
-                        }
-                        f(time, words);
-                    }
-                }
+        match self.filters.is_empty() {
+            true => view.windows_of((from, to), width, origin, asked, f)?,
+            false => {
+                let matching = view.matching(self.filters.clone());
+                matching.windows_of((from, to), width, origin, asked, f)?;
             }
         }
-        Ok(rows)
-    }
-
-    /// All columns, vector by vector.
-    pub(crate) fn scan(&self) -> Result<tidalite_series::Scan<'s, Pages<'s>>> {
-        let (from, to) = self.ends()?;
-        let columns: Vec<usize> = (0..self.series.info().schema.columns.len()).collect();
-        Ok(self.series.view().scan(from, to, &columns))
-    }
-
-    /// Calls `f` with every default point (`flags`, `value`), its time in the series' unit. Returns the number of rows.
-    ///
-    /// # Errors
-    /// `Schema` if the series has other columns; else as for `for_each_vector`.
-    pub fn for_each_sample(&self, mut f: impl FnMut(Sample)) -> Result<u64> {
-        crate::catalog::entries::expect_columns(self.series.info(), &<Sample as Point>::schema())?;
-        self.for_each_vector(|vector| {
-            let rows = vector.times().iter().zip(vector.i64(0)).zip(vector.f64(1));
-            for ((&time, &flags), &value) in rows {
-                f(Sample { time, flags, value });
-            }
-        })
-    }
-
-    /// The number of a column.
-    pub(crate) fn column(&self, column: impl IntoColumn) -> Result<usize> {
-        self.series.column(column)
-    }
-
-    pub(crate) fn check_columns(&self, columns: &[usize]) -> Result<()> {
-        columns.iter().try_for_each(|&c| self.column(c).map(drop))
-    }
-}
-
-/// Calls `f` with rows built on the fly. Parts that `f` does not use are not built.
-#[inline(always)]
-fn for_each_of_lines(lines: &Lines, columns: usize, f: &mut impl FnMut(i64, &[u64])) {
-    let (rows, times) = (0..lines.rows(), lines.times());
-    let time = |row| times.integer(row) as i64;
-    let column = |c| lines.column(c);
-    match columns {
-        0 => rows.for_each(|row| f(time(row), &[])),
-        1 => {
-            let a = column(0);
-            rows.for_each(|row| f(time(row), &[a.at(row)]));
-        }
-        2 => {
-            let (a, b) = (column(0), column(1));
-            // The default point: flags and a float.
-            if a.is_integer() && !b.is_integer() {
-                return rows.for_each(|row| f(time(row), &[a.integer(row), b.float(row)]));
-            }
-            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row)]));
-        }
-        3 => {
-            let (a, b, c) = (column(0), column(1), column(2));
-            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row)]));
-        }
-        _ => {
-            let (a, b, c, d) = (column(0), column(1), column(2), column(3));
-            rows.for_each(|row| f(time(row), &[a.at(row), b.at(row), c.at(row), d.at(row)]));
-        }
-    }
-}
-
-/// Up to 1024 consecutive rows, borrowed.
-pub struct Vector<'v> {
-    pub(crate) inner: &'v tidalite_series::Vector<'v>,
-    pub(crate) schema: &'v Schema,
-}
-
-impl<'v> Vector<'v> {
-    fn is_float(&self, column: usize) -> Option<bool> {
-        let own = self.schema.columns.get(column)?;
-        Some(matches!(own.ty, ColumnType::F64 | ColumnType::F32))
-    }
-
-    /// The timestamps, ascending, in the series' unit.
-    #[must_use]
-    pub fn times(&self) -> &'v [i64] {
-        self.inner.times()
-    }
-
-    /// The words of a column; empty if it was not requested.
-    #[must_use]
-    pub fn words(&self, column: usize) -> &'v [u64] {
-        self.inner.words(column)
-    }
-
-    /// A column as floats: the bits unchanged, valid only for a column of floats. [`floats`](Self::floats) returns an
-    /// error for other columns.
-    ///
-    /// # Panics
-    /// In builds with debug assertions, if the column has integers or texts.
-    #[must_use]
-    pub fn f64(&self, column: usize) -> &'v [f64] {
-        debug_assert!(
-            self.is_float(column) != Some(false),
-            "column {column} has no floats"
-        );
-        bytemuck::cast_slice(self.words(column))
-    }
-
-    /// A column as signed integers: the bits unchanged, invalid for a column of floats. [`integers`](Self::integers)
-    /// returns an error for such a column.
-    ///
-    /// # Panics
-    /// In builds with debug assertions, if the column has floats.
-    #[must_use]
-    pub fn i64(&self, column: usize) -> &'v [i64] {
-        debug_assert!(
-            self.is_float(column) != Some(true),
-            "column {column} has floats"
-        );
-        bytemuck::cast_slice(self.words(column))
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
+use crate::types::instant::Steps;
 use crate::types::schema::Unit;
 use crate::types::time::Timestamp;
 
@@ -73,5 +74,40 @@ impl Grid {
     pub(crate) fn start(&self, index: i128) -> Timestamp {
         let start = i128::from(self.origin.0) + index * i128::from(self.width);
         Timestamp(start.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+}
+
+/// Windows for a query of one series: a [`Grid`], or windows of the series' own unit: `Steps(width)`, one of which
+/// begins at step 0, or `(Steps(width), Steps(origin))`. Window k contains the steps from `origin + k width` up to, not
+/// including, `origin + (k + 1) width`.
+pub trait IntoGrid {
+    /// Width and origin in steps of `unit`.
+    ///
+    /// # Errors
+    /// `Schema` if the width or the origin of a `Grid` is not a multiple of the unit.
+    fn steps_in(self, unit: Unit) -> Result<(i64, i64)>;
+}
+
+impl IntoGrid for Grid {
+    fn steps_in(self, unit: Unit) -> Result<(i64, i64)> {
+        self.in_unit(unit)
+    }
+}
+
+impl IntoGrid for &Grid {
+    fn steps_in(self, unit: Unit) -> Result<(i64, i64)> {
+        self.in_unit(unit)
+    }
+}
+
+impl IntoGrid for Steps {
+    fn steps_in(self, _: Unit) -> Result<(i64, i64)> {
+        Ok((self.0, 0))
+    }
+}
+
+impl IntoGrid for (Steps, Steps) {
+    fn steps_in(self, _: Unit) -> Result<(i64, i64)> {
+        Ok((self.0.0, self.1.0))
     }
 }

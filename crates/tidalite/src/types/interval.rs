@@ -44,6 +44,12 @@ pub struct Ends {
 }
 
 impl Ends {
+    /// All times.
+    pub(crate) const ALL: Self = Self {
+        start: Bound::Unbounded,
+        end: Bound::Unbounded,
+    };
+
     fn of<T: Instant>(start: Bound<T>, end: Bound<T>) -> Result<Self> {
         let moment = |bound: Bound<T>| -> Result<Bound<Moment>> {
             Ok(match bound {
@@ -107,10 +113,7 @@ impl Interval for Ends {
 
 impl Interval for RangeFull {
     fn ends(self) -> Result<Ends> {
-        Ok(Ends {
-            start: Bound::Unbounded,
-            end: Bound::Unbounded,
-        })
+        Ok(Ends::ALL)
     }
 }
 

@@ -48,3 +48,11 @@ impl IntoColumn for &String {
         self.as_str().column_of(schema)
     }
 }
+
+/// So that columns can be given as a borrowed list: `&[0, 2]`, `&["speed", "power"]`.
+impl<C: IntoColumn + Copy> IntoColumn for &C {
+    #[inline]
+    fn column_of(self, schema: &Schema) -> Result<usize> {
+        (*self).column_of(schema)
+    }
+}

@@ -428,7 +428,7 @@ fn answers(series: &Series<'_>) -> String {
                 found.first(),
                 found.last(),
             ));
-            for window in range.windows(1_000, 7, column).unwrap() {
+            for window in range.windows((Steps(1_000), Steps(7)), column).unwrap() {
                 let found = &window.aggregate;
                 add(&(
                     window.start,
@@ -442,7 +442,8 @@ fn answers(series: &Series<'_>) -> String {
         }
         let mut backward = Vec::new();
         range
-            .for_each_vector_reverse(|vector| backward.extend(vector.times().iter().rev().copied()))
+            .reverse()
+            .for_each_vector(|vector| backward.extend(vector.times().iter().rev().copied()))
             .unwrap();
         add(&backward);
     }

@@ -560,8 +560,11 @@ fn schemas_and_columns_that_do_not_fit() {
     let series = snap.series("one").unwrap().unwrap();
     let all = series.query(..);
     schema_problem(all.aggregate(1).err(), &["1 columns", "number 1"]);
-    schema_problem(all.windows(10, 0, 1).err(), &["number 1"]);
-    schema_problem(all.for_each_vector_of(&[0, 7], |_| ()).err(), &["number 7"]);
+    schema_problem(all.windows(Steps(10), 1).err(), &["number 1"]);
+    schema_problem(
+        all.clone().columns(&[0, 7]).for_each_vector(|_| ()).err(),
+        &["number 7"],
+    );
     schema_problem(all.for_each_sample(|_| ()).err(), &["one"]);
     schema_problem(all.for_each_record(|_: Wide| ()).err(), &["one"]);
     schema_problem(
@@ -569,7 +572,7 @@ fn schemas_and_columns_that_do_not_fit() {
         &["number 9"],
     );
     for width in [0, -1, i64::MIN] {
-        let error = all.windows(width, 0, 0).err().unwrap();
+        let error = all.windows(Steps(width), 0).err().unwrap();
         says(&error, &["window"]);
     }
     for text in ["", "yesterday", "2014-13-01"] {

@@ -256,7 +256,9 @@ fn scans(rng: &mut Rng, series: &Series<'_>, (from, to): (i64, i64), expected: &
     let wanted: Vec<usize> = (0..columns).filter(|_| rng.one_in(2)).collect();
     let mut at = 0;
     range
-        .for_each_vector_of(&wanted, |vector| {
+        .clone()
+        .columns(&wanted)
+        .for_each_vector(|vector| {
             assert!((1..=1024).contains(&vector.times().len()));
             for (row, &time) in vector.times().iter().enumerate() {
                 assert_eq!(time, expected[at].0);
@@ -269,7 +271,8 @@ fn scans(rng: &mut Rng, series: &Series<'_>, (from, to): (i64, i64), expected: &
         .unwrap();
     assert_eq!(at, expected.len());
     range
-        .for_each_vector_reverse(|vector| {
+        .reverse()
+        .for_each_vector(|vector| {
             for (row, &time) in vector.times().iter().enumerate().rev() {
                 at -= 1;
                 assert_eq!(time, expected[at].0);
@@ -306,7 +309,9 @@ fn windows(
     };
     let number = |time: i64| (i128::from(time) - i128::from(origin)).div_euclid(width.into());
     let range = series.query(Steps(from)..=Steps(to));
-    let found = range.windows(width, origin, column).unwrap();
+    let found = range
+        .windows((Steps(width), Steps(origin)), column)
+        .unwrap();
     figures(rng, &range, (width, origin), column, &found);
     let mut found = found.iter();
     for part in rows.chunk_by(|a, b| number(a.0) == number(b.0)) {
@@ -338,10 +343,10 @@ pub(crate) fn figures(
         wanted.iter().map(|one| bits(one.of(aggregate))).collect()
     };
     let own = |values: Vec<Option<f64>>| -> Vec<_> { values.into_iter().map(bits).collect() };
-    let some = range.figures(&wanted[..]);
+    let some = range.clone().figures(&wanted[..]);
     let all = range.aggregate(column).unwrap();
     assert_eq!(own(some.aggregate(column).unwrap()), of(&all), "{wanted:?}");
-    let windows = some.windows(width, origin, column).unwrap();
+    let windows = some.windows((Steps(width), Steps(origin)), column).unwrap();
     assert_eq!(windows.len(), whole.len(), "windows");
     for (some, whole) in windows.into_iter().zip(whole) {
         assert_eq!((some.start, some.last), (whole.start, whole.last));
@@ -349,10 +354,14 @@ pub(crate) fn figures(
     }
     // One, and as many as an array has.
     let one = *rng.pick(&FIGURES);
-    let found = range.figures(one).aggregate(column).unwrap();
+    let found = range.clone().figures(one).aggregate(column).unwrap();
     assert_eq!(bits(found), bits(one.of(&all)), "{one:?}");
     let other = *rng.pick(&FIGURES);
-    let found = range.figures([one, other]).aggregate(column).unwrap();
+    let found = range
+        .clone()
+        .figures([one, other])
+        .aggregate(column)
+        .unwrap();
     assert_eq!(found.map(bits), [one, other].map(|one| bits(one.of(&all))));
 }
 

@@ -4,10 +4,7 @@
 use crate::model::Model;
 use crate::model::wide::same_row;
 use crate::workload::TIME_MAX;
-use tidalite::{
-    Aggregate, Column, Database, Direction, ReadTxn, Result, Row, Schema, Series, Steps, Value,
-    ValueFilter,
-};
+use tidalite::{Aggregate, Column, Database, ReadTxn, Result, Row, Schema, Series, Steps, Value};
 use tidalite_testkit::rng::Rng;
 
 /// Number of rows that a cursor reads backwards.
@@ -183,7 +180,7 @@ fn windows(
     let wanted: Vec<_> = rows.chunk_by(|a, b| window(a.0) == window(b.0)).collect();
     let found = series
         .query(Steps(from)..Steps(to))
-        .windows(width, origin, column)?;
+        .windows((Steps(width), Steps(origin)), column)?;
     let place = format!("windows of {width} from {origin} on, column {column} in {from}..{to}");
     if found.len() != wanted.len() {
         let (found, wanted) = (found.len(), wanted.len());
@@ -234,7 +231,7 @@ fn newest(snap: &ReadTxn, series: &Series<'_>, known: &Known) -> Result<Option<S
 /// Reads all rows backwards by vectors, and the last rows with a cursor.
 fn backward(series: &Series<'_>, known: &Known) -> Result<Option<String>> {
     let mut times = Vec::new();
-    let rows = series.query(..).for_each_vector_reverse(|vector| {
+    let rows = series.query(..).reverse().for_each_vector(|vector| {
         times.extend(vector.times().iter().rev());
     })?;
     let wanted = known.rows.iter().rev().map(|(time, _)| *time);
@@ -268,14 +265,21 @@ fn matching(
     let rows = rows.filter(|(_, value)| value.is_some_and(|value| (low..=high).contains(&value)));
     let wanted: Vec<i64> = rows.map(|(time, _)| time).collect();
     let range = series.query(Steps(from)..Steps(to));
-    let matching = range.matching([ValueFilter::new(column, low..=high)])?;
+    let matching = range.filter(column, low..=high);
     let (mut ahead, mut back) = (Vec::<i64>::new(), Vec::<i64>::new());
-    matching.for_each_vector_of(&[column], Direction::Forward, |vector| {
-        ahead.extend_from_slice(vector.times());
-    })?;
-    matching.for_each_vector_of(&[column], Direction::Backward, |vector| {
-        back.extend(vector.times().iter().rev());
-    })?;
+    matching
+        .clone()
+        .columns([column])
+        .for_each_vector(|vector| {
+            ahead.extend_from_slice(vector.times());
+        })?;
+    matching
+        .clone()
+        .columns([column])
+        .reverse()
+        .for_each_vector(|vector| {
+            back.extend(vector.times().iter().rev());
+        })?;
     back.reverse();
     let count = matching.count()?;
     let right = count == wanted.len() as u64 && ahead == wanted && back == wanted;

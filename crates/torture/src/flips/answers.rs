@@ -50,7 +50,10 @@ pub(super) fn answers(db: &Database) -> Vec<Option<String>> {
         answers[0] = text(all.aggregate(1).map(|all| format!("{all:?}")));
         let part = series.query(Steps(7)..Steps(10_020)).aggregate(1);
         answers[1] = text(part.map(|part| format!("{part:?}")));
-        answers[2] = text(all.windows(300, 0, 1).map(|windows| format!("{windows:?}")));
+        answers[2] = text(
+            all.windows(Steps(300), 1)
+                .map(|windows| format!("{windows:?}")),
+        );
         answers[3] = text(series.count().map(|count| count.to_string()));
     }
     for (key, answer) in LOOKUPS.iter().zip(&mut answers[2 * QUESTIONS..]) {

@@ -8,7 +8,6 @@ use super::errors::keep;
 use tidalite::query::{CandleSize, Join};
 use tidalite::{
     Database, Direction, Grid, MultiTable, Query, ReadTxn, Result, Series, SeriesId, Steps, Table,
-    ValueFilter,
 };
 
 /// Maximum number of entries read from a range.
@@ -202,7 +201,9 @@ fn series(snap: &ReadTxn, id: SeriesId) -> Result<()> {
     let all = series.query(..);
     keep(
         &mut first,
-        all.for_each_window(width, 13, &columns, |_, _| ()),
+        all.clone()
+            .columns(&columns)
+            .for_each_window((Steps(width), Steps(13)), |_, _| ()),
     );
     keep(&mut first, all.count().map(drop));
     keep(&mut first, parts(&all));
@@ -244,17 +245,20 @@ fn of_column(series: &Series<'_>, column: usize, width: i64) -> Result<()> {
     );
     let some = series
         .query(Steps(100)..Steps(1_700))
-        .windows(width, 5, column);
+        .windows((Steps(width), Steps(5)), column);
     keep(&mut first, some.map(drop));
     // The next two queries are errors for a text column even in a valid file.
     if series.info().schema.columns[column].ty.is_text() {
         return first;
     }
     let filtered = || -> Result<()> {
-        let wanted = all.matching([ValueFilter::new(column, 0.0..30.0)])?;
+        let wanted = all.clone().filter(column, 0.0..30.0);
         wanted.count()?;
-        wanted.windows(width, 0, column)?;
-        wanted.for_each_vector_of(&[column], Direction::Backward, |_| ())?;
+        wanted.windows(Steps(width), column)?;
+        wanted
+            .columns(&[column])
+            .reverse()
+            .for_each_vector(|_| ())?;
         Ok(())
     };
     keep(&mut first, filtered());
@@ -270,19 +274,19 @@ fn together(snap: &ReadTxn) -> Result<()> {
     keep(&mut first, chosen.latest().map(drop));
     let spans = chosen.series().iter().map(width);
     let grid = Grid::seconds(spans.max().unwrap_or(1).max(1));
-    for group in chosen.each() {
-        keep(&mut first, group.windows("value", .., &grid).map(drop));
+    for group in chosen.query(..).each() {
+        keep(&mut first, group.windows(&grid, "value").map(drop));
     }
     let counted = chosen.in_parallel(|series| series.query(..).count());
     keep(&mut first, counted.map(drop));
     let merged = || -> Result<()> {
-        let mut rows = chosen.rows(..)?;
+        let mut rows = chosen.query(..).rows()?;
         for _ in 0..STEPS_MAX {
             if rows.next()?.is_none() {
                 break;
             }
         }
-        let mut joined = chosen.join(.., Join::Outer)?;
+        let mut joined = chosen.query(..).join(Join::Outer)?;
         for _ in 0..STEPS_MAX {
             if joined.next()?.is_none() {
                 break;

@@ -113,12 +113,12 @@ fn questions(snap: &tidalite::ReadTxn, id: tidalite::SeriesId) -> Result<()> {
         let width = (last.saturating_sub(first) / WINDOWS_MAX).max(100);
         keep(
             &mut seen,
-            series.query(..).windows(width, 0, column).map(drop),
+            series.query(..).windows(Steps(width), column).map(drop),
         );
     }
     keep(
         &mut seen,
-        series.query(..).for_each_vector_reverse(|_| ()).map(drop),
+        series.query(..).reverse().for_each_vector(|_| ()).map(drop),
     );
     keep(
         &mut seen,

@@ -23,7 +23,9 @@
 //! Each is at least `m + n`. The amounts added to items of one side alone do not exceed the counters dropped as the
 //! smallest, so the remaining ones sum to at most both totals.
 
+use crate::series::figures::Figures;
 use crate::series::query::Query;
+use crate::series::vectors::Vector;
 use crate::types::column::{Column, ColumnType};
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
@@ -274,7 +276,7 @@ enum Key {
     Text(Vec<u8>),
 }
 
-impl Query<'_> {
+impl<F: Figures> Query<'_, F> {
     /// The most frequent values of a column, with their numbers of occurrences: numbers, words or texts. `capacity` is
     /// the number of values tracked at a time ([`SpaceSaving`], with its guarantees); the result is exact while there
     /// are no more values. Nulls are skipped; all NaN are one value, and so are the two zeros.
@@ -291,7 +293,7 @@ impl Query<'_> {
     ///     log.insert_values(Steps(time), &[message.into()])?;
     /// }
     /// let log = log.view()?;
-    /// let most = log.query(..).frequent_items(0, 100)?;
+    /// let most = log.query(..).frequent_items("message", 100)?;
     /// assert_eq!((&most[0].item, most[0].weight), (&Value::from("timeout"), 2.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -347,31 +349,13 @@ impl Query<'_> {
         };
         let mut seen = SpaceSaving::new(capacity);
         let wanted: Vec<usize> = [column].into_iter().chain(weight).collect();
-        let mut scan = self.series.view().scan(self.from, self.to, &wanted);
-        // Texts of a vector are first summed by their words, so that each is looked up once.
-        let mut words: BTreeMap<u64, f64> = BTreeMap::new();
-        while let Some(vector) = scan.next()? {
-            let weights = by.map(|(weight, column)| (vector.words(weight), column));
-            for (row, &word) in vector.words(column).iter().enumerate() {
-                let weight = match weights {
-                    None => Some(1.0),
-                    Some((words, column)) => column.f64(words[row]),
-                };
-                let counts = |weight: &f64| *weight > 0.0 && weight.is_finite();
-                let Some(weight) = weight.filter(counts).filter(|_| !own.is_null(word)) else {
-                    continue;
-                };
-                if own.ty.is_text() {
-                    let sum = words.entry(word).or_default();
-                    *sum = finite_sum(*sum, weight)?;
-                } else {
-                    seen.add(Key::Word(one_word(own, word)), weight)?;
-                }
+        let mut failed = Ok(());
+        self.clone().columns(wanted).for_each_vector(|vector| {
+            if failed.is_ok() {
+                failed = self.count_vector(vector, (column, own), by, &mut seen);
             }
-            for (word, weight) in std::mem::take(&mut words) {
-                seen.add(Key::Text(self.series.text(column, word)?), weight)?;
-            }
-        }
+        })?;
+        failed?;
         let value = |one: Frequent<Key>| {
             let item = match one.item {
                 Key::Word(word) => own.value(word),
@@ -385,6 +369,38 @@ impl Query<'_> {
             })
         };
         seen.top(capacity.max(1)).into_iter().map(value).collect()
+    }
+
+    fn count_vector(
+        &self,
+        vector: &Vector<'_>,
+        (column, own): (usize, &Column),
+        by: Option<(usize, &Column)>,
+        seen: &mut SpaceSaving<Key>,
+    ) -> Result<()> {
+        // Texts of a vector are first summed by their words, so that each is looked up once.
+        let mut words: BTreeMap<u64, f64> = BTreeMap::new();
+        let weights = by.map(|(weight, column)| (vector.words(weight), column));
+        for (row, &word) in vector.words(column).iter().enumerate() {
+            let weight = match weights {
+                None => Some(1.0),
+                Some((words, column)) => column.f64(words[row]),
+            };
+            let counts = |weight: &f64| *weight > 0.0 && weight.is_finite();
+            let Some(weight) = weight.filter(counts).filter(|_| !own.is_null(word)) else {
+                continue;
+            };
+            if own.ty.is_text() {
+                let sum = words.entry(word).or_default();
+                *sum = finite_sum(*sum, weight)?;
+            } else {
+                seen.add(Key::Word(one_word(own, word)), weight)?;
+            }
+        }
+        for (word, weight) in words {
+            seen.add(Key::Text(self.series.text(column, word)?), weight)?;
+        }
+        Ok(())
     }
 }
 

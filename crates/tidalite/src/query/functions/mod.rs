@@ -10,7 +10,7 @@
 //! errors       values minus such a mean of earlier values
 //! running      cumulative sum
 //! two          Combined                  arithmetic of columns of two series, joined on time
-//! top          Selection::top, bottom    the series with the largest or smallest figure
+//! top          SelectionQuery::top, bottom    the series with the largest or smallest figure
 //! frequent     SpaceSaving               the values that come most often, or weigh most
 //! ```
 //!
@@ -37,16 +37,18 @@ pub use moving::{MovingMean, MovingMeanOver};
 pub use running::CumulativeSum;
 pub use two::Combined;
 
+use crate::series::figures::Figures;
 use crate::series::query::Query;
 use crate::txn::pages::Pages;
 use crate::types::column::Column;
 use crate::types::error::{Error, Result};
 use crate::types::into_column::IntoColumn;
-use tidalite_series::Scan;
+use tidalite_series::{Scan, ValueRange};
 
 /// The values of a column, ascending in time; see [`Query::dots`].
 pub struct Dots<'s> {
     scan: Scan<'s, Pages<'s>>,
+    filters: Vec<ValueRange>,
     column: &'s Column,
     index: usize,
     times: Vec<i64>,
@@ -55,8 +57,9 @@ pub struct Dots<'s> {
     failed: bool,
 }
 
-impl<'s> Query<'s> {
+impl<'s, F: Figures> Query<'s, F> {
     /// The values of a column one by one, as floats (the nearest one for integers and decimals), without nulls.
+    /// They ascend in time, also of a reversed query.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -71,7 +74,7 @@ impl<'s> Query<'s> {
     /// }
     /// let series = series.view()?;
     /// // A counter that restarted: 3 since then, not -11.
-    /// let rates = series.query(..).dots(1)?.rate(1).map(|dot| Ok(dot?.value));
+    /// let rates = series.query(..).dots("value")?.rate(1).map(|dot| Ok(dot?.value));
     /// assert_eq!(rates.collect::<tidalite::Result<Vec<f64>>>()?, [2.0, 1.5]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -86,8 +89,15 @@ impl<'s> Query<'s> {
             return Err(own.problem("texts have no value to count with"));
         }
         let (from, to) = self.ends()?;
+        let filtered = self.filters.iter().map(ValueRange::column);
+        let columns: Vec<usize> = [column].into_iter().chain(filtered).collect();
+        let view = self.series.view();
         Ok(Dots {
-            scan: self.series.view().scan(from, to, &[column]),
+            scan: match self.filters.is_empty() {
+                true => view.scan(from, to, &columns),
+                false => view.matching(self.filters.clone()).scan(from, to, &columns),
+            },
+            filters: self.filters.clone(),
             column: own,
             index: column,
             times: Vec::new(),
@@ -118,9 +128,19 @@ impl Iterator for Dots<'_> {
             self.times.clear();
             self.words.clear();
             match self.scan.next() {
-                Ok(Some(vector)) => {
+                Ok(Some(vector)) if self.filters.is_empty() => {
                     self.times.extend_from_slice(vector.times());
                     self.words.extend_from_slice(vector.words(self.index));
+                }
+                Ok(Some(vector)) => {
+                    for (row, &time) in vector.times().iter().enumerate() {
+                        let holds =
+                            |range: &ValueRange| range.holds(vector.words(range.column())[row]);
+                        if self.filters.iter().all(holds) {
+                            self.times.push(time);
+                            self.words.push(vector.words(self.index)[row]);
+                        }
+                    }
                 }
                 Ok(None) => return None,
                 Err(error) => {

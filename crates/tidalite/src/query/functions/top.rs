@@ -1,13 +1,12 @@
 //! The leading series: by a figure of a column over an interval.
 
-use crate::query::selection::Selection;
-use crate::series::figures::Figure;
+use crate::query::many::SelectionQuery;
+use crate::series::figures::{Figure, Figures};
 use crate::types::error::Result;
-use crate::types::interval::Interval;
 
-impl Selection<'_> {
-    /// The `k` series with the largest figure of the column called `column` within `times`, the largest first: their
-    /// indices in the selection, and the figures. Equal figures keep the order of the selection. Series without rows,
+impl<F: Figures> SelectionQuery<'_, '_, F> {
+    /// The `k` series with the largest figure of the column called `column`, the largest first: their
+    /// indices, and the figures. Equal figures keep the order of the selection. Series without rows,
     /// and figures that are NaN, are skipped.
     ///
     /// ```
@@ -21,53 +20,39 @@ impl Selection<'_> {
     /// }
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
-    /// let top = snap.select("")?.top(2, "value", .., Figure::Mean)?;
+    /// let top = snap.select("")?.query(..).top(2, "value", Figure::Mean)?;
     /// assert_eq!(top, [(1, 2.0), (2, 1.0)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`Group::aggregate`](crate::query::Group::aggregate).
+    /// As for [`aggregate`](Self::aggregate).
     ///
     /// # Cost
     /// One aggregate from the tree of each series.
-    pub fn top(
-        &self,
-        k: usize,
-        column: &str,
-        times: impl Interval,
-        figure: Figure,
-    ) -> Result<Vec<(usize, f64)>> {
-        self.leaders(k, column, times, figure, |a, b| b.total_cmp(&a))
+    pub fn top(&self, k: usize, column: &str, figure: Figure) -> Result<Vec<(usize, f64)>> {
+        self.leaders(k, column, figure, |a, b| b.total_cmp(&a))
     }
 
     /// Like [`top`](Self::top), for the smallest figures.
     ///
     /// # Errors
     /// As for `top`.
-    pub fn bottom(
-        &self,
-        k: usize,
-        column: &str,
-        times: impl Interval,
-        figure: Figure,
-    ) -> Result<Vec<(usize, f64)>> {
-        self.leaders(k, column, times, figure, |a, b| a.total_cmp(&b))
+    pub fn bottom(&self, k: usize, column: &str, figure: Figure) -> Result<Vec<(usize, f64)>> {
+        self.leaders(k, column, figure, |a, b| a.total_cmp(&b))
     }
 
     fn leaders(
         &self,
         k: usize,
         column: &str,
-        times: impl Interval,
         figure: Figure,
         order: impl Fn(f64, f64) -> std::cmp::Ordering,
     ) -> Result<Vec<(usize, f64)>> {
-        let times = times.ends()?;
-        let mut figures = Vec::with_capacity(self.len());
-        for (place, one) in self.each().iter().enumerate() {
-            let own = one.figures([Figure::Count, figure]);
-            let value = match own.aggregate(column, times)? {
+        let mut figures = Vec::with_capacity(self.members.len());
+        let each = self.clone().figures([Figure::Count, figure]).each();
+        for (place, one) in each.iter().enumerate() {
+            let value = match one.aggregate(column)? {
                 Some([Some(rows), value]) if rows > 0.0 => value,
                 _ => None,
             };

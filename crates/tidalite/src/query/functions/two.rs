@@ -2,13 +2,13 @@
 
 use super::dot::Dot;
 use crate::query::join::{Join, Joined};
-use crate::query::selection::Selection;
+use crate::query::many::SelectionQuery;
+use crate::series::figures::Figures;
 use crate::types::column::Column;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::interval::Interval;
 
-/// The results of a function of the values of two series; see [`Selection::combine`].
+/// The results of a function of the values of two series; see [`SelectionQuery::combine`].
 pub struct Combined<'s, F> {
     joined: Joined<'s>,
     columns: [(usize, &'s Column); 2],
@@ -16,7 +16,7 @@ pub struct Combined<'s, F> {
     failed: bool,
 }
 
-impl Selection<'_> {
+impl<'s, Q: Figures> SelectionQuery<'s, '_, Q> {
     /// Calls `f` with the values of the column called `columns.0` of the first series and of `columns.1` of the second
     /// for each joined row that has both, and yields the results. Times are nanoseconds since 1970.
     ///
@@ -35,7 +35,7 @@ impl Selection<'_> {
     /// tx.commit()?;
     /// let snap = db.begin_read()?;
     /// let both = snap.select("")?;
-    /// let watts = both.combine(.., Join::Inner, ("value", "value"), |i, u| i * u)?;
+    /// let watts = both.query(..).combine(Join::Inner, ("value", "value"), |i, u| i * u)?;
     /// let sums = watts.cumulative_sum().map(|dot| Ok(dot?.value));
     /// assert_eq!(sums.collect::<tidalite::Result<Vec<f64>>>()?, [460.0, 920.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,18 +43,18 @@ impl Selection<'_> {
     ///
     /// # Errors
     /// `Schema` if there are not exactly two series, or a column does not exist or has texts; else as for
-    /// [`Selection::join`].
+    /// [`join`](Self::join).
     pub fn combine<F: FnMut(f64, f64) -> f64>(
         &self,
-        times: impl Interval,
         join: Join,
         columns: (&str, &str),
         f: F,
-    ) -> Result<Combined<'_, F>> {
+    ) -> Result<Combined<'s, F>> {
         let problem = |problem: String| Err(Error::from(Cause::Schema { problem }));
-        let [first, second] = self.series() else {
-            return problem(format!("two series combine, not {}", self.len()));
+        let [first, second] = &self.members[..] else {
+            return problem(format!("two series combine, not {}", self.members.len()));
         };
+        let (first, second) = (first.series, second.series);
         let mut found = [(0, &first.info().schema.columns[0]); 2];
         let wanted = [(first, columns.0), (second, columns.1)];
         for (found, (series, name)) in found.iter_mut().zip(wanted) {
@@ -69,7 +69,7 @@ impl Selection<'_> {
             *found = (column, own);
         }
         Ok(Combined {
-            joined: self.join(times, join)?,
+            joined: self.join(join)?,
             columns: found,
             f,
             failed: false,

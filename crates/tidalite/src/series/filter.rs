@@ -7,40 +7,16 @@ use crate::types::value::units_at_or_below;
 use std::ops::{Bound, RangeBounds};
 use tidalite_series::ValueRange;
 
-/// A range of values of one column.
+/// A range of values of one column; see [`Query::filter`](crate::Query::filter).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ValueFilter {
+pub(crate) struct ValueFilter {
     column: usize,
     low: Bound<f64>,
     high: Bound<f64>,
 }
 
 impl ValueFilter {
-    /// Rows whose value in `column` lies in `values`; NaN and null lie in no range. The two zeros are one value here,
-    /// as in comparisons of numbers: a range that ends at one of them contains both or none. Integers are compared
-    /// exactly, decimals with the digits in which the bounds are written, bools as 0 and 1.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// use tidalite::{Database, Direction, Options, Steps, ValueFilter};
-    /// use tidalite::storage::MemoryStorage;
-    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-    /// let mut tx = db.begin_write()?;
-    /// let mut load = tx.series("load")?;
-    /// for (time, value) in [(1_i64, 20.0), (2, 95.0), (3, 91.5), (4, 90.0)] {
-    ///     load.insert(Steps(time), value)?;
-    /// }
-    /// tx.commit()?;
-    /// let snap = db.begin_read()?;
-    /// let load = snap.series("load")?.ok_or("no such series")?;
-    /// let mut high: Vec<i64> = Vec::new();
-    /// let above = ValueFilter::new(1, (std::ops::Bound::Excluded(90.0), std::ops::Bound::Unbounded));
-    /// load.query(..).matching([above])?.for_each_vector_of(&[1], Direction::Forward, |v| high.extend(v.times()))?;
-    /// assert_eq!(high, [2, 3]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn new(column: usize, values: impl RangeBounds<f64>) -> Self {
+    pub(crate) fn new(column: usize, values: impl RangeBounds<f64>) -> Self {
         Self {
             column,
             low: values.start_bound().cloned(),
