@@ -140,9 +140,7 @@ fn time_of(field: &str) -> Option<i64> {
 fn column_of(fields: &[&str]) -> Option<Column> {
     let filled = || fields.iter().copied().filter(|field| !is_blank(field));
     let nullable = filled().count() < fields.len();
-    if filled().next().is_none() {
-        return None;
-    }
+    filled().next()?;
     if !nullable && let Some(times) = filled().map(time_of).collect() {
         return Some(Column::Times(times));
     }
@@ -204,7 +202,8 @@ fn generated(report: &mut Report) {
     let mut total = 0;
     let mut walk = 20.0f32;
     let mut level = 0.0;
-    let mut kinds: Vec<(&str, Box<dyn FnMut(u64) -> f64>)> = Vec::new();
+    type Generator = Box<dyn FnMut(u64) -> f64>;
+    let mut kinds: Vec<(&str, Generator)> = Vec::new();
     kinds.push(("zero-inflated decimals", {
         let mut random = random;
         Box::new(move |_| match random(20) {

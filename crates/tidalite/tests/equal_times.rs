@@ -199,8 +199,8 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     let mut series = tx
         .series_merging("a", &Schema::point(), MergePolicy::Error)
         .unwrap();
-    series.insert(Steps(5_), 1.0).unwrap();
-    let error = series.insert(Steps(5_), 2.0).unwrap_err();
+    series.insert(Steps(5), 1.0).unwrap();
+    let error = series.insert(Steps(5), 2.0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "series a has a row at 5 already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
@@ -214,9 +214,9 @@ fn a_refused_row_leaves_the_transaction_as_it_was() {
     assert_eq!(series.view().unwrap().count().unwrap(), 1);
     // Deleted times may be used again; with another policy the newest row wins.
     assert_eq!(series.delete(Steps(5)..Steps(6)).unwrap(), 1);
-    series.insert(Steps(5_), 3.0).unwrap();
+    series.insert(Steps(5), 3.0).unwrap();
     series.set_merge(MergePolicy::Replace).unwrap();
-    series.insert(Steps(5_), 4.0).unwrap();
+    series.insert(Steps(5), 4.0).unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series("a").unwrap().unwrap();
@@ -240,7 +240,7 @@ fn annotations_are_compared_and_set_and_go_with_their_series() {
         let mut series = tx
             .series_merging(name, &Schema::point(), MergePolicy::KeepFirst)
             .unwrap();
-        series.insert(Steps(1_), 1.0).unwrap();
+        series.insert(Steps(1), 1.0).unwrap();
         series.annotate("unit", "m/s").unwrap();
         series.annotate("site", "north").unwrap();
     }

@@ -158,7 +158,7 @@ fn a_far_series_number_costs_nothing() {
     let mut tx = db.begin_write().expect("a gap is no damage");
     let mut series = tx.series("late").expect("numbers are left");
     assert_eq!(series.id().0, 1 << 45);
-    series.insert(Steps(0_), 1.0).expect("the disk has room");
+    series.insert(Steps(0), 1.0).expect("the disk has room");
     tx.commit().expect("the disk has room");
     let after = db.begin_read().expect("a gap is no damage");
     let mut changes = 0;

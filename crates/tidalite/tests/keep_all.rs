@@ -494,17 +494,17 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
         .series_merging(NAME, &Schema::point(), MergePolicy::KeepAll)
         .unwrap();
     for i in 0..most {
-        series.insert(Steps(7_), i as f64).unwrap();
+        series.insert(Steps(7), i as f64).unwrap();
     }
     let told = "rows of one time in a series of so many columns: 1025 is beyond the limit of 1024";
     let full = |error: Error| assert!(error.to_string().starts_with(told), "{error}");
-    full(series.insert(Steps(7_), 0.5).unwrap_err());
-    series.insert(Steps(8_), 0.5).unwrap();
+    full(series.insert(Steps(7), 0.5).unwrap_err());
+    series.insert(Steps(8), 0.5).unwrap();
     tx.commit().unwrap();
     // In a transaction of its own, and in a batch, which is stored as a whole or not at all.
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series(NAME).unwrap();
-    full(series.insert(Steps(7_), 0.5).unwrap_err());
+    full(series.insert(Steps(7), 0.5).unwrap_err());
     let words = [0u64; 3];
     full(
         series

@@ -182,7 +182,7 @@ fn undone(tx: &mut tidalite::WriteTxn, model: &Model, rng: &mut Rng) {
         some_rows(&mut series, &mut undone, rng);
         equal(&series.view()?, &undone);
         // As when a row is refused.
-        series.insert_values(Steps(0_), &[])
+        series.insert_values(Steps(0), &[])
     });
     assert!(
         matches!(done, Err(ref error) if error.kind() == ErrorKind::Schema),
@@ -361,24 +361,24 @@ fn what_is_known_of_a_time_goes_when_its_rows_change() {
                 .map(|row| row.1)
                 .collect()
         };
-        series.insert(Steps(9_), 0.0).unwrap();
+        series.insert(Steps(9), 0.0).unwrap();
         series.delete(..Steps(9)).unwrap();
         for value in [1.0, 2.0, 1.0] {
-            series.insert(Steps(7_), value).unwrap();
+            series.insert(Steps(7), value).unwrap();
         }
         if stored {
             tx.commit().unwrap();
             tx = db.begin_write().unwrap();
             series = tx.series(NAME).unwrap();
-            series.insert(Steps(7_), 2.0).unwrap();
+            series.insert(Steps(7), 2.0).unwrap();
         }
         // A batch brings one more.
         let batch = [2.0f64, 3.0, 3.0].map(f64::to_bits);
         series.append_rows(&[7; 3], &[&[0; 3], &batch]).unwrap();
-        series.insert(Steps(7_), 3.0).unwrap();
+        series.insert(Steps(7), 3.0).unwrap();
         assert_eq!(values(&mut series), [1.0, 2.0, 3.0, 0.0]);
         series.delete(Steps(7)..Steps(8)).unwrap();
-        series.insert(Steps(7_), 2.0).unwrap();
+        series.insert(Steps(7), 2.0).unwrap();
         assert_eq!(values(&mut series), [2.0, 0.0]);
         // More columns, without values.
         let columns = series.info().schema.columns.len();
@@ -388,9 +388,9 @@ fn what_is_known_of_a_time_goes_when_its_rows_change() {
             .unwrap();
         let mut row = vec![Value::I64(0), Value::F64(2.0)];
         row.resize(columns + 1, Value::Null);
-        series.insert_values(Steps(7_), &row).unwrap();
+        series.insert_values(Steps(7), &row).unwrap();
         row[columns] = Value::U64(1);
-        series.insert_values(Steps(7_), &row).unwrap();
+        series.insert_values(Steps(7), &row).unwrap();
         assert_eq!(values(&mut series), [2.0, 2.0, 0.0]);
         tx.remove_series(NAME).unwrap();
         tx.commit().unwrap();
@@ -407,7 +407,7 @@ fn equal_rows_need_no_room() {
         .unwrap();
     for round in 0..3 {
         for i in 0..most {
-            series.insert(Steps(7_), i as f64).unwrap();
+            series.insert(Steps(7), i as f64).unwrap();
         }
         if round == 1 {
             series.view().unwrap();
@@ -432,15 +432,15 @@ fn equal_rows_need_no_room() {
             .append_rows(&[6, 7], &[&[0, 0], &[0, 0.5f64.to_bits()]])
             .unwrap_err(),
     );
-    full(series.insert(Steps(7_), 0.5).unwrap_err());
+    full(series.insert(Steps(7), 0.5).unwrap_err());
     assert_eq!(series.view().unwrap().count().unwrap(), most as u64);
     // Rows kept twice before stay, and rows equal to them are ignored.
     series.set_merge(MergePolicy::KeepAll).unwrap();
-    series.insert(Steps(8_), 1.0).unwrap();
-    series.insert(Steps(8_), 1.0).unwrap();
+    series.insert(Steps(8), 1.0).unwrap();
+    series.insert(Steps(8), 1.0).unwrap();
     series.set_merge(MergePolicy::KeepDistinct).unwrap();
-    series.insert(Steps(8_), 1.0).unwrap();
-    series.insert(Steps(8_), 2.0).unwrap();
+    series.insert(Steps(8), 1.0).unwrap();
+    series.insert(Steps(8), 2.0).unwrap();
     let view = series.view().unwrap();
     let eight: Vec<f64> = points(&view)[most..].iter().map(|row| row.1).collect();
     assert_eq!(eight, [1.0, 1.0, 2.0]);

@@ -335,7 +335,7 @@ fn five_hundred_openings_leave_height_and_bytes_bounded() {
             let mut series = tx.series(&format!("s{series}")).unwrap();
             series.insert(Steps(10 * cycle), 0.5).unwrap();
             series.insert(Steps(5 * cycle + 1), 0.25).unwrap();
-            series.insert(Steps(0_), cycle as f64).unwrap();
+            series.insert(Steps(0), cycle as f64).unwrap();
         }
         tx.table("t")
             .unwrap()

@@ -191,7 +191,7 @@ fn a_number_is_no_time_of_a_series_with_another_unit() {
         let mut series = tx.series_with("a-point", &point).unwrap();
         let sample = Sample::default();
         refused(series.insert_record(&sample));
-        series.insert(Steps(7_), 1.0).unwrap();
+        series.insert(Steps(7), 1.0).unwrap();
         refused(series.insert_record(&sample));
         series.insert("1970-01-01T00:00:00.007Z", 2.0).unwrap();
     }

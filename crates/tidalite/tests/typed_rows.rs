@@ -306,7 +306,7 @@ fn a_value_is_told_as_what_its_column_is_of() {
     let (mut floats, mut integers) = (0, 0);
     series
         .query(..)
-        .columns(&[0, 1, 3])
+        .columns([0, 1, 3])
         .for_each_vector(|vector| {
             assert_eq!(vector.integers("number").unwrap(), [41]);
             assert_eq!(vector.integers(1).unwrap(), [own.price.units]);
@@ -321,7 +321,7 @@ fn a_value_is_told_as_what_its_column_is_of() {
     assert_eq!((floats, integers), (1, 1));
     series
         .query(..)
-        .columns(&[0])
+        .columns([0])
         .for_each_vector(|vector| {
             schema_problem(vector.floats("weight"), &["weight", "read"]);
         })
@@ -334,7 +334,7 @@ fn bits_of_the_wrong_type_are_caught_by_assertions() {
     let db = db();
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("a").unwrap();
-    series.insert(Steps(1_), 0.5).unwrap();
+    series.insert(Steps(1), 0.5).unwrap();
     let view = series.view().unwrap();
     for asked in [false, true] {
         let read = || {
@@ -370,17 +370,17 @@ fn a_column_is_asked_for_by_its_name_and_windows_on_the_clock() {
         .windows((Steps(hour), Steps(Unit::Ticks.steps_to_1970())), 0)
         .unwrap();
     assert_eq!(by_number.len(), 4);
-    assert_eq!(all.windows(&grid, "n").unwrap(), by_number);
+    assert_eq!(all.windows(grid, "n").unwrap(), by_number);
     assert_eq!(all.aggregate("n").unwrap(), all.aggregate(0).unwrap());
     let mean = tidalite::Figure::Mean;
-    let means = all.clone().figures(mean).windows(&grid, "n").unwrap();
+    let means = all.clone().figures(mean).windows(grid, "n").unwrap();
     assert_eq!(means[3].aggregate, Some(209.5));
     assert_eq!(
         all.clone().figures(mean).aggregate("n").unwrap(),
         Some(119.5)
     );
     let late = all.clone().filter(0, 100.0..);
-    assert_eq!(late.windows(&grid, "n").unwrap().len(), 3);
+    assert_eq!(late.windows(grid, "n").unwrap().len(), 3);
     assert_eq!(late.aggregate("n").unwrap().count(), 140);
     let size = tidalite::query::CandleSize::Level(0);
     let candles = all.candles(size, "n").unwrap();
@@ -396,7 +396,7 @@ fn a_column_is_asked_for_by_its_name_and_windows_on_the_clock() {
     assert_eq!(all.heavy_hitters("text", "n", 2).unwrap()[1].weight, 360.0);
     schema_problem(all.aggregate("m"), &["no column m", "text"]);
     schema_problem(all.windows(Steps(hour), 2), &["2 columns", "number 2"]);
-    schema_problem(all.windows(&Grid::nanos(150), "n"), &["150 ns", "100 ns"]);
+    schema_problem(all.windows(Grid::nanos(150), "n"), &["150 ns", "100 ns"]);
     schema_problem(late.windows(Steps(hour), "m"), &["no column m"]);
 }
 
@@ -407,6 +407,6 @@ fn a_search_of_a_series_without_rows_is_empty() {
     let mut series = tx.series("a").unwrap();
     let view = series.view().unwrap();
     let mut cursor = view.cursor();
-    assert_eq!(cursor.seek(Steps(0_)).unwrap(), SearchResult::Empty);
+    assert_eq!(cursor.seek(Steps(0)).unwrap(), SearchResult::Empty);
     assert_eq!(cursor.current(), None);
 }

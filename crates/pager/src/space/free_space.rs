@@ -450,7 +450,7 @@ impl Space {
                 .all(|range| range.birth < txn && range.freed == txn),
             "a range that another transaction freed"
         );
-        self.pending.add(txn - 1, &freed_ranges);
+        self.pending.add(txn - 1, freed_ranges);
     }
 
     /// Sets the newest durable commit.

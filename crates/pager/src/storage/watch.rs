@@ -27,14 +27,18 @@ pub fn wrap_opened(wrap: fn(Opened<'_>) -> Arc<dyn Storage>) {
     WRAP.get_or_init(|| wrap);
 }
 
+/// Makes a storage that passes calls on to the given one, as far as the test wants.
+#[cfg(feature = "seeded-bugs")]
+type Wrapper = fn(Arc<dyn Storage>) -> Arc<dyn Storage>;
+
 #[cfg(feature = "seeded-bugs")]
 thread_local! {
-    static WRAP_HERE: Cell<Option<fn(Arc<dyn Storage>) -> Arc<dyn Storage>>> = const { Cell::new(None) };
+    static WRAP_HERE: Cell<Option<Wrapper>> = const { Cell::new(None) };
 }
 
 /// From now on `wrap` wraps each storage that this thread opens, outside of all other wrappers; `None`: nothing does.
 #[cfg(feature = "seeded-bugs")]
-pub fn wrap_opened_here(wrap: Option<fn(Arc<dyn Storage>) -> Arc<dyn Storage>>) {
+pub fn wrap_opened_here(wrap: Option<Wrapper>) {
     WRAP_HERE.set(wrap);
 }
 

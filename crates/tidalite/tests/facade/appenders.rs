@@ -250,8 +250,8 @@ fn texts_and_values_go_through_an_appender_too() {
                 series
                     .insert_values(Steps(n as i64), &[true.into()])
                     .unwrap();
-                assert!(series.insert_values(Steps(1_), &[]).is_err());
-                assert!(series.insert(Steps(1_), 0.5).is_err());
+                assert!(series.insert_values(Steps(1), &[]).is_err());
+                assert!(series.insert(Steps(1), 0.5).is_err());
                 assert!(series.insert_row(Steps(1), &[1, 2]).is_err());
                 assert!(series.append_rows(&[1], &[]).is_err());
                 assert!(appender.series_by_id(SeriesId(999)).is_err());
@@ -261,7 +261,7 @@ fn texts_and_values_go_through_an_appender_too() {
     txn.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series("t1").unwrap().unwrap();
-    let row = series.at(Steps(499_)).unwrap().unwrap();
+    let row = series.at(Steps(499)).unwrap().unwrap();
     assert_eq!(series.values(&row).unwrap()[0], Value::from("stands"));
     assert_eq!(snap.series("both").unwrap().unwrap().count().unwrap(), 2);
 }
@@ -306,7 +306,7 @@ fn who_fails_fails_the_transaction() {
     );
     assert!(told(&txn.commit().unwrap_err()));
     let mut txn = db.begin_write().unwrap();
-    txn.series("after").unwrap().insert(Steps(1_), 1.0).unwrap();
+    txn.series("after").unwrap().insert(Steps(1), 1.0).unwrap();
     txn.commit().unwrap();
     assert!(db.begin_read().unwrap().series("s0").unwrap().is_none());
 }
@@ -382,7 +382,7 @@ fn a_panic_a_forgotten_appender_and_a_drop_commit_nothing() {
 fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
     let db = in_memory(&Options::new().write_buffer_bytes(3 << 20));
     let mut txn = db.begin_write().unwrap();
-    txn.series("first").unwrap().insert(Steps(1_), 1.0).unwrap();
+    txn.series("first").unwrap().insert(Steps(1), 1.0).unwrap();
     let ids: Vec<_> = (0..THREADS * counts.len())
         .map(|n| txn.series(&format!("s{n}")).unwrap().id())
         .collect();

@@ -562,7 +562,7 @@ fn schemas_and_columns_that_do_not_fit() {
     schema_problem(all.aggregate(1).err(), &["1 columns", "number 1"]);
     schema_problem(all.windows(Steps(10), 1).err(), &["number 1"]);
     schema_problem(
-        all.clone().columns(&[0, 7]).for_each_vector(|_| ()).err(),
+        all.clone().columns([0, 7]).for_each_vector(|_| ()).err(),
         &["number 7"],
     );
     schema_problem(all.for_each_sample(|_| ()).err(), &["one"]);

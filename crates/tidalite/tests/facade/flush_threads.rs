@@ -245,7 +245,7 @@ fn a_full_disk_while_rows_are_sealed_fails_the_transaction() {
     let error = txn.commit().unwrap_err();
     assert!(error.kind() == ErrorKind::Broken, "{error}");
     let mut txn = db.begin_write().unwrap();
-    txn.series("after").unwrap().insert(Steps(1_), 1.0).unwrap();
+    txn.series("after").unwrap().insert(Steps(1), 1.0).unwrap();
     txn.commit().unwrap();
     assert!(db.check().unwrap().is_clean());
 }

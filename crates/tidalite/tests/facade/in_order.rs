@@ -239,7 +239,7 @@ fn a_layout_too_many_is_none_where_all_rows_are_linked() {
         Schema::new(Unit::Nanos, columns.collect::<Vec<_>>())
     };
     let mut txn = db.begin_write().unwrap();
-    txn.series("s0").unwrap().insert(Steps(-1_), 0.0).unwrap();
+    txn.series("s0").unwrap().insert(Steps(-1), 0.0).unwrap();
     for n in 0..255 {
         let mut series = txn.series_with(&format!("n{n}"), &schema(n)).unwrap();
         series.insert_row(Steps(1), &[1; 6]).unwrap();
@@ -291,7 +291,7 @@ fn a_full_disk_at_the_last_end_is_told() {
     let error = txn.commit().unwrap_err();
     assert!(error.kind() == ErrorKind::Broken, "{error}");
     let mut txn = db.begin_write().unwrap();
-    txn.series("after").unwrap().insert(Steps(1_), 1.0).unwrap();
+    txn.series("after").unwrap().insert(Steps(1), 1.0).unwrap();
     txn.commit().unwrap();
     assert!(db.begin_read().unwrap().series("a0").unwrap().is_none());
 }

@@ -241,7 +241,7 @@ fn a_diff_tells_what_came_changed_its_name_and_went() {
     let db: Database = in_memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
     for name in ["gone", "renamed", "stays"] {
-        tx.series(name).unwrap().insert(Steps(1_), 1.0).unwrap();
+        tx.series(name).unwrap().insert(Steps(1), 1.0).unwrap();
     }
     tx.commit().unwrap();
     let base = db.begin_read().unwrap();
@@ -360,7 +360,7 @@ fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
     let guid = guid_dotnet(dotnet);
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series_of_guid(guid, &Schema::point()).unwrap();
-    series.insert(Steps(0_), 1.0).unwrap();
+    series.insert(Steps(0), 1.0).unwrap();
     let id = series.id();
     assert_eq!(
         series.info().label(),

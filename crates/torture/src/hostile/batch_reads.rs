@@ -255,10 +255,7 @@ fn of_column(series: &Series<'_>, column: usize, width: i64) -> Result<()> {
         let wanted = all.clone().filter(column, 0.0..30.0);
         wanted.count()?;
         wanted.windows(Steps(width), column)?;
-        wanted
-            .columns(&[column])
-            .reverse()
-            .for_each_vector(|_| ())?;
+        wanted.columns([column]).reverse().for_each_vector(|_| ())?;
         Ok(())
     };
     keep(&mut first, filtered());

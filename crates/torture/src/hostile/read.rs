@@ -128,7 +128,7 @@ fn questions(snap: &tidalite::ReadTxn, id: tidalite::SeriesId) -> Result<()> {
             .map(drop),
     );
     let mut cursor = series.cursor();
-    keep(&mut seen, cursor.search(Steps(1_000_)).map(drop));
+    keep(&mut seen, cursor.search(Steps(1_000)).map(drop));
     for _ in 0..20 {
         keep(&mut seen, cursor.next().map(drop));
     }

@@ -125,7 +125,7 @@ fn fresh(db: &Database) -> Result<()> {
     tx.table("fresh")?.put(b"k", b"v")?;
     tx.series("fresh")?.insert_point(Steps(1), 0, 1.0)?;
     tx.series_of_guid(*b"fifteen and one.", &Schema::point())?
-        .insert(Steps(1_), 1.0)?;
+        .insert(Steps(1), 1.0)?;
     tx.commit()?;
     Ok(())
 }
