@@ -6,7 +6,7 @@
 //! for leaves; these rows are *linked*, that is, installed as leaves of the series.
 //!
 //! ```text
-//! push ──> write buffer ──┬── full row blocks of a series ─────────────────> Sink: linked by the series
+//! push ──> write buffer ──┬── full vectors of a series ────────────────────> Sink: linked by the series
 //!                         └── rest ──> tail page ──> run ──> compactions ──┬──────────^
 //!                                                                          └──> run of the next tier
 //!

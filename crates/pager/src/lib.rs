@@ -1,6 +1,6 @@
 //! One database file: pages, extents, snapshots, commits, durability, checks.
 //!
-//! Imports point down: a folder uses only the folders below it, which `tidalite-trim` checks.
+//! Imports point down: a folder uses only the folders below it, which `tidalite-tidy` checks.
 //!
 //! ```text
 //! maintenance  work on a whole file: check, backup, restore, salvage

@@ -794,7 +794,7 @@ fn a_failed_sync_of_another_process_stops_all() {
 fn a_long_reader_of_another_process_is_named() {
     use std::sync::{Arc, Mutex};
     use tidalite_pager::{LongReaderAction, OnLongReader};
-    let folder = Folder::new("laggard-elsewhere");
+    let folder = Folder::new("long-reader-elsewhere");
     let path = folder.file();
     let asked = Arc::new(Mutex::new(None));
     let told = Arc::clone(&asked);

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Otherwise they would be copied to the writer's buffer, grouped there once more, and encoded by one thread while the
-//! others are idle (decision 0423).
+//! others are idle (docs/performance/series-ingest.md).
 //!
 //! Invariants:
 //! 1. The rows of a list have one class and ascend by series and time, without duplicates.

@@ -174,7 +174,7 @@ impl fmt::Display for Event {
                 let ahead = wall_ns.saturating_sub(*commits_ns) / 1_000_000_000;
                 write!(
                     f,
-                    "the wall clock is {ahead} s ahead of the commits' clock: retention by age goes by the commits' clock until \
+                    "the wall clock is {ahead} s ahead of the commit clock: retention by age goes by the commit clock until \
                      the wall clock is confirmed"
                 )
             }

@@ -34,7 +34,7 @@ pub struct OnLongReader(pub Arc<dyn Fn(&LongReader) -> LongReaderAction + Send +
 
 impl fmt::Debug for OnLongReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnLaggard(..)")
+        f.write_str("OnLongReader(..)")
     }
 }
 

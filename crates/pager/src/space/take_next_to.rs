@@ -1,11 +1,11 @@
 //! Allocation of adjacent pages, so that a transaction reaches the disk with few writes.
 //!
 //! The cost of a sync depends on the number of ranges written: four adjacent pages cost hardly more than one, and each
-//! further range an eighth of the whole (decision 0015). Once a file has been in use for a while its lowest free pages
-//! are scattered. So a transaction takes the lowest free range of the length that it is likely to need: as many pages
-//! as the previous transaction needed and, once it has taken more, twice as many as taken. If there is none it tries
-//! half the length, down to `RANGE_PAGES_MIN`; below that it takes the lowest single pages, to avoid breaking up
-//! longer ranges.
+//! further range costs an eighth more (docs/performance/durable-commits.md). In a file that has been in use for a while
+//! the lowest free pages are scattered. So a transaction takes the lowest free range of the length that it is likely to
+//! need: as many pages as the previous transaction needed and, once it has taken more, twice as many as taken. If there
+//! is none it tries half the length, down to `RANGE_PAGES_MIN`; below that it takes the lowest single pages, to avoid
+//! breaking up longer ranges.
 //!
 //! Invariants
 //! 1. `next..end` lies in one region. Its pages were free when it was found; each is checked again when it is taken.

@@ -36,7 +36,8 @@ pub enum ReadAhead {
 }
 
 /// Zeros are written in pieces of this size. The system caches a piece as one unit, and a later write of a single page
-/// walks through all blocks of the unit: after pieces of 1 MiB it takes three times as long (decision 1000).
+/// walks through all blocks of the unit: after pieces of 1 MiB it takes three times as long
+/// (docs/performance/durable-commits.md).
 const ZEROS_BYTES: usize = 64 << 10;
 
 /// A file is large if it exceeds this fraction of the memory that the process may use.

@@ -1,4 +1,5 @@
-//! Pages that a transaction changes at their final place, in memory of the file itself (decision 0024).
+//! Pages that a transaction changes at their final place, in the memory map of the file
+//! (docs/performance/lazy-commits.md).
 
 use std::fmt;
 

@@ -3,7 +3,7 @@
 //! The system decides about readahead by the access pattern of each *opened* file; scattered reads of single pages make
 //! it stop. These maps therefore use a second opening of the file, which only sees sequential reads. Readahead fills
 //! large units of the system's cache, which cost a fraction of single prefetched pages to allocate, to map, and to
-//! evict when memory is short (decision 0506).
+//! evict when memory is short (docs/performance/table-reads.md).
 //!
 //! Invariants
 //! 1. The second opening is of the same file, by the system's name for the descriptor. If there is no such name, or it

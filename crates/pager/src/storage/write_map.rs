@@ -1,5 +1,5 @@
 //! Writes through a map: pages of lazy commits that are overwritten repeatedly are copied into the system's cache by
-//! the process itself, at a third of the cost of a system call (decision 0501).
+//! the process itself, at a third of the cost of a system call (docs/performance/lazy-commits.md).
 //!
 //! A write to a map cannot return an error; a failure is a signal. So only places that this handle recently wrote by
 //! `pwrite` are written this way: their blocks are allocated, and they are in the cache. The file system must overwrite

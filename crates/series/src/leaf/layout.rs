@@ -27,7 +27,7 @@
 //! A leaf with fewer columns than its series was written before the others were added (decision 0410). Sections and
 //! payloads are contiguous and in equal order, as are the vectors in each: positions follow from the preceding lengths.
 //! The statistics of a vector of a constant column are not stored; they follow from the value. Directories are kept
-//! small because vectors of few bits are small, too: decision 0421.
+//! small because vectors of few bits are small, too: docs/performance/file-size.md.
 
 use tidalite_base::checksum;
 use tidalite_pager::{HEADER_BYTES, Kind};

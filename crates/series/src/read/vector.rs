@@ -1,4 +1,4 @@
-//! The row blocks that scans deliver: up to 1024 consecutive rows.
+//! The vectors that scans deliver: up to 1024 consecutive rows.
 
 use std::ops::Range;
 use tidalite_codec::{as_floats, as_integers};

@@ -50,7 +50,7 @@ impl CommitClock {
         let ahead = get_u64(bytes, AHEAD_AT);
         if ahead > 1 {
             let found = format!("{ahead}");
-            return Err(Corrupt::new("commits' clock", 0, found, "0 or 1").into());
+            return Err(Corrupt::new("commit clock", 0, found, "0 or 1").into());
         }
         let clock = Self {
             time_ns: get_i64(bytes, TIME_AT),

@@ -23,12 +23,14 @@ impl Options {
     /// begin one.
     ///
     /// ```no_run
-    /// use tidalite::{LaggardAction, Options};
+    /// use tidalite::Options;
+    /// use tidalite::monitor::LongReaderAction;
+    ///
     /// let db = Options::new()
-    ///     .on_laggard(256 << 20, |laggard| {
-    ///         let reader = &laggard.reader;
+    ///     .on_long_reader(256 << 20, |long| {
+    ///         let reader = &long.reader;
     ///         eprintln!("process {} holds {} bytes, {} commits behind", reader.process, reader.held_bytes, reader.lag_txns);
-    ///         if laggard.retries < 100 { LaggardAction::Wait } else { LaggardAction::Evict }
+    ///         if long.retries < 100 { LongReaderAction::Wait } else { LongReaderAction::Evict }
     ///     })
     ///     .open("plant.tdl")?;
     /// # Ok::<(), tidalite::Error>(())

@@ -1,7 +1,7 @@
 //! The write transaction over everything: tables, series, catalog, delta.
 //!
 //! ```text
-//! insert -> write buffer -(leaf full, budget, commit)-> delta -(row blocks)-> Leaves: series trees, packer
+//! insert -> write buffer -(leaf full, budget, commit)-> delta -(vectors)-> Leaves: series trees, packer
 //! put    -> kv tree of the table
 //! commit:   delta, leaves, series records, extents table, table roots, seal every tree, meta block
 //! ```

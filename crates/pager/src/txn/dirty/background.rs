@@ -29,7 +29,7 @@ use std::thread;
 use tidalite_base::{Signal, Worker};
 
 /// Bytes written before the system is asked to start writing them to the medium: longer pieces leave the disk idle
-/// meanwhile, shorter ones split adjacent pages (decision 0025).
+/// meanwhile, shorter ones split adjacent pages (docs/performance/durable-commits.md).
 const PIECE_BYTES: usize = 256 << 10;
 
 type Pages = Vec<(u64, Arc<[u8]>)>;

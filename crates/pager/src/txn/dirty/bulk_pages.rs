@@ -1,6 +1,6 @@
 //! Bulk pages: added complete and rarely changed again. They are written while they are in the
 //! processor's cache, many adjacent ones at once, and the system is asked to start writing them to the medium: the sync
-//! of the commit then has little left to do (decisions 0020, 0204).
+//! of the commit then has little left to do (docs/performance/durable-commits.md and docs/performance/table-inserts.md).
 //!
 //! Invariants
 //! 1. A page written here is sealed; it is then in the file only.

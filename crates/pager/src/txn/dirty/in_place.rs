@@ -1,5 +1,5 @@
 //! Pages that a small transaction changes in memory of the file, at their final place: they are copied once, from their
-//! origin, and need no write call at the commit (decision 0024).
+//! origin, and need no write call at the commit (docs/performance/lazy-commits.md).
 //!
 //! Invariants
 //! 1. A page changed in place was allocated by this transaction: no state held by a reader, or reachable by opening the

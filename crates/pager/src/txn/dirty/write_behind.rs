@@ -1,5 +1,5 @@
 //! Write-behind: leaves of a large transaction are written while it is still open. The disk works meanwhile, and part
-//! of the commit's pages are already written (decisions 0022, 0025).
+//! of the commit's pages are already written (docs/performance/durable-commits.md).
 //!
 //! ```text
 //! changes:  oldest leaves, a part at a time, whenever the disk is idle       few are changed again and rewritten

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::storage::{Storage, WriteBack};
 
 /// Maximum bytes of adjacent pages written together; more would slow later writes of single pages
-/// (decision 1000).
+/// (docs/performance/durable-commits.md).
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
 /// Expected fate of pages when they are written.
