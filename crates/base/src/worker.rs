@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_runs_the_end_and_reaches_who_joins() {
+    fn a_panic_runs_the_end_callback_and_reaches_join() {
         let (send, ended) = channel();
         let work = |_: &super::Signal| panic!("on purpose");
         let worker = Worker::start_with_end("test", work, move || send.send(()).unwrap());

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_reads_back() {
+    fn printed_bytes_parse_back() {
         let every: Vec<u8> = (0..=255).collect();
         for bytes in [
             &every[..],

@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_what_needs_it() {
+    fn csv_quotes_only_where_needed() {
         assert_eq!(
             written(Format::Csv, &sample()),
             "name,value\na,10.357019999999999\n\"say \"\"hi\"\", you\",1234567\n,NaN\n"

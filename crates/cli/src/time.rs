@@ -662,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn detection_takes_what_fits_all() {
+    fn detection_picks_a_format_that_fits_all_samples() {
         let detect = |samples: &[&str]| TimeFormat::detect(samples.iter().copied());
         assert_eq!(
             detect(&["2014-06-01", "2014-06-01T00:10:00Z"]),
@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_time_may_stand_for_two_instants_or_none() {
+    fn a_local_time_can_be_ambiguous_or_missing() {
         let at = |text| read_any(text, &UTC).unwrap();
         let twice = |earlier, later| {
             Ok(Moment::Ambiguous {
@@ -817,7 +817,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_in_the_zone_asked_for() {
+    fn times_are_shown_in_the_requested_zone() {
         let show = TimeShow::new(UTC);
         assert_eq!(
             show.show(1_357_020_000 * NANOS_PER_SECOND),

@@ -213,7 +213,7 @@ mod tests {
 
     /// Every exponent, with the payloads that matter, signalling NaNs included.
     #[test]
-    fn an_f32_comes_back_from_its_word() {
+    fn an_f32_round_trips_through_its_word() {
         for high in 0..=0x1ff_u32 {
             for low in [
                 0, 1, 2, 0x3f_ffff, 0x40_0000, 0x40_0001, 0x7f_ffff, 0x12_3456,

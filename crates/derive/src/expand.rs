@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_told_where_it_stands() {
+    fn derive_errors_point_at_the_offending_item() {
         for (text, told) in [
             ("enum E { A }", "a struct"),
             ("struct S(i64, f64);", "named fields"),

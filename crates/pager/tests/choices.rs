@@ -258,7 +258,7 @@ fn after_commits_that_change_everything(keep_older: bool) -> (u64, usize) {
 }
 
 #[test]
-fn the_record_before_the_newest_stays_whole_where_that_is_asked_for() {
+fn the_record_before_the_newest_stays_whole_on_request() {
     let (with, whole) = after_commits_that_change_everything(true);
     assert_eq!(whole as u64, CHANGED_PAGES);
     // Reading an overwritten or truncated page is an error.

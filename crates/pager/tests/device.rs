@@ -352,7 +352,7 @@ fn kept_in_memory() -> Option<u64> {
 }
 
 #[test]
-fn a_file_is_kept_in_memory_as_far_as_it_is_asked_for() {
+fn lock_in_memory_locks_the_requested_bytes() {
     let folder = Folder::new("kept");
     let path = folder.0.join("plant.tdl");
     let pager = Pager::open(&path, &Options::default()).unwrap();

@@ -191,7 +191,7 @@ fn going_back_mends_a_transaction_that_failed() {
 
 /// The base of a transaction is retained for its readers, whatever is committed after it has ended.
 #[test]
-fn what_a_transaction_builds_on_stays_as_long_as_its_readers() {
+fn the_base_of_a_transaction_stays_as_long_as_its_readers() {
     tidalite_testkit::watch();
     let pager = pager(64);
     let commit = |id: u64| {

@@ -74,7 +74,7 @@ fn a_new_file_is_not_written_through_a_link() {
 }
 
 #[test]
-fn modes_say_what_must_exist() {
+fn open_modes_require_or_refuse_an_existing_file() {
     tidalite_testkit::watch();
     let folder = Folder::new("modes");
     let path = folder.file();
@@ -323,7 +323,7 @@ fn all_ways_of_reading_agree() {
 }
 
 #[test]
-fn closing_gives_back_what_the_file_grew_ahead_by() {
+fn closing_cuts_pages_that_were_added_ahead() {
     tidalite_testkit::watch();
     let folder = Folder::new("slack");
     let path = folder.file();

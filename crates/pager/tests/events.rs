@@ -92,7 +92,7 @@ fn unusual_events_are_logged() {
 }
 
 #[test]
-fn a_torn_record_that_does_not_count_is_no_damage() {
+fn a_torn_record_that_does_not_count_is_not_damage() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     let storage = || Arc::clone(&disk) as Arc<dyn Storage>;

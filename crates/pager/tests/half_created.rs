@@ -60,7 +60,7 @@ fn names(path: &Path) -> u64 {
 
 /// The state after a process was killed before it removed the temporary name.
 #[test]
-fn the_temporary_name_of_a_file_goes_when_it_is_opened_for_writing() {
+fn opening_for_writing_removes_the_temporary_name() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     tidalite_testkit::watch();
     let folder = Folder::new("half-created");

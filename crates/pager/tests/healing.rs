@@ -97,7 +97,7 @@ fn run(damaged: usize) -> Result<u8, String> {
 }
 
 #[test]
-fn a_failed_sync_while_healing_voids_what_was_lazy() {
+fn a_failed_sync_while_healing_voids_lazy_commits() {
     tidalite_testkit::watch();
     for damaged in BLOCKS {
         let found = run(damaged).unwrap_or_else(|problem| panic!("block at {damaged}: {problem}"));

@@ -21,7 +21,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_crash_anywhere_keeps_what_each_commit_promised() {
+fn a_crash_anywhere_keeps_the_promise_of_each_commit() {
     let mut tally = Tally::default();
     let seeds = match number("TIDALITE_CRASH_SEED") {
         Some(seed) => seed..seed + 1,

@@ -154,7 +154,7 @@ fn is_told(image: &[u8], found: u64, known: u64, cause: LossCause) {
 
 /// Damages each flush of the log in turn: one block, in all its copies.
 #[test]
-fn a_hole_in_the_log_stops_writers_and_is_told() {
+fn a_hole_in_the_log_stops_writers_and_is_reported() {
     tidalite_testkit::watch();
     for (durability, copies) in [(Durability::Durable, 2), (Durability::OneFlush, 1)] {
         let disk = Arc::new(SimDisk::new());

@@ -321,7 +321,7 @@ fn at_most_one_lazy_commit_is_acknowledged_after_the_file_was_moved() {
 
 /// Threads share flushes. Each may be slow to see that its commit was acknowledged earlier.
 #[test]
-fn no_flush_acknowledges_what_others_wait_for_after_the_file_was_moved() {
+fn no_flush_acknowledges_commits_after_the_file_was_moved() {
     for way in WAYS {
         move_it(way, "Durable by many", 4);
     }
@@ -329,7 +329,7 @@ fn no_flush_acknowledges_what_others_wait_for_after_the_file_was_moved() {
 
 /// A killed process leaves lazy commits in the lock file. They belong to the file that it had open, not to a copy.
 #[test]
-fn lazy_commits_of_the_file_before_are_not_those_of_the_one_restored_over_it() {
+fn lazy_commits_do_not_apply_to_a_file_restored_over_theirs() {
     tidalite_testkit::watch();
     let folder = Folder::new("moved-weak");
     let (path, backup) = (folder.file(), folder.at("backup.tdl"));

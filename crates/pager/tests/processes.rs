@@ -360,7 +360,7 @@ fn checkpoints_keep_the_writer_lock_from_other_processes() {
 }
 
 #[test]
-fn a_reader_keeps_its_snapshot_whoever_writes() {
+fn a_reader_keeps_its_snapshot_under_any_writer() {
     let folder = Folder::new("keeps");
     let path = folder.file();
     let pager = open(&path).unwrap();
@@ -496,7 +496,7 @@ fn a_reader_in_another_pid_namespace_counts() {
 }
 
 #[test]
-fn a_killed_writer_keeps_nobody_waiting_and_loses_nothing() {
+fn a_killed_writer_blocks_no_process_and_loses_nothing() {
     let folder = Folder::new("killed-writer");
     let path = folder.file();
     let pager = open(&path).unwrap();
@@ -562,7 +562,7 @@ fn a_frozen_writer_is_named_and_a_frozen_reader_harmless() {
 }
 
 #[test]
-fn commits_that_nobody_else_sees_keep_the_writer_lock() {
+fn commits_invisible_to_other_processes_keep_the_writer_lock() {
     let folder = Folder::new("unpublished");
     let path = folder.file();
     let pager = open(&path).unwrap();

@@ -52,7 +52,7 @@ fn asked(answer: impl Fn(&LongReader) -> LongReaderAction + Send + Sync + 'stati
 }
 
 #[test]
-fn readers_are_listed_with_what_they_hold() {
+fn readers_are_listed_with_the_bytes_that_they_retain() {
     tidalite_testkit::watch();
     let pager = open(&options());
     churn(&pager).unwrap();
@@ -187,7 +187,7 @@ fn the_age_of_a_reader_that_may_lose_its_snapshot_is_bounded() {
 }
 
 #[test]
-fn parked_snapshots_come_back_or_say_that_they_are_gone() {
+fn parked_snapshots_resume_or_report_their_eviction() {
     tidalite_testkit::watch();
     let pager = open(&asked(|_| LongReaderAction::Evict));
     churn(&pager).unwrap();
@@ -313,7 +313,7 @@ fn a_waiting_writer_learns_the_current_writer() {
 /// A shown state begins another snapshot while it is the newest commit of this handle and of all others, and only on
 /// this file.
 #[test]
-fn what_was_shown_is_begun_again_while_it_is_the_newest() {
+fn an_unchanged_newest_snapshot_is_reused() {
     tidalite_testkit::watch();
     let memory = LockMemory::new();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());

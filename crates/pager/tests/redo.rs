@@ -226,7 +226,7 @@ fn where_a_longer_log_does_not_fit_there_is_one_as_long_as_before() {
 
 /// Without the lock file the newest commits are only in the log.
 #[test]
-fn opening_after_a_power_cut_makes_a_record_of_what_the_log_holds() {
+fn opening_after_a_power_cut_records_the_commits_of_the_log() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     // Every commit records its time in a separate block.
@@ -445,7 +445,7 @@ fn salvage_begins_with_the_newest_commit_in_the_log() {
 
 /// A backup has its own record, and no log.
 #[test]
-fn a_backup_holds_what_was_only_in_the_log() {
+fn a_backup_contains_commits_that_are_only_in_the_log() {
     tidalite_testkit::watch();
     let (_, pager) = filled(50, Durability::Durable);
     let mut image = Vec::new();

@@ -103,7 +103,7 @@ fn commits_that_promise_nothing_are_written_once_and_late() {
 
 /// Memory is bounded: beyond the bound a commit writes pages, which then leave the memory.
 #[test]
-fn what_is_kept_in_memory_is_bounded() {
+fn pages_kept_in_memory_are_bounded() {
     tidalite_testkit::watch();
     let (_disk, pager) = open(Options {
         unwritten_bytes_max: 40 * PAGE,

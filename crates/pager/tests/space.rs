@@ -251,7 +251,7 @@ fn the_file_grows_by_its_step_in_zeros_and_is_reserved_for_bulk_writes() {
 }
 
 #[test]
-fn a_bound_of_the_file_is_a_typed_error_and_the_database_goes_on() {
+fn exceeding_the_file_bound_is_a_typed_error_and_rolls_back() {
     tidalite_testkit::watch();
     let bounded = Options {
         file_bytes_min: 3 * MIB,
@@ -274,7 +274,7 @@ fn a_bound_of_the_file_is_a_typed_error_and_the_database_goes_on() {
 
 /// On a full disk an ordinary transaction is refused, one that frees space is not, and afterwards there is space.
 #[test]
-fn what_is_reserved_frees_space_on_a_full_disk() {
+fn the_reserve_frees_space_on_a_full_disk() {
     tidalite_testkit::watch();
     let disk = Arc::new(SimDisk::new());
     // No free range is punched: a full disk would have no room for it again.

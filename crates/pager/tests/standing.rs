@@ -227,7 +227,7 @@ fn a_panic_inside_a_flush_wakes_all() {
 
 /// A logger of the program that panics at the report of a failed flush: no thread sleeps on.
 #[test]
-fn a_logger_that_panics_inside_a_flush_leaves_nobody_asleep() {
+fn a_logger_that_panics_in_a_flush_leaves_no_thread_asleep() {
     let _alone = alone();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let tap = Tap::new(disk.clone(), &disk, &memory, Vec::new());

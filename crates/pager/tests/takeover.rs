@@ -225,7 +225,7 @@ fn a_death_inside_a_confirmation_leaves_one_copy_whole() {
 /// A commit waits for the log while a record takes it over, and another commit arrives during that flush: the log that
 /// begins with the record contains only commits that the record lacks.
 #[test]
-fn a_new_log_leaves_out_what_its_record_has() {
+fn a_new_log_omits_commits_of_its_record() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let tap = Tap::new(

@@ -85,7 +85,7 @@ fn a_sync_makes_sure_of_the_record_that_was_found() {
 
 /// Closing a file that was only read writes nothing.
 #[test]
-fn closing_what_was_only_read_writes_nothing() {
+fn closing_a_file_that_was_only_read_writes_nothing() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let pager = open(&disk, &memory, &options());
@@ -127,7 +127,7 @@ fn a_sync_covers_what_other_handles_have_committed() {
 
 /// The writer belongs to another handle, or to this one if the commit has no record yet.
 #[test]
-fn patience_with_a_ticket_ends_while_somebody_writes() {
+fn waiting_for_a_ticket_times_out_while_another_writes() {
     tidalite_testkit::watch();
     for (durability, same) in [(Durability::Lazy, false), (Durability::None, true)] {
         let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
@@ -152,7 +152,7 @@ fn patience_with_a_ticket_ends_while_somebody_writes() {
 /// A commit waits for its flush when a sync of another transaction fails: the shared writer lock must not be retained
 /// for a commit that will never be published.
 #[test]
-fn after_a_failed_sync_nobody_waits_for_the_writer_lock() {
+fn after_a_failed_sync_no_thread_waits_for_the_writer_lock() {
     tidalite_testkit::watch();
     let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());
     let (a, b) = (
@@ -268,7 +268,7 @@ fn lazy_checkpoints_become_durable_without_the_flusher() {
 /// A thread that waits for a commit before a chain of checkpoints, or for one of them, starting before or during the
 /// chain, needs neither the writer lock nor the end of the chain; the writing thread may wait for it, too.
 #[test]
-fn a_commit_becomes_durable_beside_those_who_keep_the_writer_lock() {
+fn a_commit_becomes_durable_while_another_holds_the_writer_lock() {
     tidalite_testkit::watch();
     for before in [Durability::Lazy, Durability::None] {
         let (disk, memory) = (Arc::new(SimDisk::new()), LockMemory::new());

@@ -157,7 +157,7 @@ enum Told {
 }
 
 #[test]
-fn differences_are_told_inside_nested_tables_and_sets() {
+fn differences_are_reported_inside_nested_tables_and_sets() {
     for seed in 0..4 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
@@ -285,7 +285,7 @@ fn without_its_head_nested_tables_and_sets_arrive_by_headers() {
 }
 
 #[test]
-fn a_page_destroyed_takes_along_what_is_told_and_nothing_else() {
+fn a_destroyed_page_loses_exactly_the_reported_rows() {
     let image = image(2);
     let seed = 12;
     println!("seed {seed}");
@@ -323,7 +323,7 @@ fn hostile_bytes_in_nested_tables_are_survived() {
 }
 
 #[test]
-fn copies_and_page_walks_know_what_is_nested() {
+fn copies_and_page_walks_include_nested_tables() {
     let mut rng = Rng::new(9);
     let (_, db) = memory();
     change(&db, &mut rng, 1500);

@@ -53,7 +53,7 @@ fn panics(work: impl FnOnce()) {
 }
 
 #[test]
-fn tables_of_a_broken_transaction_tell_nothing() {
+fn tables_of_a_broken_transaction_refuse_reads() {
     tidalite_testkit::watch();
     let db = Options::new()
         .open_storage(Arc::new(MemoryStorage::new()))

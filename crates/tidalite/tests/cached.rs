@@ -109,7 +109,7 @@ fn reads(snap: &ReadTxn) -> impl Fn() -> u64 {
 }
 
 #[test]
-fn what_has_not_changed_is_not_read() {
+fn unchanged_tables_are_not_read_again() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     let rows = (0..KEYS).map(|i| (key(i), [7; 20]));
@@ -199,7 +199,7 @@ fn one_get_answers_for_the_table_that_it_is_given() {
 
 /// A path through pages that may still change has a null pointer, and so has an empty table as its root.
 #[test]
-fn what_is_gone_is_not_remembered() {
+fn dropped_tables_leave_the_cache() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     let empty = tx.savepoint().unwrap();

@@ -121,7 +121,7 @@ fn compare(new: &Version, old: &Version, all: &[Column], what: &str) {
 }
 
 #[test]
-fn rows_that_say_the_same_are_not_told() {
+fn rows_of_equal_text_are_not_reported() {
     for seed in 0..24 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
@@ -202,7 +202,7 @@ fn rows_that_say_the_same_are_not_told() {
 /// One row, rewritten with an equal text, for each length around the dictionary's maximum; and with another text of
 /// that length.
 #[test]
-fn a_text_written_again_is_no_change() {
+fn a_text_written_again_is_not_a_change() {
     let db = open(&Arc::new(MemoryStorage::new()));
     let schema = Schema::new(Unit::Nanos, [("message", ColumnType::String)]);
     for length in [0, 1, 127, 128, 129, 130, 40_000] {

@@ -94,7 +94,7 @@ fn no_rows_left_still_makes_a_leaf_cold() {
 
 #[test]
 #[cfg(feature = "cold")]
-fn old_rows_become_cold_and_stay_what_they_are() {
+fn old_rows_become_cold_and_keep_their_values() {
     let storage = Arc::new(MemoryStorage::new());
     let db = filled(Arc::clone(&storage) as Arc<dyn Storage>);
     let (before, bytes) = (rows(&db), leaf_bytes(&db));

@@ -45,7 +45,7 @@ fn assert_kept(told: &SpaceSaving<i64>, truth: &BTreeMap<i64, f64>, exact_sum: b
 }
 
 #[test]
-fn space_saving_keeps_its_promise_whatever_comes_and_is_merged() {
+fn space_saving_keeps_its_error_bound_under_merges() {
     for seed in 0..200 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);

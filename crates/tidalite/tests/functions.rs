@@ -231,7 +231,7 @@ fn exponential_means_of_odd_values() {
 }
 
 #[test]
-fn a_mean_forgets_what_has_left_it() {
+fn a_moving_mean_drops_rows_that_leave_the_window() {
     let values = [1e300, f64::INFINITY, f64::NAN, -1e300, 1.0, 2.0, 3.0, 4.0];
     let dots = values.iter().enumerate();
     let dots = dots.map(|(i, &value)| {

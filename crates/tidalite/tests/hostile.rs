@@ -242,7 +242,7 @@ fn no_app_area_makes_anything_panic() {
 /// Two keys lead to one nested table, as could each of forty tables inside one another: a walk over all paths would
 /// never end.
 #[test]
-fn a_nested_table_with_two_ways_to_it_is_told() {
+fn a_nested_table_with_two_references_is_reported() {
     let disk = Arc::new(SimDisk::from_image(sound_image()));
     let db = options()
         .open_storage(Arc::clone(&disk) as Arc<dyn Storage>)

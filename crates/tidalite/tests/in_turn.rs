@@ -89,7 +89,7 @@ impl World {
 }
 
 #[test]
-fn transactions_of_series_in_turn_know_what_the_one_before_knew() {
+fn round_robin_transactions_inherit_the_order_of_series() {
     tidalite_testkit::watch();
     let dir = std::env::temp_dir().join(format!("tidalite-in-turn-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();

@@ -219,7 +219,7 @@ fn elsewhere(db: &Database, storage: Arc<MemoryStorage>, model: &Model, rng: &mu
 }
 
 #[test]
-fn rows_of_every_type_equal_a_set_of_what_they_say() {
+fn rows_of_every_type_equal_a_set_of_values() {
     // Or the seeds in `TIDALITE_MODEL_SEEDS=from..to`.
     let seeds = std::env::var("TIDALITE_MODEL_SEEDS").unwrap_or_default();
     let seeds = seeds.split_once("..").unwrap_or(("0", "8"));
@@ -348,7 +348,7 @@ fn a_row_is_left_out_wherever_its_equal_is() {
 }
 
 #[test]
-fn what_is_known_of_a_time_goes_when_its_rows_change() {
+fn the_cache_of_a_time_is_dropped_when_its_rows_change() {
     let db = in_memory();
     for stored in [false, true] {
         let mut tx = db.begin_write().unwrap();

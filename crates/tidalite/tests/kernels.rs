@@ -12,7 +12,7 @@ fn place(name: &str) -> usize {
 }
 
 #[test]
-fn the_code_that_is_asked_for_is_what_runs() {
+fn the_requested_kernel_runs() {
     if let Ok(asked) = std::env::var(LEVEL_VARIABLE) {
         // Never above the processor's level: then it is the next one below.
         assert!(place(level_name()) <= place(&asked));
@@ -20,7 +20,7 @@ fn the_code_that_is_asked_for_is_what_runs() {
         return;
     }
     for asked in ["portable", level_name()] {
-        let name = "the_code_that_is_asked_for_is_what_runs";
+        let name = "the_requested_kernel_runs";
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(LEVEL_VARIABLE, asked)

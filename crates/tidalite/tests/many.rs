@@ -613,7 +613,7 @@ impl InRaw for Timestamp {
 }
 
 #[test]
-fn what_does_not_fit_one_clock_is_a_typed_error() {
+fn times_outside_one_clock_are_a_typed_error() {
     let options = Options::new();
     let db = options
         .open_storage(Monitor::new(Arc::new(MemoryStorage::new())))

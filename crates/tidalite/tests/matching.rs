@@ -371,7 +371,7 @@ fn number(rng: &mut Rng, series: &Series<'_>, plain: &Rows, nanos: i64) {
 
 /// Two million rows per series: neither excluded nor certain matches are read.
 #[test]
-fn what_the_extremes_decide_is_not_decoded() {
+fn vectors_decided_by_extremes_are_not_decoded() {
     let db = memory();
     let schema = Schema::new(Unit::Nanos, [("value", ColumnType::I64)]);
     let mut tx = db.begin_write().unwrap();

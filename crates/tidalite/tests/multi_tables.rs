@@ -99,7 +99,7 @@ fn parts_of_a_table_hold_each_pair_once_and_are_as_large() {
 }
 
 #[test]
-fn many_keys_at_once_are_told_as_one_by_one() {
+fn get_many_equals_single_gets() {
     let (db, model) = filled();
     let snap = db.begin_read().unwrap();
     let table = snap.multi_table("m").unwrap().unwrap();
@@ -183,7 +183,7 @@ fn places_of_pairs_lead_there_and_back() {
 }
 
 #[test]
-fn only_what_is_there_is_updated() {
+fn update_changes_only_existing_pairs() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.multi_table("m").unwrap();
@@ -401,7 +401,7 @@ fn put_behind(table: &mut MultiTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &m
 
 /// With rollbacks in between: the table's append cursor must not refer to undone rows.
 #[test]
-fn pairs_put_in_behind_the_others_are_those_of_a_set() {
+fn appended_pairs_equal_a_set() {
     for seed in 0..12 {
         let db = small_pages();
         let (mut rng, mut model) = (Rng::new(seed), BTreeSet::new());

@@ -276,7 +276,7 @@ fn answers_do_not_depend_on_options() {
 }
 
 #[test]
-fn merges_take_as_few_runs_as_they_are_told_to() {
+fn compactions_merge_the_configured_number_of_runs() {
     tidalite_testkit::watch();
     let runs = [2, 16].map(|fan_in| {
         tidalite_delta::set_fan_in(fan_in);
@@ -299,7 +299,7 @@ fn merges_take_as_few_runs_as_they_are_told_to() {
 }
 
 #[test]
-fn leaves_have_the_size_that_was_asked_for() {
+fn leaves_have_the_configured_size() {
     tidalite_testkit::watch();
     for (vectors, leaves) in [(1, 40), (4, 10), (16, 3)] {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());

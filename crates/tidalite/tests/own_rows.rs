@@ -32,7 +32,7 @@ fn compare(series: &mut SeriesMut<'_>, model: &Model, rng: &mut Rng) {
 }
 
 #[test]
-fn what_is_found_between_changes_equals_a_sorted_list() {
+fn searches_between_changes_equal_a_sorted_list() {
     for seed in 0..40 {
         println!("seed {seed}");
         tidalite_testkit::watch();

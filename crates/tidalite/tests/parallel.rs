@@ -92,7 +92,7 @@ fn random_interval(rng: &mut Rng, (first, last): (i64, i64)) -> (Bound<Steps>, B
 }
 
 #[test]
-fn answers_are_those_of_one_thread() {
+fn parallel_answers_equal_those_of_one_thread() {
     tidalite_testkit::watch();
     let seed = 41;
     println!("seed {seed}");
@@ -189,7 +189,7 @@ fn parts_of_an_interval_hold_each_row_once() {
 }
 
 #[test]
-fn series_are_asked_in_their_order_and_the_first_error_is_told() {
+fn series_are_queried_in_order_and_the_first_error_is_returned() {
     tidalite_testkit::watch();
     let rng = &mut Rng::new(47);
     let dbs = world(rng);

@@ -54,7 +54,7 @@ fn at(unit: Unit, text: &str) -> i64 {
 }
 
 #[test]
-fn an_instant_goes_to_a_series_in_its_unit_and_comes_back() {
+fn an_instant_is_stored_in_the_unit_of_its_series() {
     let times = ["2014-06-01T00:10:00Z", "1969-12-31T23:59:59Z", "2026-11-24"];
     for unit in UNITS {
         let db = db();
@@ -165,7 +165,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T>) {
 }
 
 #[test]
-fn a_number_is_no_time_of_a_series_with_another_unit() {
+fn steps_of_another_unit_are_refused() {
     let db = db();
     let mut tx = db.begin_write().unwrap();
     let point = Schema {

@@ -62,7 +62,7 @@ fn decimal(units: i64, scale: u8) -> Decimal {
 }
 
 #[test]
-fn every_kind_of_field_comes_back() {
+fn every_kind_of_field_round_trips() {
     let first = Everything {
         a: -0.0,
         b: 7.12,
@@ -232,7 +232,7 @@ struct Light {
 }
 
 #[test]
-fn a_field_by_hand_and_a_word_that_is_none() {
+fn custom_fields_and_invalid_words() {
     let db = db();
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series_of::<Light>("x").unwrap();

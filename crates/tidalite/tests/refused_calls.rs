@@ -175,7 +175,7 @@ fn refused_and_empty_calls_make_no_nested_table() {
 
 /// A table filled by a call is created, even if the call is refused later on; and so is an explicitly requested one.
 #[test]
-fn what_was_stored_before_a_refusal_makes_the_table() {
+fn rows_stored_before_a_refusal_create_the_table() {
     let (db, long) = (memory(512), long());
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.table("t").unwrap();
@@ -307,7 +307,7 @@ fn a_typed_table_is_not_made_by_a_refused_call() {
 
 /// A lower bound is reported as such.
 #[test]
-fn the_error_of_a_window_without_a_width_says_what_is_wrong() {
+fn a_window_without_a_width_has_a_clear_error() {
     let db = memory(4096);
     let mut tx = db.begin_write().unwrap();
     let mut series = tx.series("s").unwrap();

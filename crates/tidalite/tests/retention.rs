@@ -269,7 +269,7 @@ fn a_small_cap_for_the_file_leaves_rows() {
 }
 
 #[test]
-fn a_thread_keeps_to_the_policies_when_asked_and_ends_with_the_database() {
+fn a_background_thread_applies_policies_until_close() {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new().maintain_every(Duration::from_millis(5), Budget::default());
     let watched = Monitor::new(Arc::clone(&storage) as Arc<dyn Storage>);

@@ -150,7 +150,7 @@ fn a_cap_removes_what_is_too_much_of_an_import_and_no_more() {
 }
 
 #[test]
-fn room_that_is_dead_already_goes_before_rows_do() {
+fn dead_space_is_reclaimed_before_rows_are_removed() {
     let db = memory();
     import(&db, 6, 60_000, 3);
     let mut tx = db.begin_write().unwrap();

@@ -231,7 +231,7 @@ fn a_wall_clock_that_jumps_back_removes_less_and_its_return_is_confirmed() {
 }
 
 #[test]
-fn a_wall_clock_that_is_put_right_needs_nobody() {
+fn a_corrected_wall_clock_needs_no_confirmation() {
     let world = World::new();
     let db = world.open();
     world.fill(&db);
@@ -291,7 +291,7 @@ fn a_commit_that_changes_nothing_still_makes_none() {
 }
 
 #[test]
-fn the_thread_tells_once_and_waits() {
+fn the_thread_reports_once_and_waits() {
     let world = World::new();
     let db = world.open();
     world.fill(&db);

@@ -82,7 +82,7 @@ fn a_large_value_comes_piece_by_piece() {
 
 /// Data before the error is correct, and data after it does not look like an end.
 #[test]
-fn damage_in_a_value_is_told_where_the_stream_meets_it() {
+fn damage_in_a_value_is_reported_where_the_stream_reaches_it() {
     tidalite_testkit::watch();
     let storage = Arc::new(MemoryStorage::new());
     let large = random(&mut Rng::new(2), 1 << 20);

@@ -33,7 +33,7 @@ fn is_table<T: std::fmt::Debug>(answer: Result<T>, expected: &str) {
 /// Nothing is damaged: a request for a value where a nested table is gives that error, whether the enclosing table is
 /// nested and small, or has pages of its own.
 #[test]
-fn a_nested_table_is_no_damaged_value() {
+fn a_nested_table_is_not_a_damaged_value() {
     for (rows, depth) in [(0, 0), (0, 1), (2, 1), (300, 0), (300, 1)] {
         let db = small_pages();
         let mut tx = db.begin_write().unwrap();
@@ -322,7 +322,7 @@ fn ranges_of_pairs_are_removed_as_from_a_set() {
 }
 
 #[test]
-fn moves_to_what_is_not_there_leave_nothing_out() {
+fn seeks_to_missing_keys_skip_no_entry() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.multi_table("m").unwrap();

@@ -19,7 +19,7 @@ fn small_pages() -> Database {
 }
 
 #[test]
-fn each_way_of_writing_does_what_its_name_says() {
+fn each_write_call_keeps_its_contract() {
     for path in [&[][..], &["in"], &["in", "one", "more"]] {
         each_way_of_writing(path);
     }
@@ -128,7 +128,7 @@ fn a_nested_table_that_is_not_there_is_dirty_where_it_would_begin() {
 }
 
 #[test]
-fn looking_at_tables_makes_and_changes_none() {
+fn reading_tables_creates_and_changes_none() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     tx.table("old").unwrap().put(b"k", b"old").unwrap();
@@ -172,7 +172,7 @@ fn looking_at_tables_makes_and_changes_none() {
 }
 
 #[test]
-fn several_values_are_told_apart() {
+fn write_calls_on_sets_keep_their_contracts() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     let mut t = tx.multi_table("m").unwrap();
@@ -554,7 +554,7 @@ fn savepoints_take_tables_and_series_back() {
 
 /// A panic in a nested transaction, and one in the middle of a change, both caught.
 #[test]
-fn what_a_panic_leaves_half_done_is_undone_or_never_committed() {
+fn a_half_done_call_is_undone_or_never_committed_after_a_panic() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();

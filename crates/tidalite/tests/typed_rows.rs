@@ -250,7 +250,7 @@ struct OnlyNumber {
 }
 
 #[test]
-fn a_value_is_told_as_what_its_column_is_of() {
+fn a_value_has_the_type_of_its_column() {
     let db = db();
     let mut rng = Rng::new(7);
     let mut own = sale(&mut rng, 41, 9);
@@ -349,7 +349,7 @@ fn bits_of_the_wrong_type_are_caught_by_assertions() {
 }
 
 #[test]
-fn a_column_is_asked_for_by_its_name_and_windows_on_the_clock() {
+fn columns_by_name_and_windows_on_the_clock() {
     let db = db();
     let mut tx = db.begin_write().unwrap();
     let schema = tidalite::Schema::new(Unit::Ticks, [("n", ColumnType::I64)])

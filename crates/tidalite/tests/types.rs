@@ -524,7 +524,7 @@ fn random_rows_of_every_type_with_small_pages_and_little_staging() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_changes_nothing() {
+fn values_of_a_wrong_type_are_refused_without_effect() {
     let db = open(&Arc::new(MemoryStorage::new()), &Options::new());
     let mut tx = db.begin_write().unwrap();
     let schema = Schema::new(Unit::Nanos, [("a", ColumnType::I64)])
@@ -640,7 +640,7 @@ fn texts_hold_at_their_limit_and_not_one_beyond() {
 
 /// Repeated texts cost a number each, others their compressed size; deleting rows frees texts that only they used.
 #[test]
-fn texts_cost_what_they_are_and_go_with_their_rows() {
+fn texts_take_their_length_and_are_removed_with_their_rows() {
     let storage = Arc::new(MemoryStorage::new());
     let db = open(&storage, &Options::new());
     let used = || {

@@ -138,7 +138,7 @@ fn same(seed: u64, found: &[String], expected: &[String]) {
 }
 
 #[test]
-fn what_is_not_committed_is_told_as_it_is_after_the_commit() {
+fn uncommitted_answers_equal_answers_after_the_commit() {
     for seed in 0..6 {
         let db = memory();
         let mut rng = Rng::new(700 + seed);
@@ -171,7 +171,7 @@ fn what_is_not_committed_is_told_as_it_is_after_the_commit() {
 }
 
 #[test]
-fn a_series_is_not_told_after_the_transaction_has_ended() {
+fn a_series_is_not_readable_after_its_transaction() {
     let db = memory();
     let mut tx = db.begin_write().unwrap();
     for time in 0..5000 {

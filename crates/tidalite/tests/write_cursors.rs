@@ -358,7 +358,7 @@ fn moves_among_pairs_agree_with_a_list() {
 }
 
 #[test]
-fn what_is_retained_agrees_with_a_map() {
+fn retained_pairs_equal_a_map() {
     for seed in 0..6 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);

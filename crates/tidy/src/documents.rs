@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_passes() {
+    fn existing_names_pass() {
         let guide = "`lib.rs`, `a/src/lib.rs`, `guide.md`, [up](../README.md), crates/a/src/lib.rs, crates/*/src, `NAME/tests.rs`,\n`PageRef::seal_page`, `PageRef`, `seal_page()`, `ROWS_MAX`, `std::io::Error`, `x/y`, `1::2`, `NaN`\n```\ncrates/a/src\n```\n";
         assert_eq!(found(guide, CODE), [""; 0]);
     }
 
     #[test]
-    fn a_path_that_is_gone_is_found() {
+    fn a_missing_path_is_reported() {
         for guide in [
             "`gone.rs`",
             "`docs/gone`",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_gone_is_found() {
+    fn a_missing_item_is_reported() {
         for guide in [
             "`PageRef::gone`",
             "`Gone::seal_page`",

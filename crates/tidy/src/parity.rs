@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_found() {
+    fn missing_names_are_reported() {
         for rows in [
             "| P1 | pins | `Store::unpin` | `crates/a/tests/pins.rs::a_pin_holds` |",
             "| P1 | pins | `Stone::pin` | `crates/a/tests/pins.rs::a_pin_holds` |",
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_rows_is_none() {
+    fn a_table_without_rows_is_ignored() {
         assert_eq!(
             found("| ref | feature | our call | test |\n|---|---|---|---|\n"),
             ["has no rows"]

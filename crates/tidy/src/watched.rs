@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_nobody_watches_is_named() {
+    fn an_unwatched_test_is_named() {
         let open = "let db = Database::open(path)?;";
         let watched = "tidalite_testkit::watch();\nlet db = Database::open(path)?;";
         assert_eq!(found("crates/tidalite/tests/new.rs", open), 1);

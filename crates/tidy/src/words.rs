@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_are_told_apart() {
+    fn counts_are_kept_by_crate() {
         let tree = Tree::of(&[
             ("crates/kv/src/lib.rs", "// what\n"),
             ("crates/kv/tests/a.rs", "// who\n"),

@@ -21,7 +21,7 @@ fn none(findings: &[Finding]) {
 }
 
 #[test]
-fn arrows_between_rooms_are_those_of_the_architecture() {
+fn dependencies_equal_the_architecture_page() {
     none(&arrows::check(&tree()));
 }
 
@@ -36,7 +36,7 @@ fn paths_and_items_named_in_documents_exist() {
 }
 
 #[test]
-fn rust_in_the_readme_stands_in_an_example() {
+fn rust_code_in_the_readme_is_in_an_example() {
     let tree = tree();
     // The examples come with the public crate.
     if tree.exists("crates/tidalite/examples") {
@@ -50,7 +50,7 @@ fn limits_are_shown_with_their_values() {
 }
 
 #[test]
-fn parity_tables_name_what_exists() {
+fn parity_tables_name_existing_items() {
     none(&parity::check(&tree()));
 }
 

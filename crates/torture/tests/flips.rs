@@ -26,7 +26,7 @@ fn a_bit_of_every_byte_of_the_other_kinds_of_file() {
 }
 
 #[test]
-fn a_flip_in_the_head_is_healed_by_who_writes() {
+fn a_flip_in_the_head_is_healed_by_writers() {
     let flips = heal(Contents::Mixed, 0, Depth::OneBit, THREADS)
         .unwrap_or_else(|problem| panic!("{problem}"));
     println!("{flips} flips in the head");

@@ -61,7 +61,7 @@ fn the_search_reaches_every_page_of_the_sound_files() {
 
 /// Otherwise the errors from hostile files would prove nothing.
 #[test]
-fn everything_that_is_done_with_a_hostile_file_goes_well_with_a_sound_one() {
+fn every_operation_on_hostile_files_succeeds_on_a_sound_file() {
     tidalite_testkit::watch();
     for (name, went) in sound().unwrap() {
         assert_eq!(went, Went::Used, "{name}");

@@ -15,7 +15,7 @@ fn kills(arguments: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn the_killed_lose_nothing_block_nobody_and_hold_nothing() {
+fn killed_processes_lose_block_and_retain_nothing() {
     // On the file of this seed, evictable snapshots may be evicted.
     let (well, said) = kills(&["--readers", "120", "--writers", "20", "--seed", "25"]);
     println!("{said}");

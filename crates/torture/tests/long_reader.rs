@@ -3,7 +3,7 @@
 use tidalite_torture::long_reader::long_reader;
 
 #[test]
-fn a_long_reader_holds_what_it_sees() {
+fn a_long_lived_reader_retains_only_its_snapshot() {
     let path =
         std::env::temp_dir().join(format!("tidalite-long-reader-{}.tdl", std::process::id()));
     drop(std::fs::remove_file(&path));

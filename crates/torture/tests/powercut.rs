@@ -40,7 +40,7 @@ fn nothing_lost(arguments: &[&str]) -> String {
 
 /// Opening without verification of such a lock file finds missing pages.
 #[test]
-fn a_lock_file_that_is_believed_unverified_shows() {
+fn trusting_an_unverified_lock_file_is_detected() {
     let arguments = [
         "--cuts",
         "120",

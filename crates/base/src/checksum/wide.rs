@@ -278,7 +278,7 @@ mod tests {
     use super::BYTES_MIN;
 
     #[test]
-    fn every_length_gives_what_the_specification_says() {
+    fn every_length_has_the_specified_checksum() {
         let mut bytes = vec![0u8; 9000];
         let mut number = 1u64;
         for byte in &mut bytes {

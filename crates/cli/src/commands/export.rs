@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_form() {
+    fn file_extensions_select_the_format() {
         for (name, json) in [
             ("a.jsonl", true),
             ("b.json.gz", true),

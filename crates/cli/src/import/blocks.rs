@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_an_error_comes_first() {
+    fn rows_before_an_error_are_returned_first() {
         struct Broken;
         impl Read for Broken {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

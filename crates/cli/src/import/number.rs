@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_come_back_as_written_is_refused() {
+    fn numbers_that_do_not_round_trip_are_refused() {
         for text in ["1e400", "-1e400", "1e-400", "0.0001e-330"] {
             assert!(Number::read(text).is_err(), "{text}");
         }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_the_number_or_there_is_none() {
+    fn words_are_exact_or_absent() {
         use ColumnType::{F64, I64, U64};
         let read = |text| Number::read(text).unwrap();
         assert_eq!(

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_their_rate_are_told() {
+    fn progress_shows_rows_and_their_rate() {
         assert_eq!(message(0, 0.0), "0 rows, 0 rows/s");
         assert_eq!(message(12_345, 0.5), "12,345 rows, 24,690 rows/s");
         assert_eq!(

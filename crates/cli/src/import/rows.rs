@@ -737,7 +737,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_csv_is_refused() {
+    fn malformed_csv_is_refused() {
         for (text, says) in [
             ("", "is empty"),
             ("\0\u{1}\u{2}", "binary"),
@@ -777,7 +777,7 @@ mod tests {
 
     /// With line feeds alone and with Windows line ends, and with empty lines in between.
     #[test]
-    fn lines_are_those_of_the_input() {
+    fn line_numbers_match_the_input() {
         let wishes = Wishes {
             header: true,
             ..Wishes::default()

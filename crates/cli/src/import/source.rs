@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn zstandard_frames_are_joined_and_damage_is_told() {
+    fn zstandard_frames_are_joined_and_damage_is_reported() {
         let mut packed = Vec::new();
         for part in ["a,b\n", "1,2\n"] {
             let level = ruzstd::encoding::CompressionLevel::Fastest;

@@ -167,7 +167,7 @@ fn a_column_without_a_name_is_used_only_if_needed() {
 }
 
 #[test]
-fn two_columns_of_one_name_can_be_told_apart() {
+fn columns_of_equal_name_can_be_addressed() {
     let folder = Folder::new("two_columns_of_one_name");
     folder.write("a.csv", "time,v,w,v\n2014-06-01,1,2,3\n");
     folder
@@ -213,7 +213,7 @@ fn numbers_that_are_no_times_are_refused() {
 }
 
 #[test]
-fn a_time_that_is_taken_is_told_as_a_time() {
+fn a_taken_time_is_reported_as_text() {
     let folder = Folder::new("a_time_that_is_taken");
     folder.write("a.csv", "time,v\n2024-10-27,1\n2024-10-27,2\n");
     for unit in ["ns", "ms"] {

@@ -72,7 +72,7 @@ fn key(number: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_damaged_leaf_of_a_table_is_told_with_just_its_keys() {
+fn a_damaged_table_leaf_is_reported_with_exactly_its_keys() {
     let folder = Folder::new("check_json_table");
     let db = Database::open(folder.path("keys.tdl")).unwrap();
     let mut tx = db.begin_write().unwrap();
@@ -130,7 +130,7 @@ fn lost_times(txn: &ReadTxn, name: &str, times: impl Iterator<Item = i64>) -> BT
 }
 
 #[test]
-fn a_damaged_leaf_of_a_series_is_told_with_just_its_times() {
+fn a_damaged_series_leaf_is_reported_with_exactly_its_times() {
     let folder = Folder::new("check_json_series");
     let db = Database::open(folder.path("rows.tdl")).unwrap();
     let mut tx = db.begin_write().unwrap();
@@ -214,7 +214,7 @@ fn waiting_rows(folder: &Folder) -> BTreeMap<String, Vec<i64>> {
 }
 
 #[test]
-fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
+fn damaged_rows_are_reported_with_series_names_and_times() {
     let folder = Folder::new("check_json_delta");
     let rows = waiting_rows(&folder);
     let sound = std::fs::read(folder.path("front.tdl")).unwrap();
@@ -272,7 +272,7 @@ fn damaged_rows_of_many_series_are_told_with_their_names_and_times() {
 
 /// If a page of the catalog is damaged too, the series that it still names are reported, and that there may be others.
 #[test]
-fn waiting_rows_are_told_by_the_names_that_are_left() {
+fn waiting_rows_are_reported_by_the_remaining_names() {
     let folder = Folder::new("check_json_names_left");
     waiting_rows(&folder);
     let sound = std::fs::read(folder.path("front.tdl")).unwrap();
@@ -307,7 +307,7 @@ fn waiting_rows_are_told_by_the_names_that_are_left() {
 
 /// If a page that leads to all buffered rows cannot be read, any row may be affected.
 #[test]
-fn a_damaged_record_of_the_delta_is_told_as_all_waiting_rows() {
+fn a_damaged_delta_record_is_reported_as_all_waiting_rows() {
     let folder = Folder::new("check_json_record");
     waiting_rows(&folder);
     let sound = std::fs::read(folder.path("front.tdl")).unwrap();
@@ -322,7 +322,7 @@ fn a_damaged_record_of_the_delta_is_told_as_all_waiting_rows() {
 }
 
 #[test]
-fn a_head_that_cannot_be_read_is_told_as_json_too() {
+fn an_unreadable_head_is_reported_as_json() {
     let folder = Folder::with_plant("check_json_head");
     let sound = std::fs::read(folder.path("plant.tdl")).unwrap();
     let error = |damaged: Vec<u8>, code: i32| {

@@ -56,8 +56,8 @@ fn an_export_writes_to_nothing_that_is_there() {
 }
 
 #[test]
-fn a_pin_that_moves_says_from_where() {
-    let folder = Folder::with_plant("a_pin_that_moves_says_from_where");
+fn moving_a_pin_prints_its_old_commit() {
+    let folder = Folder::with_plant("moving_a_pin_prints_its_old_commit");
     let first = folder.say("pins plant.tdl --add monday").ok();
     let again = folder.say("pins plant.tdl --add monday").ok();
     let txn = first.trim().strip_prefix("monday is pinned: ").unwrap();
@@ -129,8 +129,8 @@ fn widths_shorter_than_a_step_and_of_nothing() {
 }
 
 #[test]
-fn what_a_file_holds_is_not_taken_for_something_else() {
-    let folder = Folder::new("what_a_file_holds_is_not_taken_for_something_else");
+fn compact_dates_are_read_and_json_arrays_refused() {
+    let folder = Folder::new("compact_dates_are_read_and_json_arrays_refused");
     folder.write("a.csv", "time,v\n20140601,1\n20140602,2\n");
     folder.say("import t.tdl a.csv --quiet").ok();
     let days = folder.say("scan t.tdl v -f csv").ok();
@@ -158,8 +158,8 @@ fn texts_are_not_drawn() {
 }
 
 #[test]
-fn what_has_lost_its_head_leads_to_salvage() {
-    let folder = Folder::with_plant("what_has_lost_its_head_leads_to_salvage");
+fn a_file_without_its_head_points_to_salvage() {
+    let folder = Folder::with_plant("a_file_without_its_head_points_to_salvage");
     let mut bytes = std::fs::read(folder.path("plant.tdl")).unwrap();
     bytes[..24_576].fill(0);
     folder.write("broken.tdl", bytes);
@@ -170,8 +170,8 @@ fn what_has_lost_its_head_leads_to_salvage() {
 }
 
 #[test]
-fn what_compact_tells_is_the_length_of_the_file() {
-    let folder = Folder::with_plant("what_compact_tells_is_the_length_of_the_file");
+fn compact_prints_the_length_of_the_file() {
+    let folder = Folder::with_plant("compact_prints_the_length_of_the_file");
     for n in 0..40 {
         folder.say(&format!("kv put plant.tdl t key {n}")).ok();
     }

@@ -4,8 +4,8 @@ use crate::support::Folder;
 use std::process::Command;
 
 #[test]
-fn the_lock_file_lies_where_it_is_told_to() {
-    let folder = Folder::new("the_lock_file_lies_where_it_is_told_to");
+fn the_lock_file_option_places_the_lock_file() {
+    let folder = Folder::new("the_lock_file_option_places_the_lock_file");
     folder
         .say("kv put a.tdl config speed 7 --lock-path here.lock --durability lazy")
         .ok();

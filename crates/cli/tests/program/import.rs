@@ -44,7 +44,7 @@ fn these_words_are_null_unless_others_are_given() {
 }
 
 #[test]
-fn nan_is_a_value_and_comes_back_from_an_export() {
+fn nan_is_a_value_and_survives_an_export() {
     let folder = Folder::new("nan_is_a_value");
     let csv = "time,v\n2014-06-01,NaN\n2014-06-02,\n2014-06-03,1.5\n2014-06-04,nan\n\
                2014-06-05T12:00:00Z,inf\n2014-06-05,-inf\n2014-06-06,-0.0\n2014-06-07,NA\n";
@@ -184,8 +184,8 @@ fn texts_go_out_and_in_as_they_are() {
 
 /// Such a row is a bad row with its line; the import continues if requested.
 #[test]
-fn a_number_that_stands_for_null_is_a_bad_row() {
-    let folder = Folder::new("a_number_that_stands_for_null_is_a_bad_row");
+fn a_number_that_encodes_null_is_a_bad_row() {
+    let folder = Folder::new("a_number_that_encodes_null_is_a_bad_row");
     folder.write(
         "a.csv",
         "time,u\n2014-06-01,1\n2014-06-02,18446744073709551615\n2014-06-03,3\n",
@@ -323,8 +323,8 @@ fn bad_rows_stop_the_import_and_store_nothing() {
 }
 
 #[test]
-fn bad_rows_are_left_out_if_wanted() {
-    let folder = Folder::new("bad_rows_are_left_out_if_wanted");
+fn bad_rows_are_skipped_on_request() {
+    let folder = Folder::new("bad_rows_are_skipped_on_request");
     folder.write("bad.csv", WITH_BAD_ROWS);
     let ran = folder.say("import a.tdl bad.csv --value v --on-error skip");
     assert_eq!(ran.code, 0);

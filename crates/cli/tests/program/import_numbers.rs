@@ -56,7 +56,7 @@ fn whole_numbers_beyond_53_bits_stay_whole() {
 
 /// A series of doubles accepts the whole numbers that a double represents exactly, and no others.
 #[test]
-fn what_a_series_cannot_store_exactly_is_a_bad_value() {
+fn values_that_a_series_cannot_store_exactly_are_bad() {
     let folder = Folder::new("what_a_series_cannot_store_exactly");
     folder.write("first.csv", "time,v\n2024-01-01,0.5\n");
     folder.say("import a.tdl first.csv").ok();
@@ -165,7 +165,7 @@ fn a_bad_cell_costs_that_cell() {
 
 /// A row that cannot be read at all is still left out, and its cells are not counted individually.
 #[test]
-fn a_row_without_a_time_is_no_row() {
+fn rows_without_a_time_are_bad() {
     let folder = Folder::new("a_row_without_a_time");
     folder.write(
         "a.csv",

@@ -4,8 +4,8 @@ use serde_json::Value;
 use tidalite::{Database, Options, Steps, Timestamp};
 
 #[test]
-fn check_speaks_json() {
-    let folder = Folder::with_plant("check_speaks_json");
+fn check_prints_json() {
+    let folder = Folder::with_plant("check_prints_json");
     let clean = folder.say("check plant.tdl --json").ok();
     let clean: serde_json::Value = serde_json::from_str(&clean).unwrap();
     assert!(clean["clean"] == true && clean["series"] == 4, "{clean}");
@@ -267,8 +267,8 @@ fn pages_and_weights_are_shown() {
 }
 
 #[test]
-fn a_second_file_goes_where_it_is_told() {
-    let folder = Folder::new("a_second_file_goes_where_it_is_told");
+fn the_second_file_option_places_the_file() {
+    let folder = Folder::new("the_second_file_option_places_the_file");
     let picture = "x".repeat(100_000);
     let put = "kv put plant.tdl pictures";
     let large = "--large plant.values --large-from 50000";

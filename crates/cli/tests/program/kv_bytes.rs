@@ -5,7 +5,7 @@ use tidalite::Database;
 use tidalite_testkit::rng::Rng;
 
 #[test]
-fn what_is_printed_can_be_typed_whatever_the_bytes() {
+fn printed_keys_can_be_typed_for_any_bytes() {
     let folder = Folder::new("kv-bytes");
     let mut rng = Rng::new(12);
     let mut bytes = |least: usize| {
@@ -181,7 +181,7 @@ fn tables_are_cleared_and_stay() {
 }
 
 #[test]
-fn a_check_tells_how_far_it_is_when_it_is_asked() {
+fn check_prints_its_progress_on_request() {
     let folder = Folder::new("check-progress");
     {
         let db = Database::open(folder.path("a.tdl")).unwrap();
@@ -208,7 +208,7 @@ fn a_check_tells_how_far_it_is_when_it_is_asked() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_leads_to_what_can_be_done() {
+fn a_truncated_file_points_to_possible_remedies() {
     let folder = Folder::with_plant("check-cut");
     let path = folder.path("plant.tdl");
     let whole = std::fs::read(&path).unwrap();
@@ -231,7 +231,7 @@ fn a_file_that_is_cut_off_leads_to_what_can_be_done() {
 }
 
 #[test]
-fn scans_pick_values_and_stat_tells_how_tables_lie() {
+fn scans_filter_values_and_stat_shows_table_layout() {
     let folder = Folder::new("kv-stat");
     {
         let db = Database::open(folder.path("a.tdl")).unwrap();

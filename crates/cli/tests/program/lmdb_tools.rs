@@ -68,7 +68,7 @@ fn bytes(number: u32, without: u8) -> Vec<u8> {
 }
 
 #[test]
-fn what_mdb_load_reads_mdb_dump_writes_and_back() {
+fn dumps_are_exchanged_with_mdb_load_and_mdb_dump() {
     let folder = Folder::new("lmdb");
     let plain = (0..1000u32).map(|n| {
         (
@@ -189,7 +189,7 @@ fn tables_in_other_orders_go_there_and_back() {
 }
 
 #[test]
-fn plain_lines_are_those_of_mdb_load() {
+fn plain_lines_load_as_with_mdb_load() {
     let folder = Folder::new("lmdb-plain-lines");
     let text = "a\n1\n\\00\\ff\nb c\n{\n DATA=END\n";
     folder.write("in", text);

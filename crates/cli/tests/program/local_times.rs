@@ -10,7 +10,7 @@ const AUTUMN_SCANNED: &str = "series,time,value\nv,2024-10-26T23:30:00Z,1\nv,202
     v,2024-10-27T00:30:00Z,3\nv,2024-10-27T01:00:00Z,4\nv,2024-10-27T01:30:00Z,5\nv,2024-10-27T02:00:00Z,6\n";
 
 #[test]
-fn the_repeated_hour_is_told_apart_by_the_order_of_rows() {
+fn the_order_of_rows_resolves_the_repeated_hour() {
     let folder = Folder::new("the_repeated_hour_is_told_apart");
     folder.write("a.csv", AUTUMN);
     let mut json = String::new();
@@ -134,7 +134,7 @@ fn a_skipped_time_is_a_bad_row() {
 }
 
 #[test]
-fn what_the_order_does_not_tell_is_refused_or_said_by_the_user() {
+fn ambiguous_local_times_are_refused_or_decided_by_an_option() {
     let folder = Folder::new("what_the_order_does_not_tell");
     folder.write(
         "thrice.csv",

@@ -52,7 +52,7 @@ fn flushes(folder: &Folder, bytes: &[u8]) -> Vec<Vec<usize>> {
 
 /// One flush in the middle of the redo log is damaged in all its copies. Nothing may hide the missing commits.
 #[test]
-fn a_damaged_log_is_told_by_every_command() {
+fn every_command_reports_a_damaged_log() {
     let folder = Folder::new("a_damaged_log_is_told");
     let mut bytes = with_log(&folder, 60);
     let flushes = flushes(&folder, &bytes);
@@ -123,8 +123,8 @@ fn a_damaged_log_is_told_by_every_command() {
 
 /// A power cut between the two copies of the newest record.
 #[test]
-fn what_a_crash_leaves_is_a_note() {
-    let folder = Folder::with_plant("what_a_crash_leaves_is_a_note");
+fn remains_of_a_crash_are_a_note() {
+    let folder = Folder::with_plant("remains_of_a_crash_are_a_note");
     let sound = std::fs::read(folder.path("plant.tdl")).unwrap();
     let newest = [1, 2]
         .into_iter()

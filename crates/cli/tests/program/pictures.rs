@@ -112,7 +112,7 @@ fn any_number_of_lines() {
 }
 
 #[test]
-fn points_without_a_value_to_draw_are_told_apart_from_none() {
+fn unplottable_points_differ_from_no_points() {
     let folder = Folder::new("points_without_a_value_to_draw");
     folder.write("a.csv", "time,v\n2014-06-01,inf\n2014-06-02,-inf\n");
     folder.say("import a.tdl a.csv --quiet").ok();

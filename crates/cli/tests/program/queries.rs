@@ -282,8 +282,8 @@ fn windows_begin_where_they_should() {
 }
 
 #[test]
-fn colours_only_when_asked_for() {
-    let folder = Folder::with_plant("colours_only_when_asked_for");
+fn colours_are_used_only_on_request() {
+    let folder = Folder::with_plant("colours_are_used_only_on_request");
     assert!(!folder.say("latest plant.tdl").ok().contains('\u{1b}'));
     assert!(
         folder
@@ -294,8 +294,8 @@ fn colours_only_when_asked_for() {
 }
 
 #[test]
-fn an_export_is_what_an_import_reads() {
-    let folder = Folder::with_plant("an_export_is_what_an_import_reads");
+fn an_import_reads_an_export() {
+    let folder = Folder::with_plant("an_import_reads_an_export");
     for name in ["wide.csv", "wide.csv.gz", "wide.jsonl.zst", "wide.json"] {
         let out = folder
             .say(&format!(
@@ -635,8 +635,8 @@ fn series_are_annotated() {
 /// For groups and with filled gaps, windows begin as they do otherwise: at the offset of the zone at the beginning of
 /// the range.
 #[test]
-fn days_of_a_zone_begin_alike_with_gaps_filled() {
-    let folder = Folder::new("days_of_a_zone_begin_alike_with_gaps_filled");
+fn filled_days_of_a_zone_begin_at_local_midnight() {
+    let folder = Folder::new("filled_days_of_a_zone_begin_at_local_midnight");
     folder.write(
         "a.csv",
         "time,v\n2014-01-01,1\n2014-07-01T12:00Z,2\n2014-07-03T12:00Z,4\n",
@@ -666,8 +666,8 @@ fn grouped(line: &str) -> Vec<&str> {
 
 /// The value of a figure does not depend on the other selected figures.
 #[test]
-fn a_figure_alone_is_what_it_is_among_others() {
-    let folder = Folder::with_plant("a_figure_alone_is_what_it_is_among_others");
+fn a_figure_alone_equals_the_figure_among_others() {
+    let folder = Folder::with_plant("a_figure_alone_equals_the_figure_among_others");
     let all = "count,sum,mean,min,max,first,last,stddev,nan-count";
     let of = |functions: &str| {
         let line = format!("window plant.tdl hb.power --by 7m --fn {functions} -f csv");

@@ -28,7 +28,7 @@ fn imported(name: &str) -> Folder {
 }
 
 #[test]
-fn a_cap_counts_what_is_in_use_and_removes_no_more_than_it_must() {
+fn a_cap_counts_space_in_use_and_removes_the_minimum() {
     let folder = imported("a_cap_counts_what_is_in_use");
     let stat = || {
         let options = Options::new().read_only(true);
@@ -116,8 +116,8 @@ fn a_clock_that_is_ahead_is_confirmed() {
 }
 
 #[test]
-fn an_archive_keeps_what_is_near_its_newest_row() {
-    let folder = Folder::new("an_archive_keeps_what_is_near_its_newest_row");
+fn an_archive_keeps_rows_near_its_newest_row() {
+    let folder = Folder::new("an_archive_keeps_rows_near_its_newest_row");
     let mut csv = String::from("time,v\n");
     for day in 1..=30 {
         writeln!(csv, "2013-06-{day:02},{day}").unwrap();

@@ -86,7 +86,7 @@ DATA=END
 ";
 
 #[test]
-fn a_dump_with_nested_tables_comes_back_byte_for_byte() {
+fn a_dump_with_nested_tables_round_trips() {
     let folder = Folder::new("dump-nested");
     folder.write("n.dump", NESTED);
     let told = folder.run(&["load", "n.tdl", "n.dump"]).ok();
@@ -132,7 +132,7 @@ fn a_dump_with_nested_tables_comes_back_byte_for_byte() {
 const DUMPED: &str = "VERSION=3\nformat=print\ndatabase=m\ntype=btree\nmapsize=33554432\nduplicates=1\ndupsort=1\nHEADER=END\n k\n 1\n k\n 2\n l\\0a\n \nDATA=END\n";
 
 #[test]
-fn a_dump_comes_back_byte_for_byte() {
+fn a_dump_round_trips_byte_for_byte() {
     let folder = Folder::new("dump");
     folder.write("m.dump", DUMPED);
     let told = folder.run(&["load", "m.tdl", "m.dump"]).ok();

@@ -13,8 +13,8 @@ const NOBODY: u32 = 65_534;
 const HEAD_BYTES: usize = 24 << 10;
 
 #[test]
-fn what_is_no_database_is_named() {
-    let folder = Folder::with_plant("what_is_no_database_is_named");
+fn a_file_that_is_not_a_database_is_named() {
+    let folder = Folder::with_plant("a_file_that_is_not_a_database_is_named");
     folder
         .say("series nosuch.tdl")
         .failed(3, &["no database nosuch.tdl", "tidalite import nosuch.tdl"]);
@@ -81,8 +81,8 @@ fn a_file_of_a_newer_version_is_named() {
 }
 
 #[test]
-fn a_database_that_somebody_has_alone_is_busy() {
-    let folder = Folder::with_plant("a_database_that_somebody_has_alone_is_busy");
+fn a_database_opened_exclusively_is_busy() {
+    let folder = Folder::with_plant("a_database_opened_exclusively_is_busy");
     let alone = Options::new()
         .exclusive(true)
         .open(folder.path("plant.tdl"))
@@ -102,9 +102,9 @@ fn a_database_that_somebody_has_alone_is_busy() {
 
 /// The file size is limited, as on a full disk.
 #[test]
-fn a_full_disk_stores_nothing_and_says_so() {
+fn a_full_disk_stores_nothing_and_is_reported() {
     const BYTES_MAX: u64 = 2 << 20;
-    let folder = Folder::with_plant("a_full_disk_stores_nothing_and_says_so");
+    let folder = Folder::with_plant("a_full_disk_stores_nothing_and_is_reported");
     let mut rng = tidalite_testkit::rng::Rng::new(1);
     let mut csv = String::from("time,noise\n");
     for second in 0..400_000 {
@@ -186,8 +186,8 @@ fn a_hostile_column_name_stays_text() {
 
 /// A reader such as `head` takes one line and closes the pipe.
 #[test]
-fn a_closed_pipe_is_no_error() {
-    let folder = Folder::with_plant("a_closed_pipe_is_no_error");
+fn a_closed_pipe_is_not_an_error() {
+    let folder = Folder::with_plant("a_closed_pipe_is_not_an_error");
     let mut csv = String::from("time,v\n");
     for second in 0..100_000 {
         csv += &format!("{},{second}\n", 1_401_580_800 + second);
@@ -218,8 +218,8 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_behind_the_output_is_told() {
-    let folder = Folder::with_plant("a_full_disk_behind_the_output_is_told");
+fn a_full_disk_of_the_output_is_reported() {
+    let folder = Folder::with_plant("a_full_disk_of_the_output_is_reported");
     let full = std::fs::OpenOptions::new()
         .write(true)
         .open("/dev/full")

@@ -317,7 +317,7 @@ fn a_copy_into_a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn one_thing_is_told_in_the_singular_and_every_change_in_a_line() {
+fn counts_use_the_singular_and_changes_one_line_each() {
     let folder = Folder::new("one_thing_is_told_in_the_singular");
     folder.write("a.csv", "time,v\n2024-01-01,1\n");
     folder.say("import a.tdl a.csv --quiet").ok();

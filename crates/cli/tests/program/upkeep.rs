@@ -84,8 +84,8 @@ fn stat_agrees_with_the_library() {
 }
 
 #[test]
-fn check_is_clean_or_says_what_is_not() {
-    let folder = Folder::with_plant("check_is_clean_or_says_what_is_not");
+fn check_is_clean_or_lists_the_damage() {
+    let folder = Folder::with_plant("check_is_clean_or_lists_the_damage");
     let out = folder.say("check plant.tdl").ok();
     assert!(out.contains("clean"), "{out}");
     assert_eq!(folder.say("check plant.tdl --quiet").ok(), "");
@@ -114,8 +114,8 @@ fn check_is_clean_or_says_what_is_not() {
 }
 
 #[test]
-fn compact_keeps_what_is_there() {
-    let folder = Folder::with_plant("compact_keeps_what_is_there");
+fn compact_keeps_the_content() {
+    let folder = Folder::with_plant("compact_keeps_the_content");
     let rows = || folder.say("scan plant.tdl hb.* -f csv").ok();
     let before = rows();
     let cold = folder.say("compact plant.tdl --cold 1d --series hb.*").ok();
@@ -308,8 +308,8 @@ fn the_head_is_shown_be_it_damaged() {
 }
 
 #[test]
-fn pages_have_the_size_that_is_asked_for() {
-    let folder = Folder::new("pages_have_the_size_that_is_asked_for");
+fn pages_have_the_requested_size() {
+    let folder = Folder::new("pages_have_the_requested_size");
     folder.write("a.csv", "time,v\n2014-06-01,1\n");
     folder.say("import a.tdl a.csv --page-size 16384").ok();
     let size = || {

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_near_no_line_is_stored_as_it_is() {
+    fn times_far_from_any_line_are_stored_directly() {
         let mut rng = Rng(4331);
         let ends = [0, 1, -1, i64::MIN, i64::MAX, 1 << 40];
         for _ in 0..few(300) {

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_costs_as_few_bits_as_what_is_searched_for() {
+    fn a_remembered_layout_costs_as_few_bits_as_a_search() {
         let mut rng = Rng(5);
         for unit in [1, 10, 1000, 60_000_000] {
             for gaps in [0, 5] {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_suits_is_searched_for() {
+    fn an_unsuitable_layout_is_searched_for_again() {
         let mut rng = Rng(6);
         let (coarse, fine) = (times(&mut rng, 1000, 0), times(&mut rng, 7, 0));
         let mut state = LayoutMemory::default();

@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_width_and_length_comes_back_and_agrees_with_the_description() {
+    fn every_width_and_length_round_trips_as_described() {
         let mut seed = 7u64;
         let mut next = move || {
             seed ^= seed << 13;

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_clock_is_found_to_within_what_noise_allows() {
+    fn an_odd_clock_is_found_within_the_noise() {
         let mut rng = Rng(38);
         for _ in 0..few(200) {
             let tick = 1_000_003 + rng.below(1_000_000);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn any_words_have_a_slope_or_none() {
+    fn a_slope_is_never_zero() {
         let ends = [0, 1, i64::MAX as u64, i64::MIN as u64, u64::MAX];
         let mut rng = Rng(39);
         for _ in 0..few(500) {

@@ -20,7 +20,7 @@ fn encode(times: &[i64], state: &mut EncoderState) -> (Chunk, Vec<u8>) {
 }
 
 #[test]
-fn late_rows_cost_what_they_are_late() {
+fn late_rows_cost_bits_in_proportion_to_their_delay() {
     let mut rng = Rng(1);
     for (clock, bits) in [
         ((1_000_000_000, 100), 20),
@@ -43,7 +43,7 @@ fn late_rows_cost_what_they_are_late() {
 }
 
 #[test]
-fn what_is_not_late_goes_by_steps() {
+fn punctual_rows_are_encoded_as_steps() {
     let mut rng = Rng(2);
     // Events at random intervals: each delay carries over to the next row.
     let mut at = 0;

@@ -19,7 +19,7 @@ fn with_nulls(rng: &mut Rng, null: u64, words: &mut [u64]) {
 }
 
 #[test]
-fn every_type_comes_back_with_nulls_anywhere() {
+fn every_type_round_trips_with_nulls_anywhere() {
     crate::kernel::at_every_level(|_| {
         let mut states = [EncoderState::default(); 8];
         for seed in 0..few(600) {

@@ -214,7 +214,7 @@ fn singles_on_both_sides_of_zero_are_split() {
 }
 
 #[test]
-fn what_stays_for_a_while_is_stored_once() {
+fn repeated_values_are_stored_once() {
     let mut rng = Rng(23);
     for ty in TYPES {
         let mut word = 0;

@@ -58,7 +58,7 @@ fn drain(buffer: &mut WriteBuffer, model: &mut Model, everything: bool) {
 }
 
 #[test]
-fn whatever_is_staged_comes_out_with_the_newest_winning() {
+fn flushed_rows_are_the_newest_of_each_time() {
     for seed in 0..60u64 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
@@ -311,7 +311,7 @@ fn series_fed_in_turn_are_handed_over_when_their_vectors_are_whole() {
 }
 
 #[test]
-fn what_is_done_between_the_rounds_loses_no_row() {
+fn calls_between_rounds_lose_no_row() {
     for seed in 0..30 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
@@ -391,7 +391,7 @@ fn what_is_done_between_the_rounds_loses_no_row() {
 }
 
 #[test]
-fn a_row_of_each_series_in_every_commit_comes_out_as_it_went_in() {
+fn one_row_per_series_and_commit_is_flushed_unchanged() {
     let (mut together, mut resumed) = (0, 0);
     for seed in 0..40u64 {
         println!("seed {seed}");

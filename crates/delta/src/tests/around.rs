@@ -105,7 +105,7 @@ fn covers(hit: &HitRows, delta: &Delta, (series, time): (u64, i64)) -> bool {
 
 /// Every row that a salvage cannot recover lies in a reported range; the ranges usually cover only a part of the rows.
 #[test]
-fn a_salvage_tells_of_the_rows_that_it_cannot_show() {
+fn a_salvage_reports_the_rows_that_it_cannot_read() {
     let mut world = World::new(512, 8 << 20);
     let mut rng = Rng::new(4);
     for i in 0..60_000i64 {
@@ -148,7 +148,7 @@ fn a_salvage_tells_of_the_rows_that_it_cannot_show() {
 
 /// For the inputs of an open compaction, only rows not yet consumed are reported.
 #[test]
-fn what_an_open_merge_has_passed_is_not_taken_along() {
+fn rows_that_an_open_compaction_has_passed_are_skipped() {
     let (mut world, mut rng) = (World::new(512, 4 << 20), Rng::new(12));
     let mut reported = 0;
     for round in 0.. {

@@ -156,7 +156,7 @@ impl Feeder {
 }
 
 #[test]
-fn rows_that_are_away_are_read_overwritten_and_lost_by_nobody() {
+fn lent_rows_are_read_overwritten_and_never_lost() {
     let mut away = 0;
     for seed in 0..12u64 {
         println!("seed {seed}");
@@ -208,7 +208,7 @@ fn rows_that_are_away_are_read_overwritten_and_lost_by_nobody() {
 }
 
 #[test]
-fn what_is_away_counts_towards_the_budget() {
+fn lent_rows_count_towards_the_budget() {
     // A flush takes two thirds of it.
     let mut feeder = Feeder::new(256, 256 * 1024 * 24 + 256 * 1024 * 8, 1);
     let mut most = 0;
@@ -258,7 +258,7 @@ fn a_panic_of_a_thread_is_one_of_the_transaction() {
 }
 
 #[test]
-fn others_are_asked_for_help_where_rows_are_worth_a_leaf() {
+fn helpers_encode_rows_that_are_enough_for_a_leaf() {
     for (rows, lent) in [(300, 0), (700, 1)] {
         let mut feeder = Feeder::new(300, 1 << 28, 2);
         // Not in round-robin order: such rows are encoded before the commit.
@@ -277,7 +277,7 @@ fn others_are_asked_for_help_where_rows_are_worth_a_leaf() {
 }
 
 #[test]
-fn what_is_held_back_is_older_than_what_came_meanwhile() {
+fn rows_held_back_are_older_than_rows_added_since() {
     let mut feeder = Feeder::new(300, 1 << 28, 2);
     // One series has more rows than the others: the extra rows are held back.
     for time in 1..=10 {

@@ -165,7 +165,7 @@ fn few_series_in_order_are_linked_by_merges() {
 }
 
 #[test]
-fn late_rows_overwrite_what_was_linked() {
+fn late_rows_overwrite_linked_rows() {
     let shape = Shape {
         page_size: 512,
         write_buffer_bytes: 60_000,
@@ -199,7 +199,7 @@ fn the_budget_is_reached_within_a_transaction() {
 }
 
 #[test]
-fn many_short_stretches_merge_as_the_model_says() {
+fn many_short_batches_merge_as_the_model() {
     for seed in 0..6 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);

@@ -29,7 +29,7 @@ fn commit_of(world: &mut World, rng: &mut Rng, round: i64, (rows, bits): (i64, u
 }
 
 #[test]
-fn what_a_merge_has_passed_is_freed_before_it_ends() {
+fn rows_that_a_compaction_has_passed_are_freed_early() {
     crate::short_extents(true);
     let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(11));
     for round in 0..FAN_IN as i64 {
@@ -64,7 +64,7 @@ fn what_a_merge_has_passed_is_freed_before_it_ends() {
 /// Large commits make large steps: before the watermark of each, no input has enough consumed blocks left to be worth
 /// freeing.
 #[test]
-fn a_large_step_frees_what_it_passed_of_all_inputs() {
+fn a_large_step_frees_passed_rows_of_all_inputs() {
     crate::short_extents(true);
     let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(14));
     let mut steps = 0;
@@ -95,7 +95,7 @@ fn a_large_step_frees_what_it_passed_of_all_inputs() {
 /// Each commit has one row of a layout that comes first in every run: consumed blocks of other layouts must be judged
 /// by their own length.
 #[test]
-fn a_short_block_at_the_beginning_of_the_runs_does_not_keep_what_lies_behind_it() {
+fn a_short_first_block_does_not_retain_later_blocks() {
     crate::short_extents(true);
     let (mut world, mut rng) = (World::new(4096, 4 << 20), Rng::new(13));
     let lone = 6;
@@ -125,7 +125,7 @@ fn a_short_block_at_the_beginning_of_the_runs_does_not_keep_what_lies_behind_it(
 }
 
 #[test]
-fn rows_are_deleted_and_found_beside_what_was_passed() {
+fn rows_are_deleted_and_found_beside_passed_rows() {
     crate::short_extents(true);
     let (mut world, mut rng) = (World::new(512, 4 << 20), Rng::new(12));
     for round in 0..3 * FAN_IN as i64 {

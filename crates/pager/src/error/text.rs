@@ -184,7 +184,7 @@ mod tests {
 
     /// The text of each error contains its next step.
     #[test]
-    fn each_says_what_and_what_to_do_next() {
+    fn each_error_names_the_problem_and_the_next_step() {
         let path = PathBuf::from("plant.tdl");
         let text = || "this".to_owned();
         let source = |kind: io::ErrorKind| io::Error::from(kind);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_month_that_has_passed_is_no_jump_while_the_system_runs() {
+    fn a_real_month_is_not_a_jump_while_the_system_runs() {
         let commit = committed(&clocks(1000, 10, 7));
         let later = clocks(1720, 730, 7);
         let reading = commit.read(&later, &later);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_is_believed() {
+    fn a_clock_that_moves_back_is_trusted() {
         let commit = committed(&clocks(1000, 10, 7));
         let reading = commit.read(&clocks(5, 11, 7), &clocks(1000, 10, 7));
         assert!(!reading.is_ahead);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_comes_back() {
+    fn the_stored_clock_round_trips() {
         for ahead in [false, true] {
             let clock = CommitClock {
                 time_ns: -3,

@@ -451,7 +451,7 @@ mod tests {
     use tidalite_pager::MemoryStorage;
 
     #[test]
-    fn who_wants_the_types_alone_refuses_entries_that_nobody_else_takes() {
+    fn reading_only_the_types_refuses_invalid_entries() {
         let entry = |columns: usize| {
             let columns = (0..columns).map(|i| Column::nullable(format!("c{i}"), ColumnType::F64));
             let info = SeriesInfo {

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_cache_is_bounded() {
         // Rows in the delta, 16 bytes each; enough that not all series fit.
         const ROWS: i64 = 400;
         let options = Options::new();

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_names_are_told_where() {
+    fn errors_in_names_have_a_position() {
         for (text, word) in [
             ("", "expected a word"),
             ("a{", "expected a word"),
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_patterns_are_told_where() {
+    fn errors_in_patterns_have_a_position() {
         for (text, word) in [
             ("a{b=[]}", "expected a quoted text at character 5"),
             ("a{b=[\"c\"}", "expected , or ] at character 8"),

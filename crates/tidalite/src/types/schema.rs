@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_told_as_it_is_written_down() {
+    fn a_schema_prints_in_its_input_syntax() {
         let schema = Schema::new(Unit::Ticks, [("Volume", ColumnType::U64)])
             .with(Column::nullable("price", ColumnType::Decimal(2)));
         assert_eq!(

@@ -120,7 +120,7 @@ fn compare(db: &Database, model: &Model, seed: u64) {
 }
 
 #[test]
-fn the_rows_of_several_threads_are_those_of_one() {
+fn rows_of_several_threads_equal_rows_of_one() {
     for seed in 0..10 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
@@ -268,7 +268,7 @@ fn texts_and_values_go_through_an_appender_too() {
 
 /// If a thread fails, the others stop with an error, none waits, and the commit is refused.
 #[test]
-fn who_fails_fails_the_transaction() {
+fn a_failing_appender_fails_the_transaction() {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::new()
         .write_buffer_bytes(1 << 20)
@@ -418,7 +418,7 @@ fn delta_of(apart: bool, counts: &[i64]) -> (u64, u64) {
 }
 
 #[test]
-fn threads_whose_series_lie_apart_encode_what_is_worth_a_run() {
+fn threads_of_disjoint_series_encode_runs() {
     // The tail becomes a run before the run of the blocks; a run of buffered rows absorbs it.
     assert_eq!(delta_of(true, &[450; OWN]), (2, 27_001));
     assert_eq!(delta_of(false, &[450; OWN]), (1, 27_001));

@@ -93,7 +93,7 @@ fn pages_and_levels(db: &Database, table: &str) -> (u64, u64) {
 
 /// Nodes tell which leaves changed.
 #[test]
-fn coarse_changes_are_told_without_reading_leaves() {
+fn coarse_changes_are_reported_without_reading_leaves() {
     let db = in_memory(&Options::new());
     let fill = |times: std::ops::Range<i64>| {
         let mut tx = db.begin_write().unwrap();
@@ -122,7 +122,7 @@ fn coarse_changes_are_told_without_reading_leaves() {
 }
 
 #[test]
-fn what_becomes_of_pages_is_counted() {
+fn page_outcomes_are_counted() {
     let options = Options::new().log_bytes(0).dirty_bytes(128 << 10);
     let db = in_memory(&options);
     let key = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
@@ -459,7 +459,7 @@ fn answers(series: &Series<'_>) -> String {
 }
 
 #[test]
-fn waiting_rows_and_sealed_ones_answer_alike() {
+fn waiting_and_linked_rows_give_equal_answers() {
     // Values with exact sums, so that the order of summing has no effect.
     let rows: Vec<(i64, f64)> = (0..4_000)
         .map(|i| (i * 9, f64::from((i % 1_000) as i32) / 4.0))

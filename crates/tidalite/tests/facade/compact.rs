@@ -193,7 +193,7 @@ fn compaction_beside_writers_and_readers() {
 /// Contiguous free space counts as not scattered; removing every second value of a table leaves holes, and compaction
 /// closes them.
 #[test]
-fn fragmentation_tells_how_scattered_free_space_is() {
+fn fragmentation_measures_how_scattered_free_space_is() {
     const VALUES: u64 = 200;
     let folder = Folder::new("fragmentation");
     let options = options().log_bytes(0);

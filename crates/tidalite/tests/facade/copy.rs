@@ -226,7 +226,7 @@ fn assert_same(db: &Database, copy: &Database) {
 }
 
 #[test]
-fn a_copy_is_told_of_held_back_and_stopped() {
+fn a_copy_reports_progress_and_can_be_throttled_and_stopped() {
     let folder = Folder::new("watched");
     let db = Database::open(folder.file("plant.tdl")).unwrap();
     large_table(&db);
@@ -273,7 +273,7 @@ fn a_copy_is_told_of_held_back_and_stopped() {
 }
 
 #[test]
-fn damage_that_the_reading_ahead_meets_first_fails_the_copy() {
+fn damage_found_by_readahead_fails_the_copy() {
     let folder = Folder::new("ahead-damaged");
     let path = folder.file("plant.tdl");
     let mut leaves = Vec::new();

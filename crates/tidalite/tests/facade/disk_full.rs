@@ -541,7 +541,7 @@ fn zero_bytes_free() {
 
 /// A disk that is gone altogether: reading too is a typed error.
 #[test]
-fn a_disk_that_is_gone() {
+fn calls_on_a_removed_disk_return_errors() {
     let disk = Arc::new(SimDisk::from_image(plan().image));
     let db = open(&disk).unwrap();
     let snap = db.begin_read().unwrap();

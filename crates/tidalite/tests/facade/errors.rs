@@ -56,7 +56,7 @@ fn sample(path: &Path) {
 }
 
 #[test]
-fn what_is_no_database_stays_as_it_is() {
+fn a_file_that_is_not_a_database_stays_unchanged() {
     let folder = Folder::new("foreign");
     let path = folder.file("plant.tdl");
     let csv = b"time,value\n2014-06-01,1\n".repeat(3_000);

@@ -139,7 +139,7 @@ fn disturb(txn: &mut WriteTxn, ids: &[SeriesId], model: &mut Model, rng: &mut Rn
 }
 
 #[test]
-fn whatever_is_done_while_rows_are_sealed_the_rows_are_those_of_one_thread() {
+fn calls_during_background_encoding_give_the_rows_of_one_thread() {
     for seed in 0..12 {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);

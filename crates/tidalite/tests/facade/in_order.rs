@@ -182,7 +182,7 @@ fn one_after_the_other_they_are_one_thread() {
 
 /// Rows with texts go through the transaction, whose worker threads hold them while blocks are flushed.
 #[test]
-fn what_is_away_comes_back_before_blocks_are_handed_over() {
+fn lent_rows_return_before_blocks_are_added() {
     let options = Options::new().write_buffer_bytes(64 << 20).flush_threads(1);
     let db = in_memory(&options);
     let ids = open_all(&db);
@@ -228,7 +228,7 @@ fn what_is_away_comes_back_before_blocks_are_handed_over() {
 /// Rows that all go to leaves need no layout class, so they are stored even if the file has all the layouts it may
 /// have.
 #[test]
-fn a_layout_too_many_is_none_where_all_rows_are_linked() {
+fn the_layout_limit_counts_only_rows_in_the_delta() {
     let db = in_memory(&Options::new().write_buffer_bytes(WRITE_BUFFER_BYTES));
     let ids = open_all(&db);
     let kinds = [ColumnType::F64, ColumnType::I64, ColumnType::U64];
@@ -263,7 +263,7 @@ fn a_layout_too_many_is_none_where_all_rows_are_linked() {
 /// All blocks are flushed when the last appender ends, and the disk is full: that one reports it, and nothing is
 /// committed.
 #[test]
-fn a_full_disk_at_the_last_end_is_told() {
+fn a_full_disk_at_the_last_flush_is_reported() {
     tidalite_testkit::watch();
     let options = Options::new()
         .write_buffer_bytes(8 << 20)

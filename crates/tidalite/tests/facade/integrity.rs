@@ -275,7 +275,7 @@ fn figures(stat: &Stat) -> String {
 /// A thread with an open write transaction may query everything meanwhile, and so may another process. They see the
 /// newest commit visible to all processes.
 #[test]
-fn who_looks_waits_for_no_writer() {
+fn status_calls_do_not_wait_for_writers() {
     tidalite_testkit::watch();
     let (told, done) = std::sync::mpsc::channel();
     let looks = std::thread::spawn(move || {
@@ -338,7 +338,7 @@ fn who_looks_waits_for_no_writer() {
 
 /// The same while commits come without a pause.
 #[test]
-fn what_is_seen_beside_a_crowd_of_commits_is_whole() {
+fn checks_during_many_commits_see_whole_states() {
     let db = in_memory(&Options::new());
     fill(&db);
     let stop = AtomicBool::new(false);

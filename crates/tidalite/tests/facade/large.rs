@@ -128,7 +128,7 @@ fn large_values_lie_in_the_second_file() {
 }
 
 #[test]
-fn a_second_file_that_is_gone_or_another_is_named() {
+fn a_missing_or_foreign_second_file_is_named() {
     let folder = Folder::new("large");
     std::fs::create_dir(folder.file("disk2")).unwrap();
     let (path, second) = (

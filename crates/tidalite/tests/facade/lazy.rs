@@ -31,7 +31,7 @@ fn write(db: &Database, number: u64, durability: Durability) {
 
 /// Whichever sectors of lazy commits had reached the medium at the power cut: the newest durable commit is complete.
 #[test]
-fn what_lazy_commits_wrote_through_a_map_spoils_no_durable_one() {
+fn lazy_commits_through_a_map_do_not_damage_durable_commits() {
     for log_bytes in [0, 1 << 20] {
         let folder = Folder::new(&format!("lazy-through-a-map-{log_bytes}"));
         let path = folder.file("a.tdl");

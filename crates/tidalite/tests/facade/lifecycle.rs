@@ -237,7 +237,7 @@ fn series_come_change_their_name_and_go() {
 }
 
 #[test]
-fn a_diff_tells_what_came_changed_its_name_and_went() {
+fn a_diff_reports_created_renamed_and_removed_series() {
     let db: Database = in_memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
     for name in ["gone", "renamed", "stays"] {
@@ -269,7 +269,7 @@ fn a_diff_tells_what_came_changed_its_name_and_went() {
 }
 
 #[test]
-fn a_diff_tells_annotations_and_policies() {
+fn a_diff_reports_annotations_and_policies() {
     let db: Database = in_memory(&Options::new());
     let keep = |days: u64| Retention {
         keep: Some(Duration::from_secs(days * 86_400)),
@@ -388,7 +388,7 @@ fn guids_in_the_order_of_dotnet_and_series_without_a_name() {
 /// The next transaction reuses the series known to the previous one; no other writer may have changed the catalog
 /// meanwhile.
 #[test]
-fn known_series_are_those_of_the_catalog_whoever_changes_it() {
+fn cached_series_follow_the_catalog() {
     tidalite_testkit::watch();
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let memory = LockMemory::new();

@@ -99,7 +99,7 @@ fn image(storage: &MemoryStorage) -> Vec<u8> {
 /// Of three lazy commits over every structure each sector is lost in turn, in either file, with the lock file present:
 /// opening finds a complete commit.
 #[test]
-fn any_lost_sector_of_lazy_commits_is_noticed_before_they_are_believed() {
+fn any_lost_sector_of_lazy_commits_is_detected() {
     const DURABLE: u64 = 3;
     const NEWEST: u64 = 6;
     tidalite_testkit::watch();
@@ -339,7 +339,7 @@ fn a_backup_in_place_of_lazy_commits_is_opened_as_it_is() {
 
 /// The next process to open the file after a kill reads exactly the lazy commits.
 #[test]
-fn believing_lazy_commits_costs_what_they_wrote() {
+fn verifying_lazy_commits_reads_only_their_pages() {
     let folder = Folder::new("believing-lazy-commits");
     let path = folder.file("a.tdl");
     let db = Database::open(&path).unwrap();

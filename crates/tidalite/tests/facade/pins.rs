@@ -240,7 +240,7 @@ fn a_diff_reads_only_what_changed() {
 }
 
 #[test]
-fn the_clock_knows_what_was_newest_when() {
+fn txn_at_finds_the_newest_commit_of_an_instant() {
     let folder = Folder::new("clock");
     let path = folder.file("a.tdl");
     let options = Options::new().clock_step(Duration::from_millis(1));

@@ -77,7 +77,7 @@ fn clones_renewals_and_the_listing() {
 }
 
 #[test]
-fn what_an_evictable_snapshot_shows_is_true_until_it_is_gone() {
+fn an_evictable_snapshot_is_consistent_until_evicted() {
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
     let options = Options::new()

@@ -200,7 +200,7 @@ fn a_writer_that_panics_is_rolled_back() {
 }
 
 #[test]
-fn several_threads_read_what_is_not_committed() {
+fn several_threads_read_uncommitted_rows() {
     let db = in_memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
     tx.table("old").unwrap().put(b"k", b"before").unwrap();

@@ -321,7 +321,7 @@ mod tests {
     use tidalite::storage::MemoryStorage;
 
     #[test]
-    fn answers_are_the_models_and_wrong_ones_are_told() {
+    fn wrong_answers_are_reported() {
         tidalite_testkit::watch();
         let storage = Arc::new(MemoryStorage::new());
         let db = small_steps().open_storage(storage).unwrap();

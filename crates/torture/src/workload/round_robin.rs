@@ -57,7 +57,7 @@ mod tests {
     use tidalite_testkit::rng::Rng;
 
     #[test]
-    fn others_encode_what_is_fed_and_the_model_says_what_is_there() {
+    fn helpers_encode_and_rows_equal_the_model() {
         tidalite_testkit::watch();
         for threads in [0, 2] {
             let options = small_steps()

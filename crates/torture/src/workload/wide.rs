@@ -327,7 +327,7 @@ mod tests {
     const COMMITS: u64 = 300;
 
     #[test]
-    fn the_model_says_what_is_there_and_everything_happens() {
+    fn rows_equal_the_model_and_every_call_occurs() {
         tidalite_testkit::watch();
         let storage = Arc::new(MemoryStorage::new());
         let db = small_steps().open_storage(storage).unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_row_says_counts() {
+    fn rows_compare_by_their_values() {
         let columns = all_columns();
         let row = row(&columns, &mut Rng::new(1), 20);
         let mut wide = Wide {

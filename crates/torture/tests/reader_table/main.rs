@@ -283,12 +283,12 @@ fn a_copy_counts_only_while_the_slot_was_not_ousted() {
 }
 
 #[test]
-fn a_parked_reader_goes_on_only_while_it_was_not_ousted() {
+fn a_parked_reader_resumes_only_if_not_evicted() {
     sound::model(|_| (), &[|t| t.park(0)], |t| t.evict(), |_| ());
 }
 
 #[test]
-fn the_last_of_those_who_share_a_slot_leaves_it() {
+fn the_last_holder_of_a_shared_slot_frees_it() {
     sound::model(
         |t| t.enter(),
         &[|t| t.share(), |t| t.share()],

@@ -270,7 +270,7 @@ fn series_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_failure_comes_behind_the_rows_before_it() {
+fn a_failure_follows_the_rows_before_it() {
     let reader = TimeReader::new(TimeFormat::Iso, zone_named("Europe/Berlin").unwrap());
     let moment = reader.read("2024-10-27 02:00").unwrap();
     let mut batch = Batch::default();

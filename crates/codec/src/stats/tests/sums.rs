@@ -123,7 +123,7 @@ fn sums_beyond_the_floats_on_the_way_come_back_in_any_order_of_merging() {
 }
 
 #[test]
-fn a_sum_that_comes_back_is_what_it_would_have_been() {
+fn a_sum_that_overflowed_and_returns_is_exact() {
     const MAX: f64 = f64::MAX;
     // Far beyond the range of floats, and back to zero.
     let mut stats = floats(&[-MAX; 1000]);

@@ -5,7 +5,7 @@ use std::error::Error as _;
 
 /// A word of the next step in the text of each error.
 #[test]
-fn each_says_what_and_what_to_do_next() {
+fn each_error_names_the_problem_and_the_next_step() {
     let text = || "this".to_owned();
     let damage = tidalite_base::Corrupt::new("page", 4096, 1, 2);
     let name = Error::from(Cause::Name {
