@@ -8,7 +8,7 @@
 use std::ffi::CStr;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite::{Database, Error, MultiCursor, MultiTableMut, Options, TableCursor, WriteTxn};
+use tidalite::{Database, Error, SetCursor, SetTableMut, Options, TableCursor, WriteTxn};
 use tidalite::storage::MemoryStorage;
 use tidalite_agree::lmdb::*;
 use tidalite_testkit::rng::Rng;
@@ -50,8 +50,8 @@ fn at(cursor: &TableCursor<'_>) -> Option<Pair> {
     there.then(|| (cursor.key().to_vec(), cursor.value().unwrap()))
 }
 
-fn at_pair(cursor: &MultiCursor<'_>) -> Option<Pair> {
-    let there = cursor.is_at_pair();
+fn at_pair(cursor: &SetCursor<'_>) -> Option<Pair> {
+    let there = cursor.is_at_entry();
     there.then(|| (cursor.key().to_vec(), cursor.value().to_vec()))
 }
 
@@ -148,7 +148,7 @@ fn plain(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: usize, rng: &mut Rng)
 
 fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     let (k, v) = (few(rng), duplicate(rng));
-    let mut m = ours.multi_table("multi").unwrap();
+    let mut m = ours.set_table("multi").unwrap();
     match rng.below(16) {
         14 => {
             // Theirs looks at the key alone, ours at the pair.
@@ -167,7 +167,7 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
         }
         5 => {
             let done = theirs.put(Which::Multi, &k, &v, MDB_APPENDDUP | MDB_NODUPDATA);
-            assert_eq!(m.append_dup(&k, &v).is_ok(), done);
+            assert_eq!(m.append_value(&k, &v).is_ok(), done);
         }
         6 => assert_eq!(
             m.remove(&k, &v).unwrap(),
@@ -223,23 +223,23 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
                 let step = rng.below(8);
                 let keep = cursor.clone();
                 found = match step {
-                    0 => both(cursor.next_pair().unwrap(), other.go(MDB_NEXT, &[], &[])),
-                    1 => both(cursor.prev_pair().unwrap(), other.go(MDB_PREV, &[], &[])),
-                    2 => both(cursor.next_dup().unwrap(), other.go(MDB_NEXT_DUP, &[], &[])),
-                    3 => both(cursor.prev_dup().unwrap(), other.go(MDB_PREV_DUP, &[], &[])),
+                    0 => both(cursor.next().unwrap(), other.go(MDB_NEXT, &[], &[])),
+                    1 => both(cursor.previous().unwrap(), other.go(MDB_PREV, &[], &[])),
+                    2 => both(cursor.next_value().unwrap(), other.go(MDB_NEXT_DUP, &[], &[])),
+                    3 => both(cursor.previous_value().unwrap(), other.go(MDB_PREV_DUP, &[], &[])),
                     4 => both(
-                        cursor.next_nodup().unwrap(),
+                        cursor.next_key().unwrap(),
                         other.go(MDB_NEXT_NODUP, &[], &[]),
                     ),
                     5 => both(
-                        cursor.prev_nodup().unwrap(),
+                        cursor.previous_key().unwrap(),
                         other.go(MDB_PREV_NODUP, &[], &[]),
                     ),
                     6 => both(
-                        cursor.first_dup().unwrap(),
+                        cursor.first_value().unwrap(),
                         other.go(MDB_FIRST_DUP, &[], &[]),
                     ),
-                    _ => both(cursor.last_dup().unwrap(), other.go(MDB_LAST_DUP, &[], &[])),
+                    _ => both(cursor.last_value().unwrap(), other.go(MDB_LAST_DUP, &[], &[])),
                 };
                 if (2..4).contains(&step) && !found.0 {
                     // No such value of this key: both say so, and ours stays.
@@ -252,7 +252,7 @@ fn multi(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
 }
 
 /// Another value in the place of the one that a cursor is at.
-fn replace_current(m: &mut MultiTableMut<'_>, theirs: &mut Txn<'_>, (k, v): Pair, rng: &mut Rng) {
+fn replace_current(m: &mut SetTableMut<'_>, theirs: &mut Txn<'_>, (k, v): Pair, rng: &mut Rng) {
     let mut cursor = theirs.cursor(Which::Multi);
     let Some((_, old)) = cursor
         .go(MDB_GET_BOTH_RANGE, &k, &v)
@@ -294,7 +294,7 @@ fn replace_current(m: &mut MultiTableMut<'_>, theirs: &mut Txn<'_>, (k, v): Pair
 /// Values of one length, many at a time.
 fn fixed(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
     let (k, v) = (few(rng), (rng.below(4000) as u32).to_be_bytes());
-    let mut m = ours.multi_table("fixed").unwrap();
+    let mut m = ours.set_table("fixed").unwrap();
     match rng.below(8) {
         0..3 => {
             let new = theirs.put(Which::Fixed, &k, &v, MDB_NODUPDATA);
@@ -325,7 +325,7 @@ fn fixed(ours: &mut WriteTxn, theirs: &mut Txn<'_>, rng: &mut Rng) {
             assert_eq!(found, there.is_some());
             if found {
                 assert_eq!(
-                    cursor.get_multiple(usize::MAX).unwrap().concat(),
+                    cursor.values(usize::MAX).unwrap().concat(),
                     other.multiple()
                 );
             }
@@ -341,15 +341,15 @@ fn whole(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: &mut usize, rng: &mut
             theirs.clear(Which::Plain);
         }
         1 => {
-            ours.multi_table("multi").unwrap().clear().unwrap();
+            ours.set_table("multi").unwrap().clear().unwrap();
             theirs.clear(Which::Multi);
         }
         2 => {
-            ours.multi_table("fixed").unwrap();
+            ours.set_table("fixed").unwrap();
             assert!(ours.drop_table("fixed").unwrap());
             theirs.remake(Which::Fixed, c"fixed");
             assert!(
-                ours.multi_table("fixed")
+                ours.set_table("fixed")
                     .unwrap()
                     .view()
                     .unwrap()
@@ -357,7 +357,7 @@ fn whole(ours: &mut WriteTxn, theirs: &mut Txn<'_>, named: &mut usize, rng: &mut
             );
         }
         3 => {
-            ours.multi_table("multi").unwrap();
+            ours.set_table("multi").unwrap();
             assert!(ours.drop_table("multi").unwrap());
             theirs.remake(Which::Multi, c"multi");
         }
@@ -415,7 +415,7 @@ fn same_content(db: &Database, theirs: &Txn<'_>, named: usize) {
     }
     assert!(cursor.go(MDB_NEXT, &[], &[]).is_none());
     for (name, which) in [("multi", Which::Multi), ("fixed", Which::Fixed)] {
-        let table = snap.multi_table(name).unwrap().unwrap();
+        let table = snap.set_table(name).unwrap().unwrap();
         assert_eq!(table.count(), theirs.count(which));
         let mut cursor = theirs.cursor(which);
         for pair in table.range(..).unwrap() {
@@ -458,8 +458,8 @@ fn shared_operations_give_the_same_answers() {
                 }
             }
             ours.table(name(named)).unwrap();
-            ours.multi_table("multi").unwrap();
-            ours.multi_table("fixed").unwrap();
+            ours.set_table("multi").unwrap();
+            ours.set_table("fixed").unwrap();
             if rng.one_in(5) {
                 drop((ours, theirs));
             } else {

@@ -1,4 +1,4 @@
-//! Databases with one multi-value table, behind an interface of their own: keys and values of eight bytes.
+//! Databases with one table of sets, behind an interface of their own: keys and values of eight bytes.
 //!
 //! LMDB and libmdbx use values of fixed length (`DUPFIXED`); redb uses its multimap.
 
@@ -32,7 +32,7 @@ impl Ours {
         let path: PathBuf = dir.join("bench.tdl");
         let db = ::tidalite::Options::new().open(path)?;
         let mut txn = db.begin_write()?;
-        txn.multi_table(TABLE)?;
+        txn.set_table(TABLE)?;
         txn.commit()?;
         Ok(Self(db))
     }
@@ -41,14 +41,14 @@ impl Ours {
 impl Sets for Ours {
     fn load(&self, pairs: Pairs<'_>) -> Result<()> {
         let mut txn = self.0.begin_write()?;
-        txn.multi_table(TABLE)?.extend(pairs)?;
+        txn.set_table(TABLE)?.extend(pairs)?;
         txn.commit_with(Durability::Durable)?;
         Ok(())
     }
 
     fn put(&self, pairs: Pairs<'_>) -> Result<()> {
         let mut txn = self.0.begin_write()?;
-        let mut table = txn.multi_table(TABLE)?;
+        let mut table = txn.set_table(TABLE)?;
         for (key, value) in pairs {
             table.put(&key, &value)?;
         }
@@ -58,12 +58,12 @@ impl Sets for Ours {
 
     fn read(&self, work: ReadingSets<'_>) -> Result<()> {
         let txn = self.0.begin_read()?;
-        let mut table = txn.multi_table(TABLE)?.ok_or("the table is missing")?;
+        let mut table = txn.set_table(TABLE)?.ok_or("the table is missing")?;
         work(&mut table)
     }
 }
 
-impl ReadSets for ::tidalite::MultiTable<'_> {
+impl ReadSets for ::tidalite::SetTable<'_> {
     fn scan(&mut self) -> Result<Digest> {
         let mut digest = Digest::default();
         self.for_each(|key, value| digest.add(key, value))?;

@@ -10,7 +10,7 @@ use tidalite::{Database, ReadTxn, WriteTxn};
 /// A user and the index by city: two tables, always of one state, because they change in one transaction.
 fn add(tx: &mut WriteTxn, id: u64, name: &str, city: &str) -> tidalite::Result<()> {
     tx.table("users")?.put(&id.to_be_bytes(), name.as_bytes())?; // big-endian: sorts as the number does
-    tx.multi_table("by city")?
+    tx.set_table("by city")?
         .put(city.as_bytes(), &id.to_be_bytes())?; // a sorted set of values under each key
     Ok(())
 }
@@ -18,10 +18,10 @@ fn add(tx: &mut WriteTxn, id: u64, name: &str, city: &str) -> tidalite::Result<(
 /// Names of those in a city, by the index.
 fn living_in(snap: &ReadTxn, city: &str) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let users = snap.table("users")?.ok_or("no users")?;
-    let index = snap.multi_table("by city")?.ok_or("no index")?;
+    let index = snap.set_table("by city")?.ok_or("no index")?;
     let mut names = Vec::new();
-    for pair in index.values(city.as_bytes())? {
-        let name = users.get(&pair?.1)?.ok_or("the index knows more")?;
+    for id in index.values(city.as_bytes())? {
+        let name = users.get(&id?)?.ok_or("the index knows more")?;
         names.push(String::from_utf8(name)?);
     }
     Ok(names)

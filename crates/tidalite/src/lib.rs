@@ -33,7 +33,7 @@
 //! database      Database, Options                                             an open file; readers, clock, pins
 //! query         Selection, SelectionQuery, Joined, Records, DotFunctions      many series, joins, records, functions
 //! series        Series, Query, Cursor, Aggregate; SeriesMut, Appender         intervals and statistics; insert, delete
-//! tables        Table, TableCursor, MultiTable; TableMut, TableCursorMut      ordered tables; put, remove, cursors
+//! tables        Table, SetTable, their cursors; TableMut, SetTableMut         ordered tables; put, remove, cursors
 //! txn           ReadTxn, WriteTxn, Savepoint                                  a snapshot; the one writer
 //! catalog       SeriesInfo, Retention                                         roots, names, schemas, texts as stored
 //! types         Error, Schema, Value, SeriesName, Timestamp, Row              value types shared by all folders
@@ -155,16 +155,17 @@ pub use tables::cached::{Cached, CachedGet};
 pub use tables::codec::{AsArg, TableKey, TableValue};
 pub use tables::key_range::{KeyBounds, KeyRange};
 pub use tables::lent::Lent;
-pub use tables::multi::{MultiCursor, MultiTable};
-pub use tables::multi_edit::MultiEdit;
-pub use tables::multi_mut::MultiTableMut;
-pub use tables::range::{MultiRange, TableRange};
+pub use tables::range::TableRange;
+pub use tables::set_cursor::SetCursor;
+pub use tables::set_cursor_mut::SetCursorMut;
+pub use tables::set_range::{SetRange, SetValues};
+pub use tables::set_table::SetTable;
+pub use tables::set_table_mut::SetTableMut;
 pub use tables::stream::ValueReader;
 pub use tables::table::Table;
 pub use tables::table_cursor::TableCursor;
 pub use tables::table_cursor_mut::TableCursorMut;
 pub use tables::table_mut::TableMut;
-pub use tables::typed_multi::{TypedMultiTable, TypedMultiTableMut};
 pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId};
 pub use tidalite_derive::Record;
 pub use tidalite_pager::{Durability, Ticket};

@@ -1,4 +1,4 @@
-//! Nested tables and tables of multi-values in every walk over tables: differences, salvage, copies, page walk.
+//! Nested tables and tables of sets in every walk over tables: differences, salvage, copies, page walk.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -44,10 +44,10 @@ fn rows(name: &str, table: &Table<'_>, path: &mut Vec<Vec<u8>>, content: &mut Co
 fn content_of(snap: &ReadTxn) -> Content {
     let mut content = Content::new();
     for name in snap.tables().unwrap() {
-        if snap.is_multi_table(&name).unwrap() == Some(true) {
-            let table = snap.multi_table(&name).unwrap().unwrap();
+        if snap.is_set_table(&name).unwrap() == Some(true) {
+            let table = snap.set_table(&name).unwrap().unwrap();
             let mut cursor = table.cursor();
-            while cursor.next_pair().unwrap() {
+            while cursor.next().unwrap() {
                 let pair = vec![cursor.key().to_vec(), cursor.value().to_vec()];
                 content.insert((name.clone(), pair), Some(Vec::new()));
             }
@@ -105,7 +105,7 @@ fn change(db: &Database, rng: &mut Rng, operations: usize) {
             14..19 => {
                 let key = [b'm', rng.below(30) as u8];
                 let value = (rng.below(300) as u16).to_be_bytes();
-                let mut table = tx.multi_table("pairs").unwrap();
+                let mut table = tx.set_table("pairs").unwrap();
                 if rng.one_in(4) {
                     table.remove(&key, &value).unwrap();
                 } else {
@@ -113,7 +113,7 @@ fn change(db: &Database, rng: &mut Rng, operations: usize) {
                 }
             }
             _ if rng.one_in(4) => {
-                let mut table = tx.multi_table("pairs").unwrap();
+                let mut table = tx.set_table("pairs").unwrap();
                 table.remove_all(&[b'm', rng.below(30) as u8]).unwrap();
             }
             _ => {}
@@ -333,7 +333,7 @@ fn copies_and_page_walks_include_nested_tables() {
     let mut empty = topics.nested_at(&["numbers", "of its own"]);
     assert_eq!(empty.take_sequence(9).unwrap(), 0);
     topics.put(b"long", &[7; 3 * PAGE]).unwrap();
-    let mut pairs = tx.multi_table("pairs").unwrap();
+    let mut pairs = tx.set_table("pairs").unwrap();
     let many: Vec<_> = (0..2000u32).map(u32::to_be_bytes).collect();
     pairs.put_many(b"many", &many).unwrap();
     assert_eq!(pairs.take_sequence(8).unwrap(), 0);
@@ -350,7 +350,7 @@ fn copies_and_page_walks_include_nested_tables() {
     assert_eq!(topics.sequence(), 7);
     let empty = topics.nested_at(&["numbers", "of its own"]).unwrap();
     assert_eq!(empty.map(|table| table.sequence()), Some(9));
-    assert_eq!(snap.multi_table("pairs").unwrap().unwrap().sequence(), 8);
+    assert_eq!(snap.set_table("pairs").unwrap().unwrap().sequence(), 8);
     drop((snap, copy));
     std::fs::remove_dir_all(folder).unwrap();
 
@@ -376,7 +376,7 @@ fn copies_and_page_walks_include_nested_tables() {
     // A table's own shape equals the result of the walk over the file.
     let snap = db.begin_read().unwrap();
     let topics = snap.table("topics").unwrap().unwrap().shape().unwrap();
-    let pairs = snap.multi_table("pairs").unwrap().unwrap().shape().unwrap();
+    let pairs = snap.set_table("pairs").unwrap().unwrap().shape().unwrap();
     assert_eq!(topics.pages(), pages);
     assert_eq!(pairs.pages(), of("table pairs"));
     assert!(topics.nested_pages > 0 && topics.overflow_pages > 0 && pairs.nested_pages > 0);

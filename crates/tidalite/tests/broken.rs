@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite::monitor::LongReaderAction;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Error, ErrorKind, Options, Steps, TypedMultiTableMut, WriteTxn};
+use tidalite::{Database, Error, ErrorKind, Options, Steps, WriteTxn};
 use tidalite_testkit::SimDisk;
 
 fn is_broken<T>(done: Result<T, Error>) -> bool {
@@ -61,7 +61,7 @@ fn tables_of_a_broken_transaction_refuse_reads() {
     let mut tx = db.begin_write().unwrap();
     tx.table("t").unwrap().put(b"k", b"v").unwrap();
     tx.table("t").unwrap().nested(b"n").put(b"k", b"v").unwrap();
-    tx.multi_table("m").unwrap().put(b"k", b"v").unwrap();
+    tx.set_table("m").unwrap().put(b"k", b"v").unwrap();
     let point = tx.savepoint().unwrap();
 
     let mut table = tx.table("t").unwrap();
@@ -74,22 +74,22 @@ fn tables_of_a_broken_transaction_refuse_reads() {
     assert!(is_broken(nested.cursor_mut().first()));
     let typed = nested.typed::<String, String>();
     assert!(is_broken(typed.get(&"k".into())) && is_broken(typed.view()));
-    assert!(is_broken(tx.view_table("t")) && is_broken(tx.view_multi_table("m")));
-    assert!(is_broken(tx.is_multi_table("t")));
-    assert!(is_broken(tx.multi_table_if_exists("m")));
+    assert!(is_broken(tx.view_table("t")) && is_broken(tx.view_set_table("m")));
+    assert!(is_broken(tx.is_set_table("t")));
+    assert!(is_broken(tx.set_table_if_exists("m")));
 
     tx.rollback_to(&point).unwrap();
-    let mut pairs = tx.multi_table("m").unwrap();
+    let mut pairs = tx.set_table("m").unwrap();
     assert!(pairs.view().is_ok());
     panics(|| drop(pairs.put_many(b"k", &[Panics])));
     assert!(is_broken(pairs.view()));
     assert!(is_broken(pairs.cursor_mut().first()));
-    let typed = TypedMultiTableMut::<String, String>::of(pairs);
+    let typed = pairs.typed::<String, String>();
     assert!(is_broken(typed.view()));
 
     tx.rollback_to(&point).unwrap();
     assert_eq!(tx.table("t").unwrap().get(b"k").unwrap().unwrap(), b"v");
-    assert_eq!(tx.multi_table("m").unwrap().view().unwrap().count(), 1);
+    assert_eq!(tx.set_table("m").unwrap().view().unwrap().count(), 1);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn content_of(read: &ReadTxn) -> Content {
             bytes.extend((value.len() as u64).to_le_bytes());
             bytes.extend(value);
         };
-        match read.multi_table(&name) {
+        match read.set_table(&name) {
             Ok(Some(table)) => table.for_each(&mut put).unwrap(),
             _ => {
                 let table = read.table(&name).unwrap().unwrap();

@@ -24,7 +24,7 @@ fn views_agree(txn: &WriteTxn, model: &Model) {
         }
         assert_eq!(view.is_some(), model.contains_key(name), "{name}");
         assert_eq!(rows, model.get(name).cloned().unwrap_or_default(), "{name}");
-        let multi = txn.is_multi_table(name).unwrap();
+        let multi = txn.is_set_table(name).unwrap();
         assert_eq!(multi, view.map(|_| false), "{name}");
     }
 }
@@ -51,9 +51,9 @@ fn step(txn: &mut WriteTxn, model: &mut Model, rng: &mut Rng) {
         // Viewing does not open.
         9 => views_agree(txn, model),
         3 => {
-            // Created as a table of multi-values it cannot be opened as one of single values.
+            // Created as a table of sets it cannot be opened as one of single values.
             if model.contains_key(name) {
-                assert!(txn.multi_table(name).is_err());
+                assert!(txn.set_table(name).is_err());
             }
         }
         4 => {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, ErrorKind, MultiTableMut, Options, Result, Steps, TableMut};
+use tidalite::{Database, ErrorKind, Options, Result, SetTableMut, Steps, TableMut};
 use tidalite_kv::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use tidalite_testkit::rng::Rng;
 
@@ -218,10 +218,7 @@ fn rows_stored_before_a_refusal_create_the_table() {
     assert!(db.check().unwrap().is_clean());
 }
 
-type MultiCall = (
-    &'static str,
-    fn(&mut MultiTableMut<'_>, &[u8]) -> Result<()>,
-);
+type MultiCall = (&'static str, fn(&mut SetTableMut<'_>, &[u8]) -> Result<()>);
 
 #[test]
 fn refused_and_empty_calls_store_no_pair() {
@@ -244,8 +241,8 @@ fn refused_and_empty_calls_store_no_pair() {
         }),
         ("append key", |t, long| t.append(long, b"v")),
         ("append value", |t, long| t.append(b"zzz", long)),
-        ("append_dup value", |t, long| t.append_dup(b"new", long)),
-        ("append_dup key", |t, long| t.append_dup(long, b"v")),
+        ("append_value value", |t, long| t.append_value(b"new", long)),
+        ("append_value key", |t, long| t.append_value(long, b"v")),
         ("insert", |t, long| t.insert(b"new", long).map(drop)),
         ("update", |t, _| t.update(b"new", b"v").map(drop)),
         ("replace", |t, long| t.replace(b"a", b"1", long).map(drop)),
@@ -269,14 +266,14 @@ fn refused_and_empty_calls_store_no_pair() {
     for sets in [1u32, 300] {
         let db = memory(512);
         let mut tx = db.begin_write().unwrap();
-        let mut table = tx.multi_table("m").unwrap();
+        let mut table = tx.set_table("m").unwrap();
         for value in 0..sets {
             table.put(b"a", &value.to_be_bytes()).unwrap();
         }
         table.put_many(b"a", &[b"1"]).unwrap();
         table.put(b"b", b"1").unwrap();
         for (what, call) in CALLS {
-            let pairs = |table: &MultiTableMut<'_>| {
+            let pairs = |table: &SetTableMut<'_>| {
                 let view = table.view().unwrap();
                 let all = view.range(..).unwrap();
                 all.collect::<Result<Vec<_>>>().unwrap()

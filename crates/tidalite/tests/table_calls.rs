@@ -60,13 +60,13 @@ fn ranges_agree_with_maps_from_both_ends() {
             let (key, value) = (key(&mut rng), vec![rng.below(9) as u8; rng.index(300)]);
             tx.table("t").unwrap().put(&key, &value).unwrap();
             plain.insert(key.clone(), value.clone());
-            tx.multi_table("m").unwrap().put(&key, &value).unwrap();
+            tx.set_table("m").unwrap().put(&key, &value).unwrap();
             pairs.insert((key, value));
         }
         tx.commit().unwrap();
         let snap = db.begin_read().unwrap();
         let table = snap.table("t").unwrap().unwrap();
-        let multi = snap.multi_table("m").unwrap().unwrap();
+        let multi = snap.set_table("m").unwrap().unwrap();
         for _ in 0..200 {
             let ends = (bound(&mut rng), bound(&mut rng));
             let mut expected: Vec<_> = plain.iter().filter(|row| inside(&ends, row.0)).collect();
@@ -102,7 +102,11 @@ fn ranges_agree_with_maps_from_both_ends() {
             assert!(found.map(|row| row.unwrap().0).eq(expected.cloned()));
             let expected = pairs.iter().filter(|pair| pair.0 == prefix).rev();
             let found = multi.values(&prefix).unwrap().rev();
-            assert!(found.map(Result::unwrap).eq(expected.cloned()));
+            assert!(
+                found
+                    .map(Result::unwrap)
+                    .eq(expected.map(|pair| pair.1.clone()))
+            );
             let expected = pairs.iter().filter(|pair| pair.0.starts_with(&prefix));
             let found = multi.prefix(&prefix).unwrap();
             assert_eq!(found.count(), expected.count());
@@ -199,7 +203,7 @@ fn cursors_that_write_pairs_agree_with_a_set() {
     let mut rng = Rng::new(7);
     let db = memory(&Options::new().page_size(512));
     let mut tx = db.begin_write().unwrap();
-    let mut table = tx.multi_table("m").unwrap();
+    let mut table = tx.set_table("m").unwrap();
     let mut model = BTreeSet::new();
     let pair = |rng: &mut Rng| {
         (
@@ -229,9 +233,9 @@ fn cursors_that_write_pairs_agree_with_a_set() {
                 if let Some(there) = last {
                     assert!(edit.remove().unwrap() && model.remove(&there));
                     let next = model.range(there..).next().cloned();
-                    assert_eq!(edit.next_pair().unwrap(), next.is_some());
+                    assert_eq!(edit.next().unwrap(), next.is_some());
                     let here = edit
-                        .is_at_pair()
+                        .is_at_entry()
                         .then(|| (edit.key().to_vec(), edit.value().to_vec()));
                     assert_eq!(here, next);
                 }
@@ -241,7 +245,7 @@ fn cursors_that_write_pairs_agree_with_a_set() {
                 model.retain(|pair| pair.0 != to.0);
                 assert_eq!(edit.remove_all().unwrap(), (before - model.len()) as u64);
                 let before = model.range(..to).next_back().cloned();
-                assert_eq!(edit.prev_pair().unwrap(), before.is_some());
+                assert_eq!(edit.previous().unwrap(), before.is_some());
             }
             _ => {}
         }
@@ -364,7 +368,7 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
         }
         20 => {
             let done = tx.nested(|tx| {
-                tx.multi_table("m")?.put(&k, &value)?;
+                tx.set_table("m")?.put(&k, &value)?;
                 tx.table("t")?.put(&k, &value)
             });
             answers.add(done?);
@@ -381,7 +385,7 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
             } else {
                 rng.below(400).to_be_bytes().to_vec()
             };
-            let mut m = tx.multi_table("m")?;
+            let mut m = tx.set_table("m")?;
             match choice {
                 22..26 => answers.add(m.put(&k, &v)?),
                 26 => answers.add(m.remove(&k, &v)?),
@@ -389,7 +393,7 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
                 28 => answers.add(m.replace(&k, &v, &value)?),
                 29 => answers.add(m.take(&k).map_err(|error| error.to_string())),
                 30 if rng.one_in(5) => answers.add(m.remove_all(&k)?),
-                31 => answers.add(m.append_dup(&k, &v).is_ok()),
+                31 => answers.add(m.append_value(&k, &v).is_ok()),
                 32 => answers.add(m.put_many(&k, &[&v, &value])?),
                 _ => {
                     let view = m.view().unwrap();
@@ -402,9 +406,9 @@ fn operation(tx: &mut WriteTxn, rng: &mut Rng, answers: &mut Answers) -> tidalit
                     let mut c = view.cursor();
                     answers.add((
                         c.seek_ge(&k, &v)?,
-                        c.is_at_pair().then(|| c.value().to_vec()),
+                        c.is_at_entry().then(|| c.value().to_vec()),
                     ));
-                    answers.add((c.next_nodup()?, c.prev_dup()?, c.count()));
+                    answers.add((c.next_key()?, c.previous_value()?, c.count()));
                 }
             }
         }
@@ -426,9 +430,9 @@ fn all(db: &Database, answers: &mut Answers) {
     let snap = db.begin_read().unwrap();
     for name in snap.tables().unwrap() {
         answers.add(&name);
-        match snap.is_multi_table(&name).unwrap() {
+        match snap.is_set_table(&name).unwrap() {
             Some(true) => {
-                let table = snap.multi_table(&name).unwrap().unwrap();
+                let table = snap.set_table(&name).unwrap().unwrap();
                 for pair in table.range(..).unwrap() {
                     answers.add(pair.unwrap());
                 }

@@ -276,7 +276,7 @@ fn ranges_of_pairs_are_removed_as_from_a_set() {
         let db = small_pages();
         let mut model = BTreeSet::<Pair>::new();
         let mut tx = db.begin_write().unwrap();
-        let mut table = tx.multi_table("m").unwrap();
+        let mut table = tx.set_table("m").unwrap();
         let pair = |rng: &mut Rng| {
             let key = vec![b'k'; rng.index(3)];
             (
@@ -313,7 +313,7 @@ fn ranges_of_pairs_are_removed_as_from_a_set() {
         assert_eq!(table.view().unwrap().count_keys(), distinct.len() as u64);
         tx.commit().unwrap();
         let snap = db.begin_read().unwrap();
-        let table = snap.multi_table("m").unwrap().unwrap();
+        let table = snap.set_table("m").unwrap().unwrap();
         let found: Vec<Pair> = table.range(..).unwrap().map(Result::unwrap).collect();
         assert!(found.iter().eq(&model));
         let problems = db.check().unwrap().problems;
@@ -325,7 +325,7 @@ fn ranges_of_pairs_are_removed_as_from_a_set() {
 fn seeks_to_missing_keys_skip_no_entry() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
-    let mut table = tx.multi_table("m").unwrap();
+    let mut table = tx.set_table("m").unwrap();
     for (key, values) in [
         (b"a", &["1", "3", "5"][..]),
         (b"c", &["2"]),
@@ -338,22 +338,22 @@ fn seeks_to_missing_keys_skip_no_entry() {
     macro_rules! is {
         ($move:ident($($arg:expr),*), $found:expr, $at:expr) => {
             assert_eq!(cursor.$move($($arg),*).unwrap(), $found);
-            let at = cursor.is_at_pair().then(|| [cursor.key(), cursor.value()].concat());
+            let at = cursor.is_at_entry().then(|| [cursor.key(), cursor.value()].concat());
             assert_eq!(at.as_deref(), $at.map(str::as_bytes));
         };
     }
     is!(seek(b"a", b"2"), false, Some("a3"));
-    is!(next_pair(), true, Some("a5"));
+    is!(next(), true, Some("a5"));
     is!(seek(b"a", b"9"), false, Some("c2"));
-    is!(prev_pair(), true, Some("a5"));
+    is!(previous(), true, Some("a5"));
     is!(seek_key(b"b"), false, Some("c2"));
     is!(seek_key(b"f"), false, None::<&str>);
-    is!(prev_pair(), true, Some("e9"));
+    is!(previous(), true, Some("e9"));
     is!(seek_key_gt(b"a"), true, Some("c2"));
     is!(seek_key_le(b"b"), true, Some("a5"));
     is!(seek_key_le(b"a"), true, Some("a5"));
     is!(seek_key_lt(b"a"), false, None::<&str>);
-    is!(next_pair(), true, Some("a1"));
+    is!(next(), true, Some("a1"));
     is!(seek_value_ge(b"a", b"6"), false, Some("c2"));
     is!(seek_value_gt(b"a", b"3"), true, Some("a5"));
     is!(seek_value_gt(b"a", b"5"), false, Some("c2"));
@@ -363,7 +363,7 @@ fn seeks_to_missing_keys_skip_no_entry() {
     is!(seek_value_lt(b"d", b"1"), false, Some("c2"));
     is!(select_value(b"a", 3), false, Some("c2"));
     is!(select_value(b"e", 1), true, Some("e9"));
-    is!(next_pair(), false, None::<&str>);
+    is!(next(), false, None::<&str>);
     assert!(cursor.eof());
 }
 
@@ -377,11 +377,11 @@ fn cursors_go_on_in_other_tables_and_snapshots() {
         .nested(b"n")
         .put(b"in", b"x")
         .unwrap();
-    tx.multi_table("m").unwrap().put(b"k", b"1").unwrap();
+    tx.set_table("m").unwrap().put(b"k", b"1").unwrap();
     tx.commit().unwrap();
     let (before, mut tx) = (db.begin_read().unwrap(), db.begin_write().unwrap());
     tx.table("t").unwrap().put(b"a", b"new").unwrap();
-    tx.multi_table("m").unwrap().put(b"k", b"0").unwrap();
+    tx.set_table("m").unwrap().put(b"k", b"0").unwrap();
     tx.commit().unwrap();
     let after = db.begin_read().unwrap();
     let tables = [&before, &after].map(|snap| snap.table("t").unwrap().unwrap());
@@ -398,18 +398,18 @@ fn cursors_go_on_in_other_tables_and_snapshots() {
         assert_eq!(cursor.key(), key.as_bytes());
         assert_eq!(cursor.value().unwrap(), value.as_bytes());
     }
-    let pairs = [&before, &after].map(|snap| snap.multi_table("m").unwrap().unwrap());
+    let pairs = [&before, &after].map(|snap| snap.set_table("m").unwrap().unwrap());
     let mut cursor = pairs[0].cursor();
     assert!(cursor.last().unwrap());
     cursor.renew(&pairs[1]);
-    assert!(!cursor.is_at_pair() && cursor.next_pair().unwrap() && cursor.value() == b"0");
+    assert!(!cursor.is_at_entry() && cursor.next().unwrap() && cursor.value() == b"0");
 }
 
 #[test]
 fn values_before_the_one_here_come_in_batches_too() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
-    let mut table = tx.multi_table("m").unwrap();
+    let mut table = tx.set_table("m").unwrap();
     let values: Vec<[u8; 2]> = (0..300u16).map(u16::to_be_bytes).collect();
     table.put_many(b"k", &values).unwrap();
     table.put(b"a", b"before").unwrap();
@@ -418,7 +418,7 @@ fn values_before_the_one_here_come_in_batches_too() {
     assert!(cursor.last().unwrap());
     let mut taken = Vec::new();
     loop {
-        let batch = cursor.prev_multiple(7).unwrap();
+        let batch = cursor.previous_values(7).unwrap();
         if batch.is_empty() {
             break;
         }
@@ -426,8 +426,8 @@ fn values_before_the_one_here_come_in_batches_too() {
         taken.splice(0..0, batch);
     }
     assert!(taken.iter().eq(&values[..299]));
-    assert!(cursor.on_first_dup() && cursor.key() == b"k");
-    assert!(cursor.prev_multiple(0).unwrap().is_empty());
+    assert!(cursor.on_first_value() && cursor.key() == b"k");
+    assert!(cursor.previous_values(0).unwrap().is_empty());
 }
 
 #[test]

@@ -132,34 +132,34 @@ fn reading_tables_creates_and_changes_none() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
     tx.table("old").unwrap().put(b"k", b"old").unwrap();
-    tx.multi_table("pairs").unwrap().put(b"k", b"1").unwrap();
+    tx.set_table("pairs").unwrap().put(b"k", b"1").unwrap();
     tx.commit().unwrap();
     let mut tx = db.begin_write().unwrap();
     for name in ["none", "", &"x".repeat(300)] {
         assert!(tx.view_table(name).unwrap().is_none());
-        assert!(tx.view_multi_table(name).unwrap().is_none());
-        assert!(tx.is_multi_table(name).unwrap().is_none());
+        assert!(tx.view_set_table(name).unwrap().is_none());
+        assert!(tx.is_set_table(name).unwrap().is_none());
     }
-    assert!(tx.multi_table_if_exists("none").unwrap().is_none());
+    assert!(tx.set_table_if_exists("none").unwrap().is_none());
     tx.table("new").unwrap().put(b"k", b"new").unwrap();
-    tx.multi_table_if_exists("pairs")
+    tx.set_table_if_exists("pairs")
         .unwrap()
         .unwrap()
         .put(b"k", b"2")
         .unwrap();
     // Open tables and others, side by side.
     let (old, new) = (tx.view_table("old").unwrap(), tx.view_table("new").unwrap());
-    let pairs = tx.view_multi_table("pairs").unwrap().unwrap();
+    let pairs = tx.view_set_table("pairs").unwrap().unwrap();
     assert_eq!(old.unwrap().get(b"k").unwrap().unwrap(), b"old");
     assert_eq!(new.unwrap().get(b"k").unwrap().unwrap(), b"new");
     assert_eq!(pairs.count_of(b"k").unwrap(), 2);
-    assert_eq!(tx.is_multi_table("pairs").unwrap(), Some(true));
-    assert_eq!(tx.is_multi_table("new").unwrap(), Some(false));
+    assert_eq!(tx.is_set_table("pairs").unwrap(), Some(true));
+    assert_eq!(tx.is_set_table("new").unwrap(), Some(false));
     for refused in [
         tx.view_table("pairs").map(drop),
-        tx.view_multi_table("old").map(drop),
-        tx.view_multi_table("new").map(drop),
-        tx.multi_table_if_exists("old").map(drop),
+        tx.view_set_table("old").map(drop),
+        tx.view_set_table("new").map(drop),
+        tx.set_table_if_exists("old").map(drop),
     ] {
         let kind = matches!(refused, Err(ref error) if error.kind() == ErrorKind::WrongType);
         assert!(kind, "{refused:?}");
@@ -175,7 +175,7 @@ fn reading_tables_creates_and_changes_none() {
 fn write_calls_on_sets_keep_their_contracts() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
-    let mut t = tx.multi_table("m").unwrap();
+    let mut t = tx.set_table("m").unwrap();
     assert!(!t.update(b"k", b"1").unwrap() && t.insert(b"k", b"1").unwrap());
     assert!(t.update(b"k", b"2").unwrap());
     assert!(t.put(b"k", b"3").unwrap() && !t.put(b"k", b"3").unwrap());
@@ -187,8 +187,8 @@ fn write_calls_on_sets_keep_their_contracts() {
     assert!(t.replace(b"k", b"2", b"5").unwrap() && !t.replace(b"k", b"2", b"6").unwrap());
     let kind = |done: Result<(), Error>| done.unwrap_err().kind();
     assert_eq!(kind(t.append(b"k", b"4")), ErrorKind::OutOfOrder);
-    assert_eq!(kind(t.append_dup(b"k", b"5")), ErrorKind::OutOfOrder);
-    t.append_dup(b"k", b"6").unwrap();
+    assert_eq!(kind(t.append_value(b"k", b"5")), ErrorKind::OutOfOrder);
+    t.append_value(b"k", b"6").unwrap();
     t.append(b"l", b"").unwrap();
     assert_eq!(
         t.view().unwrap().get(b"k").unwrap(),
@@ -201,10 +201,10 @@ fn write_calls_on_sets_keep_their_contracts() {
     let wrong = db.begin_write().unwrap().table("m").map(drop);
     let wrong = wrong.unwrap_err();
     assert_eq!(wrong.kind(), ErrorKind::WrongType);
-    assert!(wrong.to_string().contains("multi_table"), "{wrong}");
+    assert!(wrong.to_string().contains("set_table"), "{wrong}");
     let snap = db.begin_read().unwrap();
     assert!(matches!(snap.table("m"), Err(ref error) if error.kind() == ErrorKind::WrongType));
-    let t = snap.multi_table("m").unwrap().unwrap();
+    let t = snap.set_table("m").unwrap().unwrap();
     assert_eq!(
         (t.count(), t.count_keys(), t.count_of(b"many").unwrap()),
         (504, 3, 500)
@@ -212,10 +212,10 @@ fn write_calls_on_sets_keep_their_contracts() {
     let mut cursor = t.cursor();
     assert!(cursor.seek_value_ge(b"many", &77u32.to_be_bytes()).unwrap());
     assert_eq!(
-        cursor.next_multiple(3).unwrap().last(),
+        cursor.next_values(3).unwrap().last(),
         Some(&80u32.to_be_bytes().to_vec())
     );
-    assert!(cursor.prev_nodup().unwrap() && cursor.key() == b"l" && cursor.value().is_empty());
+    assert!(cursor.previous_key().unwrap() && cursor.key() == b"l" && cursor.value().is_empty());
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
     let value_there = topics.nested_at(&["a", "x", "4"]).put(b"k", b"v");
     let same = |error: &Error| error.kind() == ErrorKind::Unsupported;
     assert!(value_there.as_ref().is_err_and(same), "{value_there:?}");
-    tx.multi_table("m").unwrap().put(b"k", b"v").unwrap();
+    tx.set_table("m").unwrap().put(b"k", b"v").unwrap();
     tx.commit().unwrap();
     drop(db);
 
@@ -268,7 +268,7 @@ fn tables_in_tables_come_back_after_reopening_and_in_a_copy() {
         assert_eq!(found, [b"ab1".to_vec(), b"abc".to_vec()]);
         assert_eq!(topics.nested(b"large").unwrap().unwrap().count(), 20);
         assert!(topics.nested(b"none").unwrap().is_none());
-        assert_eq!(snap.multi_table("m").unwrap().unwrap().count(), 1);
+        assert_eq!(snap.set_table("m").unwrap().unwrap().count(), 1);
         drop(cursor);
         let report = db.check().unwrap();
         assert!(report.problems.is_empty(), "{report:?}");

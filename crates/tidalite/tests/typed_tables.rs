@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, ErrorKind, Options, Table, TypedMultiTable, TypedMultiTableMut};
+use tidalite::{Database, ErrorKind, Options, Table};
 use tidalite_testkit::rng::Rng;
 
 fn memory(options: &Options) -> Database {
@@ -187,7 +187,7 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     let db = memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
     tx.table("config").unwrap().put(b"80", b"80").unwrap();
-    tx.multi_table("tags").unwrap().put(b"80", b"80").unwrap();
+    tx.set_table("tags").unwrap().put(b"80", b"80").unwrap();
     tx.table("tree")
         .unwrap()
         .nested(b"n")
@@ -227,7 +227,10 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
         );
         wrong(table.range(..).unwrap().next().unwrap(), name, "key", "i64");
     }
-    let tags = TypedMultiTable::<[u8; 2], f64>::of(snap.multi_table("tags").unwrap().unwrap());
+    let tags = snap
+        .typed_set_table::<[u8; 2], f64>("tags")
+        .unwrap()
+        .unwrap();
     wrong(tags.get(b"80"), "tags", "value", "f64");
     wrong(
         tags.values(b"80").unwrap().next().unwrap(),
@@ -235,7 +238,10 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
         "value",
         "f64",
     );
-    let tags = TypedMultiTable::<i16, [u8; 2]>::of(snap.multi_table("tags").unwrap().unwrap());
+    let tags = snap
+        .typed_set_table::<i16, [u8; 2]>("tags")
+        .unwrap()
+        .unwrap();
     assert_eq!(tags.first().unwrap().unwrap().1, *b"80");
     let tree = snap.table("tree").unwrap().unwrap();
     let below = tree.nested(b"n").unwrap().unwrap();
@@ -251,13 +257,13 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
 fn typed_pairs_are_appended_and_cleared() {
     let db = memory(&Options::new());
     let mut tx = db.begin_write().unwrap();
-    let mut table = TypedMultiTableMut::<i32, String>::of(tx.multi_table("t").unwrap());
+    let mut table = tx.set_table("t").unwrap().typed::<i32, String>();
     table.append(&-5, &"b".to_owned()).unwrap();
     table.append(&7, &"a".to_owned()).unwrap();
     let behind = table.append(&7, &String::new());
     assert!(matches!(behind, Err(ref error) if error.kind() == ErrorKind::OutOfOrder));
-    table.append_dup(&-5, &"c".to_owned()).unwrap();
-    assert!(table.append_dup(&-5, &"b".to_owned()).is_err());
+    table.append_value(&-5, &"c".to_owned()).unwrap();
+    assert!(table.append_value(&-5, &"b".to_owned()).is_err());
     let pairs: Vec<_> = table
         .view()
         .unwrap()

@@ -22,16 +22,16 @@ fn memory() -> Database {
 fn told<S: ReadSource>(state: &Reading<S>) -> Vec<String> {
     let mut told = vec![format!("{} {:?}", state.txn(), state.user_data())];
     for name in state.tables().unwrap() {
-        let multi = state.is_multi_table(&name).unwrap().unwrap();
+        let multi = state.is_set_table(&name).unwrap().unwrap();
         told.push(format!("{name} {multi}"));
         if multi {
-            let table = state.multi_table(&name).unwrap().unwrap();
+            let table = state.set_table(&name).unwrap().unwrap();
             assert!(
                 matches!(state.table(&name), Err(ref error) if error.kind() == ErrorKind::WrongType)
             );
             let mut cursor = table.cursor();
             let mut rank = 0;
-            while cursor.next_pair().unwrap() {
+            while cursor.next().unwrap() {
                 let (key, value) = (cursor.key(), cursor.value());
                 assert_eq!(table.rank_pair(key, value).unwrap(), rank);
                 told.push(format!("{key:?} {value:?}"));
@@ -50,7 +50,7 @@ fn told<S: ReadSource>(state: &Reading<S>) -> Vec<String> {
             );
         }
     }
-    assert_eq!(state.is_multi_table("none").unwrap(), None);
+    assert_eq!(state.is_set_table("none").unwrap(), None);
     for info in state.list("").unwrap() {
         let by_id = state.series_by_id(info.id).unwrap().unwrap();
         let latest = by_id.latest().unwrap();
@@ -104,7 +104,7 @@ fn change(tx: &mut WriteTxn, rng: &mut Rng) {
             tx.set_retention("keep", &policy).unwrap();
         }
         5 => {
-            let mut pairs = tx.multi_table("m").unwrap();
+            let mut pairs = tx.set_table("m").unwrap();
             let key = [rng.below(4) as u8];
             for _ in 0..rng.index(60) {
                 pairs.put(&key, &rng.below(500).to_be_bytes()).unwrap();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, MultiEdit, Options, TableMut};
+use tidalite::{Database, Options, SetCursorMut, TableMut};
 use tidalite_testkit::rng::Rng;
 
 fn small_pages() -> Database {
@@ -161,7 +161,7 @@ impl Model {
 }
 
 /// The same move in both; returns the result of each.
-fn go(edit: &mut MultiEdit<'_, '_>, model: &mut Model, number: u64, to: &Pair) -> (bool, bool) {
+fn go(edit: &mut SetCursorMut<'_, '_>, model: &mut Model, number: u64, to: &Pair) -> (bool, bool) {
     let (key, value) = (&to.0[..], &to.1[..]);
     let (behind, before) = model.around();
     let (below, upto, of) = (model.below(to), model.upto(to), model.of(key));
@@ -171,24 +171,24 @@ fn go(edit: &mut MultiEdit<'_, '_>, model: &mut Model, number: u64, to: &Pair) -
     match number {
         0 => (edit.first().unwrap(), model.forward(0)),
         1 => (edit.last().unwrap(), model.backward(model.pairs.len())),
-        2 => (edit.next_pair().unwrap(), model.forward(behind)),
-        3 => (edit.prev_pair().unwrap(), model.backward(before)),
+        2 => (edit.next().unwrap(), model.forward(behind)),
+        3 => (edit.previous().unwrap(), model.backward(before)),
         4 => {
             let found = here.is_some_and(|key| model.among(&key, Some(behind), None));
-            (edit.next_dup().unwrap(), found)
+            (edit.next_value().unwrap(), found)
         }
         5 => {
             let to = last_before(before);
             let found = here.is_some_and(|key| model.among(&key, to, None));
-            (edit.prev_dup().unwrap(), found)
+            (edit.previous_value().unwrap(), found)
         }
         6 => {
             let to = own.map_or(behind, |own| own.end);
-            (edit.next_nodup().unwrap(), model.forward(to))
+            (edit.next_key().unwrap(), model.forward(to))
         }
         7 => {
             let to = own.map_or(before, |own| own.start);
-            (edit.prev_nodup().unwrap(), model.backward(to))
+            (edit.previous_key().unwrap(), model.backward(to))
         }
         8 | 9 => {
             let found = here.is_some_and(|key| {
@@ -201,9 +201,9 @@ fn go(edit: &mut MultiEdit<'_, '_>, model: &mut Model, number: u64, to: &Pair) -
                 model.among(&key, to, None)
             });
             let moved = if number == 8 {
-                edit.first_dup()
+                edit.first_value()
             } else {
-                edit.last_dup()
+                edit.last_value()
             };
             (moved.unwrap(), found)
         }
@@ -243,7 +243,7 @@ fn go(edit: &mut MultiEdit<'_, '_>, model: &mut Model, number: u64, to: &Pair) -
     }
 }
 
-fn change(edit: &mut MultiEdit<'_, '_>, model: &mut Model, number: u64, to: &Pair) {
+fn change(edit: &mut SetCursorMut<'_, '_>, model: &mut Model, number: u64, to: &Pair) {
     match (number, model.here.clone()) {
         (0..4, _) => {
             let new = edit.put(&to.0, &to.1).unwrap();
@@ -289,7 +289,7 @@ fn moves_among_pairs_agree_with_a_list() {
         let mut rng = Rng::new(seed);
         let db = small_pages();
         let mut tx = db.begin_write().unwrap();
-        let mut table = tx.multi_table("m").unwrap();
+        let mut table = tx.set_table("m").unwrap();
         // Few values, so that one ends in a zero byte more than another, or so many that a key's set has pages of its
         // own.
         let values = if seed < 2 { 5 } else { 90 };
@@ -328,7 +328,7 @@ fn moves_among_pairs_agree_with_a_list() {
                 Here::On(at) => Some(at),
                 _ => None,
             };
-            assert_eq!(edit.is_at_pair(), on.is_some(), "step {step}");
+            assert_eq!(edit.is_at_entry(), on.is_some(), "step {step}");
             assert_eq!(edit.eof(), model.here == Here::After, "step {step}");
             let own = on.map_or(0..0, |at| model.of(&model.pairs[at].0));
             assert_eq!(edit.count().unwrap(), own.len() as u64);
@@ -341,8 +341,8 @@ fn moves_among_pairs_agree_with_a_list() {
             let ends = [
                 (edit.on_first().unwrap(), 0),
                 (edit.on_last().unwrap(), model.pairs.len().wrapping_sub(1)),
-                (edit.on_first_dup().unwrap(), own.start),
-                (edit.on_last_dup().unwrap(), own.end.wrapping_sub(1)),
+                (edit.on_first_value().unwrap(), own.start),
+                (edit.on_last_value().unwrap(), own.end.wrapping_sub(1)),
             ];
             for (is, end) in ends {
                 assert_eq!(is, on == Some(end), "step {step}");

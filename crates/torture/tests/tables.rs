@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidalite::{
-    Database, Durability, Error, ErrorKind, MultiTableMut, Options, Result, Table, WriteTxn,
+    Database, Durability, Error, ErrorKind, Options, Result, SetTableMut, Table, WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Op, Replay, SimDisk};
@@ -49,9 +49,9 @@ fn content(db: &Database) -> Result<Model> {
     let mut model = Model::default();
     for name in snap.tables()? {
         if name == "m" {
-            let table = snap.multi_table("m")?.unwrap();
+            let table = snap.set_table("m")?.unwrap();
             let mut cursor = table.cursor();
-            while cursor.next_pair()? {
+            while cursor.next()? {
                 let set = model.multi.entry(cursor.key().to_vec()).or_default();
                 set.insert(cursor.value().to_vec());
             }
@@ -112,13 +112,13 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
                 vec![b'm', rng.below(4) as u8],
                 vec![rng.below(200) as u8; if rng.one_in(9) { 700 } else { 9 }],
             );
-            let mut table = tx.multi_table("m")?;
+            let mut table = tx.set_table("m")?;
             match rng.below(4) {
                 0 => many_pairs(&mut table, &mut model.multi, rng)?,
                 1 => {
                     let set = model.multi.entry(key.clone()).or_default();
                     let behind = set.last().is_none_or(|last| *last < value);
-                    match table.append_dup(&key, &value) {
+                    match table.append_value(&key, &value) {
                         Ok(()) => assert!(behind && set.insert(value)),
                         Err(error) if error.kind() == ErrorKind::OutOfOrder => assert!(!behind),
                         Err(error) => return Err(error),
@@ -132,7 +132,7 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
         }
         7 => {
             let key = vec![b'm', rng.below(4) as u8];
-            tx.multi_table("m")?.remove_all(&key)?;
+            tx.set_table("m")?.remove_all(&key)?;
             model.multi.remove(&key);
         }
         8..10 => {
@@ -172,7 +172,7 @@ fn operation(tx: &mut WriteTxn, model: &mut Model, rng: &mut Rng) -> Result<()> 
 /// Adds pairs of a few keys in one call, mostly ascending, then appends some one by one: sets get pages of their own
 /// and give them up.
 fn many_pairs(
-    table: &mut MultiTableMut<'_>,
+    table: &mut SetTableMut<'_>,
     model: &mut BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     rng: &mut Rng,
 ) -> Result<()> {

@@ -27,7 +27,7 @@ Examples:
 Keys and values are text in which \\ and two hex digits are a byte, and \\\\ is a backslash. They are
 printed so that they can be typed: printable ASCII as it is, every other byte, the backslash and a
 dash at the beginning (but of a number) as \\ and two hex digits. With --hex all is hex digits; with
---keys and --values numbers of one length, which sort as numbers. In a table of multi-values (--multi)
+--keys and --values numbers of one length, which sort as numbers. In a table of sets (--multi)
 each key has a sorted set of values; values of one length are packed.")]
 pub(crate) struct KvArgs {
     #[command(subcommand)]
@@ -93,7 +93,7 @@ pub(crate) struct KvPlace {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KvCommand {
-    /// Print the value of a key; in a table of multi-values, all of its values
+    /// Print the value of a key; in a table of sets, all of its values
     Get {
         #[command(flatten)]
         place: KvPlace,
@@ -121,10 +121,10 @@ pub(crate) enum KvCommand {
         /// Take the value from this file, byte for byte
         #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
         value_file: Option<PathBuf>,
-        /// Only if the key does not exist; in a table of multi-values, only if the pair does not exist
+        /// Only if the key does not exist; in a table of sets, only if the pair does not exist
         #[arg(long)]
         new: bool,
-        /// If the table does not exist, create a table of multi-values
+        /// If the table does not exist, create a table of sets
         #[arg(long, conflicts_with = "path")]
         multi: bool,
         #[command(flatten)]
@@ -139,7 +139,7 @@ pub(crate) enum KvCommand {
         /// Key
         #[arg(allow_negative_numbers = true)]
         key: String,
-        /// Only if this is its value; in a table of multi-values, remove only this value
+        /// Only if this is its value; in a table of sets, remove only this value
         #[arg(allow_negative_numbers = true)]
         value: Option<String>,
         /// Remove all values of a key that has several
@@ -180,7 +180,7 @@ pub(crate) enum KvCommand {
         file: FileArg,
         /// Table
         table: String,
-        /// A table of multi-values: each key has a sorted set of values
+        /// A table of sets: each key has a sorted set of values
         #[arg(long)]
         multi: bool,
         #[command(flatten)]
@@ -338,14 +338,14 @@ pub(crate) enum ForeignFlag {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Tables are made as the header says; with dupsort as tables of multi-values. Integer keys and keys in
+Tables are made as the header says; with dupsort as tables of sets. Integer keys and keys in
 reversed order get their bytes reversed, so that they keep their order: a note tells of it, and the
 option --as of dump turns them back. A table name is UTF-8; one that is not needs --table. Older
 versions of mdb_dump do not escape backslashes with -p: dump without it. Committed every 32 MiB.
 
 With --text there is no header: lines are key, value, key, value, as `mdb_load -T` takes them, with
 \\ and two hex digits for a byte that is no printable character, and \\\\ for a backslash. They go to the
-table --table, or main, which may be one of multi-values.
+table --table, or main, which may be one of sets.
 
 Examples:
   mdb_dump -a old/ | tidalite load plant.tdl

@@ -6,7 +6,7 @@
 //! database=config         the table; a file has one such section for each
 //! type=btree
 //! mapsize=33554432
-//! duplicates=1            for a table of multi-values
+//! duplicates=1            for a table of sets
 //! dupsort=1
 //! integerkey=1            and other flags, see `foreign.rs`: only on request
 //! HEADER=END
@@ -76,12 +76,12 @@ pub(crate) fn dump(args: &DumpArgs, terminal: &mut Terminal<'_>) -> Outcome {
 fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
     let path = lines.path;
     let fail = |error: tidalite::Error| failure(path, &error);
-    let Some(multi) = snap.is_multi_table(name).map_err(fail)? else {
+    let Some(multi) = snap.is_set_table(name).map_err(fail)? else {
         return Err(Failure::not_found("no such table").hint("tidalite kv stat lists them"));
     };
     if let Some(flag) = lines.flags.iter().find(|flag| flag.of_values() && !multi) {
         return Err(Failure::usage(format!(
-            "--as {}: only a table of multi-values can have it",
+            "--as {}: only a table of sets can have it",
             flag.word()
         )));
     }
@@ -97,12 +97,12 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
     )?;
     if multi {
         lines.out.write_all(b"duplicates=1\ndupsort=1\n")?;
-        let Some(table) = snap.multi_table(name).map_err(fail)? else {
+        let Some(table) = snap.set_table(name).map_err(fail)? else {
             return Ok(());
         };
         lines.end_head(table.sequence())?;
         let mut cursor = table.cursor();
-        while cursor.next_pair().map_err(fail)? {
+        while cursor.next().map_err(fail)? {
             lines.line(Part::Key, cursor.key())?;
             lines.line(Part::Value, cursor.value())?;
         }

@@ -43,7 +43,7 @@ impl ForeignFlag {
         }
     }
 
-    /// Whether only tables of multi-values can have the flag.
+    /// Whether only tables of sets can have the flag.
     pub(super) fn of_values(self) -> bool {
         !matches!(self, Self::IntegerKey | Self::ReverseKey)
     }

@@ -179,12 +179,10 @@ impl KvPlace {
     }
 
     fn is_multi(&self, snap: &ReadTxn) -> Outcome<bool> {
-        let multi = snap.is_multi_table(&self.table);
+        let multi = snap.is_set_table(&self.table);
         let multi = multi.map_err(|error| self.fail(&error))?;
         if multi == Some(true) && !self.path.is_empty() {
-            return Err(Failure::usage(
-                "--in: a table of multi-values has none in it",
-            ));
+            return Err(Failure::usage("--in: a table of sets has none in it"));
         }
         multi.ok_or_else(|| {
             Failure::not_found(format!("there is no table {}", self.table)).hint(format!(
@@ -229,7 +227,7 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
     let (snap, bytes) = (place.snapshot()?, place.key(key)?);
     let fail = |error: tidalite::Error| place.fail(&error);
     if place.is_multi(&snap)? {
-        let Some(table) = snap.multi_table(&place.table).map_err(fail)? else {
+        let Some(table) = snap.set_table(&place.table).map_err(fail)? else {
             return Err(absent(key));
         };
         let mut cursor = table.cursor();
@@ -243,7 +241,7 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
         }
         while found {
             print(place, cursor.value(), raw, terminal)?;
-            found = cursor.next_dup().map_err(fail)?;
+            found = cursor.next_value().map_err(fail)?;
         }
         return Ok(terminal.out.flush()?);
     }
@@ -290,7 +288,7 @@ fn clear(place: &KvPlace) -> Outcome {
     };
     let mut tx = db.begin_write().map_err(fail)?;
     if multi {
-        let mut table = tx.multi_table(&place.table).map_err(fail)?;
+        let mut table = tx.set_table(&place.table).map_err(fail)?;
         table.clear().map_err(fail)?;
     } else {
         let mut table = tx.table(&place.table).map_err(fail)?;
@@ -306,11 +304,11 @@ fn create(path: &Path, table: &str, multi: bool) -> Outcome<bool> {
     let fail = |error: tidalite::Error| failure(path, &error);
     let db = open_or_create(path)?;
     let snap = db.begin_read().map_err(fail)?;
-    let is_new = snap.is_multi_table(table).map_err(fail)?.is_none();
+    let is_new = snap.is_set_table(table).map_err(fail)?.is_none();
     drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
     match multi {
-        true => tx.multi_table(table).map(drop).map_err(fail)?,
+        true => tx.set_table(table).map(drop).map_err(fail)?,
         false => tx.table(table).map(drop).map_err(fail)?,
     }
     store::commit(tx).map_err(fail)?;
@@ -324,7 +322,7 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
     let fail = |error: tidalite::Error| place.fail(&error);
     let multi = {
         let snap = db.begin_read().map_err(fail)?;
-        match snap.is_multi_table(&place.table).map_err(fail)? {
+        match snap.is_set_table(&place.table).map_err(fail)? {
             Some(_) => place.is_multi(&snap)?,
             None => make_multi,
         }
@@ -332,7 +330,7 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
     let mut tx = db.begin_write().map_err(fail)?;
     let stored = if multi || make_multi {
         // Rejects a table of single values.
-        let mut table = tx.multi_table(&place.table).map_err(fail)?;
+        let mut table = tx.set_table(&place.table).map_err(fail)?;
         table.put(&key_bytes, value).map_err(fail)?
     } else {
         let mut table = tx.table(&place.table).map_err(fail)?;
@@ -374,7 +372,7 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u6
     let fail = |error: tidalite::Error| place.fail(&error);
     let mut tx = db.begin_write().map_err(fail)?;
     let removed = if multi {
-        let mut table = tx.multi_table(&place.table).map_err(fail)?;
+        let mut table = tx.set_table(&place.table).map_err(fail)?;
         match (&value, all) {
             (Some(value), _) => u64::from(table.remove(&bytes, value).map_err(fail)?),
             (None, true) => table.remove_all(&bytes).map_err(fail)?,
@@ -437,7 +435,7 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
     let fail = |error: tidalite::Error| place.fail(&error);
     let mut left = bounds.limit;
     if place.is_multi(&snap)? {
-        let Some(table) = snap.multi_table(&place.table).map_err(fail)? else {
+        let Some(table) = snap.set_table(&place.table).map_err(fail)? else {
             return Ok(());
         };
         let mut cursor = table.cursor();
@@ -456,9 +454,9 @@ fn scan(place: &KvPlace, bounds: &Bounds, terminal: &mut Terminal<'_>) -> Outcom
                 left -= 1;
             }
             found = if bounds.reverse {
-                cursor.prev_pair().map_err(fail)?
+                cursor.previous().map_err(fail)?
             } else {
-                cursor.next_pair().map_err(fail)?
+                cursor.next().map_err(fail)?
             };
         }
         return Ok(terminal.out.flush()?);

@@ -81,7 +81,7 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// One table, with single values or multi-values.
+/// One table, with single values or sets.
 fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
@@ -97,13 +97,11 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
         .hint(format!("tidalite kv stat {} lists them", path.display()))
     };
     let (shape, entries, keys): (TableShape, u64, Option<u64>);
-    if snap.is_multi_table(name).map_err(fail)? == Some(true) {
+    if snap.is_set_table(name).map_err(fail)? == Some(true) {
         if !nested.is_empty() {
-            return Err(Failure::usage(
-                "--in: a table of multi-values has none in it",
-            ));
+            return Err(Failure::usage("--in: a table of sets has none in it"));
         }
-        let table = snap.multi_table(name).map_err(fail)?.ok_or_else(none)?;
+        let table = snap.set_table(name).map_err(fail)?.ok_or_else(none)?;
         shape = table.shape().map_err(fail)?;
         (entries, keys) = (table.count(), Some(table.count_keys()));
     } else {
@@ -129,8 +127,8 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
 fn list(snap: &ReadTxn, out: &mut dyn Write, fail: impl Fn(tidalite::Error) -> Failure) -> Outcome {
     for name in snap.tables().map_err(&fail)? {
         let shown = printable(&name);
-        if let Some(true) = snap.is_multi_table(&name).map_err(&fail)? {
-            let table = snap.multi_table(&name).map_err(&fail)?;
+        if let Some(true) = snap.is_set_table(&name).map_err(&fail)? {
+            let table = snap.set_table(&name).map_err(&fail)?;
             let counts = table.map_or((0, 0), |table| (table.count(), table.count_keys()));
             let pairs = plural(counts.0, "pair", "pairs");
             let keys = plural(counts.1, "key", "keys");

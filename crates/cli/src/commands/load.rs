@@ -68,7 +68,7 @@ pub(crate) fn load(args: &LoadArgs, terminal: &mut Terminal<'_>) -> Outcome {
     if args.text {
         let name = given.unwrap_or(MAIN_TABLE);
         let snap = db.begin_read().map_err(|error| failure(path, &error))?;
-        let multi = snap.is_multi_table(name);
+        let multi = snap.is_set_table(name);
         let head = Head {
             print: true,
             plain: true,
@@ -251,7 +251,7 @@ fn read_pairs(
         make(&mut tx, name, head).map_err(fail)?;
         if head.multi {
             let mut pairs = Pairs::of(lines, head);
-            let mut table = tx.multi_table(name).map_err(fail)?;
+            let mut table = tx.set_table(name).map_err(fail)?;
             stored += table.extend(&mut pairs).map_err(fail)?;
             ended = pairs.end.transpose()?.is_some();
             store::commit(tx).map_err(fail)?;
@@ -294,7 +294,7 @@ fn read_pairs(
     Ok(stored)
 }
 
-/// The pairs of a section of multi-values, up to the end of a batch.
+/// The pairs of a section of sets, up to the end of a batch.
 struct Pairs<'p, 'l> {
     lines: &'p mut Lines<'l>,
     head: &'p Head,
@@ -324,7 +324,7 @@ impl<'p, 'l> Pairs<'p, 'l> {
         };
         match read_bytes(lines, head)? {
             Line::Bytes(value) => Ok(Some((key, head.here(Part::Value, value)))),
-            Line::Open(_) => Err(lines.bad("a table among multi-values")),
+            Line::Open(_) => Err(lines.bad("a table among sets")),
             Line::Close | Line::End => Err(lines.bad("a key without a value")),
         }
     }
@@ -357,7 +357,7 @@ impl Iterator for Pairs<'_, '_> {
 /// Creates the table and advances its sequence to the number in the header.
 fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     if head.multi {
-        let mut table = tx.multi_table(name)?;
+        let mut table = tx.set_table(name)?;
         let missing = head.sequence.saturating_sub(table.view()?.sequence());
         if missing > 0 {
             table.take_sequence(missing)?;

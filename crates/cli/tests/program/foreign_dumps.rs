@@ -112,7 +112,7 @@ fn a_dump_in_an_order_that_the_table_cannot_have_is_refused() {
     }
     folder
         .say("dump a.tdl odd --as dupfixed")
-        .failed(2, &["multi-values"]);
+        .failed(2, &["table of sets"]);
     folder
         .say("dump a.tdl --as integerkey")
         .failed(2, &["TABLE"]);

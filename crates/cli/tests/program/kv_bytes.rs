@@ -1,4 +1,4 @@
-//! Keys and values of arbitrary bytes on the command line, tables of multi-values, and progress of a check.
+//! Keys and values of arbitrary bytes on the command line, tables of sets, and progress of a check.
 
 use crate::support::{Folder, Ran};
 use tidalite::Database;
@@ -28,7 +28,7 @@ fn printed_keys_can_be_typed_for_any_bytes() {
         }
         tx.table("t").unwrap().extend(single).unwrap();
         for (key, value) in several {
-            tx.multi_table("m").unwrap().put(&key, &value).unwrap();
+            tx.set_table("m").unwrap().put(&key, &value).unwrap();
         }
         tx.commit().unwrap();
     }
@@ -243,7 +243,7 @@ fn scans_filter_values_and_stat_shows_table_layout() {
         let mut below = table.nested(b"topic");
         below.put(b"a", b"1").unwrap();
         let values: Vec<_> = (0..5000u32).map(u32::to_be_bytes).collect();
-        let mut pairs = tx.multi_table("pairs").unwrap();
+        let mut pairs = tx.set_table("pairs").unwrap();
         pairs.put_many(&7u32.to_be_bytes(), &values).unwrap();
         tx.commit().unwrap();
     }
@@ -282,7 +282,7 @@ fn scans_filter_values_and_stat_shows_table_layout() {
     for (words, told) in [
         ("none", "no table none"),
         ("long --in x", "no table long, x"),
-        ("pairs --in x", "multi-values"),
+        ("pairs --in x", "table of sets"),
         ("--in x", "--in"),
     ] {
         let ran = folder.say(&format!("kv stat a.tdl {words}"));

@@ -57,7 +57,7 @@ fn nested_tables_are_put_got_scanned_and_removed() {
     assert_eq!(topic(&["scan"], &[]).ok(), "top\t1\n");
     folder.write("m.dump", DUMPED);
     run(&["load", "t.tdl", "m.dump"]).ok();
-    run(&["kv", "get", "t.tdl", "m", "k", "--in", "k"]).failed(2, &["multi-values"]);
+    run(&["kv", "get", "t.tdl", "m", "k", "--in", "k"]).failed(2, &["table of sets"]);
 }
 
 const NESTED: &str = "VERSION=3
@@ -107,10 +107,7 @@ fn a_dump_with_nested_tables_round_trips() {
             .failed(5, &[told]);
     }
     for (data, told) in [
-        (
-            " 61\n{\n}\nDATA=END\n",
-            "line 5: a table among multi-values",
-        ),
+        (" 61\n{\n}\nDATA=END\n", "line 5: a table among sets"),
         (" 61\n 62\n 61\nDATA=END\n", "line 7: a key without a value"),
         (" 61\n 62\n{\n", "a table without a key"),
         ("}\nDATA=END\n", "line 4: more tables end"),

@@ -75,11 +75,11 @@ impl ReadTxn {
         let mut tx = copy.begin_write()?;
         for name in self.tables()? {
             running.at(&name);
-            if self.is_multi_table(&name)? == Some(true) {
-                let Some(table) = self.multi_table(&name)? else {
+            if self.is_set_table(&name)? == Some(true) {
+                let Some(table) = self.set_table(&name)? else {
                     continue;
                 };
-                let mut to = tx.multi_table(&name)?;
+                let mut to = tx.set_table(&name)?;
                 to.extend_lent(|put| {
                     table.lend_pairs(&mut |key, value| {
                         running.done_with(key.len() + value.len())?;

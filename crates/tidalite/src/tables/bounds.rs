@@ -1,5 +1,6 @@
 //! The bounds of a range of keys, or of pairs, as owned bytes.
 
+use crate::tables::codec::{AsArg, TableKey};
 use crate::tables::key_range::{KeyBounds, KeyRange, lent};
 use std::borrow::Cow;
 use std::ops::{Bound, RangeBounds};
@@ -57,11 +58,34 @@ pub(crate) fn pairs_of<K: ?Sized>(range: &impl KeyRange<K>) -> PairEnds {
     pairs_between(lent(&from), lent(&to))
 }
 
-pub(crate) fn owned_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-    range: &impl RangeBounds<(K, V)>,
-) -> PairEnds {
-    let owned = |bound: Bound<&(K, V)>| {
-        bound.map(|(key, value)| (key.as_ref().to_vec(), value.as_ref().to_vec()))
+/// The pairs of one key whose values lie in a range.
+pub(crate) fn values_between<V: ?Sized>(key: Vec<u8>, range: &impl KeyRange<V>) -> PairEnds {
+    let pair = |value: Cow<'_, [u8]>| (key.clone(), value.into_owned());
+    let (from, to) = range.bounds();
+    let from = match from {
+        Bound::Unbounded => Bound::Included((key.clone(), Vec::new())),
+        from => from.map(pair),
+    };
+    let to = match to {
+        // The next key after this one is this key with a zero byte appended.
+        Bound::Unbounded => Bound::Excluded(([&key[..], &[0]].concat(), Vec::new())),
+        to => to.map(pair),
+    };
+    (from, to)
+}
+
+pub(crate) fn owned_pairs<K, V, A, B>(range: &impl RangeBounds<(A, B)>) -> PairEnds
+where
+    K: TableKey + ?Sized,
+    V: TableKey + ?Sized,
+    A: AsArg<K>,
+    B: AsArg<V>,
+{
+    let owned = |bound: Bound<&(A, B)>| {
+        bound.map(|(key, value)| {
+            let (key, value) = (key.as_arg().key_code(), value.as_arg().key_code());
+            (key.into_owned(), value.into_owned())
+        })
     };
     (owned(range.start_bound()), owned(range.end_bound()))
 }

@@ -302,7 +302,7 @@ coded! { CodedValue, V: TableValue, given, V::value_code(given), V::Borrowed }
 
 /// The error for bytes of a table that do not decode as `T`.
 #[cold]
-pub(crate) fn wrong_type<T: ?Sized>(table: &str, part: &'static str, bytes: &[u8]) -> Error {
+fn wrong_type<T: ?Sized>(table: &str, part: &'static str, bytes: &[u8]) -> Error {
     Error::from(Cause::WrongType {
         table: table.to_owned(),
         part,
@@ -318,6 +318,15 @@ pub(crate) fn key_of<K: TableKey + ?Sized>(
     code: &[u8],
 ) -> crate::Result<K::Owned> {
     K::decode_key(code).ok_or_else(|| wrong_type::<K>(table.as_str(), "key", code))
+}
+
+/// Decodes a value of a set.
+#[inline]
+pub(crate) fn set_value_of<V: TableKey + ?Sized>(
+    table: &Named<'_>,
+    code: &[u8],
+) -> crate::Result<V::Owned> {
+    V::decode_key(code).ok_or_else(|| wrong_type::<V>(table.as_str(), "value", code))
 }
 
 /// Decodes a value of a table.

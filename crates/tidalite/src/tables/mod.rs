@@ -4,7 +4,8 @@
 //! open_read, open_write                        tables of a snapshot; tables of a write transaction
 //! table, table_cursor                          one value per key: reading, a cursor
 //! table_mut, table_cursor_mut                  changing, a cursor that changes
-//! multi, multi_mut, multi_edit                 the same for a set of values per key
+//! set_table, set_table_mut                     a sorted set of values per key: reading, changing
+//! set_cursor, set_cursor_mut, set_range        their cursors and iterators
 //! codec, lent                                  keys and values of Rust types as bytes; values lent by a page
 //! range, key_range, bounds                     ranges of keys, from both ends
 //! retain                                       removing entries by a predicate
@@ -16,16 +17,17 @@ pub(crate) mod cached;
 pub(crate) mod codec;
 pub(crate) mod key_range;
 pub(crate) mod lent;
-pub(crate) mod multi;
-pub(crate) mod multi_edit;
-pub(crate) mod multi_mut;
 pub(crate) mod open_read;
 pub(crate) mod open_write;
 pub(crate) mod range;
 pub(crate) mod retain;
+pub(crate) mod set_cursor;
+pub(crate) mod set_cursor_mut;
+pub(crate) mod set_range;
+pub(crate) mod set_table;
+pub(crate) mod set_table_mut;
 pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod table_cursor;
 pub(crate) mod table_cursor_mut;
 pub(crate) mod table_mut;
-pub(crate) mod typed_multi;

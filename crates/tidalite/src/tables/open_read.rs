@@ -3,8 +3,8 @@
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
 use crate::tables::codec::{TableKey, TableValue};
-use crate::tables::multi::MultiTable;
 use crate::tables::open_write::expect_kind;
+use crate::tables::set_table::SetTable;
 use crate::tables::table::Table;
 use crate::txn::open_table::{TABLE_NAME_BYTES_MAX, names};
 use crate::txn::pages::ReadSource;
@@ -16,7 +16,7 @@ impl<S: ReadSource> Reading<S> {
     /// The table with this name.
     ///
     /// # Errors
-    /// `WrongType` for a table of multi-values; a damaged or unreadable page.
+    /// `TableKind` for a table of sets; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
         Ok(found.map(|(named, tree)| Table::new(self.pages.view(), tree, named)))
@@ -34,21 +34,33 @@ impl<S: ReadSource> Reading<S> {
         Ok(self.table(name)?.map(Table::typed))
     }
 
-    /// The table of multi-values with this name.
+    /// The table of sets with this name.
     ///
     /// # Errors
-    /// `WrongType` for a table with one value per key; a damaged or unreadable page.
-    pub fn multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
+    /// `TableKind` for a table with one value per key; a damaged or unreadable page.
+    pub fn set_table(&self, name: &str) -> Result<Option<SetTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
-        let named = |(named, tree)| MultiTable::new(self.pages.view(), tree, named);
+        let named = |(named, tree)| SetTable::new(self.pages.view(), tree, named);
         Ok(found.map(named))
     }
 
-    /// Whether the table with this name has multi-values; `None` if it does not exist.
+    /// The table of sets with this name, with keys of type `K` and values of type `V`.
+    ///
+    /// # Errors
+    /// As for `set_table`.
+    pub fn typed_set_table<K, V>(&self, name: &str) -> Result<Option<SetTable<'_, K, V>>>
+    where
+        K: TableKey + ?Sized,
+        V: TableKey + ?Sized,
+    {
+        Ok(self.set_table(name)?.map(SetTable::typed))
+    }
+
+    /// Whether the table with this name has sets of values; `None` if it does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
+    pub fn is_set_table(&self, name: &str) -> Result<Option<bool>> {
         Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
     }
 

@@ -3,8 +3,8 @@
 use crate::catalog::table_name::Named;
 use crate::catalog::table_roots::find_table;
 use crate::tables::codec::{TableKey, TableValue};
-use crate::tables::multi::MultiTable;
-use crate::tables::multi_mut::MultiTableMut;
+use crate::tables::set_table::SetTable;
+use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table::Table;
 use crate::tables::table_mut::TableMut;
 use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX, names};
@@ -20,12 +20,16 @@ pub(crate) fn expect_kind<'a>(
     multi: bool,
 ) -> Result<Option<(Named<'a>, Tree)>> {
     match found {
-        Some((_, tree)) if tree.is_multi() != multi => Err(Error::from(Cause::TableKind {
-            table: name.to_owned(),
-            multi: tree.is_multi(),
-        })),
+        Some((_, tree)) if tree.is_multi() != multi => Err(other_kind(name, &tree)),
         found => Ok(found),
     }
+}
+
+fn other_kind(table: &str, tree: &Tree) -> Error {
+    Error::from(Cause::TableKind {
+        table: table.to_owned(),
+        has_sets: tree.is_multi(),
+    })
 }
 
 impl WriteTxn {
@@ -36,20 +40,15 @@ impl WriteTxn {
         if let Some(index) = self.tables.iter().position(|table| table.name == name) {
             let tree = &self.tables[index].tree;
             if wrong(tree) {
-                let multi = tree.is_multi();
-                return Err(Error::from(Cause::TableKind {
-                    table: name.to_owned(),
-                    multi,
-                }));
+                return Err(other_kind(name, tree));
             }
             return Ok(Some(index));
         }
         if let Some(table) = self.take_known(name) {
-            let multi = table.tree.is_multi();
+            let tree = table.tree;
             self.tables.push(table);
-            if create.is_some_and(|wanted| wanted != multi) {
-                let table = name.to_owned();
-                return Err(Error::from(Cause::TableKind { table, multi }));
+            if wrong(&tree) {
+                return Err(other_kind(name, &tree));
             }
             return Ok(Some(self.tables.len() - 1));
         }
@@ -57,13 +56,7 @@ impl WriteTxn {
         let found = find_table(&self.roots, &self.pages, name)?;
         let created = found.is_none();
         let (id, tree) = match (found, create) {
-            (Some((_, tree)), _) if wrong(&tree) => {
-                let multi = tree.is_multi();
-                return Err(Error::from(Cause::TableKind {
-                    table: name.to_owned(),
-                    multi,
-                }));
-            }
+            (Some((_, tree)), _) if wrong(&tree) => return Err(other_kind(name, &tree)),
             (Some(found), _) => found,
             (None, None) => return Ok(None),
             (None, Some(multi)) => {
@@ -131,7 +124,7 @@ impl WriteTxn {
     /// /// The city of each person, and the persons of each city.
     /// fn move_to(tx: &mut WriteTxn, person: &[u8], city: &[u8]) -> Result<()> {
     ///     let old = tx.table("city of")?.replace(person, city)?;
-    ///     let mut index = tx.multi_table("persons in")?;
+    ///     let mut index = tx.set_table("persons in")?;
     ///     if let Some(old) = old {
     ///         index.remove(&old, person)?;
     ///     }
@@ -145,16 +138,16 @@ impl WriteTxn {
     /// }
     /// // The index is read and the result copied; then both are changed.
     /// let mut persons = Vec::new();
-    /// if let Some(index) = tx.view_multi_table("persons in")? {
-    ///     for pair in index.values(b"Oslo")? {
-    ///         persons.push(pair?.1);
+    /// if let Some(index) = tx.view_set_table("persons in")? {
+    ///     for person in index.values(b"Oslo")? {
+    ///         persons.push(person?);
     ///     }
     /// }
     /// for person in &persons {
     ///     move_to(&mut tx, person, b"Rome")?;
     /// }
     /// // Any number of tables can be read side by side.
-    /// let (cities, index) = (tx.view_table("city of")?, tx.view_multi_table("persons in")?);
+    /// let (cities, index) = (tx.view_table("city of")?, tx.view_set_table("persons in")?);
     /// let (cities, index) = (cities.ok_or("no table")?, index.ok_or("no table")?);
     /// assert_eq!(cities.get(b"ben")?, Some(b"Rome".to_vec()));
     /// assert_eq!((index.count_of(b"Oslo")?, index.count_of(b"Rome")?), (0, 3));
@@ -163,7 +156,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for a table of multi-values; `Broken`; errors of
+    /// `Name` for an empty or too long name; `TableKind` for a table of sets; `TransactionBroken`; errors of
     /// the file.
     ///
     /// # Cost
@@ -200,10 +193,7 @@ impl WriteTxn {
             return Ok(None);
         };
         if self.tables[index].tree.is_multi() {
-            return Err(Error::from(Cause::TableKind {
-                table: name.to_owned(),
-                multi: true,
-            }));
+            return Err(other_kind(name, &self.tables[index].tree));
         }
         Ok(Some(TableMut::new(self, index)))
     }
@@ -211,29 +201,38 @@ impl WriteTxn {
     /// Opens a table whose keys have sorted sets of values; creates it if it does not exist.
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for a table with one value per key; errors of the file.
-    pub fn multi_table(&mut self, name: &str) -> Result<MultiTableMut<'_>> {
+    /// `Name` for an empty or too long name; `TableKind` for a table with one value per key; errors of the file.
+    pub fn set_table(&mut self, name: &str) -> Result<SetTableMut<'_>> {
         match self.open_table(name, Some(true))? {
-            Some(index) => Ok(MultiTableMut::new(self, index)),
+            Some(index) => Ok(SetTableMut::new(self, index)),
             None => unreachable!("it is created"),
         }
     }
 
-    /// Opens an existing table of multi-values; `None` if it does not exist, and nothing is created.
+    /// Opens a table of sets with keys of type `K` and values of type `V`; creates it if it does not exist.
     ///
     /// # Errors
-    /// As for `multi_table`.
-    pub fn multi_table_if_exists(&mut self, name: &str) -> Result<Option<MultiTableMut<'_>>> {
+    /// As for `set_table`.
+    pub fn typed_set_table<K, V>(&mut self, name: &str) -> Result<SetTableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableKey + ?Sized,
+    {
+        Ok(self.set_table(name)?.typed())
+    }
+
+    /// Opens an existing table of sets; `None` if it does not exist, and nothing is created.
+    ///
+    /// # Errors
+    /// As for `set_table`.
+    pub fn set_table_if_exists(&mut self, name: &str) -> Result<Option<SetTableMut<'_>>> {
         let Some(index) = self.open_table(name, None)? else {
             return Ok(None);
         };
         if !self.tables[index].tree.is_multi() {
-            return Err(Error::from(Cause::TableKind {
-                table: name.to_owned(),
-                multi: false,
-            }));
+            return Err(other_kind(name, &self.tables[index].tree));
         }
-        Ok(Some(MultiTableMut::new(self, index)))
+        Ok(Some(SetTableMut::new(self, index)))
     }
 
     /// A table in its current state, for reading, own writes included; `None` if it does not exist, and nothing is
@@ -255,7 +254,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `WrongType` for a table of multi-values; `Broken`; a damaged or unreadable page.
+    /// `TableKind` for a table of sets; `TransactionBroken`; a damaged or unreadable page.
     ///
     /// # Cost
     /// As for [`table`](Self::table), but a table that the transaction has not opened is looked up each time.
@@ -264,20 +263,20 @@ impl WriteTxn {
         Ok(found.map(|(named, tree)| Table::new(self.pages_view(), tree, named)))
     }
 
-    /// As [`view_table`](Self::view_table), for a table of multi-values.
+    /// As [`view_table`](Self::view_table), for a table of sets.
     ///
     /// # Errors
-    /// `WrongType` for a table with one value per key; `Broken`; a damaged or unreadable page.
-    pub fn view_multi_table(&self, name: &str) -> Result<Option<MultiTable<'_>>> {
+    /// `TableKind` for a table with one value per key; `TransactionBroken`; a damaged or unreadable page.
+    pub fn view_set_table(&self, name: &str) -> Result<Option<SetTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
-        Ok(found.map(|(named, tree)| MultiTable::new(self.pages_view(), tree, named)))
+        Ok(found.map(|(named, tree)| SetTable::new(self.pages_view(), tree, named)))
     }
 
-    /// Whether the table with this name has multi-values; `None` if it does not exist.
+    /// Whether the table with this name has sets of values; `None` if it does not exist.
     ///
     /// # Errors
-    /// `Broken`; a damaged or unreadable page.
-    pub fn is_multi_table(&self, name: &str) -> Result<Option<bool>> {
+    /// `TransactionBroken`; a damaged or unreadable page.
+    pub fn is_set_table(&self, name: &str) -> Result<Option<bool>> {
         Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
     }
 
@@ -371,10 +370,10 @@ impl WriteTxn {
         Ok(Table::new(self.pages_view(), *tree, Named::Lent(name)))
     }
 
-    /// An open table of multi-values for reading.
-    pub(crate) fn opened_multi_view(&self, index: usize) -> Result<MultiTable<'_>> {
+    /// An open table of sets for reading.
+    pub(crate) fn opened_set_view(&self, index: usize) -> Result<SetTable<'_>> {
         self.check_usable()?;
         let OpenTable { name, tree, .. } = &self.tables[index];
-        Ok(MultiTable::new(self.pages_view(), *tree, Named::Lent(name)))
+        Ok(SetTable::new(self.pages_view(), *tree, Named::Lent(name)))
     }
 }

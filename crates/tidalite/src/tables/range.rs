@@ -3,33 +3,30 @@
 //! The number of remaining entries is computed from ranks (a descent for each bound), so that the two ends need not
 //! compare keys to detect where they meet.
 
-use crate::tables::bounds::{
-    Ends, Pair, PairEnds, owned, owned_pairs, pairs_between, pairs_of, prefixed,
-};
+use crate::tables::bounds::{Ends, owned, prefixed};
 use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::key_range::KeyRange;
-use crate::tables::multi::{MultiCursor, MultiTable};
 use crate::tables::table::Table;
 use crate::tables::table_cursor::TableCursor;
 use crate::types::error::Result;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 use tidalite_base::Corrupt;
 
 /// At least one item, and as many as are left: one may be an error, which ends the iteration. `ExactSizeIterator` is
 /// therefore not implemented.
-fn size_hint(left: u64) -> (usize, Option<usize>) {
+pub(crate) fn size_hint(left: u64) -> (usize, Option<usize>) {
     (usize::from(left > 0), usize::try_from(left).ok())
 }
 
-fn fewer() -> crate::Error {
+pub(crate) fn fewer() -> crate::Error {
     Corrupt::new("table", 0, "fewer entries", "those that its branches count").into()
 }
 
 /// Entries of a range, key and value, from either end. An error ends the iteration; otherwise `left` is exact.
 pub struct TableRange<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
-    delta: TableCursor<'a>,
+    front: TableCursor<'a>,
     back: TableCursor<'a>,
     ends: Ends,
     left: u64,
@@ -136,7 +133,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Table<'_, K, V> {
 
     fn within(&self, ends: Ends, left: u64) -> TableRange<'_, K, V> {
         TableRange {
-            delta: self.cursor_as(),
+            front: self.cursor_as(),
             back: self.cursor_as(),
             ends,
             left,
@@ -183,15 +180,15 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Iterator for TableRange<'
 
     fn next(&mut self) -> Option<Self::Item> {
         self.taken(|this| {
-            let delta = &mut this.delta;
+            let front = &mut this.front;
             let there = match &this.ends.0 {
-                _ if delta.is_at_entry() => delta.next()?,
-                Bound::Unbounded => delta.first()?,
-                Bound::Included(key) => delta.seek_ge(key)?,
-                Bound::Excluded(key) => delta.seek_gt(key)?,
+                _ if front.is_at_entry() => front.next()?,
+                Bound::Unbounded => front.first()?,
+                Bound::Included(key) => front.seek_ge(key)?,
+                Bound::Excluded(key) => front.seek_gt(key)?,
             };
             if there {
-                delta.entry_as::<K, V>()
+                front.entry_as::<K, V>()
             } else {
                 Err(fewer())
             }
@@ -220,173 +217,6 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> DoubleEndedIterator for Table
             } else {
                 Err(fewer())
             }
-        })
-    }
-}
-
-/// Pairs of a range from either end. An error ends the iteration.
-pub struct MultiRange<'a> {
-    delta: MultiCursor<'a>,
-    back: MultiCursor<'a>,
-    ends: PairEnds,
-    left: u64,
-}
-
-impl MultiTable<'_> {
-    /// The pairs with keys in a range, from either end (`rev`).
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    ///
-    /// # Cost
-    /// Two descents; then one for the first pair from each end.
-    pub fn range(&self, range: impl KeyRange<[u8]>) -> Result<MultiRange<'_>> {
-        self.between(pairs_of(&range))
-    }
-
-    /// The pairs in a range of pairs, from either end: a part of [`split`](Self::split), or the rest of a key's values.
-    /// Inverted bounds are an empty range.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    ///
-    /// # Cost
-    /// As for `range`.
-    pub fn range_of_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<(K, V)>,
-    ) -> Result<MultiRange<'_>> {
-        self.between(owned_pairs(&range))
-    }
-
-    /// The pairs whose keys begin with these bytes, from either end.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn prefix(&self, prefix: &[u8]) -> Result<MultiRange<'_>> {
-        let (from, to) = prefixed(prefix);
-        let ends = (
-            from.as_ref().map(Vec::as_slice),
-            to.as_ref().map(Vec::as_slice),
-        );
-        self.between(pairs_between(ends.0, ends.1))
-    }
-
-    /// The values of one key, from either end.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn values(&self, key: &[u8]) -> Result<MultiRange<'_>> {
-        self.range(key..=key)
-    }
-
-    /// The exact number of pairs with keys in a range. Cost: two descents, for any range.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn count_range(&self, range: impl KeyRange<[u8]>) -> Result<u64> {
-        let (from, to) = self.ranks(&pairs_of(&range))?;
-        Ok(to.saturating_sub(from))
-    }
-
-    /// The numbers of pairs before a range, and before its end.
-    pub(crate) fn ranks(&self, ends: &PairEnds) -> Result<(u64, u64)> {
-        let below = |(key, value): &Pair| {
-            // Every value of a key is at or above the empty value.
-            match value.is_empty() {
-                true => self.rank(key),
-                false => self.rank_pair(key, value),
-            }
-        };
-        let above = |pair: &Pair| {
-            let there = self.contains(&pair.0, &pair.1)?;
-            Ok::<_, crate::Error>(below(pair)?.saturating_add(u64::from(there)))
-        };
-        let from = match &ends.0 {
-            Bound::Unbounded => 0,
-            Bound::Included(pair) => below(pair)?,
-            Bound::Excluded(pair) => above(pair)?,
-        };
-        let to = match &ends.1 {
-            Bound::Unbounded => self.count(),
-            Bound::Excluded(pair) => below(pair)?,
-            Bound::Included(pair) => above(pair)?,
-        };
-        Ok((from, to))
-    }
-
-    fn between(&self, ends: PairEnds) -> Result<MultiRange<'_>> {
-        let (from, to) = self.ranks(&ends)?;
-        Ok(MultiRange {
-            delta: self.cursor(),
-            back: self.cursor(),
-            ends,
-            left: to.saturating_sub(from),
-        })
-    }
-}
-
-impl MultiRange<'_> {
-    /// Pairs not yet taken from either end.
-    #[must_use]
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
-    fn taken(
-        &mut self,
-        step: impl FnOnce(&mut Self) -> Result<(Vec<u8>, Vec<u8>)>,
-    ) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
-        if self.left == 0 {
-            return None;
-        }
-        let pair = step(self);
-        self.left = if pair.is_ok() { self.left - 1 } else { 0 };
-        Some(pair)
-    }
-}
-
-fn pair(cursor: &MultiCursor<'_>, there: bool) -> Result<(Vec<u8>, Vec<u8>)> {
-    if !there {
-        return Err(fewer());
-    }
-    Ok((cursor.key().to_vec(), cursor.value().to_vec()))
-}
-
-impl Iterator for MultiRange<'_> {
-    type Item = Result<(Vec<u8>, Vec<u8>)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.taken(|this| {
-            let delta = &mut this.delta;
-            let there = match &this.ends.0 {
-                _ if delta.is_at_pair() => delta.next_pair()?,
-                Bound::Unbounded => delta.first()?,
-                Bound::Included((key, value)) => delta.seek_ge(key, value)?,
-                Bound::Excluded((key, value)) => delta.seek_gt(key, value)?,
-            };
-            pair(delta, there)
-        })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        size_hint(self.left)
-    }
-}
-
-impl FusedIterator for MultiRange<'_> {}
-
-impl DoubleEndedIterator for MultiRange<'_> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        self.taken(|this| {
-            let back = &mut this.back;
-            let there = match &this.ends.1 {
-                _ if back.is_at_pair() => back.prev_pair()?,
-                Bound::Unbounded => back.last()?,
-                Bound::Included((key, value)) => back.seek_le(key, value)?,
-                Bound::Excluded((key, value)) => back.seek_lt(key, value)?,
-            };
-            pair(back, there)
         })
     }
 }

@@ -133,7 +133,7 @@ fn keys_up_to_16_mib() {
     assert_eq!(table.get(&key).unwrap(), None);
     assert!(!table.remove(&key).unwrap());
     assert_eq!(table.get(&key[1..]).unwrap(), None);
-    let mut pairs = tx.multi_table("m").unwrap();
+    let mut pairs = tx.set_table("m").unwrap();
     let (_, found, _) = limit(pairs.put(b"k", &key).unwrap_err());
     assert_eq!(found, KEY_BYTES_MAX as u64 + 1);
     assert!(pairs.put(b"k", &key[1..]).unwrap());

@@ -33,7 +33,7 @@ fn commit(db: &Database, number: u64, durability: Durability) {
     tx.commit_with(durability).unwrap();
 }
 
-/// A commit that changes every structure: plain, nested and multi-value tables, long keys, large values, leaves, the
+/// A commit that changes every structure: plain, nested and set tables, long keys, large values, leaves, the
 /// delta, texts, annotations.
 fn commit_to_all(db: &Database, number: u64, durability: Durability) {
     let texts = Schema::new(Unit::Seconds, [("state", ColumnType::String)]);
@@ -59,7 +59,7 @@ fn commit_to_all(db: &Database, number: u64, durability: Durability) {
         .nested(b"small")
         .put(b"n", &number.to_le_bytes())
         .unwrap();
-    let mut pairs = tx.multi_table("pairs").unwrap();
+    let mut pairs = tx.set_table("pairs").unwrap();
     let values: Vec<[u8; 8]> = (0..200).map(|i| (i * number).to_be_bytes()).collect();
     pairs.put_many(b"many", &values).unwrap();
     for name in ["wind", "power"] {

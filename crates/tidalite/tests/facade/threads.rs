@@ -215,7 +215,7 @@ fn several_threads_read_uncommitted_rows() {
         table.put(&i.to_be_bytes(), &vec![i as u8; 3000]).unwrap();
     }
     tx.table("old").unwrap().put(b"k", b"after").unwrap();
-    tx.multi_table("pairs").unwrap().put(b"a", b"1").unwrap();
+    tx.set_table("pairs").unwrap().put(b"a", b"1").unwrap();
     for t in 2..2000 {
         tx.series("wind")
             .unwrap()
@@ -235,7 +235,7 @@ fn several_threads_read_uncommitted_rows() {
         assert_eq!(seen, 200);
         let old = reader.table("old").unwrap().unwrap();
         assert_eq!(old.get(b"k").unwrap().unwrap(), b"after");
-        assert_eq!(reader.multi_table("pairs").unwrap().unwrap().count(), 1);
+        assert_eq!(reader.set_table("pairs").unwrap().unwrap().count(), 1);
         let wind = reader.series("wind").unwrap().unwrap();
         assert_eq!(wind.count().unwrap(), 1999);
         assert!(reader.table("none").unwrap().is_none());

@@ -171,7 +171,7 @@ fn below(db: &Database) -> Result<()> {
             .nested_at(&path)
             .put(format!("k{:03}", i * 3).as_bytes(), &value)?;
         let key = format!("k{:03}", i % 21 * 7);
-        tx.multi_table("pairs")?
+        tx.set_table("pairs")?
             .put(key.as_bytes(), &(i * i).to_be_bytes())?;
     }
     tx.commit()?;
@@ -247,7 +247,7 @@ fn sets(db: &Database) -> Result<()> {
         for value in 0..count as u32 {
             let mut bytes = [0; 9];
             bytes[..4].copy_from_slice(&value.to_be_bytes());
-            tx.multi_table("m0")?.put(&[b'm', key], &bytes)?;
+            tx.set_table("m0")?.put(&[b'm', key], &bytes)?;
         }
     }
     tx.commit()?;

@@ -7,7 +7,7 @@
 use super::errors::keep;
 use tidalite::query::{CandleSize, Join};
 use tidalite::{
-    Database, Direction, Grid, MultiTable, Query, ReadTxn, Result, Series, SeriesId, Steps, Table,
+    Database, Direction, Grid, Query, ReadTxn, Result, Series, SeriesId, SetTable, Steps, Table,
 };
 
 /// Maximum number of entries read from a range.
@@ -65,8 +65,8 @@ pub fn all(db: &Database) -> Result<()> {
     let snap = db.begin_read()?;
     let mut first = Ok(());
     for name in snap.tables()? {
-        let asked = || match snap.is_multi_table(&name)? {
-            Some(true) => snap.multi_table(&name)?.map_or(Ok(()), |own| multi(&own)),
+        let asked = || match snap.is_set_table(&name)? {
+            Some(true) => snap.set_table(&name)?.map_or(Ok(()), |own| multi(&own)),
             _ => snap.table(&name)?.map_or(Ok(()), |own| tables(&own)),
         };
         keep(&mut first, asked());
@@ -145,8 +145,8 @@ fn table(table: &Table<'_>) -> Result<()> {
     first
 }
 
-/// Batches, ranks and ranges of a multi-value table.
-fn multi(table: &MultiTable<'_>) -> Result<()> {
+/// Batches, ranks and ranges of a table of sets.
+fn multi(table: &SetTable<'_>) -> Result<()> {
     let mut first = Ok(());
     keep(&mut first, table.get_many(&keys()).map(drop));
     let mut pairs = 0;
@@ -160,15 +160,15 @@ fn multi(table: &MultiTable<'_>) -> Result<()> {
     let mut cursor = table.cursor();
     for rank in ranks(table.count()) {
         keep(&mut first, cursor.select(rank).map(drop));
-        keep(&mut first, cursor.next_multiple(64).map(drop));
-        keep(&mut first, cursor.prev_pair().map(drop));
+        keep(&mut first, cursor.next_values(64).map(drop));
+        keep(&mut first, cursor.previous().map(drop));
     }
     for rank in ranks(table.count_keys()) {
         keep(&mut first, cursor.select_key(rank).map(drop));
-        keep(&mut first, cursor.get_multiple(64).map(drop));
+        keep(&mut first, cursor.values(64).map(drop));
         keep(&mut first, cursor.select_value(b"m\x03", rank).map(drop));
-        keep(&mut first, cursor.last_dup().map(drop));
-        keep(&mut first, cursor.next_nodup().map(drop));
+        keep(&mut first, cursor.last_value().map(drop));
+        keep(&mut first, cursor.next_key().map(drop));
     }
     keep(&mut first, table.count_range(&b"k050"[..]..).map(drop));
     for parts in [0, 1, PARTS, PARTS_MANY] {

@@ -31,7 +31,7 @@ pub(super) fn read_from(snap: &tidalite::ReadTxn) -> Result<()> {
 }
 
 fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
-    if snap.is_multi_table(name)? == Some(true) {
+    if snap.is_set_table(name)? == Some(true) {
         return multi(snap, name);
     }
     let Some(table) = snap.table(name)? else {
@@ -41,21 +41,21 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
 }
 
 fn multi(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
-    let Some(table) = snap.multi_table(name)? else {
+    let Some(table) = snap.set_table(name)? else {
         return Ok(());
     };
     let mut cursor = table.cursor();
     let mut steps = 0;
-    while steps < 5_000 && cursor.next_pair()? {
+    while steps < 5_000 && cursor.next()? {
         let _ = (cursor.key().len(), cursor.value().len(), cursor.count());
         steps += 1;
     }
     let _ = (table.count(), table.count_keys(), table.count_of(b"m\0")?);
     table.contains(b"m\x01", &[7; 9])?;
     cursor.seek_le(b"k1", b"5")?;
-    cursor.prev_nodup()?;
+    cursor.previous_key()?;
     cursor.seek_ge(b"k1", b"5")?;
-    cursor.next_dup()?;
+    cursor.next_value()?;
     Ok(())
 }
 

@@ -23,7 +23,7 @@ pub(super) fn write(db: &Database) -> Result<()> {
 fn write_table(db: &Database, name: &str) -> Result<()> {
     let mut tx = db.begin_write()?;
     if tx.table_if_exists(name).is_err() {
-        let mut table = tx.multi_table(name)?;
+        let mut table = tx.set_table(name)?;
         for i in 0..24 {
             table.put(format!("k{:03}", i * 7).as_bytes(), &[i; 8])?;
         }
@@ -32,7 +32,7 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
         table.remove_all(b"k000")?;
         tx.commit()?;
         let mut tx = db.begin_write()?;
-        tx.multi_table(name)?.clear()?;
+        tx.set_table(name)?.clear()?;
         tx.commit()?;
         return Ok(());
     }

@@ -21,7 +21,7 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
                     pairs.insert(key.to_vec(), value.to_vec());
                 }
             })?;
-        } else if snap.is_multi_table(&name)? == Some(true) {
+        } else if snap.is_set_table(&name)? == Some(true) {
             let keys = model.multis.entry(name.clone()).or_default();
             multi(snap, &name, |key, value| {
                 let values = keys.entry(key.to_vec()).or_default();
@@ -72,9 +72,9 @@ fn nested(snap: &ReadTxn, mut f: impl FnMut(&[u8], Option<(&[u8], &[u8])>)) -> R
 }
 
 fn multi(snap: &ReadTxn, name: &str, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
-    if let Some(table) = snap.multi_table(name)? {
+    if let Some(table) = snap.set_table(name)? {
         let mut cursor = table.cursor();
-        while cursor.next_pair()? {
+        while cursor.next()? {
             f(cursor.key(), cursor.value());
         }
     }
@@ -106,7 +106,7 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
         if name == TOPICS {
             continue;
         }
-        if snap.is_multi_table(&name)? == Some(true) {
+        if snap.is_set_table(&name)? == Some(true) {
             multis.push(name);
             continue;
         }

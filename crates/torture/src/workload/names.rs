@@ -11,7 +11,7 @@ pub(crate) const APPENDED: u64 = 6;
 pub(crate) const TABLES: u64 = 2;
 /// Largest time in a workload; small, so that late rows and overwrites occur.
 pub const TIME_MAX: i64 = 6_000;
-/// Number of keys in a multi-value table, and number of different values for a key.
+/// Number of keys in a table of sets, and number of different values for a key.
 pub(crate) const MULTI_KEYS: u64 = 4;
 pub(crate) const MULTI_VALUES: u64 = 200;
 /// Number of nested tables.

@@ -4,10 +4,10 @@
 use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES};
 use crate::model::{Model, Pairs};
 use std::collections::{BTreeMap, BTreeSet};
-use tidalite::{ErrorKind, MultiTableMut, Result, TableMut, WriteTxn};
+use tidalite::{ErrorKind, Result, SetTableMut, TableMut, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Bytes of a multi-value key, and of each of its values.
+/// Bytes of a key of a table of sets, and of each of its values.
 const MULTI_VALUE_BYTES: usize = 9;
 
 fn value(rng: &mut Rng) -> Vec<u8> {
@@ -21,11 +21,11 @@ fn key(rng: &mut Rng) -> Vec<u8> {
     format!("k{:03}", rng.below(150)).into_bytes()
 }
 
-/// One such operation on a single-value or multi-value table.
+/// One such operation on a table of single values or of sets.
 pub(crate) fn call(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     if rng.one_in(2) {
         let keys = next.multis.entry("m0".to_owned()).or_default();
-        return of_pairs(&mut tx.multi_table("m0")?, keys, rng);
+        return of_pairs(&mut tx.set_table("m0")?, keys, rng);
     }
     let name = format!("t{}", rng.below(TABLES));
     let mut table = tx.table(&name)?;
@@ -124,7 +124,7 @@ fn remove_pair(keys: &mut Keys, key: &[u8], value: &[u8]) -> bool {
     was
 }
 
-fn of_pairs(table: &mut MultiTableMut<'_>, keys: &mut Keys, rng: &mut Rng) -> Result<()> {
+fn of_pairs(table: &mut SetTableMut<'_>, keys: &mut Keys, rng: &mut Rng) -> Result<()> {
     let key = |rng: &mut Rng| vec![b'm', rng.below(MULTI_KEYS) as u8];
     let value = |rng: &mut Rng| vec![rng.below(MULTI_VALUES) as u8; MULTI_VALUE_BYTES];
     let (own, one) = (key(rng), value(rng));
@@ -141,7 +141,7 @@ fn of_pairs(table: &mut MultiTableMut<'_>, keys: &mut Keys, rng: &mut Rng) -> Re
         2 => {
             let last = keys.get(&own).and_then(|values| values.last());
             let behind = last.is_none_or(|last| *last < one);
-            match table.append_dup(&own, &one) {
+            match table.append_value(&own, &one) {
                 Err(error) if !behind && error.kind() == ErrorKind::OutOfOrder => return Ok(()),
                 Ok(()) if !behind => panic!("a value that is not the last is appended"),
                 done => done?,

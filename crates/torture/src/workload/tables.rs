@@ -57,7 +57,7 @@ pub(super) fn remove_many(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) ->
     }
     let key = vec![b'm', rng.below(MULTI_KEYS) as u8];
     let keys = next.multis.entry("m0".to_owned()).or_default();
-    let mut table = tx.multi_table("m0")?;
+    let mut table = tx.set_table("m0")?;
     let removed = if rng.one_in(2) {
         let value = vec![rng.below(MULTI_VALUES) as u8; 9];
         let was = keys.get_mut(&key).is_some_and(|set| set.remove(&value));
@@ -78,7 +78,7 @@ pub(super) fn multi(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Resul
     let key = vec![b'm', rng.below(MULTI_KEYS) as u8];
     let keys = next.multis.entry("m0".to_owned()).or_default();
     let count = if rng.one_in(6) { 40 } else { 3 };
-    let mut table = tx.multi_table("m0")?;
+    let mut table = tx.set_table("m0")?;
     for _ in 0..=rng.below(count) {
         let value = vec![rng.below(MULTI_VALUES) as u8; 9];
         let added = table.put(&key, &value)?;

@@ -16,27 +16,27 @@ pub enum Change<'a> {
     Inserted {
         /// The table.
         table: &'a str,
-        /// The keys under which the entry is nested; empty except for entries of nested tables and of multi-values.
+        /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// The entry's key. In a table of multi-values it is the value; the key is then in `path`.
+        /// The entry's key. In a table of sets it is the value; the key is then in `path`.
         key: &'a [u8],
     },
     /// An entry whose value differs, or that is a value in one version and a nested table in the other.
     Changed {
         /// The table.
         table: &'a str,
-        /// The keys under which the entry is nested; empty except for entries of nested tables and of multi-values.
+        /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// The entry's key. In a table of multi-values it is the value; the key is then in `path`.
+        /// The entry's key. In a table of sets it is the value; the key is then in `path`.
         key: &'a [u8],
     },
     /// An entry that exists only in the older version. The entries of a nested table are not reported individually.
     Removed {
         /// The table.
         table: &'a str,
-        /// The keys under which the entry is nested; empty except for entries of nested tables and of multi-values.
+        /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// The entry's key. In a table of multi-values it is the value; the key is then in `path`.
+        /// The entry's key. In a table of sets it is the value; the key is then in `path`.
         key: &'a [u8],
     },
     /// A series missing in the older version. Its rows follow.

@@ -6,7 +6,7 @@ use super::rescue::Rescue;
 use crate::catalog::roots::owner;
 use crate::catalog::table_roots::decode_table_entry;
 use crate::maintenance::check::{Finding, Place};
-use crate::tables::multi_mut::MultiTableMut;
+use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
@@ -384,7 +384,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Whether a table has multi-values, judged from its leaves.
+    /// Whether a table has sets, judged from its leaves.
     fn looks_multi(&self, id: u64) -> bool {
         let leaves = self.found.table_leaves.get(&id).into_iter().flatten();
         let mut leaves = leaves.filter_map(|leaf| Tree::of_leaf(self.raw, leaf).ok());
@@ -402,7 +402,7 @@ impl Rescue<'_, '_> {
         };
         let (raw, found, running) = (self.raw, &self.found, &mut self.running);
         let mut to = if multi {
-            To::Multi(self.tx.multi_table(name)?)
+            To::Multi(self.tx.set_table(name)?)
         } else {
             To::Plain(self.tx.table(name)?)
         };
@@ -468,7 +468,7 @@ impl Named {
 /// The destination of a table's rows.
 enum To<'t> {
     Plain(TableMut<'t>),
-    Multi(MultiTableMut<'t>),
+    Multi(SetTableMut<'t>),
 }
 
 impl To<'_> {

@@ -64,12 +64,12 @@ pub(crate) enum Cause {
         /// How many values the key has.
         values: u64,
     },
-    /// A table of multi-values opened as a plain one, or the other way round.
+    /// A table of sets opened as a table of single values, or the other way round.
     TableKind {
         /// The table.
         table: String,
-        /// True if the table has multi-values.
-        multi: bool,
+        /// True if the keys of the table have sets of values.
+        has_sets: bool,
     },
     /// A row of a table holds a nested table where a value was requested, or was to be put. Nothing was changed, except
     /// that of many pairs those before this one are stored. [`TableMut::remove`](crate::TableMut::remove) removes a
@@ -160,15 +160,18 @@ impl fmt::Display for Cause {
                 f,
                 "the key has {values} values in table {table}; say which one is meant"
             ),
-            Self::TableKind { table, multi: true } => {
+            Self::TableKind {
+                table,
+                has_sets: true,
+            } => {
                 write!(
                     f,
-                    "table {table} has several values a key; open it with multi_table"
+                    "table {table} has several values a key; open it with set_table"
                 )
             }
             Self::TableKind {
                 table,
-                multi: false,
+                has_sets: false,
             } => {
                 write!(f, "table {table} has one value a key; open it with table")
             }

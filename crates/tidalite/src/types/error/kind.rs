@@ -21,7 +21,7 @@ pub enum ErrorKind {
     /// An invalid schema, one that differs from that of the series, or a column or value that does not fit it.
     Schema,
     /// A key, value or table of another type than requested: a nested table in place of a value, a table of
-    /// multi-values opened as a plain one. The file is sound.
+    /// sets opened as one of single values. The file is sound.
     WrongType,
     /// A key or pair was to be appended that is not above the last one of its table.
     OutOfOrder,

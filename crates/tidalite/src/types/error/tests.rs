@@ -20,10 +20,10 @@ fn each_error_names_the_problem_and_the_next_step() {
         text: text(),
         problem: text(),
     });
-    let kind = |multi| {
+    let kind = |has_sets| {
         Error::from(Cause::TableKind {
             table: text(),
-            multi,
+            has_sets,
         })
     };
     let is_table = Error::from(Cause::IsTable {
@@ -76,7 +76,7 @@ fn each_error_names_the_problem_and_the_next_step() {
             ["this", "put it instead"],
         ),
         (ambiguous, ["3 values", "say which"]),
-        (kind(true), ["several values", "multi_table"]),
+        (kind(true), ["several values", "set_table"]),
         (kind(false), ["one value", "open it with table"]),
         (is_table, ["key \"k\" of table this", "`remove`"]),
         (

@@ -1,51 +1,51 @@
-//! Write cursors in tables of multi-values: a position is a pair.
+//! Write cursors in tables of sets: a position is a pair.
 //!
 //! The invariant of `table_cursor_mut.rs` holds.
 
-use crate::tables::multi::MultiCursor;
-use crate::tables::multi_mut::MultiTableMut;
+use crate::tables::bounds::Pair;
+use crate::tables::codec::TableKey;
+use crate::tables::set_cursor::SetCursor;
+use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table_cursor_mut::At;
 use crate::types::error::Result;
 
-type Pair = (Vec<u8>, Vec<u8>);
-
-/// Steps through the pairs of a table of multi-values in a write transaction and changes the current pair. Each move
-/// returns whether it found its target. The moves are named and behave as in [`MultiCursor`], with one exception: a
-/// move to an exact key, pair or value that does not exist leaves the cursor in the gap at its position, and a removal
-/// in the gap left by the pair. A step from a gap goes to the neighbour and skips nothing. A failed move among the
-/// values of a key (`next_dup`, `prev_dup`) leaves the cursor where it was.
+/// Steps through the pairs of a table of sets in a write transaction and changes the current pair. Each move returns
+/// whether it found its target. The moves are named and behave as in [`SetCursor`], with one exception: a move to an
+/// exact key, pair or value that does not exist leaves the cursor in the gap at its position, and a removal in the gap
+/// left by the pair. A step from a gap goes to the neighbour and skips nothing. A failed move among the
+/// values of a key (`next_value`, `previous_value`) leaves the cursor where it was.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
 /// let mut tx = db.begin_write()?;
-/// let mut tags = tx.multi_table("tags")?;
+/// let mut tags = tx.set_table("tags")?;
 /// tags.put_many(b"a", &["1", "2", "3"])?;
 /// tags.put(b"c", b"4")?;
 /// // Only the greatest value of the key `a` stays.
 /// let mut edit = tags.cursor_mut();
 /// edit.seek_key(b"a")?;
-/// edit.last_dup()?;
-/// while edit.prev_dup()? {
+/// edit.last_value()?;
+/// while edit.previous_value()? {
 ///     edit.remove()?;
 /// }
-/// assert!(!edit.seek(b"b", b"0")? && edit.prev_pair()? && edit.value() == b"3");
+/// assert!(!edit.seek(b"b", b"0")? && edit.previous()? && edit.value() == b"3");
 /// assert_eq!(tags.view()?.count(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Cost
 /// The cursor stores its position as a pair: every move, even among the values of a key, is a descent in the table, and
-/// one in the key's set of values if that has pages of its own. If nothing is changed on the way, [`MultiCursor`] steps
+/// one in the key's set of values if that has pages of its own. If nothing is changed on the way, [`SetCursor`] steps
 /// without descents.
-pub struct MultiEdit<'e, 't> {
-    table: &'e mut MultiTableMut<'t>,
+pub struct SetCursorMut<'e, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
+    table: &'e mut SetTableMut<'t, K, V>,
     at: At<Pair>,
 }
 
-impl<'t> MultiTableMut<'t> {
+impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// A write cursor, positioned before the first pair.
-    pub fn cursor_mut(&mut self) -> MultiEdit<'_, 't> {
-        MultiEdit {
+    pub fn cursor_mut(&mut self) -> SetCursorMut<'_, 't, K, V> {
+        SetCursorMut {
             table: self,
             at: At::Before,
         }
@@ -54,8 +54,8 @@ impl<'t> MultiTableMut<'t> {
     /// Removes the first pair and returns it.
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove).
-    pub fn pop_first(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    /// As for [`remove`](Self::remove); bytes that do not decode as `K` or `V` (`WrongType`): the pair stays then.
+    pub fn pop_first(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
         let mut edit = self.cursor_mut();
         edit.first()?;
         edit.take()
@@ -64,8 +64,8 @@ impl<'t> MultiTableMut<'t> {
     /// Removes the last pair and returns it.
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove).
-    pub fn pop_last(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    /// As for `pop_first`.
+    pub fn pop_last(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
         let mut edit = self.cursor_mut();
         edit.last()?;
         edit.take()
@@ -77,20 +77,16 @@ fn owned(key: &[u8], value: &[u8]) -> Pair {
 }
 
 macro_rules! pair_seeks {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident),*) = $end:expr;)*) => {
-        impl MultiEdit<'_, '_> {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $of:ident),*) = $end:expr;)*) => {
+        impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
             $(
                 $(#[$doc])*
                 ///
                 /// # Errors
                 /// A damaged or unreadable page.
-                pub fn $name(&mut self $(, $arg: &[u8])*) -> Result<bool> {
-                    let found = self.find(|cursor| cursor.$name($($arg),*))?;
-                    self.at = match found {
-                        Some(pair) => At::On(pair),
-                        None => $end,
-                    };
-                    Ok(self.is_at_pair())
+                pub fn $name(&mut self $(, $arg: &$of)*) -> Result<bool> {
+                    $(let $arg = &$arg.key_code()[..];)*
+                    self.go(|cursor| cursor.$name($($arg),*), $end)
                 }
             )*
         }
@@ -103,50 +99,60 @@ pair_seeks! {
     /// Moves to the last pair.
     last() = At::Before;
     /// Moves to the first value of exactly this key.
-    seek_key(key) = At::Gap(owned(key, &[]));
+    seek_key(key: K) = At::Gap(owned(key, &[]));
     /// Moves to the first value of the first key at or above this one.
-    seek_key_ge(key) = At::After;
+    seek_key_ge(key: K) = At::After;
     /// Moves to the first value of the first key above this one.
-    seek_key_gt(key) = At::After;
+    seek_key_gt(key: K) = At::After;
     /// Moves to the last value of the last key at or below this one.
-    seek_key_le(key) = At::Before;
+    seek_key_le(key: K) = At::Before;
     /// Moves to the last value of the last key below this one.
-    seek_key_lt(key) = At::Before;
+    seek_key_lt(key: K) = At::Before;
     /// Moves to exactly this pair.
-    seek(key, value) = At::Gap(owned(key, value));
+    seek(key: K, value: V) = At::Gap(owned(key, value));
     /// Moves to the first value of exactly this key at or above `value`.
-    seek_value_ge(key, value) = At::Gap(owned(key, value));
+    seek_value_ge(key: K, value: V) = At::Gap(owned(key, value));
     /// Moves to the first value of exactly this key above `value`.
     // The gap is after the value, which may exist: the next value has a zero byte appended.
-    seek_value_gt(key, value) = At::Gap((key.to_vec(), [value, &[0]].concat()));
+    seek_value_gt(key: K, value: V) = At::Gap((key.to_vec(), [value, &[0]].concat()));
     /// Moves to the last value of exactly this key at or below `value`.
-    seek_value_le(key, value) = At::Gap(owned(key, value));
+    seek_value_le(key: K, value: V) = At::Gap(owned(key, value));
     /// Moves to the last value of exactly this key below `value`.
-    seek_value_lt(key, value) = At::Gap(owned(key, value));
+    seek_value_lt(key: K, value: V) = At::Gap(owned(key, value));
     /// Moves to the first pair at or above this one.
-    seek_ge(key, value) = At::After;
+    seek_ge(key: K, value: V) = At::After;
     /// Moves to the first pair above this one.
-    seek_gt(key, value) = At::After;
+    seek_gt(key: K, value: V) = At::After;
     /// Moves to the last pair at or below this one.
-    seek_le(key, value) = At::Before;
+    seek_le(key: K, value: V) = At::Before;
     /// Moves to the last pair below this one.
-    seek_lt(key, value) = At::Before;
+    seek_lt(key: K, value: V) = At::Before;
 }
 
-impl MultiEdit<'_, '_> {
+impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetCursorMut<'_, '_, K, V> {
     /// The pair to which a read cursor would move.
-    fn find(&self, go: impl FnOnce(&mut MultiCursor<'_>) -> Result<bool>) -> Result<Option<Pair>> {
+    fn find(&self, go: impl FnOnce(&mut SetCursor<'_>) -> Result<bool>) -> Result<Option<Pair>> {
         let view = self.table.view()?;
-        let mut cursor = view.cursor();
+        let mut cursor = view.cursor_as();
         let found = go(&mut cursor)?;
         Ok(found.then(|| owned(cursor.key(), cursor.value())))
     }
 
-    /// Moves to a pair if there is one; else stays.
-    fn go_if_there(
+    /// Moves to the pair to which a read cursor would move, else to `end`.
+    fn go(
         &mut self,
-        go: impl FnOnce(&mut MultiCursor<'_>) -> Result<bool>,
+        go: impl FnOnce(&mut SetCursor<'_>) -> Result<bool>,
+        end: At<Pair>,
     ) -> Result<bool> {
+        self.at = match self.find(go)? {
+            Some(pair) => At::On(pair),
+            None => end,
+        };
+        Ok(self.is_at_entry())
+    }
+
+    /// Moves to a pair if there is one; else stays.
+    fn go_if_there(&mut self, go: impl FnOnce(&mut SetCursor<'_>) -> Result<bool>) -> Result<bool> {
         let found = self.find(go)?;
         let there = found.is_some();
         if let Some(pair) = found {
@@ -159,11 +165,15 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn next_pair(&mut self) -> Result<bool> {
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a fallible step, not an iterator"
+    )]
+    pub fn next(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::Before => self.first(),
-            At::On((key, value)) => self.seek_gt(&key, &value),
-            At::Gap((key, value)) => self.seek_ge(&key, &value),
+            At::On((key, value)) => self.go(|cursor| cursor.seek_gt(&key, &value), At::After),
+            At::Gap((key, value)) => self.go(|cursor| cursor.seek_ge(&key, &value), At::After),
             At::After => Ok(false),
         }
     }
@@ -172,10 +182,12 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn prev_pair(&mut self) -> Result<bool> {
+    pub fn previous(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::Before => Ok(false),
-            At::On((key, value)) | At::Gap((key, value)) => self.seek_lt(&key, &value),
+            At::On((key, value)) | At::Gap((key, value)) => {
+                self.go(|cursor| cursor.seek_lt(&key, &value), At::Before)
+            }
             At::After => self.last(),
         }
     }
@@ -184,7 +196,7 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn next_dup(&mut self) -> Result<bool> {
+    pub fn next_value(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::On((key, value)) => self.go_if_there(|cursor| cursor.seek_value_gt(&key, &value)),
             At::Gap((key, value)) => self.go_if_there(|cursor| cursor.seek_value_ge(&key, &value)),
@@ -196,7 +208,7 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn prev_dup(&mut self) -> Result<bool> {
+    pub fn previous_value(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::On((key, value)) | At::Gap((key, value)) => {
                 self.go_if_there(|cursor| cursor.seek_value_lt(&key, &value))
@@ -209,10 +221,12 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn next_nodup(&mut self) -> Result<bool> {
+    pub fn next_key(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::Before => self.first(),
-            At::On((key, _)) | At::Gap((key, _)) => self.seek_key_gt(&key),
+            At::On((key, _)) | At::Gap((key, _)) => {
+                self.go(|cursor| cursor.seek_key_gt(&key), At::After)
+            }
             At::After => Ok(false),
         }
     }
@@ -221,10 +235,12 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn prev_nodup(&mut self) -> Result<bool> {
+    pub fn previous_key(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::Before => Ok(false),
-            At::On((key, _)) | At::Gap((key, _)) => self.seek_key_lt(&key),
+            At::On((key, _)) | At::Gap((key, _)) => {
+                self.go(|cursor| cursor.seek_key_lt(&key), At::Before)
+            }
             At::After => self.last(),
         }
     }
@@ -233,7 +249,7 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn first_dup(&mut self) -> Result<bool> {
+    pub fn first_value(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::On((key, _)) | At::Gap((key, _)) => {
                 self.go_if_there(|cursor| cursor.seek_key(&key))
@@ -246,10 +262,10 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn last_dup(&mut self) -> Result<bool> {
+    pub fn last_value(&mut self) -> Result<bool> {
         match self.at.clone() {
             At::On((key, _)) | At::Gap((key, _)) => {
-                self.go_if_there(|cursor| Ok(cursor.seek_key(&key)? && cursor.last_dup()?))
+                self.go_if_there(|cursor| Ok(cursor.seek_key(&key)? && cursor.last_value()?))
             }
             At::Before | At::After => Ok(false),
         }
@@ -261,14 +277,14 @@ impl MultiEdit<'_, '_> {
     /// A damaged or unreadable page.
     pub fn count(&self) -> Result<u64> {
         match &self.at {
-            At::On((key, _)) => self.table.view()?.count_of(key),
+            At::On((key, _)) => self.table.view()?.bytes().count_of(key),
             _ => Ok(0),
         }
     }
 
     /// True if the cursor is at a pair.
     #[must_use]
-    pub fn is_at_pair(&self) -> bool {
+    pub fn is_at_entry(&self) -> bool {
         matches!(self.at, At::On(_))
     }
 
@@ -292,7 +308,7 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn on_first_dup(&self) -> Result<bool> {
+    pub fn on_first_value(&self) -> Result<bool> {
         self.is_end(|cursor, (key, value)| cursor.seek_value_lt(key, value))
     }
 
@@ -300,14 +316,14 @@ impl MultiEdit<'_, '_> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn on_last_dup(&self) -> Result<bool> {
+    pub fn on_last_value(&self) -> Result<bool> {
         self.is_end(|cursor, (key, value)| cursor.seek_value_gt(key, value))
     }
 
     /// Whether a cursor at the current pair cannot make this move.
-    fn is_end(&self, go: impl FnOnce(&mut MultiCursor<'_>, &Pair) -> Result<bool>) -> Result<bool> {
+    fn is_end(&self, go: impl FnOnce(&mut SetCursor<'_>, &Pair) -> Result<bool>) -> Result<bool> {
         match &self.at {
-            At::On(pair) => Ok(!go(&mut self.table.view()?.cursor(), pair)?),
+            At::On(pair) => Ok(!go(&mut self.table.view()?.cursor_as(), pair)?),
             _ => Ok(false),
         }
     }
@@ -325,44 +341,39 @@ impl MultiEdit<'_, '_> {
         }
     }
 
-    /// The current key.
+    /// The current key and value.
+    ///
+    /// # Errors
+    /// Bytes that do not decode as `K` or `V` (`WrongType`); `TransactionBroken`.
     ///
     /// # Panics
     /// If the cursor is at no pair.
-    #[must_use]
-    pub fn key(&self) -> &[u8] {
-        &self.pair().0
-    }
-
-    /// The current value.
-    ///
-    /// # Panics
-    /// If the cursor is at no pair.
-    #[must_use]
-    pub fn value(&self) -> &[u8] {
-        &self.pair().1
+    pub fn entry(&self) -> Result<(K::Owned, V::Owned)> {
+        let (key, value) = self.pair();
+        self.table.view()?.pair(key, value)
     }
 
     /// Stores a pair and moves to it; returns true if it is new.
     ///
     /// # Errors
-    /// As for [`MultiTableMut::put`].
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    /// As for [`SetTableMut::put`].
+    pub fn put(&mut self, key: &K, value: &V) -> Result<bool> {
         let new = self.table.put(key, value)?;
-        self.at = At::On((key.to_vec(), value.to_vec()));
+        self.at = At::On(owned(&key.key_code(), &value.key_code()));
         Ok(new)
     }
 
     /// Replaces the current value; the cursor moves to the new one.
     ///
     /// # Errors
-    /// As for [`MultiTableMut::put`].
+    /// As for [`SetTableMut::put`].
     ///
     /// # Panics
     /// If the cursor is at no pair.
-    pub fn replace(&mut self, value: &[u8]) -> Result<()> {
+    pub fn replace(&mut self, value: &V) -> Result<()> {
         let (key, old) = self.pair().clone();
-        self.table.replace(&key, &old, value)?;
+        let value = value.key_code();
+        self.table.replace_code((&key, &old), &value)?;
         self.at = At::On((key, value.to_vec()));
         Ok(())
     }
@@ -370,23 +381,23 @@ impl MultiEdit<'_, '_> {
     /// Removes the current pair; the next move continues from there. False if the cursor is at no pair.
     ///
     /// # Errors
-    /// As for [`MultiTableMut::remove`].
+    /// As for [`SetTableMut::remove`].
     pub fn remove(&mut self) -> Result<bool> {
         let At::On(pair) = &self.at else {
             return Ok(false);
         };
         let pair = pair.clone();
-        self.table.remove(&pair.0, &pair.1)?;
+        self.table.remove_code(&pair.0, &pair.1)?;
         self.at = At::Gap(pair);
         Ok(true)
     }
 
     /// Removes the current pair and returns it.
-    fn take(&mut self) -> Result<Option<Pair>> {
-        let At::On(pair) = &self.at else {
+    fn take(&mut self) -> Result<Option<(K::Owned, V::Owned)>> {
+        if !self.is_at_entry() {
             return Ok(None);
-        };
-        let pair = pair.clone();
+        }
+        let pair = self.entry()?;
         self.remove()?;
         Ok(Some(pair))
     }
@@ -395,14 +406,36 @@ impl MultiEdit<'_, '_> {
     /// continues with the next key.
     ///
     /// # Errors
-    /// As for [`MultiTableMut::remove_all`].
+    /// As for [`SetTableMut::remove_all`].
     pub fn remove_all(&mut self) -> Result<u64> {
         let At::On((key, value)) = &self.at else {
             return Ok(0);
         };
         let (key, value) = (key.clone(), value.clone());
-        let removed = self.table.remove_all(&key)?;
+        let removed = self.table.remove_all_code(&key)?;
         self.at = At::Gap((key, value));
         Ok(removed)
+    }
+}
+
+impl<V: TableKey + ?Sized> SetCursorMut<'_, '_, [u8], V> {
+    /// The current key.
+    ///
+    /// # Panics
+    /// If the cursor is at no pair.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.pair().0
+    }
+}
+
+impl<K: TableKey + ?Sized> SetCursorMut<'_, '_, K> {
+    /// The current value.
+    ///
+    /// # Panics
+    /// If the cursor is at no pair.
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        &self.pair().1
     }
 }

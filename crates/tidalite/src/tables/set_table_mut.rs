@@ -1,35 +1,59 @@
-//! Changes to a table of multi-values in a write transaction.
+//! Changes to a table of sets in a write transaction.
 
-use crate::tables::bounds::{PairEnds, pairs_of};
+use crate::catalog::table_name::Named;
+use crate::tables::bounds::{PairEnds, owned_pairs, pairs_of, values_between};
+use crate::tables::codec::{AsArg, CodedKey, TableKey, set_value_of};
 use crate::tables::key_range::KeyRange;
-use crate::tables::multi::MultiTable;
+use crate::tables::set_table::SetTable;
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
+use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 use tidalite_kv::PutRow;
 
-/// A table of multi-values in a write transaction.
+/// A table of a write transaction whose keys have sorted sets of values, for changes. Keys are of type `K`, values of
+/// type `V`; both are plain bytes by default.
 ///
 /// # Cost
 /// Descents given for methods are in the table. If a key's set of values has pages of its own, each continues with one
 /// in the set; a smaller set is read and written as a whole.
-pub struct MultiTableMut<'t> {
+pub struct SetTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     index: usize,
+    types: PhantomData<fn(&K, &V)>,
 }
 
-impl<'t> MultiTableMut<'t> {
+impl<'t> SetTableMut<'t> {
+    /// The same table with other types of keys and values, whatever was stored in it: bytes of another type are an error
+    /// (`WrongType`) only if they do not decode.
+    #[must_use]
+    pub fn typed<K: TableKey + ?Sized, V: TableKey + ?Sized>(self) -> SetTableMut<'t, K, V> {
+        SetTableMut::new(self.txn, self.index)
+    }
+}
+
+impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     pub(crate) fn new(txn: &'t mut WriteTxn, index: usize) -> Self {
-        Self { txn, index }
+        Self {
+            txn,
+            index,
+            types: PhantomData,
+        }
+    }
+
+    /// The same table with keys and values as plain bytes.
+    pub fn bytes(&mut self) -> SetTableMut<'_> {
+        SetTableMut::new(self.txn, self.index)
     }
 
     /// The table in its current state, for reading. Reads nothing.
     ///
     /// # Errors
-    /// `Broken`.
-    pub fn view(&self) -> Result<MultiTable<'_>> {
-        self.txn.opened_multi_view(self.index)
+    /// `TransactionBroken`.
+    pub fn view(&self) -> Result<SetTable<'_, K, V>> {
+        let table = self.txn.opened_set_view(self.index)?;
+        Ok(SetTable::new(table.pages, table.tree, table.named))
     }
 
     /// Stores a pair; returns true if it is new.
@@ -41,7 +65,8 @@ impl<'t> MultiTableMut<'t> {
     /// One descent, and one in the key's set if that has pages of its own. A set stored in its row, of up to a quarter
     /// of a page, is rewritten with it: values of one key that are known together are best passed to
     /// [`put_many`](Self::put_many) or [`extend`](Self::extend). Ascending pairs after the last one need no descent.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn put(&mut self, key: &K, value: &V) -> Result<bool> {
+        let (key, value) = (&key.key_code(), &value.key_code());
         self.txn
             .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
                 tree.pairs().insert_hinted(pages, append_cursor, key, value)
@@ -55,9 +80,14 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// Two descents for any number of values; in a set with pages of its own, one per value.
-    pub fn put_many<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<u64> {
+    pub fn put_many<A: AsArg<V>>(&mut self, key: &K, values: &[A]) -> Result<u64> {
+        let key = &key.key_code();
+        let values: Vec<_> = values
+            .iter()
+            .map(|value| value.as_arg().key_code())
+            .collect();
         self.txn.change_table(self.index, |tree, pages| {
-            tree.pairs().insert_many(pages, key, values)
+            tree.pairs().insert_many(pages, key, &values)
         })
     }
 
@@ -67,7 +97,7 @@ impl<'t> MultiTableMut<'t> {
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
-    /// let mut tags = tx.multi_table("tags")?;
+    /// let mut tags = tx.set_table("tags")?;
     /// assert_eq!(tags.extend([("a", "1"), ("a", "2"), ("b", "1")])?, 3);
     /// assert_eq!(tags.extend([("b", "1"), ("b", "2")])?, 1);
     /// assert_eq!(tags.view()?.count_of(b"b")?, 2);
@@ -81,11 +111,13 @@ impl<'t> MultiTableMut<'t> {
     /// Consecutive values of a key are inserted together, in any order of keys: the key's set is changed once. In
     /// ascending order, a copy of each pair. Values are held in memory until the key changes or they exceed the size of
     /// a set that is stored in its row.
-    pub fn extend<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<u64>
+    pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<u64>
     where
-        K: AsRef<[u8]>,
-        V: AsRef<[u8]>,
+        A: AsArg<K>,
+        B: AsArg<V>,
     {
+        let coded = |(key, value)| (CodedKey::<K, A>::of(key), CodedKey::<V, B>::of(value));
+        let pairs = pairs.into_iter().map(coded);
         self.txn
             .change_table(self.index, |tree, pages| tree.pairs().extend(pages, pairs))
     }
@@ -107,7 +139,8 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// A descent for the first pairs, none for the following ones.
-    pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn append(&mut self, key: &K, value: &V) -> Result<()> {
+        let (key, value) = (&key.key_code(), &value.key_code());
         let behind =
             self.txn
                 .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
@@ -123,7 +156,8 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// As of `put`.
-    pub fn append_dup(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn append_value(&mut self, key: &K, value: &V) -> Result<()> {
+        let (key, value) = (&key.key_code(), &value.key_code());
         let behind =
             self.txn
                 .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
@@ -149,7 +183,7 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// One descent, and a `put` if the pair is stored.
-    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn insert(&mut self, key: &K, value: &V) -> Result<bool> {
         Ok(self.view()?.count_of(key)? == 0 && self.put(key, value)?)
     }
 
@@ -160,9 +194,9 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// One descent, and a `replace` if the key exists.
-    pub fn update(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn update(&mut self, key: &K, value: &V) -> Result<bool> {
         match self.only(key)? {
-            Some(old) => self.replace(key, &old, value),
+            Some(old) => self.replace_code((&key.key_code(), &old), &value.key_code()),
             None => Ok(false),
         }
     }
@@ -175,7 +209,12 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// A `remove`, and a `put` if the pair existed.
-    pub fn replace(&mut self, key: &[u8], old: &[u8], new: &[u8]) -> Result<bool> {
+    pub fn replace(&mut self, key: &K, old: &V, new: &V) -> Result<bool> {
+        let (key, old) = (key.key_code(), old.key_code());
+        self.replace_code((&key, &old), &new.key_code())
+    }
+
+    pub(crate) fn replace_code(&mut self, (key, old): (&[u8], &[u8]), new: &[u8]) -> Result<bool> {
         let most = tidalite_kv::KEY_BYTES_MAX;
         if new.len() > most {
             return Err(Error::from(Cause::Limit {
@@ -184,9 +223,9 @@ impl<'t> MultiTableMut<'t> {
                 limit: most as u64,
             }));
         }
-        let was = self.remove(key, old)?;
+        let was = self.remove_code(key, old)?;
         if was {
-            self.put(key, new)?;
+            self.bytes().put(key, new)?;
         }
         Ok(was)
     }
@@ -198,7 +237,11 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// Three descents; one for a pair that does not exist.
-    pub fn remove(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
+    pub fn remove(&mut self, key: &K, value: &V) -> Result<bool> {
+        self.remove_code(&key.key_code(), &value.key_code())
+    }
+
+    pub(crate) fn remove_code(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         self.txn.pages.free_space();
         self.txn.change_table(self.index, |tree, pages| {
             tree.pairs().remove(pages, key, value)
@@ -208,16 +251,18 @@ impl<'t> MultiTableMut<'t> {
     /// Removes a key that has a single value, and returns the value.
     ///
     /// # Errors
-    /// `InvalidInput` if the key has several values: nothing has changed then.
+    /// `Ambiguous` if the key has several values: nothing has changed then; a value that does not decode as `V`
+    /// (`WrongType`): it is removed then.
     ///
     /// # Cost
     /// One descent, and a `remove` if the key exists.
-    pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let old = self.only(key)?;
-        if let Some(old) = &old {
-            self.remove(key, old)?;
-        }
-        Ok(old)
+    pub fn take(&mut self, key: &K) -> Result<Option<V::Owned>> {
+        let Some(old) = self.only(key)? else {
+            return Ok(None);
+        };
+        self.remove_code(&key.key_code(), &old)?;
+        let named = Named::Lent(self.txn.table_name(self.index));
+        set_value_of::<V>(&named, &old).map(Some)
     }
 
     /// Removes all values of a key; returns their number.
@@ -227,7 +272,11 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// Two descents; one for a key that does not exist. If the set has pages of its own, its branches are read.
-    pub fn remove_all(&mut self, key: &[u8]) -> Result<u64> {
+    pub fn remove_all(&mut self, key: &K) -> Result<u64> {
+        self.remove_all_code(&key.key_code())
+    }
+
+    pub(crate) fn remove_all_code(&mut self, key: &[u8]) -> Result<u64> {
         self.txn.pages.free_space();
         self.txn.change_table(self.index, |tree, pages| {
             tree.pairs().remove_all(pages, key)
@@ -239,7 +288,7 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// A full disk; a damaged page.
-    pub fn remove_range(&mut self, range: impl KeyRange<[u8]>) -> Result<u64> {
+    pub fn remove_range(&mut self, range: impl KeyRange<K>) -> Result<u64> {
         self.cut(pairs_of(&range))
     }
 
@@ -249,7 +298,7 @@ impl<'t> MultiTableMut<'t> {
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// let mut tx = db.begin_write()?;
-    /// let mut tags = tx.multi_table("tags")?;
+    /// let mut tags = tx.set_table("tags")?;
     /// tags.put_many(b"a", &["1", "2", "3"])?;
     /// tags.put_many(b"b", &["1", "2"])?;
     /// assert_eq!(tags.remove_range_of_pairs(("a", "2")..("b", "2"))?, 3);
@@ -263,11 +312,22 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Cost
     /// As for `remove_range`, and as much in the sets of the first and the last key.
-    pub fn remove_range_of_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    pub fn remove_range_of_pairs<A: AsArg<K>, B: AsArg<V>>(
         &mut self,
-        range: impl RangeBounds<(K, V)>,
+        range: impl RangeBounds<(A, B)>,
     ) -> Result<u64> {
-        self.cut(crate::tables::bounds::owned_pairs(&range))
+        self.cut(owned_pairs::<K, V, A, B>(&range))
+    }
+
+    /// Removes the values of one key that lie in a range; returns their number.
+    ///
+    /// # Errors
+    /// As for `remove_range`.
+    ///
+    /// # Cost
+    /// As for `remove_range_of_pairs`.
+    pub fn remove_values_in(&mut self, key: &K, range: impl KeyRange<V>) -> Result<u64> {
+        self.cut(values_between(key.key_code().into_owned(), &range))
     }
 
     fn cut(&mut self, (begin, end): PairEnds) -> Result<u64> {
@@ -307,9 +367,9 @@ impl<'t> MultiTableMut<'t> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn is_dirty(&self, key: &[u8]) -> Result<bool> {
+    pub fn is_dirty(&self, key: &K) -> Result<bool> {
         let (tree, pages) = self.txn.table_tree(self.index)?;
-        Ok(tree.is_dirty(pages, key)?)
+        Ok(tree.is_dirty(pages, &key.key_code())?)
     }
 
     /// Takes `count` numbers from the table's sequence and returns the first.
@@ -328,8 +388,8 @@ impl<'t> MultiTableMut<'t> {
     }
 
     /// The value of a key that has a single one; an error if it has several.
-    fn only(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self.view()?.get(key)? {
+    fn only(&self, key: &K) -> Result<Option<Vec<u8>>> {
+        match self.view()?.bytes().get(&key.key_code())? {
             Some((_, values)) if values > 1 => Err(Error::from(Cause::Ambiguous {
                 table: self.txn.table_name(self.index).to_owned(),
                 values,

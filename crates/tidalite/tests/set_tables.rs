@@ -1,4 +1,4 @@
-//! Tables of multi-values: many keys at once, ranks of pairs, parts for parallel scans, changes of existing pairs.
+//! Tables of sets: many keys at once, ranks of pairs, parts for parallel scans, changes of existing pairs.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{
-    Database, Error, ErrorKind, MultiTable, MultiTableMut, Options, TypedMultiTableMut,
-};
+use tidalite::{Database, Error, ErrorKind, Options, SetTable, SetTableMut};
 use tidalite_testkit::rng::Rng;
 
 type Pair = (Vec<u8>, Vec<u8>);
@@ -27,7 +25,7 @@ fn filled() -> (Database, BTreeSet<Pair>) {
     let mut rng = Rng::new(3);
     let mut model = BTreeSet::new();
     let mut tx = db.begin_write().unwrap();
-    let mut table = tx.multi_table("m").unwrap();
+    let mut table = tx.set_table("m").unwrap();
     for key in 0..200u32 {
         let count = match key {
             50 | 51 => 3000,
@@ -45,7 +43,7 @@ fn filled() -> (Database, BTreeSet<Pair>) {
     (db, model)
 }
 
-fn pairs(table: &MultiTable<'_>, range: (Bound<Pair>, Bound<Pair>)) -> Vec<Pair> {
+fn pairs(table: &SetTable<'_>, range: (Bound<Pair>, Bound<Pair>)) -> Vec<Pair> {
     let range = table.range_of_pairs(range).unwrap();
     let left = range.left();
     let pairs: Vec<Pair> = range.map(Result::unwrap).collect();
@@ -57,7 +55,7 @@ fn pairs(table: &MultiTable<'_>, range: (Bound<Pair>, Bound<Pair>)) -> Vec<Pair>
 fn parts_of_a_table_hold_each_pair_once_and_are_as_large() {
     let (db, model) = filled();
     let snap = db.begin_read().unwrap();
-    let table = snap.multi_table("m").unwrap().unwrap();
+    let table = snap.set_table("m").unwrap().unwrap();
     for parts in [1, 2, 3, 8, 100] {
         let from = 7u32.to_be_bytes();
         let cuts = table.split(&from[..].., parts).unwrap();
@@ -102,7 +100,7 @@ fn parts_of_a_table_hold_each_pair_once_and_are_as_large() {
 fn get_many_equals_single_gets() {
     let (db, model) = filled();
     let snap = db.begin_read().unwrap();
-    let table = snap.multi_table("m").unwrap().unwrap();
+    let table = snap.set_table("m").unwrap().unwrap();
     let keys: Vec<[u8; 4]> = [50, 3, 51, 7, 1_000_000, 0, 3]
         .into_iter()
         .chain(100..220u32)
@@ -128,7 +126,7 @@ fn places_of_pairs_lead_there_and_back() {
     let (db, model) = filled();
     let all: Vec<Pair> = model.into_iter().collect();
     let snap = db.begin_read().unwrap();
-    let table = snap.multi_table("m").unwrap().unwrap();
+    let table = snap.set_table("m").unwrap().unwrap();
     let mut cursor = table.cursor();
     let mut rng = Rng::new(5);
     for _ in 0..2000 {
@@ -138,7 +136,7 @@ fn places_of_pairs_lead_there_and_back() {
         assert!(cursor.select(place as u64).unwrap());
         assert_eq!((cursor.key(), cursor.value()), (&key[..], &value[..]));
         let first = table.rank(key).unwrap();
-        assert!(cursor.select_key(place as u64).unwrap() && cursor.on_first_dup());
+        assert!(cursor.select_key(place as u64).unwrap() && cursor.on_first_value());
         assert_eq!(cursor.key(), key);
         assert!(cursor.select_value(key, place as u64 - first).unwrap());
         assert_eq!(cursor.value(), value);
@@ -186,7 +184,7 @@ fn places_of_pairs_lead_there_and_back() {
 fn update_changes_only_existing_pairs() {
     let db = small_pages();
     let mut tx = db.begin_write().unwrap();
-    let mut table = tx.multi_table("m").unwrap();
+    let mut table = tx.set_table("m").unwrap();
     assert!(!table.update(b"k", b"1").unwrap(), "nothing is there");
     assert_eq!(table.view().unwrap().count(), 0);
     assert!(!table.replace(b"k", b"1", b"2").unwrap());
@@ -224,7 +222,7 @@ fn typed_pairs_agree_with_a_set() {
     let mut rng = Rng::new(11);
     let mut model: BTreeSet<(i32, (u64, String))> = BTreeSet::new();
     let mut tx = db.begin_write().unwrap();
-    let mut table = TypedMultiTableMut::<i32, (u64, String)>::of(tx.multi_table("t").unwrap());
+    let mut table = tx.set_table("t").unwrap().typed::<i32, (u64, String)>();
     let value = |rng: &mut Rng| {
         let n = rng.below(300);
         (n, format!("v{}", n % 7))
@@ -357,7 +355,7 @@ fn typed_pairs_agree_with_a_set() {
 }
 
 /// Stores pairs after all others in every way, and returns whether the set agrees.
-fn put_behind(table: &mut MultiTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &mut Rng) {
+fn put_behind(table: &mut SetTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &mut Rng) {
     let from = model.last().map_or(0, |(key, _)| key[0]);
     let from = if rng.one_in(3) {
         rng.below(250) as u8
@@ -381,7 +379,7 @@ fn put_behind(table: &mut MultiTableMut<'_>, model: &mut BTreeSet<Pair>, rng: &m
         let last_of_key = model.iter().rfind(|other| other.0 == key);
         let behind_key = last_of_key.is_none_or(|last| last.1 < pair.1);
         let (behind, done) = match rng.below(3) {
-            0 => (behind_key, table.append_dup(key, value)),
+            0 => (behind_key, table.append_value(key, value)),
             1 => (
                 model.last().is_none_or(|last| *last < pair),
                 table.append(key, value),
@@ -408,10 +406,10 @@ fn appended_pairs_equal_a_set() {
         for _ in 0..6 {
             let mut tx = db.begin_write().unwrap();
             for _ in 0..rng.below(20) {
-                put_behind(&mut tx.multi_table("m").unwrap(), &mut model, &mut rng);
+                put_behind(&mut tx.set_table("m").unwrap(), &mut model, &mut rng);
                 if rng.one_in(4) {
                     let undone: Result<(), Error> = tx.nested(|tx| {
-                        put_behind(&mut tx.multi_table("m")?, &mut model.clone(), &mut rng);
+                        put_behind(&mut tx.set_table("m")?, &mut model.clone(), &mut rng);
                         Err(Error::from(std::io::Error::other("undone")))
                     });
                     assert!(undone.is_err());
@@ -419,14 +417,14 @@ fn appended_pairs_equal_a_set() {
                 if rng.one_in(6)
                     && let Some((key, value)) = model.pop_last()
                 {
-                    let mut table = tx.multi_table("m").unwrap();
+                    let mut table = tx.set_table("m").unwrap();
                     assert!(table.remove(&key, &value).unwrap());
                 }
             }
-            tx.multi_table("m").unwrap();
+            tx.set_table("m").unwrap();
             tx.commit().unwrap();
             let snap = db.begin_read().unwrap();
-            lent(&snap.multi_table("m").unwrap().unwrap(), &model, &mut rng);
+            lent(&snap.set_table("m").unwrap().unwrap(), &model, &mut rng);
             let report = db.check().unwrap();
             assert!(report.problems.is_empty(), "seed {seed}: {report:?}");
         }
@@ -434,7 +432,7 @@ fn appended_pairs_equal_a_set() {
 }
 
 /// Borrowed values: all pairs, the values of a key, some of them from a position on.
-fn lent(table: &MultiTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
+fn lent(table: &SetTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
     let mut all = Vec::new();
     table
         .for_each(|key, value| all.push((key.to_vec(), value.to_vec())))
@@ -457,7 +455,7 @@ fn lent(table: &MultiTable<'_>, model: &BTreeSet<Pair>, rng: &mut Rng) {
         }
         let most = rng.index(9);
         let mut some = Vec::new();
-        let given = cursor.for_each_multiple(most, |value| some.push(value.to_vec()));
+        let given = cursor.for_each_value(most, |value| some.push(value.to_vec()));
         assert_eq!(given.unwrap(), some.len());
         assert!(some.iter().eq(expected[at..].iter().take(most)));
     }
@@ -478,14 +476,14 @@ fn a_copy_of_multi_values_is_packed() {
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();
     let mut tx = db.begin_write().unwrap();
-    let mut scattered = tx.multi_table("scattered").unwrap();
+    let mut scattered = tx.set_table("scattered").unwrap();
     for n in 0..20_000u64 {
         let (key, value) = pair(n * 7919 % 20_000);
         scattered.put(&key, &value).unwrap();
     }
     let mut pairs: Vec<_> = (0..20_000).map(pair).collect();
     pairs.sort_unstable();
-    let mut dense = tx.multi_table("dense").unwrap();
+    let mut dense = tx.set_table("dense").unwrap();
     assert_eq!(dense.extend(pairs.iter().copied()).unwrap(), 20_000);
     tx.commit().unwrap();
 
@@ -494,7 +492,7 @@ fn a_copy_of_multi_values_is_packed() {
     let [before, after] = [&db, &copy].map(|db| {
         let snap = db.begin_read().unwrap();
         ["scattered", "dense"].map(|name| {
-            let table = snap.multi_table(name).unwrap().unwrap();
+            let table = snap.set_table(name).unwrap().unwrap();
             let mut found = Vec::new();
             let put = |key: &[u8], value: &[u8]| found.push((key.to_vec(), value.to_vec()));
             table.for_each(put).unwrap();
