@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use ::tidalite::{Appender, Database, Figure, Options as OpenOptions, SeriesId};
+use ::tidalite::{Appender, Database, Figure, Options as OpenOptions, SeriesId, Steps};
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -360,7 +360,8 @@ fn questions(options: &Options, contest: &mut Contest) -> Result<()> {
                 .insert_point(Steps(round * SECOND), 0, round as f64)?;
         }
         let (time, value) = parts[0].source.next(0);
-        txn.series_by_id(ids[0])?.insert_point(Steps(time), 0, value)?;
+        txn.series_by_id(ids[0])?
+            .insert_point(Steps(time), 0, value)?;
         txn.commit()?;
     }
     let snapshot = db.begin_read()?;

@@ -157,7 +157,9 @@ fn of_one(dir: &Path, series: u64, rows: u64) -> Result<Figures> {
         let (from, to) = one.span().ok_or("a series is empty")?;
         let quarter = (to - from) / 4;
         let start = Instant::now();
-        let middle = one.query(Steps(from + quarter)..=Steps(to - quarter)).aggregate(1)?;
+        let middle = one
+            .query(Steps(from + quarter)..=Steps(to - quarter))
+            .aggregate(1)?;
         aggregates.push(start.elapsed().as_nanos() as f64 / 1000.0);
         black_box(middle);
     }
@@ -204,7 +206,8 @@ fn appended(db: &Database, dir: &Path, ids: &[SeriesId], rows: u64) -> Result<(S
                 let time = round * 1_000_000_000 + (bits & 1023) as i64 * 1000;
                 values[at] += ((bits >> 32) % 101) as i32 - 50;
                 last = f64::from(values[at]) / 100.0;
-                txn.series_by_id(ids[at])?.insert_point(Steps(time), 0, last)?;
+                txn.series_by_id(ids[at])?
+                    .insert_point(Steps(time), 0, last)?;
                 at += 1;
                 if at == ids.len() {
                     (at, round) = (0, round + 1);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ::tidalite::{
-    retention::Budget, ColumnType, Database, Figure, Query, ReadTxn, Schema, Selection, SeriesId, Steps,
-    Timestamp, Unit,
+    ColumnType, Database, Figure, Query, ReadTxn, Schema, Selection, SeriesId, Steps, Timestamp,
+    Unit, retention::Budget,
 };
 
 use super::shape::{Answer, HOUR, METRICS, Question, Row, Side};
@@ -99,10 +99,13 @@ impl Side for Series {
                 let series = snapshot.series_by_id(id)?.ok_or("a host is missing")?;
                 let metrics: Vec<usize> = (0..metrics).collect();
                 let range = series.query(Steps(from)..Steps(to)).figures(Figure::Max);
-                range.columns(&metrics).for_each_window((Steps(width), Steps(from)), |_, window| {
-                    answer.found += 1;
-                    answer.sum += window.aggregate.unwrap_or(0.0);
-                })?;
+                range.columns(&metrics).for_each_window(
+                    (Steps(width), Steps(from)),
+                    |_, window| {
+                        answer.found += 1;
+                        answer.sum += window.aggregate.unwrap_or(0.0);
+                    },
+                )?;
             }
             Question::Mean { metrics, from, to } => {
                 let metrics: Vec<usize> = (0..metrics).collect();
@@ -113,10 +116,12 @@ impl Side for Series {
                 let each = Selection::of(hosts).in_parallel(|host| {
                     let (mut found, mut sum) = (0, 0.0);
                     let means = host.query(Steps(from)..Steps(to)).figures(Figure::Mean);
-                    means.columns(&metrics).for_each_window(Steps(HOUR), |_, window| {
-                        found += 1;
-                        sum += window.aggregate.unwrap_or(0.0);
-                    })?;
+                    means
+                        .columns(&metrics)
+                        .for_each_window(Steps(HOUR), |_, window| {
+                            found += 1;
+                            sum += window.aggregate.unwrap_or(0.0);
+                        })?;
                     Ok((found, sum))
                 })?;
                 for (found, sum) in each {

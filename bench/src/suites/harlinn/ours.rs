@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
-use tidalite::{Steps, 
-    ColumnType, Database, Options, Schema, Series, SeriesId, SeriesMut, Unit, Vector, WriteTxn,
+use tidalite::{
+    ColumnType, Database, Options, Schema, Series, SeriesId, SeriesMut, Steps, Unit, Vector,
+    WriteTxn,
 };
 
 use super::digest::{Digest, Record, Touch};
