@@ -6,6 +6,7 @@
 //! bytes     get and put little-endian fields        the only place that slices headers
 //! checksum  XXH3-64                                 pages, blocks, vectors
 //! corrupt   Corrupt                                 item, address, found and expected value of damage
+//! type_name names of types, as recorded with tables
 //! order     keys that sort like numbers, texts and tuples
 //! prefetch  prefetching memory before it is used
 //! limits    every bound on which several crates rely
@@ -19,6 +20,7 @@ mod id;
 pub mod limits;
 mod order;
 mod prefetch;
+mod type_name;
 mod worker;
 
 pub use bytes::{get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64};
@@ -27,4 +29,5 @@ pub use corrupt::Corrupt;
 pub use id::{SeriesId, TxnId};
 pub use order::{Ordered, Reversed, json_integer_key, json_number_key, text_key};
 pub use prefetch::{prefetch, prefetch_at};
+pub use type_name::TypeName;
 pub use worker::{Signal, Worker};

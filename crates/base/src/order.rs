@@ -13,8 +13,13 @@
 //!
 //! No code is a prefix of another code of its type, so tuples and reversal need no lengths.
 
+use crate::type_name::TypeName;
+
 /// A value with an encoding in bytes that sorts like the value.
 pub trait Ordered: Sized {
+    /// The name of the type, which is recorded with tables: two types with one name must have the same codes.
+    const NAME: TypeName;
+
     /// Appends the code of the value.
     fn encode(&self, bytes: &mut Vec<u8>);
 
@@ -44,6 +49,7 @@ fn split<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
 macro_rules! integers {
     ($($unsigned:ty, $signed:ty;)*) => {$(
         impl Ordered for $unsigned {
+            const NAME: TypeName = TypeName::new(stringify!($unsigned));
             fn encode(&self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_be_bytes());
             }
@@ -52,6 +58,7 @@ macro_rules! integers {
             }
         }
         impl Ordered for $signed {
+            const NAME: TypeName = TypeName::new(stringify!($signed));
             fn encode(&self, bytes: &mut Vec<u8>) {
                 (self.cast_unsigned() ^ (1 << (<$unsigned>::BITS - 1))).encode(bytes);
             }
@@ -67,6 +74,7 @@ integers! { u8, i8; u16, i16; u32, i32; u64, i64; u128, i128; }
 macro_rules! floats {
     ($($float:ty, $bits:ty;)*) => {$(
         impl Ordered for $float {
+            const NAME: TypeName = TypeName::new(stringify!($float));
             fn encode(&self, bytes: &mut Vec<u8>) {
                 let top = 1 << (<$bits>::BITS - 1);
                 let bits = self.to_bits();
@@ -83,6 +91,8 @@ macro_rules! floats {
 floats! { f32, u32; f64, u64; }
 
 impl Ordered for bool {
+    const NAME: TypeName = TypeName::new("bool");
+
     fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.push(u8::from(*self));
     }
@@ -96,6 +106,11 @@ impl Ordered for bool {
 }
 
 impl<const N: usize> Ordered for [u8; N] {
+    const NAME: TypeName = TypeName {
+        length: Some(N),
+        ..TypeName::new("u8")
+    };
+
     fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(self);
     }
@@ -123,6 +138,8 @@ pub fn text_key(text: &str) -> Vec<u8> {
 }
 
 impl Ordered for Vec<u8> {
+    const NAME: TypeName = TypeName::new("Vec<u8>");
+
     fn encode(&self, bytes: &mut Vec<u8>) {
         encode_bytes(self, bytes);
     }
@@ -144,6 +161,8 @@ impl Ordered for Vec<u8> {
 }
 
 impl Ordered for String {
+    const NAME: TypeName = TypeName::new("String");
+
     fn encode(&self, bytes: &mut Vec<u8>) {
         encode_bytes(self.as_bytes(), bytes);
     }
@@ -157,6 +176,12 @@ impl Ordered for String {
 pub struct Reversed<T>(pub T);
 
 impl<T: Ordered> Ordered for Reversed<T> {
+    const NAME: TypeName = TypeName {
+        name: "Reversed",
+        length: None,
+        parts: &[T::NAME],
+    };
+
     fn encode(&self, bytes: &mut Vec<u8>) {
         let from = bytes.len();
         self.0.encode(bytes);
@@ -174,6 +199,12 @@ impl<T: Ordered> Ordered for Reversed<T> {
 macro_rules! tuples {
     ($(($($part:ident $at:tt),*))*) => {$(
         impl<$($part: Ordered),*> Ordered for ($($part,)*) {
+            const NAME: TypeName = TypeName {
+                name: "",
+                length: None,
+                parts: &[$($part::NAME),*],
+            };
+
             fn encode(&self, bytes: &mut Vec<u8>) {
                 $(self.$at.encode(bytes);)*
             }

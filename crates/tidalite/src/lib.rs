@@ -76,6 +76,7 @@ pub mod limits {
     pub use crate::types::merge_policy::time_rows_max;
     pub use crate::types::name::SERIES_NAME_BYTES_MAX;
     pub use crate::types::schema::COLUMN_NAME_BYTES_MAX;
+    pub use crate::types::table_types::TYPE_NAME_BYTES_MAX;
     pub use crate::types::value::TEXT_BYTES_MAX;
     pub use tidalite_pager::{HANDLES_MAX, READERS_MAX, USER_BYTES_MAX};
 }
@@ -166,7 +167,7 @@ pub use tables::table::Table;
 pub use tables::table_cursor::TableCursor;
 pub use tables::table_cursor_mut::TableCursorMut;
 pub use tables::table_mut::TableMut;
-pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId};
+pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId, TypeName};
 pub use tidalite_derive::Record;
 pub use tidalite_pager::{Durability, Ticket};
 pub use txn::pages::ReadSource;
@@ -187,5 +188,6 @@ pub use types::name::{SeriesName, SeriesPattern};
 pub use types::point::{Point, Sample};
 pub use types::row::Row;
 pub use types::schema::{Schema, Unit};
+pub use types::table_types::TableTypes;
 pub use types::time::Timestamp;
 pub use types::value::Value;

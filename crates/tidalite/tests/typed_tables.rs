@@ -199,7 +199,7 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
             .put(b"80", b"80")
             .unwrap();
     }
-    let mut table = tx.typed_table::<[u8; 2], f64>("config").unwrap();
+    let mut table = tx.table("config").unwrap().typed::<[u8; 2], f64>();
     wrong(table.get(b"80"), "config", "value", "f64");
     wrong(table.pop_first(), "config", "value", "f64");
     wrong(table.pop_last(), "config", "value", "f64");
@@ -217,7 +217,8 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
     names.push("config".to_owned());
     // More tables than a snapshot caches, each twice: once looked up, once cached.
     for name in names.iter().chain(&names) {
-        let table = snap.typed_table::<i64, [u8; 2]>(name).unwrap().unwrap();
+        let table = snap.table(name).unwrap().unwrap();
+        let table = table.typed::<i64, [u8; 2]>();
         wrong(table.first(), name, "key", "i64");
         wrong(
             table.iter().try_for_each(|entry| entry.map(drop)),
@@ -227,10 +228,8 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
         );
         wrong(table.range(..).unwrap().next().unwrap(), name, "key", "i64");
     }
-    let tags = snap
-        .typed_set_table::<[u8; 2], f64>("tags")
-        .unwrap()
-        .unwrap();
+    let bytes = snap.set_table("tags").unwrap().unwrap();
+    let tags = bytes.clone().typed::<[u8; 2], f64>();
     wrong(tags.get(b"80"), "tags", "value", "f64");
     wrong(
         tags.values(b"80").unwrap().next().unwrap(),
@@ -238,10 +237,7 @@ fn bytes_of_another_type_are_a_wrong_type_and_no_damage() {
         "value",
         "f64",
     );
-    let tags = snap
-        .typed_set_table::<i16, [u8; 2]>("tags")
-        .unwrap()
-        .unwrap();
+    let tags = bytes.typed::<i16, [u8; 2]>();
     assert_eq!(tags.first().unwrap().unwrap().1, *b"80");
     let tree = snap.table("tree").unwrap().unwrap();
     let below = tree.nested(b"n").unwrap().unwrap();

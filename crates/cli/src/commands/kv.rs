@@ -288,10 +288,10 @@ fn clear(place: &KvPlace) -> Outcome {
     };
     let mut tx = db.begin_write().map_err(fail)?;
     if multi {
-        let mut table = tx.set_table(&place.table).map_err(fail)?;
+        let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
         table.clear().map_err(fail)?;
     } else {
-        let mut table = tx.table(&place.table).map_err(fail)?;
+        let mut table = tx.raw_table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
         table.clear().map_err(fail)?;
     }
@@ -308,8 +308,8 @@ fn create(path: &Path, table: &str, multi: bool) -> Outcome<bool> {
     drop(snap);
     let mut tx = db.begin_write().map_err(fail)?;
     match multi {
-        true => tx.set_table(table).map(drop).map_err(fail)?,
-        false => tx.table(table).map(drop).map_err(fail)?,
+        true => tx.raw_set_table(table).map(drop).map_err(fail)?,
+        false => tx.raw_table(table).map(drop).map_err(fail)?,
     }
     store::commit(tx).map_err(fail)?;
     store::close(db).map_err(fail)?;
@@ -330,10 +330,10 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
     let mut tx = db.begin_write().map_err(fail)?;
     let stored = if multi || make_multi {
         // Rejects a table of single values.
-        let mut table = tx.set_table(&place.table).map_err(fail)?;
+        let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
         table.put(&key_bytes, value).map_err(fail)?
     } else {
-        let mut table = tx.table(&place.table).map_err(fail)?;
+        let mut table = tx.raw_table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
         if holds_a_table(&table, &key_bytes).map_err(fail)? {
             return Err(Failure::bad_input(format!("{key} holds a table")).hint(
@@ -372,7 +372,7 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u6
     let fail = |error: tidalite::Error| place.fail(&error);
     let mut tx = db.begin_write().map_err(fail)?;
     let removed = if multi {
-        let mut table = tx.set_table(&place.table).map_err(fail)?;
+        let mut table = tx.raw_set_table(&place.table).map_err(fail)?;
         match (&value, all) {
             (Some(value), _) => u64::from(table.remove(&bytes, value).map_err(fail)?),
             (None, true) => table.remove_all(&bytes).map_err(fail)?,
@@ -384,7 +384,7 @@ fn del(place: &KvPlace, key: &str, value: Option<&str>, all: bool) -> Outcome<u6
             },
         }
     } else {
-        let mut table = tx.table(&place.table).map_err(fail)?;
+        let mut table = tx.raw_table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
         let removed = match &value {
             Some(value) => table.remove_if(&bytes, value).map_err(fail)?,

@@ -251,7 +251,7 @@ fn read_pairs(
         make(&mut tx, name, head).map_err(fail)?;
         if head.multi {
             let mut pairs = Pairs::of(lines, head);
-            let mut table = tx.set_table(name).map_err(fail)?;
+            let mut table = tx.raw_set_table(name).map_err(fail)?;
             stored += table.extend(&mut pairs).map_err(fail)?;
             ended = pairs.end.transpose()?.is_some();
             store::commit(tx).map_err(fail)?;
@@ -281,7 +281,7 @@ fn read_pairs(
                 }
                 Line::Open(sequence) => {
                     path.push(key);
-                    let mut table = tx.table(name).map_err(fail)?;
+                    let mut table = tx.raw_table(name).map_err(fail)?;
                     let mut table = table.nested_at(&path);
                     table.make().map_err(fail)?;
                     catch_up(&mut table, sequence).map_err(fail)?;
@@ -357,13 +357,13 @@ impl Iterator for Pairs<'_, '_> {
 /// Creates the table and advances its sequence to the number in the header.
 fn make(tx: &mut WriteTxn, name: &str, head: &Head) -> tidalite::Result<()> {
     if head.multi {
-        let mut table = tx.set_table(name)?;
+        let mut table = tx.raw_set_table(name)?;
         let missing = head.sequence.saturating_sub(table.view()?.sequence());
         if missing > 0 {
             table.take_sequence(missing)?;
         }
     } else {
-        catch_up(&mut tx.table(name)?, head.sequence)?;
+        catch_up(&mut tx.raw_table(name)?, head.sequence)?;
     }
     Ok(())
 }
@@ -384,7 +384,7 @@ fn put(
     (key, value): (&[u8], &[u8]),
     keep: bool,
 ) -> tidalite::Result<bool> {
-    let mut table = tx.table(name)?;
+    let mut table = tx.raw_table(name)?;
     let mut table = table.nested_at(path);
     if keep {
         return table.insert(key, value);

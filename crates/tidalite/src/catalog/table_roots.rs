@@ -6,6 +6,7 @@
 
 use crate::catalog::roots::Roots;
 use crate::types::error::Result;
+use crate::types::table_types::TableTypes;
 use std::collections::HashSet;
 use std::ops::Bound;
 use tidalite_base::Corrupt;
@@ -18,9 +19,10 @@ pub(crate) fn flush_inline(roots: &mut Roots, pages: &mut PagesMut) -> Result<()
     let mut cursor = roots.tables.cursor(&*pages);
     let mut found = cursor.first()?;
     while found {
-        let (id, _) = decode_table_entry(&cursor.value()?.to_vec()?)?;
-        if let Some((_, tree)) = roots.inline.iter().find(|(inline, _)| *inline == id) {
-            names.push((cursor.key().to_vec(), table_entry(id, tree)));
+        let mut entry = decode_table_entry(&cursor.value()?.to_vec()?)?;
+        if let Some((_, tree)) = roots.inline.iter().find(|(inline, _)| *inline == entry.id) {
+            entry.tree = *tree;
+            names.push((cursor.key().to_vec(), entry.encode()));
         }
         found = cursor.next()?;
     }
@@ -32,32 +34,63 @@ pub(crate) fn flush_inline(roots: &mut Roots, pages: &mut PagesMut) -> Result<()
     Ok(())
 }
 
-pub(crate) fn table_entry(id: u64, tree: &Tree) -> Vec<u8> {
-    let mut entry = id.to_le_bytes().to_vec();
-    entry.extend_from_slice(&tree.encode());
-    entry
+/// A table in the catalog.
+#[derive(Clone, Debug)]
+pub(crate) struct TableEntry {
+    pub(crate) id: u64,
+    pub(crate) tree: Tree,
+    /// `None` for plain bytes.
+    pub(crate) types: Option<TableTypes>,
 }
 
-pub(crate) fn decode_table_entry(bytes: &[u8]) -> Result<(u64, Tree)> {
-    let Some((id, tree)) = bytes.split_first_chunk::<8>() else {
-        let found = format!("{} bytes", bytes.len());
-        return Err(Corrupt::new("entry of a table", 0, found, "72 bytes").into());
+impl TableEntry {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut entry = self.id.to_le_bytes().to_vec();
+        entry.extend_from_slice(&self.tree.encode());
+        if let Some(types) = &self.types {
+            types.encode(&mut entry);
+        }
+        entry
+    }
+}
+
+/// Bytes of the id and the root of a table; the names of its types follow.
+const ROOT_BYTES: usize = 8 + tidalite_kv::TREE_BYTES;
+
+pub(crate) fn decode_table_entry(bytes: &[u8]) -> Result<TableEntry> {
+    let damaged =
+        |found: String, expected: &str| Corrupt::new("entry of a table", 0, found, expected);
+    let Some((root, types)) = bytes.split_first_chunk::<ROOT_BYTES>() else {
+        return Err(damaged(format!("{} bytes", bytes.len()), "72 bytes").into());
     };
-    Ok((u64::from_le_bytes(*id), Tree::decode(tree)?))
+    let types =
+        match types {
+            [] => None,
+            names => Some(TableTypes::decode(names).ok_or_else(|| {
+                damaged(names.escape_ascii().to_string(), "the names of two types")
+            })?),
+        };
+    Ok(TableEntry {
+        id: tidalite_base::get_u64(root, 0),
+        tree: Tree::decode(&root[8..])?,
+        types,
+    })
 }
 
-/// The newest root of a table, and its id.
+/// A table with its newest root.
 pub(crate) fn find_table<R: PageRead>(
     roots: &Roots,
     pages: &R,
     name: &str,
-) -> Result<Option<(u64, Tree)>> {
+) -> Result<Option<TableEntry>> {
     let Some(entry) = roots.tables.get(pages, name.as_bytes())? else {
         return Ok(None);
     };
-    let (id, tree) = decode_table_entry(&entry.to_vec()?)?;
-    let inline = roots.inline.iter().find(|(inline, _)| *inline == id);
-    Ok(Some((id, inline.map_or(tree, |(_, tree)| *tree))))
+    let mut entry = decode_table_entry(&entry.to_vec()?)?;
+    if let Some((_, tree)) = roots.inline.iter().find(|(inline, _)| *inline == entry.id) {
+        entry.tree = *tree;
+    }
+    Ok(Some(entry))
 }
 
 /// Refuses a nested table whose root was already visited: in a hostile file many paths may lead to one table, and a

@@ -39,11 +39,11 @@ fn verify<R: PageRead>(r: &R, app: &[u8], since: TxnId) -> Result<()> {
     }
     let inline = |id: u64| roots.inline.iter().any(|(inline, _)| *inline == id);
     entries_since(&roots.tables, r, since, &mut |_, entry| {
-        let (id, tree) = decode_table_entry(entry).map_err(of_store)?;
-        if inline(id) {
+        let entry = decode_table_entry(entry).map_err(of_store)?;
+        if inline(entry.id) {
             return Ok(());
         }
-        tree.check_since(r, since)
+        entry.tree.check_since(r, since)
     })?;
     verify_series(r, &roots, since)?;
     tidalite_delta::check_since(r, &roots.delta, since)

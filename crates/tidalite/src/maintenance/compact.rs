@@ -323,19 +323,21 @@ fn relocate_table(
         return Ok(None);
     };
     let from = if found == name { key } else { &[] };
-    let Some((id, mut tree)) = find_table(&tx.roots, &tx.pages, &found)? else {
+    let Some(entry) = find_table(&tx.roots, &tx.pages, &found)? else {
         return Ok(None);
     };
-    let before = tree;
+    let (before, mut tree) = (entry.tree, entry.tree);
     let stop = tree.relocate(&mut tx.pages, step, from)?;
     if tree != before {
         tx.tables.push(OpenTable {
             name: found.clone(),
-            id,
+            id: entry.id,
             tree,
             append_cursor: AppendCursor::default(),
+            types: entry.types,
             changed: true,
             created: false,
+            retyped: false,
         });
         tx.keep_table_roots()?;
         tx.tables.clear();

@@ -75,11 +75,13 @@ impl ReadTxn {
         let mut tx = copy.begin_write()?;
         for name in self.tables()? {
             running.at(&name);
+            let types = self.table_types(&name)?;
             if self.is_set_table(&name)? == Some(true) {
                 let Some(table) = self.set_table(&name)? else {
                     continue;
                 };
-                let mut to = tx.set_table(&name)?;
+                tx.open_with(&name, true, types)?;
+                let mut to = tx.raw_set_table(&name)?;
                 to.extend_lent(|put| {
                     table.lend_pairs(&mut |key, value| {
                         running.done_with(key.len() + value.len())?;
@@ -92,7 +94,8 @@ impl ReadTxn {
             let Some(table) = self.table(&name)? else {
                 continue;
             };
-            let mut to = tx.table(&name)?;
+            tx.open_with(&name, false, types)?;
+            let mut to = tx.raw_table(&name)?;
             copy_table(&table, &mut to, (&mut HashSet::new(), running))?;
         }
         for info in entries::list(&self.begun.roots, &self.pages, &SeriesPattern::parse("")?)? {

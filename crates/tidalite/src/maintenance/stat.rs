@@ -138,7 +138,7 @@ impl ReadTxn {
             // Counts come from the file: in a hostile one their sum may overflow.
             let found =
                 crate::catalog::table_roots::find_table(&self.begun.roots, &self.pages, &name)?;
-            let entries = found.map_or(0, |(_, tree)| tree.len());
+            let entries = found.map_or(0, |entry| entry.tree.len());
             stat.table_entries = stat.table_entries.saturating_add(entries);
         }
         for info in self.list("")? {

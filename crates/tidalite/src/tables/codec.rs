@@ -13,11 +13,17 @@ use crate::types::error::cause::Cause;
 use crate::types::text_form::key_text;
 use std::borrow::Cow;
 use std::marker::PhantomData;
-use tidalite_base::{Ordered, Reversed, text_key};
+use tidalite_base::{Ordered, Reversed, TypeName, text_key};
+
+/// The name of plain bytes.
+const BYTES: TypeName = TypeName::new("bytes");
 
 /// A type of keys of tables, and of values of [`SetTable`](crate::SetTable): `[u8]` for plain bytes, `str`, and every
 /// type that implements [`Ordered`]. Entries are stored in the order of the type.
 pub trait TableKey: 'static {
+    /// The name of the type, which is recorded with the table.
+    const NAME: TypeName;
+
     /// The type of a key that is read.
     type Owned;
 
@@ -29,6 +35,7 @@ pub trait TableKey: 'static {
 }
 
 impl TableKey for [u8] {
+    const NAME: TypeName = BYTES;
     type Owned = Vec<u8>;
 
     #[inline(always)]
@@ -43,6 +50,7 @@ impl TableKey for [u8] {
 }
 
 impl TableKey for str {
+    const NAME: TypeName = <String as Ordered>::NAME;
     type Owned = String;
 
     fn key_code(&self) -> Cow<'_, [u8]> {
@@ -55,6 +63,7 @@ impl TableKey for str {
 }
 
 impl<T: Ordered + 'static> TableKey for T {
+    const NAME: TypeName = <T as Ordered>::NAME;
     type Owned = T;
 
     #[inline]
@@ -71,6 +80,9 @@ impl<T: Ordered + 'static> TableKey for T {
 /// A type of values of a [`Table`](crate::Table): `[u8]` or `Vec<u8>` for plain bytes, `str` or `String`, numbers,
 /// `bool`, `char`, `()`, arrays of bytes, tuples of [`Ordered`] types, and `Option` of a value type.
 pub trait TableValue: 'static {
+    /// The name of the type, which is recorded with the table.
+    const NAME: TypeName;
+
     /// The type of a value that is stored.
     type Borrowed: ?Sized;
 
@@ -102,6 +114,7 @@ pub trait TableValue: 'static {
 }
 
 impl TableValue for [u8] {
+    const NAME: TypeName = BYTES;
     type Borrowed = [u8];
     type Owned = Vec<u8>;
     type Lent<'a> = Lent<'a>;
@@ -127,6 +140,7 @@ impl TableValue for [u8] {
 }
 
 impl TableValue for Vec<u8> {
+    const NAME: TypeName = BYTES;
     type Borrowed = Self;
     type Owned = Self;
     type Lent<'a> = Self;
@@ -151,6 +165,7 @@ impl TableValue for Vec<u8> {
 macro_rules! texts {
     ($($text:ty),*) => {$(
         impl TableValue for $text {
+            const NAME: TypeName = <String as Ordered>::NAME;
             type Borrowed = Self;
             type Owned = String;
             type Lent<'a> = String;
@@ -173,8 +188,10 @@ texts! { str, String }
 
 /// The values of these types are encoded by the expressions.
 macro_rules! values {
-    ($([$($generic:tt)*] $ty:ty, $value:ident => $encode:expr, $bytes:ident => $decode:expr;)*) => {$(
+    ($([$($generic:tt)*] $ty:ty, $name:expr,
+        $value:ident => $encode:expr, $bytes:ident => $decode:expr;)*) => {$(
         impl<$($generic)*> TableValue for $ty {
+            const NAME: TypeName = $name;
             type Borrowed = Self;
             type Owned = Self;
             type Lent<'a> = Self;
@@ -196,7 +213,10 @@ macro_rules! values {
 
 macro_rules! ordered {
     ($([$($generic:tt)*] $ty:ty;)*) => {
-        values! { $([$($generic)*] $ty, value => value.to_key(), bytes => Self::from_key(bytes);)* }
+        values! { $(
+            [$($generic)*] $ty, <$ty as Ordered>::NAME,
+                value => value.to_key(), bytes => Self::from_key(bytes);
+        )* }
     };
 }
 ordered! {
@@ -212,9 +232,10 @@ ordered! {
 }
 
 values! {
-    [] (), _value => Vec::new(), bytes => bytes.is_empty().then_some(());
-    [] char, value => u32::from(*value).to_key(), bytes => char::from_u32(u32::from_key(bytes)?);
+    [] (), TypeName::new("()"), _value => Vec::new(), bytes => bytes.is_empty().then_some(());
+    [] char, TypeName::new("char"), value => u32::from(*value).to_key(), bytes => char::from_u32(u32::from_key(bytes)?);
     [T: TableValue<Borrowed = T, Owned = T>] Option<T>,
+        TypeName { name: "Option", length: None, parts: &[T::NAME] },
         value => match value {
             None => vec![0],
             Some(value) => [&[1], &T::value_code(value)[..]].concat(),

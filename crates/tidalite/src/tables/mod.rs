@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! open_read, open_write                        tables of a snapshot; tables of a write transaction
+//! open_types                                   types recorded with a table
 //! table, table_cursor                          one value per key: reading, a cursor
 //! table_mut, table_cursor_mut                  changing, a cursor that changes
 //! set_table, set_table_mut                     a sorted set of values per key: reading, changing
@@ -18,6 +19,7 @@ pub(crate) mod codec;
 pub(crate) mod key_range;
 pub(crate) mod lent;
 pub(crate) mod open_read;
+pub(crate) mod open_types;
 pub(crate) mod open_write;
 pub(crate) mod range;
 pub(crate) mod retain;

@@ -1,16 +1,17 @@
 //! Opening tables of a snapshot, or of a write transaction at one moment.
 
 use crate::catalog::table_name::Named;
-use crate::catalog::table_roots::find_table;
 use crate::tables::codec::{TableKey, TableValue};
-use crate::tables::open_write::expect_kind;
+use crate::tables::open_types::Requested;
+use crate::tables::open_write::{Found, expect_kind};
 use crate::tables::set_table::SetTable;
 use crate::tables::table::Table;
 use crate::txn::open_table::{TABLE_NAME_BYTES_MAX, names};
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::types::error::Result;
-use tidalite_kv::Tree;
+use crate::types::table_types::TableTypes;
+use std::borrow::Cow;
 
 impl<S: ReadSource> Reading<S> {
     /// The table with this name.
@@ -19,19 +20,26 @@ impl<S: ReadSource> Reading<S> {
     /// `TableKind` for a table of sets; a damaged or unreadable page.
     pub fn table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
-        Ok(found.map(|(named, tree)| Table::new(self.pages.view(), tree, named)))
+        Ok(found.map(|found| Table::new(self.pages.view(), found.tree, found.named)))
     }
 
     /// The table with this name, with keys of type `K` and values of type `V`.
     ///
     /// # Errors
-    /// As for `table`.
+    /// As for `table`; `TableTypes` if other types are recorded with the table, or none and it has entries
+    /// ([`Table::typed`] does not ask).
     pub fn typed_table<K, V>(&self, name: &str) -> Result<Option<Table<'_, K, V>>>
     where
         K: TableKey + ?Sized,
         V: TableValue + ?Sized,
     {
-        Ok(self.table(name)?.map(Table::typed))
+        let found = expect_kind(self.find(name)?, name, false)?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        Requested::of::<K, V>().expect(name, found.types.as_deref(), &found.tree)?;
+        let table = Table::new(self.pages.view(), found.tree, found.named);
+        Ok(Some(table))
     }
 
     /// The table of sets with this name.
@@ -40,20 +48,26 @@ impl<S: ReadSource> Reading<S> {
     /// `TableKind` for a table with one value per key; a damaged or unreadable page.
     pub fn set_table(&self, name: &str) -> Result<Option<SetTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
-        let named = |(named, tree)| SetTable::new(self.pages.view(), tree, named);
-        Ok(found.map(named))
+        Ok(found.map(|found| SetTable::new(self.pages.view(), found.tree, found.named)))
     }
 
     /// The table of sets with this name, with keys of type `K` and values of type `V`.
     ///
     /// # Errors
-    /// As for `set_table`.
+    /// As for `set_table`; `TableTypes` if other types are recorded with the table, or none and it has entries
+    /// ([`SetTable::typed`] does not ask).
     pub fn typed_set_table<K, V>(&self, name: &str) -> Result<Option<SetTable<'_, K, V>>>
     where
         K: TableKey + ?Sized,
         V: TableKey + ?Sized,
     {
-        Ok(self.set_table(name)?.map(SetTable::typed))
+        let found = expect_kind(self.find(name)?, name, true)?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        Requested::of_sets::<K, V>().expect(name, found.types.as_deref(), &found.tree)?;
+        let table = SetTable::new(self.pages.view(), found.tree, found.named);
+        Ok(Some(table))
     }
 
     /// Whether the table with this name has sets of values; `None` if it does not exist.
@@ -61,7 +75,16 @@ impl<S: ReadSource> Reading<S> {
     /// # Errors
     /// A damaged or unreadable page.
     pub fn is_set_table(&self, name: &str) -> Result<Option<bool>> {
-        Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
+        Ok(self.find(name)?.map(|found| found.tree.is_multi()))
+    }
+
+    /// The types recorded with the table of this name; `None` for a table of plain bytes, or if it does not exist.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    pub fn table_types(&self, name: &str) -> Result<Option<TableTypes>> {
+        let found = self.find(name)?;
+        Ok(found.and_then(|found| found.types.map(Cow::into_owned)))
     }
 
     /// The names of all tables, in order.
@@ -72,33 +95,31 @@ impl<S: ReadSource> Reading<S> {
         names(&self.begun.roots, &self.pages, &self.begun.open)
     }
 
-    /// A table's name and root.
-    fn find(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+    /// A table's name, root and types.
+    fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
         match self.begun.open.iter().find(|open| open.name == name) {
-            Some(open) => Ok(Some((Named::Lent(&open.name), open.tree))),
+            Some(open) => Ok(Some(Found::open(open))),
             None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
             // An evictable snapshot has to read pages for its answer.
-            None if self.pages.may_end() => self.look_for(name),
+            None if self.pages.may_end() => Found::in_catalog(&self.begun.roots, &self.pages, name),
             None => self.find_kept(name),
         }
     }
 
     /// Like `find`, from the cache of this commit's snapshots.
-    fn find_kept(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+    fn find_kept(&self, name: &str) -> Result<Option<Found<'_>>> {
         let kept = &self.begun.tables;
-        if let Some((name, tree)) = kept.get(name) {
-            return Ok(Some((Named::Lent(name), tree)));
+        if let Some((name, tree, types)) = kept.get(name) {
+            return Ok(Some(Found {
+                named: Named::Lent(name),
+                tree,
+                types: types.map(Cow::Borrowed),
+            }));
         }
-        let found = self.look_for(name)?;
-        if let Some((_, tree)) = found {
-            kept.note(name, tree);
+        let found = Found::in_catalog(&self.begun.roots, &self.pages, name)?;
+        if let Some(found) = &found {
+            kept.note(name, found.tree, found.types.as_deref());
         }
         Ok(found)
-    }
-
-    /// Like `find`, from the catalog.
-    fn look_for(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
-        let found = find_table(&self.begun.roots, &self.pages, name)?;
-        Ok(found.map(|(_, tree)| (Named::of(name), tree)))
     }
 }

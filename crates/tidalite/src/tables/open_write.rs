@@ -1,8 +1,10 @@
 //! Opening, listing, renaming and dropping tables, as part of the transaction.
 
+use crate::catalog::roots::Roots;
 use crate::catalog::table_name::Named;
-use crate::catalog::table_roots::find_table;
+use crate::catalog::table_roots::{TableEntry, find_table};
 use crate::tables::codec::{TableKey, TableValue};
+use crate::tables::open_types::{Requested, expect_bytes};
 use crate::tables::set_table::SetTable;
 use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table::Table;
@@ -11,16 +13,49 @@ use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX, names};
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
+use crate::types::table_types::TableTypes;
+use std::borrow::Cow;
 use tidalite_kv::{AppendCursor, Tree};
+use tidalite_pager::PageRead;
+
+/// A table that was found by its name.
+pub(crate) struct Found<'a> {
+    pub(crate) named: Named<'a>,
+    pub(crate) tree: Tree,
+    /// `None` for plain bytes.
+    pub(crate) types: Option<Cow<'a, TableTypes>>,
+}
+
+impl<'a> Found<'a> {
+    pub(crate) fn open(table: &'a OpenTable) -> Self {
+        Self {
+            named: Named::Lent(&table.name),
+            tree: table.tree,
+            types: table.types.as_ref().map(Cow::Borrowed),
+        }
+    }
+
+    pub(crate) fn in_catalog<R: PageRead>(
+        roots: &Roots,
+        pages: &R,
+        name: &str,
+    ) -> Result<Option<Self>> {
+        Ok(find_table(roots, pages, name)?.map(|entry| Self {
+            named: Named::of(name),
+            tree: entry.tree,
+            types: entry.types.map(Cow::Owned),
+        }))
+    }
+}
 
 /// Returns a table of this kind; an error for the other kind.
 pub(crate) fn expect_kind<'a>(
-    found: Option<(Named<'a>, Tree)>,
+    found: Option<Found<'a>>,
     name: &str,
     multi: bool,
-) -> Result<Option<(Named<'a>, Tree)>> {
+) -> Result<Option<Found<'a>>> {
     match found {
-        Some((_, tree)) if tree.is_multi() != multi => Err(other_kind(name, &tree)),
+        Some(Found { tree, .. }) if tree.is_multi() != multi => Err(other_kind(name, &tree)),
         found => Ok(found),
     }
 }
@@ -55,8 +90,8 @@ impl WriteTxn {
         self.check_table_name(name)?;
         let found = find_table(&self.roots, &self.pages, name)?;
         let created = found.is_none();
-        let (id, tree) = match (found, create) {
-            (Some((_, tree)), _) if wrong(&tree) => return Err(other_kind(name, &tree)),
+        let entry = match (found, create) {
+            (Some(found), _) if wrong(&found.tree) => return Err(other_kind(name, &found.tree)),
             (Some(found), _) => found,
             (None, None) => return Ok(None),
             (None, Some(multi)) => {
@@ -67,18 +102,67 @@ impl WriteTxn {
                 } else {
                     Tree::new(id)
                 };
-                (id, tree)
+                let types = None;
+                TableEntry { id, tree, types }
             }
         };
         self.tables.push(OpenTable {
             name: name.to_owned(),
-            id,
-            tree,
+            id: entry.id,
+            tree: entry.tree,
+            types: entry.types,
             append_cursor: AppendCursor::default(),
             changed: created,
             created,
+            retyped: false,
         });
         Ok(Some(self.tables.len() - 1))
+    }
+
+    /// The index of an open table of this kind; creates a missing one.
+    fn open_kind(&mut self, name: &str, sets: bool) -> Result<usize> {
+        match self.open_table(name, Some(sets))? {
+            Some(index) => Ok(index),
+            None => unreachable!("it is created"),
+        }
+    }
+
+    /// Like `open_kind`, for plain bytes.
+    fn open_bytes(&mut self, name: &str, sets: bool) -> Result<usize> {
+        let index = self.open_kind(name, sets)?;
+        expect_bytes(name, self.tables[index].types.as_ref())?;
+        Ok(index)
+    }
+
+    /// Like `open_kind`, for entries of these types, which are recorded with an empty table.
+    fn open_typed(&mut self, name: &str, sets: bool, types: Requested) -> Result<usize> {
+        if let Some(found) = self.find(name)?
+            && found.tree.is_multi() == sets
+        {
+            types.expect(name, found.types.as_deref(), &found.tree)?;
+            if found.types.is_some() {
+                return self.open_kind(name, sets);
+            }
+        }
+        let types = types.to_record()?;
+        self.open_with(name, sets, types)
+    }
+
+    /// Like `open_kind`; types other than plain bytes are recorded with the table, whatever its entries are.
+    pub(crate) fn open_with(
+        &mut self,
+        name: &str,
+        sets: bool,
+        types: Option<TableTypes>,
+    ) -> Result<usize> {
+        let index = self.open_kind(name, sets)?;
+        let table = &mut self.tables[index];
+        if table.types != types {
+            table.types = types;
+            table.retyped = true;
+            table.changed = true;
+        }
+        Ok(index)
     }
 
     /// A table as the previous transaction left it.
@@ -156,32 +240,76 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table of sets; `TransactionBroken`; errors of
-    /// the file.
+    /// `Name` for an empty or too long name; `TableKind` for a table of sets; `TableTypes` for a table with recorded types
+    /// (use [`raw_table`](Self::raw_table)); `TransactionBroken`; errors of the file.
     ///
     /// # Cost
     /// A search among the open tables; on first use in a transaction a descent in the catalog of tables, except for
     /// tables that the previous transaction had open.
     pub fn table(&mut self, name: &str) -> Result<TableMut<'_>> {
-        match self.open_table(name, Some(false))? {
-            Some(index) => Ok(TableMut::new(self, index)),
-            None => unreachable!("it is created"),
-        }
+        let index = self.open_bytes(name, false)?;
+        Ok(TableMut::new(self, index))
     }
 
-    /// Opens a table with keys of type `K` and values of type `V`; creates it if it does not exist.
+    /// Opens a table for changes to the bytes of its keys and values, whatever types are recorded with it; creates it if
+    /// it does not exist.
     ///
     /// # Errors
-    /// As for `table`.
+    /// As for `table`, without `TableTypes`.
     ///
     /// # Cost
     /// As for `table`.
+    pub fn raw_table(&mut self, name: &str) -> Result<TableMut<'_>> {
+        let index = self.open_kind(name, false)?;
+        Ok(TableMut::new(self, index))
+    }
+
+    /// Opens a table with keys of type `K` and values of type `V`; creates it if it does not exist. The names of the
+    /// types ([`TableKey::NAME`], [`TableValue::NAME`]) are recorded with the table, if it has no entries yet, and
+    /// compared with later ones.
+    ///
+    /// ```
+    /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// let mut tx = db.begin_write()?;
+    /// tx.typed_table::<u64, f64>("levels")?.put(&7, &3.5)?;
+    /// let refused = tx.typed_table::<i64, f64>("levels").map(drop);
+    /// let text = refused.err().ok_or("no error")?.to_string();
+    /// assert!(text.starts_with("table levels holds u64 -> f64, not i64 -> f64"));
+    /// // Bytes can always be read, and written by `raw_table`.
+    /// assert!(tx.table("levels").is_err());
+    /// assert_eq!(tx.view_table("levels")?.ok_or("no table")?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `table`; `TableTypes` if other types are recorded with the table, or none and it has entries
+    /// ([`retype_table`](Self::retype_table) does not ask); `Limit` for the name of a type beyond 255 bytes.
+    ///
+    /// # Cost
+    /// As for `table`, and a comparison of the names.
     pub fn typed_table<K, V>(&mut self, name: &str) -> Result<TableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,
         V: TableValue + ?Sized,
     {
-        Ok(self.table(name)?.typed())
+        let index = self.open_typed(name, false, Requested::of::<K, V>())?;
+        Ok(TableMut::of(self, index, Vec::new()))
+    }
+
+    /// Opens a table like [`typed_table`](Self::typed_table), and records the types with it in place of others, whatever
+    /// its entries are: bytes of another type are an error (`WrongType`) only if they do not decode. For tables of
+    /// programs that store bytes, and for types with a new name. Types of plain bytes record none.
+    ///
+    /// # Errors
+    /// As for `typed_table`, without `TableTypes`.
+    pub fn retype_table<K, V>(&mut self, name: &str) -> Result<TableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        let types = Requested::of::<K, V>().to_record()?;
+        let index = self.open_with(name, false, types)?;
+        Ok(TableMut::of(self, index, Vec::new()))
     }
 
     /// Opens an existing table; `None` if it does not exist, and nothing is created.
@@ -195,30 +323,55 @@ impl WriteTxn {
         if self.tables[index].tree.is_multi() {
             return Err(other_kind(name, &self.tables[index].tree));
         }
+        expect_bytes(name, self.tables[index].types.as_ref())?;
         Ok(Some(TableMut::new(self, index)))
     }
 
     /// Opens a table whose keys have sorted sets of values; creates it if it does not exist.
     ///
     /// # Errors
-    /// `Name` for an empty or too long name; `TableKind` for a table with one value per key; errors of the file.
+    /// `Name` for an empty or too long name; `TableKind` for a table with one value per key; `TableTypes` for a table with
+    /// recorded types (use [`raw_set_table`](Self::raw_set_table)); errors of the file.
     pub fn set_table(&mut self, name: &str) -> Result<SetTableMut<'_>> {
-        match self.open_table(name, Some(true))? {
-            Some(index) => Ok(SetTableMut::new(self, index)),
-            None => unreachable!("it is created"),
-        }
+        let index = self.open_bytes(name, true)?;
+        Ok(SetTableMut::new(self, index))
     }
 
-    /// Opens a table of sets with keys of type `K` and values of type `V`; creates it if it does not exist.
+    /// As [`raw_table`](Self::raw_table), for a table of sets.
     ///
     /// # Errors
-    /// As for `set_table`.
+    /// As for `set_table`, without `TableTypes`.
+    pub fn raw_set_table(&mut self, name: &str) -> Result<SetTableMut<'_>> {
+        let index = self.open_kind(name, true)?;
+        Ok(SetTableMut::new(self, index))
+    }
+
+    /// Opens a table of sets with keys of type `K` and values of type `V`; creates it if it does not exist. The types are
+    /// recorded as in [`typed_table`](Self::typed_table).
+    ///
+    /// # Errors
+    /// As for `set_table`; `TableTypes` and `Limit` as for `typed_table`.
     pub fn typed_set_table<K, V>(&mut self, name: &str) -> Result<SetTableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,
         V: TableKey + ?Sized,
     {
-        Ok(self.set_table(name)?.typed())
+        let index = self.open_typed(name, true, Requested::of_sets::<K, V>())?;
+        Ok(SetTableMut::new(self, index))
+    }
+
+    /// As [`retype_table`](Self::retype_table), for a table of sets.
+    ///
+    /// # Errors
+    /// As for `typed_set_table`, without `TableTypes`.
+    pub fn retype_set_table<K, V>(&mut self, name: &str) -> Result<SetTableMut<'_, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableKey + ?Sized,
+    {
+        let types = Requested::of_sets::<K, V>().to_record()?;
+        let index = self.open_with(name, true, types)?;
+        Ok(SetTableMut::new(self, index))
     }
 
     /// Opens an existing table of sets; `None` if it does not exist, and nothing is created.
@@ -232,6 +385,7 @@ impl WriteTxn {
         if !self.tables[index].tree.is_multi() {
             return Err(other_kind(name, &self.tables[index].tree));
         }
+        expect_bytes(name, self.tables[index].types.as_ref())?;
         Ok(Some(SetTableMut::new(self, index)))
     }
 
@@ -260,7 +414,7 @@ impl WriteTxn {
     /// As for [`table`](Self::table), but a table that the transaction has not opened is looked up each time.
     pub fn view_table(&self, name: &str) -> Result<Option<Table<'_>>> {
         let found = expect_kind(self.find(name)?, name, false)?;
-        Ok(found.map(|(named, tree)| Table::new(self.pages_view(), tree, named)))
+        Ok(found.map(|found| Table::new(self.pages_view(), found.tree, found.named)))
     }
 
     /// As [`view_table`](Self::view_table), for a table of sets.
@@ -269,7 +423,7 @@ impl WriteTxn {
     /// `TableKind` for a table with one value per key; `TransactionBroken`; a damaged or unreadable page.
     pub fn view_set_table(&self, name: &str) -> Result<Option<SetTable<'_>>> {
         let found = expect_kind(self.find(name)?, name, true)?;
-        Ok(found.map(|(named, tree)| SetTable::new(self.pages_view(), tree, named)))
+        Ok(found.map(|found| SetTable::new(self.pages_view(), found.tree, found.named)))
     }
 
     /// Whether the table with this name has sets of values; `None` if it does not exist.
@@ -277,22 +431,28 @@ impl WriteTxn {
     /// # Errors
     /// `TransactionBroken`; a damaged or unreadable page.
     pub fn is_set_table(&self, name: &str) -> Result<Option<bool>> {
-        Ok(self.find(name)?.map(|(_, tree)| tree.is_multi()))
+        Ok(self.find(name)?.map(|found| found.tree.is_multi()))
     }
 
-    /// A table's name and current root, without opening it.
-    fn find(&self, name: &str) -> Result<Option<(Named<'_>, Tree)>> {
+    /// The types recorded with the table of this name; `None` for a table of plain bytes, or if it does not exist.
+    ///
+    /// # Errors
+    /// `TransactionBroken`; a damaged or unreadable page.
+    pub fn table_types(&self, name: &str) -> Result<Option<TableTypes>> {
+        let found = self.find(name)?;
+        Ok(found.and_then(|found| found.types.map(Cow::into_owned)))
+    }
+
+    /// A table's name, current root and types, without opening it.
+    fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
         self.check_usable()?;
         let (catalog, known) = &self.known;
         let known = known.iter().filter(|_| *catalog == self.roots.tables);
         let mut at_hand = self.tables.iter().chain(known);
         match at_hand.find(|table| table.name == name) {
-            Some(table) => Ok(Some((Named::Lent(&table.name), table.tree))),
+            Some(table) => Ok(Some(Found::open(table))),
             None if name.is_empty() || name.len() > TABLE_NAME_BYTES_MAX => Ok(None),
-            None => {
-                let found = find_table(&self.roots, &self.pages, name)?;
-                Ok(found.map(|(_, tree)| (Named::of(name), tree)))
-            }
+            None => Found::in_catalog(&self.roots, &self.pages, name),
         }
     }
 

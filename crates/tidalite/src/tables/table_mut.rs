@@ -58,7 +58,7 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
         Self::of(txn, index, Vec::new())
     }
 
-    fn of(txn: &'t mut WriteTxn, index: usize, path: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn of(txn: &'t mut WriteTxn, index: usize, path: Vec<Vec<u8>>) -> Self {
         Self {
             txn,
             index,

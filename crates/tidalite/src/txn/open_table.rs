@@ -1,7 +1,9 @@
 //! Tables that a write transaction has open, and those kept from the previous one.
 
 use crate::catalog::roots::Roots;
+use crate::catalog::table_roots::TableEntry;
 use crate::types::error::Result;
+use crate::types::table_types::TableTypes;
 use tidalite_base::Corrupt;
 use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::PageRead;
@@ -18,11 +20,26 @@ pub(crate) struct OpenTable {
     pub(crate) name: String,
     pub(crate) id: u64,
     pub(crate) tree: Tree,
+    /// `None` for plain bytes.
+    pub(crate) types: Option<TableTypes>,
     /// The append cursor, valid while rows are appended.
     pub(crate) append_cursor: AppendCursor,
     pub(crate) changed: bool,
     /// The table is not in the `tables` tree under this name.
     pub(crate) created: bool,
+    /// The `tables` tree has other types.
+    pub(crate) retyped: bool,
+}
+
+impl OpenTable {
+    /// The entry of the catalog for this table.
+    pub(crate) fn entry(&self) -> TableEntry {
+        TableEntry {
+            id: self.id,
+            tree: self.tree,
+            types: self.types.clone(),
+        }
+    }
 }
 
 /// The names in the catalog and of open tables not yet in it, in order.

@@ -5,6 +5,7 @@
 //! 2. Slots are filled in order and never change. Two threads that look for one table concurrently may fill two slots
 //!    with it.
 
+use crate::types::table_types::TableTypes;
 use std::sync::OnceLock;
 use tidalite_kv::Tree;
 
@@ -14,6 +15,7 @@ const KEPT: usize = 16;
 struct Found {
     name: Box<str>,
     tree: Tree,
+    types: Option<TableTypes>,
 }
 
 /// See the head of this file.
@@ -21,22 +23,23 @@ struct Found {
 pub(crate) struct FoundTables([OnceLock<Found>; KEPT]);
 
 impl FoundTables {
-    /// The cached name and root of a table.
+    /// The cached name, root and types of a table.
     #[inline]
-    pub(crate) fn get(&self, name: &str) -> Option<(&str, Tree)> {
+    pub(crate) fn get(&self, name: &str) -> Option<(&str, Tree, Option<&TableTypes>)> {
         let mut kept = self.0.iter().map_while(OnceLock::get);
         let found = kept.find(|found| *found.name == *name)?;
-        Some((&found.name, found.tree))
+        Some((&found.name, found.tree, found.types.as_ref()))
     }
 
     /// Caches a table just found, if there is room.
-    pub(crate) fn note(&self, name: &str, tree: Tree) {
+    pub(crate) fn note(&self, name: &str, tree: Tree, types: Option<&TableTypes>) {
         let Some(free) = self.0.iter().find(|place| place.get().is_none()) else {
             return;
         };
         let name = name.into();
         // Another thread may have filled the slot meanwhile: a later lookup caches this table.
-        let _ = free.set(Found { name, tree });
+        let types = types.cloned();
+        let _ = free.set(Found { name, tree, types });
     }
 }
 

@@ -15,7 +15,7 @@
 
 use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
 use crate::catalog::table_name::Named;
-use crate::catalog::table_roots::{flush_inline, table_entry};
+use crate::catalog::table_roots::flush_inline;
 use crate::catalog::texts::Texts;
 use crate::txn::leaves::Leaves;
 use crate::txn::open_series::OpenSeries;
@@ -363,9 +363,10 @@ impl WriteTxn {
         } = self;
         for table in tables.iter_mut().filter(|table| table.changed) {
             table.tree.seal(pages)?;
-            if table.created {
-                let entry = table_entry(table.id, &table.tree);
+            if table.created || table.retyped {
+                let entry = table.entry().encode();
                 roots.tables.insert(pages, table.name.as_bytes(), &entry)?;
+                roots.inline.retain(|(id, _)| *id != table.id);
                 continue;
             }
             if let Some((_, root)) = roots.inline.iter_mut().find(|(id, _)| *id == table.id) {

@@ -8,6 +8,7 @@
 //! row, point                               a row, and a struct of fixed columns as a row
 //! merge_policy                             treatment of a row whose time is taken
 //! into_column, text_form                   columns by number or name; keys and GUIDs as text
+//! table_types                              names of the types of a table
 //! ```
 
 pub(crate) mod column;
@@ -22,6 +23,7 @@ pub(crate) mod name;
 pub(crate) mod point;
 pub(crate) mod row;
 pub(crate) mod schema;
+pub(crate) mod table_types;
 pub(crate) mod text_form;
 pub(crate) mod time;
 pub(crate) mod value;

@@ -174,9 +174,10 @@ impl<'a, 'w> Walk<'a, 'w> {
                 from: Vec::new(),
                 to: None,
             };
-            if let Some((id, tree)) = self.note_of(all, "its root", decode_table_entry(&entry))? {
+            if let Some(entry) = self.note_of(all, "its root", decode_table_entry(&entry))? {
+                let id = entry.id;
                 let inline = self.roots.inline.iter().find(|(inline, _)| *inline == id);
-                found.push((id, name, inline.map_or(tree, |(_, tree)| *tree)));
+                found.push((id, name, inline.map_or(entry.tree, |(_, tree)| *tree)));
             }
         }
         for (id, _) in &self.roots.inline {

@@ -64,16 +64,16 @@ impl ReadTxn {
             let new = find_table(&self.begun.roots, &self.pages, name)?;
             let old = find_table(&base.begun.roots, &base.pages, name)?;
             match (new, old) {
-                (Some((id, tree)), Some((old_id, old_tree))) if id == old_id => {
-                    self.diff_table(base, name, &tree, &old_tree, f)?;
+                (Some(new), Some(old)) if new.id == old.id => {
+                    self.diff_table(base, name, &new.tree, &old.tree, f)?;
                 }
                 (new, old) => {
                     if old.is_some() {
                         f(Change::TableDropped(name))?;
                     }
-                    if let Some((id, tree)) = new {
+                    if let Some(new) = new {
                         f(Change::TableCreated(name))?;
-                        self.diff_table(base, name, &tree, &Tree::new(id), f)?;
+                        self.diff_table(base, name, &new.tree, &Tree::new(new.id), f)?;
                     }
                 }
             }

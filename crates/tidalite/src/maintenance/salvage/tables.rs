@@ -10,6 +10,7 @@ use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
+use crate::types::table_types::TableTypes;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, DEPTH_MAX, PageVisitor, TableReader, Tree, VisitedPage};
@@ -358,10 +359,17 @@ impl Rescue<'_, '_> {
         for (name, entry, by_header) in entries {
             let name = String::from_utf8_lossy(&name).into_owned();
             match decode_table_entry(&entry) {
-                Ok((id, tree)) => {
-                    let multi = Some(tree.is_multi());
-                    let tree = (roots.is_some() && !by_header).then_some(tree);
-                    named.insert(id, Named { name, tree, multi });
+                Ok(entry) => {
+                    let multi = Some(entry.tree.is_multi());
+                    let tree = (roots.is_some() && !by_header).then_some(entry.tree);
+                    let types = entry.types;
+                    let table = Named {
+                        name,
+                        tree,
+                        multi,
+                        types,
+                    };
+                    named.insert(entry.id, table);
                 }
                 Err(error) => self.lose_file(format!("table {name}: {}", error.finding())),
             }
@@ -401,10 +409,11 @@ impl Rescue<'_, '_> {
             ..Saved::default()
         };
         let (raw, found, running) = (self.raw, &self.found, &mut self.running);
+        self.tx.open_with(name, multi, named.types.clone())?;
         let mut to = if multi {
-            To::Multi(self.tx.set_table(name)?)
+            To::Multi(self.tx.raw_set_table(name)?)
         } else {
-            To::Plain(self.tx.table(name)?)
+            To::Plain(self.tx.raw_table(name)?)
         };
         let lost = rows_of(raw, found, id, tree, &mut |path, key, held, by_header| {
             if !to.put(path, key, held)? {
@@ -453,6 +462,7 @@ struct Named {
     name: String,
     tree: Option<Tree>,
     multi: Option<bool>,
+    types: Option<TableTypes>,
 }
 
 impl Named {
@@ -461,6 +471,7 @@ impl Named {
             name: format!("table-{id}"),
             tree: None,
             multi: None,
+            types: None,
         }
     }
 }

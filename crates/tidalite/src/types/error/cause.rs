@@ -71,6 +71,16 @@ pub(crate) enum Cause {
         /// True if the keys of the table have sets of values.
         has_sets: bool,
     },
+    /// A table opened with types other than those recorded with it: with other names, as plain bytes for writing, or with
+    /// types though it has entries and was not opened with types before. Nothing was changed.
+    TableTypes {
+        /// The table.
+        table: String,
+        /// The recorded types, or plain bytes.
+        recorded: String,
+        /// The requested types, or plain bytes.
+        requested: String,
+    },
     /// A row of a table holds a nested table where a value was requested, or was to be put. Nothing was changed, except
     /// that of many pairs those before this one are stored. [`TableMut::remove`](crate::TableMut::remove) removes a
     /// nested table with all its content.
@@ -175,6 +185,14 @@ impl fmt::Display for Cause {
             } => {
                 write!(f, "table {table} has one value a key; open it with table")
             }
+            Self::TableTypes {
+                table,
+                recorded,
+                requested,
+            } => write!(
+                f,
+                "table {table} holds {recorded}, not {requested}; open it with its own types, as bytes with `raw_table`, or give it others with `retype_table`"
+            ),
             Self::IsTable { table, key } => write!(
                 f,
                 "the key {} of table {table} holds a nested table, not a value: open it with `nested`, or take it out with all that is in it with `remove`",

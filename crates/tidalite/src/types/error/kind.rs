@@ -21,7 +21,7 @@ pub enum ErrorKind {
     /// An invalid schema, one that differs from that of the series, or a column or value that does not fit it.
     Schema,
     /// A key, value or table of another type than requested: a nested table in place of a value, a table of
-    /// sets opened as one of single values. The file is sound.
+    /// sets opened as one of single values, a table opened with types other than its own. The file is sound.
     WrongType,
     /// A key or pair was to be appended that is not above the last one of its table.
     OutOfOrder,
@@ -75,9 +75,10 @@ impl Cause {
             Self::TimeTaken { .. } => ErrorKind::AlreadyExists,
             Self::TransactionBroken { .. } => ErrorKind::Broken,
             Self::OutOfOrder { .. } => ErrorKind::OutOfOrder,
-            Self::TableKind { .. } | Self::IsTable { .. } | Self::WrongType { .. } => {
-                ErrorKind::WrongType
-            }
+            Self::TableKind { .. }
+            | Self::TableTypes { .. }
+            | Self::IsTable { .. }
+            | Self::WrongType { .. } => ErrorKind::WrongType,
             Self::Timestamp { .. }
             | Self::Ambiguous { .. }
             | Self::WeightSum { .. }

@@ -150,6 +150,7 @@ impl Error {
             Cause::OutOfOrder { table }
             | Cause::Ambiguous { table, .. }
             | Cause::TableKind { table, .. }
+            | Cause::TableTypes { table, .. }
             | Cause::IsTable { table, .. }
             | Cause::WrongType { table, .. } => Some(table),
             _ => None,

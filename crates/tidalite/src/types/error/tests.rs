@@ -26,6 +26,11 @@ fn each_error_names_the_problem_and_the_next_step() {
             has_sets,
         })
     };
+    let other_types = Error::from(Cause::TableTypes {
+        table: text(),
+        recorded: "u64 -> f64".to_owned(),
+        requested: "bytes".to_owned(),
+    });
     let is_table = Error::from(Cause::IsTable {
         table: text(),
         key: b"k".to_vec(),
@@ -78,6 +83,7 @@ fn each_error_names_the_problem_and_the_next_step() {
         (ambiguous, ["3 values", "say which"]),
         (kind(true), ["several values", "set_table"]),
         (kind(false), ["one value", "open it with table"]),
+        (other_types, ["holds u64 -> f64, not bytes", "`raw_table`"]),
         (is_table, ["key \"k\" of table this", "`remove`"]),
         (
             wrong("config"),

@@ -1,0 +1,138 @@
+//! The names of a table's types, as recorded with it.
+//!
+//! ```text
+//!  0  u8       bytes of the key type's name, k, from 1
+//!  1  k B      the name, UTF-8
+//!  .  u8, v B  the same for the type of values
+//! ```
+
+use crate::types::error::cause::Cause;
+use crate::types::error::{Error, Result};
+use std::fmt::{self, Write};
+use tidalite_base::TypeName;
+
+/// Maximum length of the name of a type in bytes.
+pub const TYPE_NAME_BYTES_MAX: usize = 255;
+
+/// The types of keys and values for which a table was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableTypes {
+    key: String,
+    value: String,
+}
+
+impl fmt::Display for TableTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.key, self.value)
+    }
+}
+
+impl TableTypes {
+    /// The types with these names.
+    pub(crate) fn new(key: &TypeName, value: &TypeName) -> Result<Self> {
+        let types = Self {
+            key: key.to_string(),
+            value: value.to_string(),
+        };
+        for name in [&types.key, &types.value] {
+            if name.is_empty() || name.len() > TYPE_NAME_BYTES_MAX {
+                return Err(Error::from(Cause::Limit {
+                    what: "bytes of the name of a type",
+                    found: name.len() as u64,
+                    limit: TYPE_NAME_BYTES_MAX as u64,
+                }));
+            }
+        }
+        Ok(types)
+    }
+
+    /// The name of the type of keys.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The name of the type of values.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Whether these are the types with these names. Allocates nothing.
+    pub(crate) fn are(&self, key: &TypeName, value: &TypeName) -> bool {
+        is_named(&self.key, key) && is_named(&self.value, value)
+    }
+
+    /// Appends the stored form.
+    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
+        for name in [&self.key, &self.value] {
+            bytes.push(name.len() as u8);
+            bytes.extend_from_slice(name.as_bytes());
+        }
+    }
+
+    /// Decodes the stored form; `None` if it is invalid.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (key, bytes) = split_name(bytes)?;
+        let (value, bytes) = split_name(bytes)?;
+        bytes.is_empty().then_some(Self { key, value })
+    }
+}
+
+fn split_name(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let (&len, bytes) = bytes.split_first()?;
+    let (name, rest) = bytes.split_at_checked(usize::from(len))?;
+    let name = std::str::from_utf8(name).ok()?;
+    (len > 0).then(|| (name.to_owned(), rest))
+}
+
+/// Compares a text with the name of a type, without writing the name to memory.
+fn is_named(text: &str, name: &TypeName) -> bool {
+    let mut rest = Rest(text);
+    write!(rest, "{name}").is_ok() && rest.0.is_empty()
+}
+
+/// The part of a text that was not written yet.
+struct Rest<'a>(&'a str);
+
+impl Write for Rest<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.0 = self.0.strip_prefix(part).ok_or(fmt::Error)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TableTypes;
+    use tidalite_base::{Ordered, TypeName};
+
+    #[test]
+    fn stored_types_are_read_back_and_nothing_else_is() {
+        let (key, value) = (<(String, [u8; 4])>::NAME, f64::NAME);
+        let types = TableTypes::new(&key, &value).unwrap();
+        assert_eq!(types.to_string(), "(String, [u8; 4]) -> f64");
+        let mut bytes = Vec::new();
+        types.encode(&mut bytes);
+        assert_eq!(TableTypes::decode(&bytes), Some(types.clone()));
+        for len in 0..bytes.len() {
+            assert_eq!(TableTypes::decode(&bytes[..len]), None);
+        }
+        assert_eq!(TableTypes::decode(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(TableTypes::decode(b"\x01\xff\x01v"), None);
+        assert_eq!(TableTypes::decode(b"\x00\x01v"), None);
+
+        assert!(types.are(&key, &value));
+        for (key, value) in [
+            (key, f32::NAME),
+            (value, key),
+            (<(String, [u8; 5])>::NAME, value),
+            (<(String,)>::NAME, value),
+        ] {
+            assert!(!types.are(&key, &value));
+        }
+        let long: &'static str = "name".repeat(64).leak();
+        assert!(TableTypes::new(&TypeName::new(long), &value).is_err());
+        assert!(TableTypes::new(&TypeName::new(&long[1..]), &value).is_ok());
+    }
+}
