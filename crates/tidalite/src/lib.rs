@@ -162,6 +162,7 @@ pub use tables::set_cursor_mut::SetCursorMut;
 pub use tables::set_range::{SetRange, SetValues};
 pub use tables::set_table::SetTable;
 pub use tables::set_table_mut::SetTableMut;
+pub use tables::shared::{SharedEntries, SharedSetTable, SharedTable, SharedTxn};
 pub use tables::stream::ValueReader;
 pub use tables::table::Table;
 pub use tables::table_cursor::TableCursor;

@@ -9,6 +9,7 @@
 //! set_cursor, set_cursor_mut, set_range        their cursors and iterators
 //! codec, lent                                  keys and values of Rust types as bytes; values lent by a page
 //! range, key_range, bounds                     ranges of keys, from both ends
+//! shared                                       several tables open for changes at once
 //! retain                                       removing entries by a predicate
 //! stream, cached                               a value as a stream; repeated gets
 //! ```
@@ -28,6 +29,7 @@ pub(crate) mod set_cursor_mut;
 pub(crate) mod set_range;
 pub(crate) mod set_table;
 pub(crate) mod set_table_mut;
+pub(crate) mod shared;
 pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod table_cursor;

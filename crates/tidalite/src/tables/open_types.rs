@@ -51,7 +51,7 @@ impl Requested {
     ) -> Result<()> {
         let matches = match recorded {
             Some(types) => types.are(&self.key, &self.value),
-            None => tree.len() == 0 || self.to_record()?.is_none(),
+            None => tree.is_empty() || self.to_record()?.is_none(),
         };
         match matches {
             true => Ok(()),

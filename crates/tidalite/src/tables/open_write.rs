@@ -196,8 +196,9 @@ impl WriteTxn {
         &self.tables[index].name
     }
 
-    /// Opens a table for changes; creates it if it does not exist. One table at a time can be open for changes; to only
-    /// read a table, use [`view_table`](Self::view_table), which creates nothing.
+    /// Opens a table for changes; creates it if it does not exist. One table at a time can be open in this way; for
+    /// several, use [`share`](Self::share). To only read a table, use [`view_table`](Self::view_table), which creates
+    /// nothing.
     ///
     /// A table and its index, changed together: readers see both changes or neither.
     ///
@@ -391,7 +392,7 @@ impl WriteTxn {
 
     /// A table in its current state, for reading, own writes included; `None` if it does not exist, and nothing is
     /// created. Any number of tables can be read side by side until the transaction changes something, so data to be
-    /// written is copied out first. To read one table while another is changed, see [`reader`](Self::reader).
+    /// written is copied out first. To read one table while another is changed, see [`share`](Self::share).
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

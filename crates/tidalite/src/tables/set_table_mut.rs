@@ -42,6 +42,11 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
         }
     }
 
+    /// The number of the table among the open ones of the transaction.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
     /// The same table with keys and values as plain bytes.
     pub fn bytes(&mut self) -> SetTableMut<'_> {
         SetTableMut::new(self.txn, self.index)

@@ -67,6 +67,11 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
         }
     }
 
+    /// The number of the table among the open ones of the transaction.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
     /// The same table with keys and values as plain bytes.
     pub fn bytes(&mut self) -> TableMut<'_> {
         TableMut::of(self.txn, self.index, self.path.clone())

@@ -1,0 +1,305 @@
+//! Several tables of a write transaction that are open for changes at once.
+//!
+//! Invariants
+//! 1. Each call borrows the transaction for its own duration only.
+//! 2. A handle knows its table by the index among the open tables. It stays the same, because a shared transaction drops
+//!    and renames no tables and rolls nothing back.
+
+use crate::tables::bounds::{Ends, owned};
+use crate::tables::codec::{TableKey, TableValue, key_of};
+use crate::tables::key_range::KeyRange;
+use crate::tables::set_table_mut::SetTableMut;
+use crate::tables::table::Table;
+use crate::tables::table_mut::TableMut;
+use crate::txn::write::WriteTxn;
+use crate::types::error::{Error, Result};
+use std::cell::{RefCell, RefMut};
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ops::Bound;
+
+/// Maximum number of entries that an iteration holds in memory.
+const BATCH: usize = 64;
+
+/// A write transaction whose tables can be open for changes side by side. Its handles take turns in using the
+/// transaction, so that one table can be read while another is changed.
+///
+/// ```
+/// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+/// let mut tx = db.begin_write()?;
+/// tx.table("city of")?.extend([("ann", "Oslo"), ("ben", "Oslo"), ("eve", "Rome")])?;
+///
+/// let tables = tx.share();
+/// let cities = tables.table("city of")?;
+/// let index = tables.set_table("persons in")?;
+/// for entry in cities.entries(..) {
+///     let (person, city) = entry?;
+///     index.put(&city, &person)?;
+///     cities.put(&person, &city.to_ascii_lowercase())?;
+/// }
+/// assert_eq!(index.with(|index| index.view()?.count_of(b"Oslo"))?, 2);
+/// assert_eq!(cities.get(b"eve")?, Some(b"rome".to_vec()));
+/// tx.commit()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Cost
+/// A test of a flag for each call. A table that is opened alone costs the same as without sharing.
+pub struct SharedTxn<'t>(RefCell<&'t mut WriteTxn>);
+
+impl WriteTxn {
+    /// Shares the transaction among several tables, which can then be open for changes at the same time. The transaction
+    /// itself can be used again when the handles are gone.
+    pub fn share(&mut self) -> SharedTxn<'_> {
+        SharedTxn(RefCell::new(self))
+    }
+}
+
+impl<'t> SharedTxn<'t> {
+    /// Opens a table like [`WriteTxn::table`].
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::table`]; `Unsupported` inside a function passed to [`SharedTable::with`].
+    pub fn table(&self, name: &str) -> Result<SharedTable<'_, 't>> {
+        self.typed_table(name)
+    }
+
+    /// Opens a table like [`WriteTxn::typed_table`].
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::typed_table`]; `Unsupported` as for `table`.
+    pub fn typed_table<K, V>(&self, name: &str) -> Result<SharedTable<'_, 't, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableValue + ?Sized,
+    {
+        Ok(SharedTable {
+            index: self.borrow()?.typed_table::<K, V>(name)?.index(),
+            txn: self,
+            types: PhantomData,
+        })
+    }
+
+    /// Opens a table of sets like [`WriteTxn::set_table`].
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::set_table`]; `Unsupported` as for `table`.
+    pub fn set_table(&self, name: &str) -> Result<SharedSetTable<'_, 't>> {
+        self.typed_set_table(name)
+    }
+
+    /// Opens a table of sets like [`WriteTxn::typed_set_table`].
+    ///
+    /// # Errors
+    /// As for [`WriteTxn::typed_set_table`]; `Unsupported` as for `table`.
+    pub fn typed_set_table<K, V>(&self, name: &str) -> Result<SharedSetTable<'_, 't, K, V>>
+    where
+        K: TableKey + ?Sized,
+        V: TableKey + ?Sized,
+    {
+        Ok(SharedSetTable {
+            index: self.borrow()?.typed_set_table::<K, V>(name)?.index(),
+            txn: self,
+            types: PhantomData,
+        })
+    }
+
+    fn borrow(&self) -> Result<RefMut<'_, &'t mut WriteTxn>> {
+        self.0.try_borrow_mut().map_err(|_| {
+            let found = "a call on a shared table inside `with` of another one".to_owned();
+            let expected = "calls one after the other".to_owned();
+            tidalite_pager::Error::Unsupported { found, expected }.into()
+        })
+    }
+}
+
+/// A table of a [`SharedTxn`]. All of its methods take turns in using the transaction.
+pub struct SharedTable<'s, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
+    txn: &'s SharedTxn<'t>,
+    index: usize,
+    types: PhantomData<fn(&K, &V)>,
+}
+
+impl<K: ?Sized, V: ?Sized> Clone for SharedTable<'_, '_, K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: ?Sized, V: ?Sized> Copy for SharedTable<'_, '_, K, V> {}
+
+impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K, V> {
+    /// Passes the table to `work`, for any call of [`TableMut`].
+    ///
+    /// # Errors
+    /// Those of `work`; `Unsupported` if `work` uses another table of the same [`SharedTxn`].
+    pub fn with<T>(&self, work: impl FnOnce(&mut TableMut<'_, K, V>) -> Result<T>) -> Result<T> {
+        let mut txn = self.txn.borrow()?;
+        work(&mut TableMut::new(&mut txn, self.index))
+    }
+
+    /// As [`TableMut::get`].
+    ///
+    /// # Errors
+    /// As for [`TableMut::get`].
+    pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
+        self.with(|table| table.get(key))
+    }
+
+    /// As [`TableMut::put`].
+    ///
+    /// # Errors
+    /// As for [`TableMut::put`].
+    pub fn put(&self, key: &K, value: &V::Borrowed) -> Result<bool> {
+        self.with(|table| table.put(key, value))
+    }
+
+    /// As [`TableMut::replace`].
+    ///
+    /// # Errors
+    /// As for [`TableMut::replace`].
+    pub fn replace(&self, key: &K, value: &V::Borrowed) -> Result<Option<V::Owned>> {
+        self.with(|table| table.replace(key, value))
+    }
+
+    /// As [`TableMut::remove`].
+    ///
+    /// # Errors
+    /// As for [`TableMut::remove`].
+    pub fn remove(&self, key: &K) -> Result<bool> {
+        self.with(|table| table.remove(key))
+    }
+
+    /// The entries with keys in a range, ascending. Between two steps this and other tables can be changed: up to 64
+    /// entries are read in advance, and the iteration goes on after the last of them in the table as it then is.
+    ///
+    /// # Cost
+    /// A descent for each 64 entries, and copies of them.
+    pub fn entries(&self, range: impl KeyRange<K>) -> SharedEntries<'s, 't, K, V> {
+        SharedEntries {
+            table: *self,
+            ends: owned(range.bounds()),
+            batch: Vec::new().into_iter(),
+            left: true,
+            failed: None,
+        }
+    }
+}
+
+/// A table of sets of a [`SharedTxn`]. All of its methods take turns in using the transaction.
+pub struct SharedSetTable<'s, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
+    txn: &'s SharedTxn<'t>,
+    index: usize,
+    types: PhantomData<fn(&K, &V)>,
+}
+
+impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SharedSetTable<'_, '_, K, V> {
+    /// Passes the table to `work`, for any call of [`SetTableMut`].
+    ///
+    /// # Errors
+    /// As for [`SharedTable::with`].
+    pub fn with<T>(&self, work: impl FnOnce(&mut SetTableMut<'_, K, V>) -> Result<T>) -> Result<T> {
+        let mut txn = self.txn.borrow()?;
+        work(&mut SetTableMut::new(&mut txn, self.index))
+    }
+
+    /// As [`SetTableMut::put`].
+    ///
+    /// # Errors
+    /// As for [`SetTableMut::put`].
+    pub fn put(&self, key: &K, value: &V) -> Result<bool> {
+        self.with(|table| table.put(key, value))
+    }
+
+    /// As [`SetTableMut::remove`].
+    ///
+    /// # Errors
+    /// As for [`SetTableMut::remove`].
+    pub fn remove(&self, key: &K, value: &V) -> Result<bool> {
+        self.with(|table| table.remove(key, value))
+    }
+
+    /// All values of a key, ascending.
+    ///
+    /// # Errors
+    /// As for [`SetTable::values`](crate::SetTable::values).
+    pub fn values(&self, key: &K) -> Result<Vec<V::Owned>> {
+        self.with(|table| table.view()?.values(key)?.collect())
+    }
+}
+
+/// Entries of a [`SharedTable`], ascending. An error ends the iteration.
+pub struct SharedEntries<'s, 't, K: TableKey + ?Sized = [u8], V: TableValue + ?Sized = [u8]> {
+    table: SharedTable<'s, 't, K, V>,
+    /// The keys that were not read yet.
+    ends: Ends,
+    batch: std::vec::IntoIter<(K::Owned, V::Owned)>,
+    /// There may be entries between `ends`.
+    left: bool,
+    /// The error after the batch.
+    failed: Option<Error>,
+}
+
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> SharedEntries<'_, '_, K, V> {
+    fn read_batch(&mut self) {
+        let mut batch = Vec::new();
+        let (table, ends) = (self.table, &mut self.ends);
+        let read = table.with(|table| read_between(&table.view()?, ends, &mut batch));
+        self.left = read.is_ok() && batch.len() == BATCH;
+        self.failed = read.err();
+        self.batch = batch.into_iter();
+    }
+}
+
+/// Reads entries up to a full batch, and moves the lower bound behind them.
+fn read_between<K: TableKey + ?Sized, V: TableValue + ?Sized>(
+    table: &Table<'_, K, V>,
+    (from, to): &mut Ends,
+    batch: &mut Vec<(K::Owned, V::Owned)>,
+) -> Result<()> {
+    let mut cursor = table.cursor_as::<[u8], V>();
+    let mut found = match from {
+        Bound::Unbounded => cursor.first()?,
+        Bound::Included(key) => cursor.seek_ge(key)?,
+        Bound::Excluded(key) => cursor.seek_gt(key)?,
+    };
+    while found {
+        let key = cursor.key();
+        let within = match to {
+            Bound::Unbounded => true,
+            Bound::Included(last) => key <= &last[..],
+            Bound::Excluded(end) => key < &end[..],
+        };
+        if !within {
+            break;
+        }
+        batch.push((key_of::<K>(&table.named, key)?, cursor.value()?));
+        if batch.len() == BATCH {
+            *from = Bound::Excluded(key.to_vec());
+            break;
+        }
+        found = cursor.next()?;
+    }
+    Ok(())
+}
+
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Iterator for SharedEntries<'_, '_, K, V> {
+    type Item = Result<(K::Owned, V::Owned)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(entry) = self.batch.next() {
+                return Some(Ok(entry));
+            }
+            if let Some(error) = self.failed.take() {
+                return Some(Err(error));
+            }
+            if !self.left {
+                return None;
+            }
+            self.read_batch();
+        }
+    }
+}
+
+impl<K: TableKey + ?Sized, V: TableValue + ?Sized> FusedIterator for SharedEntries<'_, '_, K, V> {}
