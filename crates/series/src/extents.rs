@@ -109,6 +109,7 @@ pub(crate) fn holding<R: PageRead>(
     let (start, record) = decode_row(cursor.key(), &cursor.value()?.to_vec()?)?;
     // In a damaged table whose keys do not ascend, the seek may end after the address.
     let into = addr.checked_sub(start);
+    debug_assert!(record.live <= record.used, "decoding checks it");
     Ok(into
         .is_some_and(|bytes| bytes < record.used)
         .then_some((start, record)))
@@ -136,6 +137,8 @@ pub(crate) fn put<W: PageWrite>(
     addr: u64,
     record: &ExtentRecord,
 ) -> Result<()> {
+    assert!(record.live > 0, "an extent without live bytes is freed");
+    assert!(record.live <= record.used, "live leaves were written");
     table.insert(w, &key(addr), &record.encode())?;
     Ok(())
 }

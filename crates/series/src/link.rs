@@ -43,6 +43,7 @@ pub struct Link {
 
 impl Link {
     pub(crate) fn encode(&self, out: &mut [u8], at: usize) {
+        assert!(self.begin <= self.end, "the first row is the earliest");
         self.ptr.encode(out, at);
         put_i64(out, at + BEGIN_AT, self.begin);
         put_i64(out, at + END_AT, self.end);
@@ -65,11 +66,13 @@ impl Link {
 
     /// True if the interval `from ..= to` contains every row below.
     pub(crate) fn inside(&self, from: i64, to: i64) -> bool {
+        debug_assert!(from <= to, "an interval");
         from <= self.begin && self.end <= to
     }
 
     /// True if no row of `from ..= to` can be below.
     pub(crate) fn outside(&self, from: i64, to: i64) -> bool {
+        debug_assert!(from <= to, "an interval");
         self.end < from || to < self.begin
     }
 }

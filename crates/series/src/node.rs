@@ -143,6 +143,7 @@ impl<'r> Spine<'r> {
                 high = middle;
             }
         }
+        debug_assert!(low < self.links, "a link of the node");
         low
     }
 
@@ -250,6 +251,7 @@ pub(crate) fn read<R: PageRead>(
         }
     }
     let extent = spine.extent(&link.ptr, r.page_size());
+    debug_assert!(ascend(&entries), "the spine was verified");
     Ok(Node { entries, extent })
 }
 
@@ -269,6 +271,12 @@ pub(crate) fn write<W: PageWrite>(
     );
     let columns = entries[0].stats.len();
     assert!(columns <= COLUMNS_MAX, "columns of a series");
+    assert!((1..=HEIGHT_MAX).contains(&level), "level {level} of a node");
+    assert!(
+        entries.iter().all(|entry| entry.stats.len() == columns),
+        "statistics of every column"
+    );
+    assert!(ascend(entries), "links ascend and their spans are disjoint");
     let spine_len = spine_bytes(entries.len(), columns);
     let stats_len = stats_bytes(entries.len());
     let total = spine_len + columns * stats_len;
@@ -305,6 +313,12 @@ pub(crate) fn write<W: PageWrite>(
     let ptr = seal_block(spine, &header(Kind::SeriesNode, extent.addr));
     w.write_extent(extent.addr, &bytes)?;
     Ok(summary(ptr, entries))
+}
+
+/// Whether the spans of the links ascend. Neighbours share a time only if damage has produced more rows with equal times
+/// than a leaf holds.
+pub(crate) fn ascend(entries: &[Entry]) -> bool {
+    entries.is_sorted_by(|a, b| a.link.end <= b.link.begin)
 }
 
 /// The link to a node over `entries`.

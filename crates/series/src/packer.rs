@@ -22,6 +22,7 @@ use crate::link::{Entry, Link};
 use std::collections::BTreeMap;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::LEAF_VECTORS_MAX;
+use tidalite_codec::Stats;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Extent, Header, Kind, PageWrite, Ptr, Result, seal_block};
 
@@ -112,13 +113,14 @@ impl Packer {
 
     pub(crate) fn take_leaf(&mut self) -> Box<OpenLeaf> {
         let mut leaf = self.spare.pop().unwrap_or_default();
+        assert_eq!(leaf.rows(), 0, "a spare leaf is empty");
         leaf.take_at_most(self.leaf_vectors);
         leaf
     }
 
     /// Returns an empty leaf for reuse.
     pub(crate) fn give_leaf(&mut self, leaf: Box<OpenLeaf>) {
-        debug_assert!(leaf.rows() == 0, "its rows are written");
+        assert_eq!(leaf.rows(), 0, "its rows are written");
         if self.spare.len() < SPARE_MAX {
             self.spare.push(leaf);
         }
@@ -160,7 +162,11 @@ impl Packer {
             data_txn: w.txn(),
             bytes: size,
         };
-        let stats = leaf.columns.iter().map(|column| column.stats).collect();
+        let stats: Vec<Stats> = leaf.columns.iter().map(|column| column.stats).collect();
+        debug_assert!(
+            stats.iter().all(|own| own.count() == link.count),
+            "statistics of all rows"
+        );
         leaf.empty();
         Ok(Entry { link, stats })
     }
@@ -185,6 +191,7 @@ impl Packer {
         let open = match &mut self.open {
             Some(open) => open,
             none => {
+                assert!(self.buffer.is_empty(), "a closed extent was written");
                 let bytes = room_for_leaves_like(size, self.next_bytes);
                 self.next_bytes = (self.next_bytes * 2).min(EXTENT_BYTES_MAX);
                 let pages = bytes.div_ceil(w.page_size()) as u64;
@@ -200,6 +207,7 @@ impl Packer {
                 })
             }
         };
+        assert!(open.used + size <= open.capacity, "room for the leaf");
         let header = Header {
             kind,
             flags: 0,
@@ -213,6 +221,13 @@ impl Packer {
         open.used += size;
         open.live += size as u64;
         open.last_time = open.last_time.max(last_time);
+        debug_assert!(ptr.addr.is_multiple_of(LEAF_ALIGN as u64), "aligned");
+        assert_eq!(
+            open.written + self.buffer.len(),
+            open.used,
+            "the buffer holds the bytes that are not written"
+        );
+        assert!(open.live <= open.used as u64, "live leaves were written");
         if self.buffer.len() >= WRITE_BYTES {
             self.flush(w)?;
         }
@@ -225,8 +240,13 @@ impl Packer {
     /// As `PageWrite::write_extent`.
     pub fn flush<W: PageWrite>(&mut self, w: &mut W) -> Result<()> {
         let Some(open) = &mut self.open else {
+            assert!(self.buffer.is_empty(), "buffered leaves have an extent");
             return Ok(());
         };
+        assert!(
+            open.written + self.buffer.len() <= open.capacity,
+            "the buffer fits the extent"
+        );
         if !self.buffer.is_empty() {
             w.write_extent(open.extent.addr + open.written as u64, &self.buffer)?;
             open.written += self.buffer.len();
@@ -249,13 +269,14 @@ impl Packer {
         };
         let used = open.used;
         let pages = used.div_ceil(w.page_size());
-        let padding = pages * w.page_size() - used;
-        self.buffer.resize(self.buffer.len() + padding, 0);
+        let padded = pages * w.page_size();
+        self.buffer.resize(padded - open.written, 0);
         self.flush(w)?;
         let Some(open) = self.open.take() else {
             return Ok(());
         };
-        let extent = if pages * w.page_size() < open.capacity {
+        assert_eq!(open.written, padded, "every byte is written");
+        let extent = if padded < open.capacity {
             w.trim_extent(&open.extent, pages as u64)
         } else {
             open.extent
@@ -319,6 +340,7 @@ impl Packer {
                 )
                 .into());
             };
+            debug_assert!(start <= first && first - start < record.used, "inside");
             while at < self.dead.len() && self.dead[at].0 - start < record.used {
                 record.live = lowered(record.live, self.dead[at].1, start)?;
                 at += 1;
@@ -355,6 +377,7 @@ impl Packer {
     pub fn finish<W: PageWrite>(&mut self, w: &mut W) -> Result<Tree> {
         self.close(w)?;
         self.apply(w)?;
+        assert!(self.open.is_none() && self.buffer.is_empty(), "all written");
         for (start, record) in std::mem::take(&mut self.closed) {
             extents::put(&mut self.table, w, start, &record)?;
         }
@@ -368,7 +391,9 @@ impl Packer {
 /// pages of trees follow it by then.
 fn room_for_leaves_like(size: usize, wanted: usize) -> usize {
     let each = size + LEAF_ALIGN;
-    (wanted / each).max(1) * each
+    let bytes = (wanted / each).max(1) * each;
+    debug_assert!(bytes >= size, "room for the first leaf");
+    bytes
 }
 
 fn lowered(live: u64, bytes: u64, start: u64) -> Result<u64> {

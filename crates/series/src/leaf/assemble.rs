@@ -11,7 +11,7 @@ use crate::leaf::layout::{
 };
 use crate::leaf::open_vector::{Model, OpenVector};
 use crate::leaf::writer::{OpenLeaf, time_of};
-use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::limits::{CHECKSUM_SPAN_MAX, VECTOR_ROWS};
 use tidalite_base::{put_i64, put_u16, put_u32, put_u64};
 
 fn put_model(out: &mut Vec<u8>, model: &Model) {
@@ -80,6 +80,11 @@ impl Section<'_> {
             bytes += put_entries(out, vectors, put);
         }
         let entries = out.len() - at;
+        assert!(
+            entries <= usize::from(u16::MAX),
+            "{entries} bytes of section {} fit its field",
+            self.number
+        );
         let fields = SECTIONS_AT + self.number * SECTION_BYTES;
         out[fields + SECTION_MODE] = mode;
         out[fields + SECTION_TYPE] = self.ty;
@@ -98,6 +103,7 @@ impl OpenLeaf {
 
     /// The time span of vector `v`, in the form used by statistics.
     fn vector_span(&self, v: usize) -> Span {
+        debug_assert!(v < self.vectors, "a vector of the leaf");
         match self.step {
             Some(step) => {
                 let begin = time_of(self.begin, step, v);
@@ -124,6 +130,7 @@ impl OpenLeaf {
 
     /// Fills `out` with the directory, without the header; returns its length.
     fn put_directory(&self, out: &mut Vec<u8>) -> usize {
+        self.assert_invariants();
         out.clear();
         out.resize(SECTIONS_AT + (1 + self.columns.len()) * SECTION_BYTES, 0);
         put_u32(out, ROWS_AT, self.rows as u32);
@@ -155,6 +162,10 @@ impl OpenLeaf {
             });
         }
         let directory = out.len();
+        assert!(
+            directory <= CHECKSUM_SPAN_MAX,
+            "a directory of {directory} bytes is one block"
+        );
         put_u32(out, DIRECTORY_BYTES_AT, directory as u32);
         directory
     }

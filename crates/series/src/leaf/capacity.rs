@@ -12,5 +12,10 @@ pub(crate) fn vectors_max(columns: usize) -> usize {
     let sections = 1 + columns;
     let fixed = SECTIONS_AT + sections * (SECTION_BYTES + MODEL_ENTRY_BYTES);
     let entry = sections * PLACE_BYTES + TIME_ENTRY_BYTES_MAX + columns * COLUMN_ENTRY_BYTES_MAX;
-    ((CHECKSUM_SPAN_MAX - fixed) / entry).clamp(1, LEAF_VECTORS_MAX)
+    let vectors = ((CHECKSUM_SPAN_MAX - fixed) / entry).clamp(1, LEAF_VECTORS_MAX);
+    debug_assert!(
+        fixed + vectors * entry <= CHECKSUM_SPAN_MAX,
+        "the directory of a full leaf of {columns} columns is one block"
+    );
+    vectors
 }

@@ -22,6 +22,7 @@ impl OpenLeaf {
             at += vector_rows(rows.slice(at..taken));
             ends.push(at);
         }
+        assert_eq!(ends.len(), self.vectors, "the vectors that were encoded");
         let hot = std::mem::take(&mut self.payloads);
         let mut payloads = Vec::with_capacity(hot.len());
         if self.step.is_none() {
@@ -43,6 +44,8 @@ impl OpenLeaf {
 
 /// Splits values into vectors with the given ends.
 fn cut<'w>(words: &'w [u64], ends: &[usize]) -> Vec<&'w [u64]> {
+    debug_assert!(ends.is_sorted_by(|a, b| a < b), "every vector has rows");
+    debug_assert_eq!(ends.last(), Some(&words.len()), "vectors hold all rows");
     let begins = std::iter::once(0).chain(ends.iter().copied());
     begins
         .zip(ends)
@@ -58,6 +61,11 @@ fn cool<T>(
     hot: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<Model> {
+    debug_assert!(
+        cold.as_ref()
+            .is_none_or(|cold| cold.vectors.len() == vectors.len()),
+        "a page for each vector"
+    );
     let cold = cold.filter(|cold| {
         let gain = vectors.iter().zip(&cold.vectors).map(|(vector, page)| {
             let length = page.as_ref().map_or(usize::MAX, |(_, page)| page.len());

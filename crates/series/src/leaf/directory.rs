@@ -92,6 +92,10 @@ impl Sections {
             }
         }
         begins.push((at as u32, payload as u32));
+        debug_assert!(
+            at <= block.len() && begins.is_sorted(),
+            "sections follow each other inside the directory"
+        );
         Ok(Self { begins })
     }
 
@@ -185,6 +189,7 @@ impl Sections {
         v: usize,
         vectors: usize,
     ) -> Result<EntryPosition, Corrupt> {
+        debug_assert!(v < vectors, "a vector of the leaf");
         let mut places = self.each(block, number, vectors)?;
         places.pass_to(v);
         places.place().ok_or_else(|| odd(number, v))
@@ -200,6 +205,7 @@ impl Sections {
         v: usize,
         reached: &mut Reached,
     ) -> Result<EntryPosition, Corrupt> {
+        debug_assert!(v < vectors && reached.v <= vectors, "vectors of the leaf");
         let mut places = self.each(block, number, vectors)?;
         if 0 < reached.v && reached.v <= v {
             (places.v, places.at, places.offset) = (reached.v, reached.at, reached.offset);
@@ -256,6 +262,7 @@ impl EntryPositions<'_> {
     /// Skips the vectors before `v` without checking their ends.
     #[inline(always)]
     fn pass_to(&mut self, v: usize) {
+        debug_assert!(self.v <= v, "entries are read in ascending order");
         for before in &self.table[self.v..v] {
             self.at += usize::from(before[PLACE_ENTRY]);
             self.offset += usize::from(get_u16(before, PLACE_PAYLOAD));
@@ -278,6 +285,7 @@ impl EntryPositions<'_> {
             return None;
         }
         self.v += 1;
+        debug_assert!(place.at <= place.end && place.end <= self.end, "inside");
         Some(place)
     }
 

@@ -49,6 +49,7 @@ pub(super) struct Span {
 impl Span {
     #[inline]
     fn clock(&self) -> Clock {
+        debug_assert!(self.rows > 0 && self.begin <= self.end, "rows in a span");
         match self.step {
             None => Clock::units(self.begin, self.end),
             // Rows with equal times: only the first tick exists.
@@ -77,6 +78,7 @@ impl<'b> Entry<'b> {
     /// The entry at this place of a directory.
     #[inline(always)]
     pub(super) fn at(block: &'b [u8], place: EntryPosition) -> Self {
+        debug_assert!(place.end <= block.len(), "inside the directory");
         Self { block, place }
     }
 
@@ -213,6 +215,7 @@ impl<'b> Entry<'b> {
 
 /// Appends the entry of a column's vector.
 pub(super) fn put_column(out: &mut Vec<u8>, vector: &OpenVector<Stats>, span: &Span) {
+    debug_assert_eq!(vector.chunk.rows(), span.rows, "the rows of the vector");
     put(out, &vector.what.to_fields(&span.clock()), vector);
 }
 
@@ -227,6 +230,10 @@ pub(super) fn put_times(out: &mut Vec<u8>, vector: &OpenVector<(i64, i64)>, befo
 }
 
 fn put<T>(out: &mut Vec<u8>, numbers: &[u64], vector: &OpenVector<T>) {
+    debug_assert!(
+        !vector.chunk.is_empty() || vector.checksum == 0,
+        "only a payload with bytes has a checksum"
+    );
     short::put(numbers, out);
     vector.chunk.put(out);
     if !vector.chunk.is_empty() {

@@ -24,6 +24,11 @@ pub(super) struct OpenVector<T> {
 impl<T> OpenVector<T> {
     /// A vector whose payload was just appended to `payloads`, from `offset` on.
     pub(super) fn last(chunk: Chunk, payloads: &[u8], offset: usize, what: T) -> Self {
+        assert_eq!(
+            payloads.len() - offset,
+            chunk.len(),
+            "the payload of the chunk"
+        );
         Self {
             chunk,
             offset: offset as u32,

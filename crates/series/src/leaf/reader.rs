@@ -49,6 +49,7 @@ impl<'r> Leaf<'r> {
             return Err(leaf.corrupt(format!("columns of {found:?}"), format!("{types:?}")));
         }
         leaf.added = types[own..].iter().map(|ty| ty.fill()).collect();
+        debug_assert_eq!(own + leaf.added.len(), types.len(), "every column");
         let found = (
             leaf.begin,
             leaf.end(),
@@ -151,6 +152,7 @@ impl<'r> Leaf<'r> {
             before = end;
             times.push((begin, end, own.rows));
         }
+        debug_assert_eq!(times.len(), self.vectors, "a span for each vector");
         self.times = times;
         if rows != self.rows || before != self.end() {
             let found = format!("{rows} rows up to {before} in its vectors");
@@ -169,6 +171,7 @@ impl<'r> Leaf<'r> {
 
     /// Directory and payload bytes of the leaf that begins with `head`.
     pub(crate) fn lengths(head: &[u8]) -> (usize, usize) {
+        assert!(head.len() >= Self::HEAD_BYTES, "the fixed fields");
         let field = |at| get_u32(head, at) as usize;
         (field(DIRECTORY_BYTES_AT), field(DATA_BYTES_AT))
     }
@@ -301,6 +304,7 @@ impl<'r> Leaf<'r> {
 
     /// First and last timestamp of vector `v`.
     pub(crate) fn span(&self, v: usize) -> (i64, i64) {
+        debug_assert!(v < self.vectors, "a vector of the leaf");
         match self.step {
             Some(step) => {
                 let time = |row: usize| {
@@ -329,6 +333,7 @@ impl<'r> Leaf<'r> {
 
     /// Rows of vector `v`.
     pub(crate) fn rows_of(&self, v: usize) -> usize {
+        debug_assert!(v < self.vectors, "a vector of the leaf");
         match self.step {
             Some(_) => VECTOR_ROWS.min(self.rows - v * VECTOR_ROWS),
             None => self.times[v].2,
@@ -510,6 +515,7 @@ impl<'r> Leaf<'r> {
 
     /// Whether vector `v` continues the lines of the previous vector, whose times and columns must all be lines.
     pub(crate) fn lines_go_on(&self, v: usize) -> bool {
+        debug_assert!(0 < v && v < self.vectors, "a vector has a previous one");
         // A damaged entry counts as not continuing; a read of the vector reports the damage.
         let goes_on = |chunk: &dyn Fn(usize) -> Result<Chunk>| {
             let (Ok(before), Ok(own)) = (chunk(v - 1), chunk(v)) else {
@@ -534,6 +540,12 @@ impl<'r> Leaf<'r> {
 
     /// Appends all rows to `rows`.
     pub(crate) fn read_all<R: PageRead>(&self, r: &'r R, rows: &mut Rows) -> Result<()> {
+        assert_eq!(
+            rows.columns.len(),
+            self.own_columns() + self.added.len(),
+            "the columns of the leaf"
+        );
+        let before = rows.len();
         for v in 0..self.vectors {
             let at = rows.grow(self.rows_of(v));
             self.times(r, v, &mut rows.times[at.clone()])?;
@@ -541,6 +553,7 @@ impl<'r> Leaf<'r> {
                 self.column(r, v, c, &mut rows.columns[c][at.clone()])?;
             }
         }
+        debug_assert_eq!(rows.len() - before, self.rows, "rows of all vectors");
         if !rows.view().is_sorted() {
             return Err(self.corrupt("times out of order", "times that do not descend"));
         }

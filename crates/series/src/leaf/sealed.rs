@@ -50,6 +50,7 @@ impl Sealed {
             types.len() + 1,
             "the columns of the tree"
         );
+        debug_assert!(rows.is_sorted_unique(), "each time once, in order");
         self.spans.clear();
         self.parts.clear();
         self.payloads.clear();
@@ -70,9 +71,20 @@ impl Sealed {
                 self.enter(chunk, from, Stats::of(ty, times, words));
             }
         }
+        assert_eq!(
+            self.parts.len(),
+            self.spans.len() * (1 + types.len()),
+            "the times and every column of each vector"
+        );
+        debug_assert_eq!(self.rows_from(0), rows.len(), "every row once");
     }
 
     fn enter(&mut self, chunk: Chunk, from: usize, stats: Stats) {
+        assert_eq!(
+            self.payloads.len() - from,
+            chunk.len(),
+            "the payload of the chunk"
+        );
         self.parts.push(Part {
             chunk,
             from,
@@ -92,6 +104,7 @@ impl Sealed {
     }
 
     pub(crate) fn parts(&self, vector: usize, columns: usize) -> &[Part] {
+        debug_assert!(vector < self.spans.len(), "an encoded vector");
         &self.parts[vector * (1 + columns)..][..1 + columns]
     }
 

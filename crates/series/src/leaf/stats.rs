@@ -45,6 +45,7 @@ impl Leaf<'_> {
     fn stats_of_one(&self, v: usize, ty: ColumnType, word: u64) -> Stats {
         // The extremes of equal values are at the first row, whatever the other times are.
         let n = self.rows_of(v);
+        debug_assert!((1..=VECTOR_ROWS).contains(&n), "rows of a vector");
         let times = [self.span(v).0; VECTOR_ROWS];
         let words = [word; VECTOR_ROWS];
         Stats::of(ty, &times[..n], &words[..n])

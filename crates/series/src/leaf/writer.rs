@@ -18,7 +18,7 @@ use crate::leaf::capacity::{DATA_BYTES_SOFT, vectors_max};
 use crate::leaf::open_vector::{Model, OpenVector};
 use crate::leaf::sealed::Sealed;
 use tidalite_base::Corrupt;
-use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{
     Chunk, ColumnType, EncoderState, Line, Rows, RowsRef, Stats, decode_column, decode_times,
     encode_column, encode_times, fill_steps,
@@ -94,6 +94,29 @@ impl OpenLeaf {
                 stats_before: Stats::empty(ty),
             });
         }
+        assert_eq!(self.columns.len(), types.len(), "every column");
+    }
+
+    /// Asserts the invariants 1 to 3 of a leaf that has rows.
+    pub(super) fn assert_invariants(&self) {
+        let (vectors, rows) = (self.vectors, self.rows);
+        assert!(
+            (1..=LEAF_VECTORS_MAX).contains(&vectors),
+            "{vectors} vectors"
+        );
+        assert!(
+            (vectors..=vectors * VECTOR_ROWS).contains(&rows),
+            "{rows} rows in {vectors} vectors"
+        );
+        assert!(self.last.rows < rows, "the last vector has rows");
+        assert!(self.begin <= self.end, "the first row is the earliest");
+        let times = if self.step.is_some() { 0 } else { vectors };
+        assert_eq!(self.times.len(), times, "an entry of times per vector");
+        for column in &self.columns {
+            let entries = if column.word.is_some() { 0 } else { vectors };
+            assert_eq!(column.vectors.len(), entries, "an entry per vector");
+            assert_eq!(column.stats.count(), rows as u64, "statistics of all rows");
+        }
     }
 
     /// Number of rows.
@@ -120,6 +143,7 @@ impl OpenLeaf {
 
     /// Whether the last vector is complete.
     pub(crate) fn is_even(&self) -> bool {
+        debug_assert!(self.vectors == 0 || self.last.rows < self.rows, "rows");
         self.vectors == 0 || self.rows - self.last.rows == VECTOR_ROWS
     }
 
@@ -155,6 +179,11 @@ impl OpenLeaf {
     ) -> usize {
         if self.vectors == 0 {
             self.clear(types);
+        } else {
+            debug_assert!(
+                rows.times().first().is_none_or(|&first| self.end <= first),
+                "rows follow the existing ones"
+            );
         }
         self.take_in(types, states, rows)
     }
@@ -192,11 +221,18 @@ impl OpenLeaf {
             self.push(types, states, vector);
             at += vector.len();
         }
+        assert!(at <= rows.len(), "no row is taken twice");
         at
     }
 
     fn push(&mut self, types: &[ColumnType], states: &mut [EncoderState], vector: RowsRef<'_>) {
         let times = vector.times();
+        assert!(
+            (1..=VECTOR_ROWS).contains(&times.len()),
+            "{} rows of one vector",
+            times.len()
+        );
+        assert_eq!(states.len(), types.len() + 1, "columns, then times");
         let (begin, end) = (times[0], times[times.len() - 1]);
         self.last = Before {
             end: self.end,
@@ -221,10 +257,14 @@ impl OpenLeaf {
         self.end = end;
         self.rows += times.len();
         self.vectors += 1;
+        if cfg!(debug_assertions) {
+            self.assert_invariants();
+        }
     }
 
     /// Decodes and removes the last vector.
     fn take_last(&mut self, types: &[ColumnType]) -> Rows {
+        assert!(self.vectors > 0, "a leaf without vectors has no last one");
         let v = self.vectors - 1;
         let mut rows = Rows::with_capacity(types.len(), VECTOR_ROWS);
         rows.grow(self.rows - self.last.rows);
@@ -252,6 +292,7 @@ impl OpenLeaf {
         self.payloads.truncate(self.last.payload_bytes);
         self.end = self.last.end;
         (self.vectors, self.rows) = (v, self.last.rows);
+        debug_assert!(rows.view().is_sorted(), "rows as they were encoded");
         rows
     }
 
@@ -272,6 +313,7 @@ impl OpenLeaf {
         if self.vectors == 0 {
             self.clear(types);
         }
+        assert!(self.is_even(), "the existing vectors are complete");
         let mut left = sealed.rows_from(from);
         let mut at = from;
         while left > 0 && self.takes(left) {
@@ -326,6 +368,9 @@ impl OpenLeaf {
         self.end = end;
         self.rows += rows;
         self.vectors += 1;
+        if cfg!(debug_assertions) {
+            self.assert_invariants();
+        }
         rows
     }
 
@@ -335,6 +380,11 @@ impl OpenLeaf {
         let column = &mut self.columns[c];
         column.stats_before = column.stats;
         column.stats.merge_after(&vector.what);
+        debug_assert_eq!(
+            vector.what.count(),
+            vector.chunk.rows() as u64,
+            "the rows of the vector"
+        );
         if self.vectors == 0 {
             column.word = word;
         }
@@ -374,11 +424,13 @@ impl OpenLeaf {
                 push(&mut self.times, OpenVector::none(chunk, span));
             }
         }
+        debug_assert_eq!(self.times.len(), self.vectors, "the next vector");
         push(&mut self.times, vector);
     }
 
     /// Gives each vector so far an entry, for a column that had a constant value.
     fn spell_out(&mut self, c: usize, ty: ColumnType, word: u64) {
+        debug_assert!(self.columns[c].vectors.is_empty(), "no vector has an entry");
         let words = [word; VECTOR_ROWS];
         for v in 0..self.vectors {
             // The extremes of equal values are at the first row, whatever the other times are.

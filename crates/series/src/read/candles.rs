@@ -102,6 +102,7 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
         piece: &Piece,
         mut merge: impl FnMut(usize, &mut Stats) -> Result<()>,
     ) -> Result<()> {
+        debug_assert!(self.together(piece), "the piece fits a candle");
         let mut stats = Stats::empty(self.ty);
         merge(0, &mut stats)?;
         let whole = self.size == CandleSize::Level(piece.rank);
@@ -137,6 +138,7 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
                     }
                 }
             };
+            assert!((1..=times.len()).contains(&rows), "every step takes rows");
             let stats = Stats::of(self.ty, &times[..rows], &words[..rows]);
             self.gather(first, times[rows - 1], &stats);
             (times, words) = (&times[rows..], &words[rows..]);

@@ -45,10 +45,13 @@ impl Grid {
         // Division takes several times as long with 128 bits.
         let since = t.checked_sub(self.origin);
         let start = since.and_then(|since| t.checked_sub(since.rem_euclid(self.width)));
-        match start.and_then(|start| Some((start, start.checked_add(self.width - 1)?))) {
+        let window = match start.and_then(|start| Some((start, start.checked_add(self.width - 1)?)))
+        {
             Some(window) => window,
             None => self.wide_window(t),
-        }
+        };
+        debug_assert!(window.0 <= t && t <= window.1, "the window of the time");
+        window
     }
 
     fn wide_window(&self, t: i64) -> (i64, i64) {
@@ -79,6 +82,7 @@ pub(super) struct Piece {
 impl Piece {
     /// The piece below a link that points to `level`, 0 for a leaf.
     pub(super) fn of(link: &Link, level: u8) -> Self {
+        debug_assert!(link.begin <= link.end, "links were verified");
         Self {
             rank: level + VECTOR_RANK + 1,
             begin: link.begin,
@@ -163,7 +167,8 @@ impl Collector for Nth {
         piece: &Piece,
         _: impl FnMut(usize, &mut Stats) -> Result<()>,
     ) -> Result<()> {
-        self.left = self.left.saturating_sub(piece.count);
+        assert!(piece.count <= self.left, "the row is behind the piece");
+        self.left -= piece.count;
         Ok(())
     }
 
@@ -275,7 +280,9 @@ impl<F: FnMut(usize, Window)> Collector for Windows<F> {
         piece: &Piece,
         mut merge: impl FnMut(usize, &mut Stats) -> Result<()>,
     ) -> Result<()> {
-        self.at(piece.begin).last_time = piece.end;
+        let open = self.at(piece.begin);
+        debug_assert!(piece.end <= open.last, "the piece lies in one window");
+        open.last_time = piece.end;
         for (column, all) in self.stats.iter_mut().enumerate() {
             merge(column, all)?;
         }
@@ -295,6 +302,7 @@ impl<F: FnMut(usize, Window)> Collector for Windows<F> {
             }
             let high = times.len().min(low + step);
             let cut = low + times[low..high].partition_point(|&t| t <= last);
+            debug_assert!(0 < cut && cut <= times.len(), "every step takes rows");
             self.at(time).last_time = times[cut - 1];
             let own = rows.slice(0..cut);
             for (column, all) in self.stats.iter_mut().enumerate() {

@@ -60,6 +60,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
             0 => otherwise,
             rows => At::Row(if last { rows - 1 } else { 0 }),
         };
+        debug_assert!(!reached || rows > 0, "a segment has rows");
         Ok(matches!(self.at, At::Row(_)))
     }
 
@@ -79,6 +80,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
             self.at = At::Start;
             return Ok(Found::Nothing);
         }
+        debug_assert!(self.segments.span().0 <= t, "it begins by then");
         self.rows = self.segments.times().len();
         self.at = At::Row(behind - 1);
         let exact = self.segments.times()[behind - 1] == t;
@@ -214,6 +216,7 @@ impl<'a, R: PageRead> Cursor<'a, R> {
     #[must_use]
     pub fn row(&self) -> Option<Row> {
         let time = self.time()?;
+        debug_assert_eq!(self.segments.times().len(), self.rows, "loaded rows");
         let words = (0..self.columns).map(|c| self.word(c));
         Some(Row {
             time,

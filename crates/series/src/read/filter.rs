@@ -228,6 +228,8 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             }
             self.late_rows(0..self.late.len());
         }
+        assert!(self.late.is_empty(), "every late row was processed");
+        debug_assert!(self.out.times.is_empty(), "every match was delivered");
         Ok(self.found)
     }
 
@@ -312,6 +314,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             let t = times[i];
             from <= t && t <= to && late.times().binary_search(&t).is_err()
         });
+        debug_assert!(self.matches.is_sorted(), "matches ascend");
         let (begin, end) = leaf.span(v);
         let inside = late.lower_bound(begin)..late.times().partition_point(|&t| t <= end);
         match self.direction {
@@ -427,6 +430,14 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
 
     fn hand_out(&mut self) {
         let rows = self.out.times.len();
+        debug_assert!(
+            self.out
+                .columns
+                .iter()
+                .zip(&self.wanted)
+                .all(|(column, &wanted)| column.len() == if wanted { rows } else { 0 }),
+            "a value of each wanted column for each row"
+        );
         self.found += rows as u64;
         let mut parts: Vec<_> = (0..rows)
             .step_by(VECTOR_ROWS)

@@ -170,6 +170,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         (columns, ranges): (&'l [usize], &'l [ValueRange]),
         collect: C,
     ) -> Self {
+        assert_eq!(late.column_count(), columns.len(), "the same columns");
+        assert!(ranges.len() <= columns.len(), "a column for each range");
         Self {
             r,
             tree,
@@ -221,6 +223,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             }
         }
         self.late_rows(self.late.len());
+        assert_eq!(self.late_at, self.late.len(), "every late row once");
         Ok(())
     }
 
@@ -247,6 +250,13 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
     /// Whether the piece can be taken as a whole. Collects the late rows before it.
     fn foldable(&mut self, piece: &Piece) -> bool {
         let (begin, end) = (piece.begin, piece.end);
+        debug_assert!(
+            self.late
+                .times()
+                .get(self.late_at)
+                .is_none_or(|&late| begin <= late),
+            "late rows before the piece were collected"
+        );
         let late_inside = self
             .late
             .times()
@@ -321,6 +331,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         let (r, tree, columns) = (self.r, self.tree, self.columns);
         let leaf = Leaf::open(r, link, &tree.types)?;
         let first = leaf.vector_at(self.from);
+        debug_assert!(self.late_at <= self.late.len(), "a late row or the end");
         if leaf.has_times() {
             // The next vector that will be split. (Stepped times have no payloads, and the payloads of their columns
             // are short.)
@@ -428,6 +439,7 @@ fn collect(
     if ranges.is_empty() {
         return collector.rows(rows);
     }
+    debug_assert_eq!(kept.columns.len(), rows.column_count(), "every column");
     let first = rows.column_count() - ranges.len();
     let matches = |row: usize| {
         let mut own = ranges.iter().enumerate();

@@ -39,12 +39,14 @@ impl Lines {
     }
 
     pub(crate) fn push(&mut self, line: LineWords) {
+        debug_assert!(self.count <= COLUMNS_MAX, "a line per column");
         self.lines[self.count] = line;
         self.count += 1;
     }
 
     /// Sets the number of rows that follow the pushed lines.
     pub(crate) fn begin(&mut self, rows: usize) {
+        debug_assert!(self.count > 0 && rows > 0, "rows with a line of times");
         self.rows = rows;
     }
 

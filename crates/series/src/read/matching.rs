@@ -159,6 +159,10 @@ impl<'a, R: PageRead> Matching<'a, R> {
                 break;
             }
         }
+        debug_assert!(
+            found.is_none_or(|found| (from..=to).contains(&found)),
+            "clipped to the interval"
+        );
         let late = late.between(from, found.unwrap_or(to));
         let matches = |&row: &usize| row_matches(&self.ranges, |c| late.column(c)[row]);
         let first = (0..late.len()).find(matches).map(|row| late.times()[row]);

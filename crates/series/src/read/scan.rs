@@ -14,6 +14,10 @@ use tidalite_pager::{PageRead, Result};
 fn inside<R: PageRead>(segments: &Segments<'_, R>, from: i64, to: i64) -> Range<usize> {
     let (begin, end) = segments.span();
     let times = segments.times();
+    debug_assert!(
+        times.first() == Some(&begin) && times.last() == Some(&end),
+        "the span of the rows"
+    );
     let low = if from <= begin {
         0
     } else {
@@ -80,6 +84,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
         if !self.range.is_empty() {
             let times = &self.segments.times()[self.range.clone()];
             self.range.start += times.partition_point(|&time| time < t);
+            debug_assert!(self.range.start <= self.range.end, "rows that are left");
         }
     }
 
@@ -126,6 +131,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
     fn hand_out(&mut self) -> Vector<'_> {
         let stop = self.range.end.min(self.range.start + VECTOR_ROWS);
         let range = self.range.start..stop;
+        debug_assert!(!range.is_empty(), "a vector has rows");
         self.range.start = stop;
         Vector {
             times: &self.segments.times()[range.clone()],
@@ -241,6 +247,7 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
         if !self.range.is_empty() {
             let times = &self.segments.times()[self.range.clone()];
             self.range.end = self.range.start + times.partition_point(|&time| time <= t);
+            debug_assert!(self.range.end <= self.segments.times().len(), "rows");
         }
     }
 

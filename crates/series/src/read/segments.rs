@@ -61,6 +61,8 @@ impl<'a, R: PageRead> Segments<'a, R> {
         late: RowsRef<'a>,
         wanted: Vec<bool>,
     ) -> Self {
+        assert_eq!(wanted.len(), tree.types.len(), "a choice for each column");
+        debug_assert_eq!(late.column_count(), wanted.len(), "the same columns");
         Self {
             vectors: VectorCursor::new(r, tree),
             late,
@@ -78,6 +80,10 @@ impl<'a, R: PageRead> Segments<'a, R> {
     }
 
     fn stand(&mut self, source: Source) -> Result<bool> {
+        if let Source::Late(rows) = &source {
+            assert!(!rows.is_empty(), "a segment has rows");
+            assert!(rows.end <= self.late.len(), "late rows");
+        }
         self.span = match &source {
             Source::Nowhere => self.span,
             Source::Vector => self.vectors.span()?,
@@ -293,6 +299,14 @@ impl<'a, R: PageRead> Segments<'a, R> {
                 n += 1;
             }
         }
+        debug_assert!(
+            self.merged
+                .columns
+                .iter()
+                .zip(&self.wanted)
+                .all(|(column, &wanted)| !wanted || column.len() == self.merged.times.len()),
+            "a value of each wanted column for each row"
+        );
     }
 
     /// The times of the loaded segment.

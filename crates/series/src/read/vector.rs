@@ -26,6 +26,7 @@ pub(super) trait Words {
 impl<'v> Vector<'v> {
     /// The rows `range` of `times` and `words`.
     pub(super) fn of(times: &'v [i64], range: Range<usize>, words: &'v dyn Words) -> Self {
+        debug_assert!(!range.is_empty(), "a vector has rows");
         Self {
             times: &times[range.clone()],
             range,

@@ -135,6 +135,12 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             }
             self.leaf = Some(leaf);
         }
+        debug_assert!(
+            self.leaf
+                .as_ref()
+                .is_none_or(|leaf| self.vector < leaf.vectors()),
+            "a vector of the leaf"
+        );
         Ok(self.vector)
     }
 
@@ -205,6 +211,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         let Some(leaf) = &self.leaf else {
             return Ok(0);
         };
+        debug_assert_eq!(wanted.len(), self.tree.types.len(), "every column");
         let rows = leaf.rows_of(v);
         let of = (self.link.as_ref().map_or(0, |link| link.ptr.addr), v);
         let words = &mut self.words.0;
@@ -277,6 +284,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             rows += own;
             end = next_end;
         }
+        debug_assert!(self.vector < leaf.vectors(), "a vector of the leaf");
         lines.begin(rows);
         Ok(Some(end))
     }
@@ -284,12 +292,14 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
     /// The decoded times.
     #[inline]
     pub(crate) fn times(&self, rows: usize) -> &[i64] {
+        debug_assert!(self.words.0.of.0 != 0, "a vector is decoded");
         as_integers(&self.words.0.buffers[0].0[..rows])
     }
 
     /// The decoded values of a wanted column.
     #[inline]
     pub(crate) fn words(&self, c: usize, rows: usize) -> &[u64] {
+        debug_assert!(self.words.0.filled[c], "the column is decoded");
         &self.words.0.buffers[1 + c].0[..rows]
     }
 }

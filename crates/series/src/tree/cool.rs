@@ -166,6 +166,7 @@ impl<W: PageWrite> Edit<'_, W> {
             group.push(entry);
         }
         self.cool_group(&mut group, walk.step, &mut out)?;
+        debug_assert!(node::ascend(&out), "leaves keep their order");
         Ok(out)
     }
 
@@ -186,6 +187,7 @@ impl<W: PageWrite> Edit<'_, W> {
         if ends.is_empty() {
             return Ok(());
         }
+        debug_assert!(rows.view().is_sorted(), "the leaves follow each other");
         step.leaves += ends.len() as u64;
         step.bytes_before = step.bytes_before.saturating_add(bytes);
         step.rows += rows.len() as u64;
@@ -225,7 +227,9 @@ impl<W: PageWrite> Edit<'_, W> {
         let mut at = 0;
         while at < rows.len() {
             let rest = rows.slice(at..rows.len());
-            at += leaf.fill_with_cold(self.types, self.states, rest);
+            let taken = leaf.fill_with_cold(self.types, self.states, rest);
+            assert!(taken > 0, "an empty leaf takes a vector");
+            at += taken;
             let entry = self.packer.write_leaf(self.w, &mut leaf, self.id.0)?;
             step.bytes_after = step.bytes_after.saturating_add(entry.link.bytes);
             leaves.push(entry);

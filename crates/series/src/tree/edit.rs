@@ -61,10 +61,14 @@ impl<W: PageWrite> Edit<'_, W> {
                 0 => take,
                 cut => cut,
             };
-            at += leaf.fill(self.types, self.states, rows.slice(at..at + take));
+            let taken = leaf.fill(self.types, self.states, rows.slice(at..at + take));
+            assert!(taken > 0, "an empty leaf takes a vector");
+            at += taken;
             leaves.push(self.packer.write_leaf(self.w, &mut leaf, self.id.0)?);
         }
         self.packer.give_leaf(leaf);
+        assert_eq!(rows_below(&leaves), rows.len() as u64, "every row once");
+        debug_assert!(node::ascend(&leaves), "leaves ascend");
         Ok(leaves)
     }
 
@@ -73,6 +77,7 @@ impl<W: PageWrite> Edit<'_, W> {
         let leaf = Leaf::open(self.w, &entry.link, self.types)?;
         let mut rows = Rows::with_capacity(self.types.len(), leaf.count());
         leaf.read_all(self.w, &mut rows)?;
+        assert_eq!(rows.len() as u64, entry.link.count, "the link was verified");
         Ok(rows)
     }
 
@@ -90,6 +95,7 @@ impl<W: PageWrite> Edit<'_, W> {
         if links.is_empty() {
             return Ok(Vec::new());
         }
+        debug_assert!(self.fanout >= 2, "a level has fewer nodes than links");
         let nodes = links.len().div_ceil(self.fanout);
         let size = match split {
             Split::Full => self.fanout,
@@ -130,6 +136,8 @@ impl<W: PageWrite> Edit<'_, W> {
                 out.extend(self.pack(level, &children, Split::Even)?);
             }
         }
+        assert_eq!(at, rows.len(), "every row goes below a link");
+        debug_assert!(node::ascend(&out), "links ascend");
         Ok(out)
     }
 
@@ -139,6 +147,7 @@ impl<W: PageWrite> Edit<'_, W> {
         let head = alone(rows.lower_bound(entry.link.begin));
         let behind = rows.times().partition_point(|&t| t <= entry.link.end);
         let tail = rows.len() - alone(rows.len() - behind);
+        assert!(head <= tail, "rows before the leaf, within it, after it");
         let mut out = self.leaves(rows.slice(0..head), Split::Full)?;
         if head == tail {
             out.push(entry);
@@ -164,6 +173,7 @@ impl<W: PageWrite> Edit<'_, W> {
         entry: &Entry,
         leaves: Vec<Entry>,
     ) -> Result<Vec<Entry>> {
+        assert!(level > 0, "leaves are appended below a node");
         let node = self.read_node(entry, level)?;
         self.w.free_extent(&node.extent);
         let mut children = node.entries;
@@ -183,6 +193,7 @@ impl<W: PageWrite> Edit<'_, W> {
         from: i64,
         to: i64,
     ) -> Result<Vec<Entry>> {
+        let before = rows_below(&links);
         let mut out = Vec::with_capacity(links.len());
         for entry in links {
             if entry.link.outside(from, to) {
@@ -202,6 +213,8 @@ impl<W: PageWrite> Edit<'_, W> {
                 }
             }
         }
+        assert!(rows_below(&out) <= before, "rows are only removed");
+        debug_assert!(node::ascend(&out), "links ascend");
         Ok(out)
     }
 
@@ -214,6 +227,7 @@ impl<W: PageWrite> Edit<'_, W> {
         }
         self.bury(&entry)?;
         rows.remove(begin..begin + cut);
+        debug_assert_eq!((rows.len() + cut) as u64, entry.link.count, "the rest");
         self.leaves(rows.view(), Split::Even)
     }
 
@@ -234,6 +248,7 @@ impl<W: PageWrite> Edit<'_, W> {
 
     /// The only child of a node, if it has just one; the node is then freed.
     pub(crate) fn only_child(&mut self, level: u8, entry: &Entry) -> Result<Option<Entry>> {
+        debug_assert!(level > 1, "the root stays a node");
         let mut node = self.read_node(entry, level)?;
         if node.entries.len() != 1 {
             return Ok(None);
@@ -243,7 +258,8 @@ impl<W: PageWrite> Edit<'_, W> {
     }
 }
 
-fn rows_below(entries: &[Entry]) -> u64 {
+/// Number of rows below these links.
+pub(crate) fn rows_below(entries: &[Entry]) -> u64 {
     let counts = entries.iter().map(|entry| entry.link.count);
     counts.fold(0, u64::saturating_add)
 }

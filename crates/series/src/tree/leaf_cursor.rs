@@ -84,8 +84,14 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
             let spine = Spine::open(self.r, &link, level, self.tree.types.len())?;
             let i = choose(&spine);
             link = spine.link(i);
+            assert!(i < spine.len(), "a link of the node");
             self.stack.push((spine, i));
         }
+        assert_eq!(
+            self.stack.len(),
+            usize::from(self.tree.height),
+            "a path to the lowest level"
+        );
         Ok(())
     }
 

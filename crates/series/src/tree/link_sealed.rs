@@ -31,6 +31,11 @@ impl SeriesTree {
         if !self.is_followed_by(first) {
             return Ok(false);
         }
+        assert_eq!(
+            sealed.states.len(),
+            self.types.len() + 1,
+            "the columns of the tree"
+        );
         self.states.clone_from(&sealed.states);
         let mut at = 0;
         while at < sealed.spans.len() {
@@ -44,6 +49,8 @@ impl SeriesTree {
                 self.close_leaf(w, packer)?;
             }
         }
+        debug_assert_eq!(at, sealed.spans.len(), "every vector once");
+        self.assert_invariants();
         Ok(true)
     }
 

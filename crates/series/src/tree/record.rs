@@ -81,6 +81,7 @@ impl<'a> Fields<'a> {
             return Err(self.bad(format!("{} bytes", self.bytes.len()), "a longer record"));
         };
         self.at += len;
+        debug_assert!(self.at <= self.bytes.len(), "inside the record");
         Ok(field)
     }
 
@@ -197,6 +198,8 @@ impl SeriesTree {
             self.pending.len() <= PENDING_MAX,
             "flushed before it is encoded"
         );
+        assert!(self.height <= HEIGHT_MAX, "height of a tree");
+        self.assert_invariants();
         let mut out = vec![0; TYPES_AT + self.types.len().next_multiple_of(8)];
         out[VERSION_AT] = VERSION;
         out[COLUMNS_AT] = self.types.len() as u8;
@@ -244,7 +247,7 @@ impl SeriesTree {
             pending.push(entry);
         }
         fields.expect_end()?;
-        Ok(Self {
+        let tree = Self {
             id,
             types,
             states,
@@ -253,7 +256,11 @@ impl SeriesTree {
             pending,
             open: None,
             fanout: NODE_LINKS_MAX,
-        })
+        };
+        if cfg!(debug_assertions) {
+            tree.assert_invariants();
+        }
+        Ok(tree)
     }
 
     /// The last row of the tree with this record, `None` without rows. Equals [`last_row`](Self::last_row) after
@@ -284,6 +291,7 @@ impl SeriesTree {
         let mut row = fields.last_row(&head.types, of_kind)?;
         fields.expect_end()?;
         row.words.extend(added.iter().map(|ty| ty.fill()));
+        debug_assert_eq!(row.words.len(), types.len(), "a value per column");
         Ok(Some(row))
     }
 
@@ -311,6 +319,7 @@ impl SeriesTree {
                 entry.stats.push(Stats::of_fill(ty, link.begin, link.count));
             }
         }
+        self.assert_invariants();
         Ok(self)
     }
 

@@ -213,6 +213,35 @@ impl SeriesTree {
         Ok(shape)
     }
 
+    /// Asserts the invariants 1 and 2, and that each column has its state and its statistics.
+    pub(crate) fn assert_invariants(&self) {
+        assert_eq!(self.root.is_some(), self.height > 0, "a root has a height");
+        assert_eq!(
+            self.states.len(),
+            self.types.len() + 1,
+            "a state for each column, and for the times"
+        );
+        let mut before = None;
+        for entry in self.root.iter().chain(&self.pending) {
+            assert_eq!(
+                entry.stats.len(),
+                self.types.len(),
+                "statistics of every column"
+            );
+            assert!(
+                before.is_none_or(|before| before <= entry.link.begin),
+                "links ascend"
+            );
+            before = Some(entry.link.end);
+        }
+        if let Some(open) = &self.open {
+            assert!(
+                before.is_none_or(|before| before <= open.span().0),
+                "the open leaf follows everything else"
+            );
+        }
+    }
+
     pub(crate) fn edit<'a, W: PageWrite>(
         &'a mut self,
         w: &'a mut W,
@@ -280,6 +309,10 @@ impl SeriesTree {
                 .max(below),
             None => below,
         };
+        assert!(
+            below <= waiting && waiting <= rows.len(),
+            "three parts of the rows"
+        );
         let (mut edit, root, height, pending) = self.edit(w, packer);
         if below > 0
             && let Some(entry) = root.take()
@@ -297,6 +330,7 @@ impl SeriesTree {
         {
             // A leaf of few rows takes the first of the following rows, up to a whole vector.
             let mut few = edit.read_leaf(&last)?;
+            assert!(few.len() < STANDALONE_ROWS, "room in its vector");
             edit.bury(&last)?;
             let part = new.slice(0..new.cut(VECTOR_ROWS - few.len()));
             few.extend(part);
@@ -325,7 +359,11 @@ impl SeriesTree {
                 self.close_leaf(w, packer)?;
             }
         }
-        self.flush_pending(w, packer, PENDING_OPEN_MAX)
+        self.flush_pending(w, packer, PENDING_OPEN_MAX)?;
+        if cfg!(debug_assertions) {
+            self.assert_invariants();
+        }
+        Ok(())
     }
 
     /// Memory of the open leaf; 0 without one.
@@ -368,6 +406,7 @@ impl SeriesTree {
             None => (0, leaves),
         };
         (*root, *height) = raise(&mut edit, level, links, Split::Full)?;
+        assert!(self.pending.len() <= most, "only the last link stays");
         Ok(())
     }
 
@@ -402,7 +441,10 @@ impl SeriesTree {
                 *height -= 1;
             }
         }
-        Ok(before.saturating_sub(self.count()))
+        self.assert_invariants();
+        let after = self.count();
+        assert!(after <= before, "rows are only removed");
+        Ok(before - after)
     }
 
     /// Ends this transaction's changes: reduces the pending links to [`PENDING_MAX`] and returns the record's bytes.
@@ -438,5 +480,6 @@ pub(crate) fn raise<W: PageWrite>(
         level += 1;
         links = edit.pack(level, &links, split)?;
     }
+    assert_eq!(links.len(), 1, "one root");
     Ok((links.pop(), level))
 }

@@ -138,6 +138,11 @@ impl Check {
     }
 
     fn damage(&mut self, place: &Place, addr: u64, problem: String) {
+        debug_assert_eq!(
+            self.report.problems.len(),
+            self.report.damages.len(),
+            "a sentence for each damage"
+        );
         let whose = place
             .series
             .map_or("extents table".to_owned(), |id| id.to_string());
@@ -293,6 +298,7 @@ impl Check {
                 all[c].merge_after(&own);
             }
         }
+        assert_eq!(at, rows.len(), "the rows of all vectors");
         if link.data_txn < link.ptr.birth {
             let found = format!("data of {}", link.data_txn);
             return Err(Corrupt::new("series leaf", link.ptr.addr, found, link.ptr.birth).into());
@@ -375,6 +381,7 @@ impl Check {
             let result = self.extent(r, start, &record, &leaves[next..next + inside]);
             self.note(&Place::default(), result)?;
             next += inside;
+            assert!(next <= leaves.len(), "a leaf lies in one extent");
         }
         for leaf in &leaves[next..] {
             self.damage(&Place::default(), leaf.addr, outside(leaf));
@@ -461,6 +468,10 @@ fn dead_leaf<R: PageRead>(r: &R, addr: u64, room: u64) -> Result<u64> {
         checksum: tidalite_base::get_u64(&head, 0),
         birth: header.birth,
     };
+    assert!(
+        whole > 0 && whole.is_multiple_of(LEAF_ALIGN as u64),
+        "every step passes a leaf"
+    );
     let block = r.bytes(addr, directory)?;
     verify_block(&block, &ptr)?;
     let leaf = Leaf::parse(block, ptr)?;

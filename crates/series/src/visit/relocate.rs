@@ -9,7 +9,7 @@ use crate::link::{Entry, Link};
 use crate::node::{self, Spine};
 use crate::packer::Packer;
 use crate::tree::cool::Cooling;
-use crate::tree::edit::{Edit, Split};
+use crate::tree::edit::{Edit, Split, rows_below};
 use crate::tree::series_tree::{SeriesTree, raise};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -186,6 +186,7 @@ impl<W: PageWrite> Edit<'_, W> {
         from: i64,
         stop: &mut Option<i64>,
     ) -> Result<Vec<Entry>> {
+        let rows = rows_below(&links);
         let mut out = Vec::with_capacity(links.len());
         for entry in links {
             if stop.is_none() && step.pages == 0 {
@@ -215,6 +216,7 @@ impl<W: PageWrite> Edit<'_, W> {
                 out.extend(self.pack(level, &children, Split::Even)?);
             }
         }
+        assert_eq!(rows_below(&out), rows, "a move keeps every row");
         Ok(out)
     }
 

@@ -84,5 +84,6 @@ pub fn leaf_rows<R: PageRead>(r: &R, ptr: &Ptr) -> Result<(Rows, Vec<(i64, i64)>
             lost.push(leaf.span(v));
         }
     }
+    debug_assert!(rows.len() <= leaf.count(), "rows of the leaf");
     Ok((rows, lost))
 }

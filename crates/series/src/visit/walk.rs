@@ -115,5 +115,6 @@ impl SeriesTree {
 }
 
 fn push_links(open: &mut Vec<(u8, Link)>, level: u8, spine: &Spine<'_>) {
+    assert!(level > 0, "a node is above the leaves");
     open.extend((0..spine.len()).rev().map(|i| (level - 1, spine.link(i))));
 }
