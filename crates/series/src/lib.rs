@@ -16,11 +16,12 @@
 //!  ├ edit         copy-on-write from leaf to root   merge, split, range delete
 //!  ├ link_sealed  links vectors that other threads encoded
 //!  ├ leaf_cursor  iterates over links to leaves
+//!  ├ walk         visits nodes and links            for check, salvage, relocation and cold form
 //!  └ cool         rewrites old leaves in cold form  joined, and smaller
 //! read        View: vectors, cursor, aggregate,     the tree merged with the late rows
 //!             windows, candles, filter, count
-//! visit       check: every rule of the format, every byte; relocate; salvage: leaves without a tree;
-//!             walk: by links, around damage; the difference between two versions
+//! visit       check: every rule of the format, every byte; relocate; salvage: leaves around damage, and leaves
+//!             without a tree; diff: the difference between two versions
 //! ```
 //!
 //! ```text
@@ -56,11 +57,10 @@ pub use read::vector::{Stretch, Vector};
 pub use read::view::View;
 pub use row::Row;
 pub use tree::cool::Cooling;
-pub use tree::series_tree::{PENDING_MAX, SeriesTree, Shape};
+pub use tree::series_tree::{PENDING_MAX, SeriesTree};
 pub use visit::check::{Check, Damage, Report};
 pub use visit::relocate::Moving;
-pub use visit::salvage::{LoneLeaf, leaf_rows, leaf_types, lone_leaf};
-pub use visit::walk::Walk;
+pub use visit::salvage::{LoneLeaf, ReachableLeaves, leaf_rows, leaf_types, lone_leaf};
 
 #[cfg(test)]
 mod tests;

@@ -85,6 +85,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// A link whose statistics were not read.
+    pub(crate) fn without_stats(link: Link) -> Self {
+        Self {
+            link,
+            stats: Vec::new(),
+        }
+    }
+
     /// The last row below: the statistics of each column include its last value.
     pub(crate) fn last_row(&self) -> Option<Row> {
         let words = self.stats.iter().map(Stats::last);

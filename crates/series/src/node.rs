@@ -178,6 +178,22 @@ impl<'r> Spine<'r> {
         })
     }
 
+    /// The links, with the statistics of the first columns, whose types are `types`.
+    pub(crate) fn entries<R: PageRead>(&self, r: &R, types: &[ColumnType]) -> Result<Vec<Entry>> {
+        let links = (0..self.links).map(|i| Entry {
+            link: self.link(i),
+            stats: Vec::with_capacity(types.len()),
+        });
+        let mut entries: Vec<Entry> = links.collect();
+        for (c, &ty) in types.iter().enumerate() {
+            let stats = self.stats(r, c, ty)?;
+            for (i, entry) in entries.iter_mut().enumerate() {
+                entry.stats.push(stats.get(i)?);
+            }
+        }
+        Ok(entries)
+    }
+
     /// The pages of the node.
     pub(crate) fn extent(&self, ptr: &Ptr, page_size: usize) -> Extent {
         Extent {
@@ -238,18 +254,7 @@ pub(crate) fn read<R: PageRead>(
     types: &[ColumnType],
 ) -> Result<Node> {
     let spine = Spine::open(r, link, level, types.len())?;
-    let mut entries: Vec<Entry> = (0..spine.len())
-        .map(|i| Entry {
-            link: spine.link(i),
-            stats: Vec::with_capacity(types.len()),
-        })
-        .collect();
-    for (c, &ty) in types.iter().enumerate() {
-        let stats = spine.stats(r, c, ty)?;
-        for (i, entry) in entries.iter_mut().enumerate() {
-            entry.stats.push(stats.get(i)?);
-        }
-    }
+    let entries = spine.entries(r, types)?;
     let extent = spine.extent(&link.ptr, r.page_size());
     debug_assert!(ascend(&entries), "the spine was verified");
     Ok(Node { entries, extent })

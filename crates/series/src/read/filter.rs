@@ -218,12 +218,9 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         self.direction = direction;
         if self.interval.0 <= self.interval.1 {
             let tree = self.tree;
-            let tops: Vec<_> = tree.tops().collect();
+            let tops: Vec<_> = tree.tops_with_levels().collect();
             for i in self.order(0, tops.len()) {
-                let entry = tops[i];
-                let root = tree.root.as_ref();
-                let is_root = root.is_some_and(|root| std::ptr::eq(root, entry));
-                let level = if is_root { tree.height } else { 0 };
+                let (level, entry) = tops[i];
                 self.visit(&entry.link, level, |_, range| Ok(entry.stats[range.column]))?;
             }
             self.late_rows(0..self.late.len());

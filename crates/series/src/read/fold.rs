@@ -194,7 +194,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
 
     pub(super) fn run(&mut self) -> Result<()> {
         let tree = self.tree;
-        for entry in tree.tops() {
+        for (level, entry) in tree.tops_with_levels() {
             if self.from > self.to || entry.link.begin > self.to || self.collect.done() {
                 break;
             }
@@ -202,11 +202,6 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
                 continue;
             }
             self.late_before(entry.link.begin);
-            let is_root = tree
-                .root
-                .as_ref()
-                .is_some_and(|root| std::ptr::eq(root, entry));
-            let level = if is_root { tree.height } else { 0 };
             let piece = Piece::of(&entry.link, level);
             let matched = matched(self.ranges, |_, range| Ok(entry.stats[range.column()]))?;
             if matched == Matched::Nothing {

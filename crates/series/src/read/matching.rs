@@ -147,10 +147,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
         }
         let View { tree, late, .. } = self.view;
         let mut found = None;
-        for entry in tree.tops() {
-            let is_root = tree.root.as_ref();
-            let is_root = is_root.is_some_and(|root| std::ptr::eq(root, entry));
-            let level = if is_root { tree.height } else { 0 };
+        for (level, entry) in tree.tops_with_levels() {
             let stats = |_, range: &ValueRange| Ok(entry.stats[range.column()]);
             if !entry.link.outside(from, to) && possible(&self.ranges, stats)? {
                 found = self.first_below(&entry.link, level, (from, to))?;

@@ -35,8 +35,9 @@ fn kinds(world: &World) -> (usize, usize) {
     let count = |link: &crate::Link| {
         all += 1;
         cold += usize::from(link.ptr.kind == Kind::SeriesCold);
+        true
     };
-    world.tree.for_each_leaf(&world.pages, count).unwrap();
+    world.tree.for_each_leaf_while(&world.pages, count).unwrap();
     (cold, all)
 }
 

@@ -13,7 +13,8 @@ mod pieces;
 mod sealed;
 mod structure;
 
-use crate::{Check, Cooling, Packer, Report, SeriesTree, View};
+use crate::tree::walk::Step;
+use crate::{Check, Cooling, Link, Packer, Report, SeriesTree, View};
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows, RowsRef};
@@ -127,10 +128,24 @@ impl World {
         let span = self.model.keys().next().zip(self.model.keys().next_back());
         assert_eq!(self.tree.span(), span.map(|(a, b)| (*a, *b)));
         self.pages.assert_all_claimed(&claims);
-        let shape = self.tree.shape(&self.pages).unwrap();
-        let found = (shape.leaves, shape.nodes, shape.leaf_bytes);
+        let found = self.count_links();
         assert_eq!(found, (report.leaves, report.nodes, report.live_bytes));
         report
+    }
+
+    /// Number of leaves, number of nodes, bytes of the leaves.
+    pub(super) fn count_links(&self) -> (u64, u64, u64) {
+        let (mut leaves, mut nodes, mut bytes) = (0, 0, 0);
+        let count = |level, link: &Link| {
+            if level == 0 {
+                (leaves, bytes) = (leaves + 1, bytes + link.bytes);
+            } else {
+                nodes += 1;
+            }
+            Step::Descend
+        };
+        assert!(!self.tree.any_link(&self.pages, count).unwrap());
+        (leaves, nodes, bytes)
     }
 
     pub(super) fn report(&self, claim: &mut dyn FnMut(tidalite_kv::UsedPages)) -> Report {

@@ -120,9 +120,10 @@ fn windows_wider_than_a_vector_decode_only_at_their_edges() {
     let (mut leaves, mut total) = (0u64, 0);
     world
         .tree
-        .for_each_leaf(&world.pages, |link| {
+        .for_each_leaf_while(&world.pages, |link| {
             leaves += 1;
             total += link.count;
+            true
         })
         .unwrap();
     assert_eq!(total, world.tree.count());

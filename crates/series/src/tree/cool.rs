@@ -7,10 +7,11 @@
 
 use crate::leaf::capacity::vectors_max;
 use crate::link::{Entry, Link};
-use crate::node::{self, Spine};
+use crate::node;
 use crate::packer::Packer;
-use crate::tree::edit::{Edit, Split};
+use crate::tree::edit::{Edit, Split, rows_below};
 use crate::tree::series_tree::{SeriesTree, raise};
+use crate::tree::walk::{Step, any_below};
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{COLD, Rows, RowsRef};
 use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
@@ -81,38 +82,17 @@ impl SeriesTree {
     /// # Errors
     /// `Io`, `Corrupt`.
     pub fn has_warm_leaves<R: PageRead>(&self, r: &R, before: i64) -> Result<bool> {
-        let columns = self.types.len();
-        if let Some(root) = &self.root
-            && is_due_below(r, self.height, &root.link, columns, (before, i64::MIN))?
-        {
-            return Ok(true);
-        }
-        let mut pending = self.pending.iter();
-        Ok(pending.any(|entry| is_due(&entry.link, before, i64::MIN)))
+        self.any_link(r, due_at(before, i64::MIN))
     }
 }
 
-/// Whether a leaf below a link is due.
-fn is_due_below<R: PageRead>(
-    r: &R,
-    level: u8,
-    link: &Link,
-    columns: usize,
-    (before, from): (i64, i64),
-) -> Result<bool> {
-    if link.begin >= before || link.end < from {
-        return Ok(false);
+/// Decides whether a leaf below a link is due.
+fn due_at(before: i64, from: i64) -> impl Fn(u8, &Link) -> Step {
+    move |level, link| match level {
+        _ if link.begin >= before || link.end < from => Step::Skip,
+        0 if is_due(link, before, from) => Step::Stop,
+        _ => Step::Descend,
     }
-    if level == 0 {
-        return Ok(is_due(link, before, from));
-    }
-    let spine = Spine::open(r, link, level, columns)?;
-    for i in 0..spine.len() {
-        if is_due_below(r, level - 1, &spine.link(i), columns, (before, from))? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Range and progress of a step.
@@ -130,15 +110,19 @@ impl<W: PageWrite> Edit<'_, W> {
         }
         let mut out = Vec::with_capacity(links.len());
         for entry in links {
-            let columns = self.types.len();
-            let range = (walk.before, walk.from);
-            if walk.stop.is_some() || !is_due_below(self.w, level, &entry.link, columns, range)? {
+            let due = due_at(walk.before, walk.from);
+            if walk.stop.is_some() || !any_below(self.w, self.types, level, &entry.link, due)? {
                 out.push(entry);
                 continue;
             }
             let node = node::read(self.w, &entry.link, level, self.types)?;
             self.w.free_extent(&node.extent);
             let children = self.cool(level - 1, node.entries, walk)?;
+            assert_eq!(
+                rows_below(&children),
+                entry.link.count,
+                "cold storage keeps every row"
+            );
             out.extend(self.pack(level, &children, Split::Even)?);
         }
         Ok(out)

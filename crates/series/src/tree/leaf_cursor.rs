@@ -152,38 +152,3 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
         self.at = At::After;
     }
 }
-
-impl SeriesTree {
-    /// Calls `f` with the link of every leaf, in ascending order. Reads nodes only.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub fn for_each_leaf<R: PageRead>(&self, r: &R, mut f: impl FnMut(&Link)) -> Result<()> {
-        let mut leaves = LeafCursor::new(r, self);
-        leaves.next()?;
-        while let Some(link) = leaves.link() {
-            f(&link);
-            leaves.next()?;
-        }
-        Ok(())
-    }
-
-    /// Calls `f` with the link of every leaf, in ascending order, until `f` returns false. Reads nodes only.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub fn for_each_leaf_while<R: PageRead>(
-        &self,
-        r: &R,
-        mut f: impl FnMut(&Link) -> bool,
-    ) -> Result<()> {
-        let mut leaves = LeafCursor::new(r, self);
-        leaves.next()?;
-        while let Some(link) = leaves.link()
-            && f(&link)
-        {
-            leaves.next()?;
-        }
-        Ok(())
-    }
-}

@@ -6,3 +6,4 @@ pub(crate) mod leaf_cursor;
 pub(crate) mod link_sealed;
 pub(crate) mod record;
 pub(crate) mod series_tree;
+pub(crate) mod walk;

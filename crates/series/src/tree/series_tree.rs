@@ -10,33 +10,20 @@
 //!    closed; every other modification closes it first.
 
 use crate::leaf::writer::OpenLeaf;
-use crate::link::{Entry, Link};
-use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX, Spine};
+use crate::link::Entry;
+use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
 use crate::packer::Packer;
 use crate::row::Row;
 use crate::tree::edit::{Edit, STANDALONE_ROWS, Split};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::{COLUMNS_MAX, VECTOR_ROWS};
 use tidalite_codec::{ColumnType, EncoderState, RowsRef, Stats};
-use tidalite_pager::{Error, PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Result};
 
 /// Maximum number of pending links in a record.
 pub const PENDING_MAX: usize = 8;
 /// Maximum number of pending links in memory during a transaction.
 const PENDING_OPEN_MAX: usize = 64;
-
-/// Size of a tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
-    /// Number of leaves.
-    pub leaves: u64,
-    /// Bytes of the leaves, including alignment.
-    pub leaf_bytes: u64,
-    /// Number of nodes.
-    pub nodes: u64,
-    /// Pages of the nodes.
-    pub node_pages: u64,
-}
 
 /// The tree of one series.
 #[derive(Clone, Debug)]
@@ -107,8 +94,14 @@ impl SeriesTree {
     }
 
     pub(crate) fn tops(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.tops_with_levels().map(|(_, entry)| entry)
+    }
+
+    /// The links of the record, each with its level: 0 for a leaf.
+    pub(crate) fn tops_with_levels(&self) -> impl DoubleEndedIterator<Item = (u8, &Entry)> {
         debug_assert!(self.open.is_none(), "rows are read after `close_leaf`");
-        self.root.iter().chain(&self.pending)
+        let root = self.root.iter().map(|root| (self.height, root));
+        root.chain(self.pending.iter().map(|entry| (0, entry)))
     }
 
     /// Number of rows in the tree.
@@ -186,31 +179,6 @@ impl SeriesTree {
     pub fn data_txn(&self) -> tidalite_base::TxnId {
         let txns = self.tops().map(|entry| entry.link.data_txn);
         txns.max().unwrap_or_default()
-    }
-
-    /// Number and size of leaves and nodes. Reads the spines of all nodes.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub fn shape<R: PageRead>(&self, r: &R) -> Result<Shape> {
-        let mut shape = Shape {
-            leaves: self.pending.len() as u64,
-            leaf_bytes: self.stored_bytes(),
-            ..Shape::default()
-        };
-        let mut open: Vec<(u8, Link)> = Vec::new();
-        open.extend(self.root.iter().map(|root| (self.height, root.link)));
-        while let Some((level, link)) = open.pop() {
-            let spine = Spine::open(r, &link, level, self.types.len())?;
-            shape.nodes += 1;
-            shape.node_pages += spine.node_bytes().div_ceil(r.page_size()) as u64;
-            if level == 1 {
-                shape.leaves += spine.len() as u64;
-            } else {
-                open.extend((0..spine.len()).map(|i| (level - 1, spine.link(i))));
-            }
-        }
-        Ok(shape)
     }
 
     /// Asserts the invariants 1 and 2, and that each column has its state and its statistics.

@@ -12,9 +12,10 @@
 use crate::extents::{self, ExtentRecord};
 use crate::leaf::layout::{LEAF_ALIGN, aligned, is_leaf};
 use crate::leaf::reader::Leaf;
-use crate::link::Link;
-use crate::node::{self, Spine};
+use crate::link::{Entry, Link};
+use crate::node::Spine;
 use crate::tree::series_tree::SeriesTree;
+use crate::tree::walk::{Step, Visitor};
 use tidalite_base::{Corrupt, SeriesId, TxnId};
 use tidalite_codec::{Rows, Stats};
 use tidalite_kv::{Tree, UsedPages};
@@ -174,94 +175,18 @@ impl Check {
             }
             before = Some(entry.link.end);
         }
-        if let Some(root) = &tree.root {
-            self.below(r, tree, tree.height, &root.link, &root.stats, claim)?;
-        }
-        for entry in &tree.pending {
-            self.below(r, tree, 0, &entry.link, &entry.stats, claim)?;
-        }
+        let mut visitor = TreeCheck {
+            check: self,
+            r,
+            tree,
+            claim,
+        };
+        tree.walk(r, &mut visitor)?;
         Ok(())
     }
 
-    /// Checks the target of a link; records damage in it and continues.
-    fn below<R: PageRead>(
-        &mut self,
-        r: &R,
-        tree: &SeriesTree,
-        level: u8,
-        link: &Link,
-        stats: &[Stats],
-        claim: &mut dyn FnMut(UsedPages),
-    ) -> Result<()> {
-        if self.passes_over(link.ptr.birth) {
-            return Ok(());
-        }
-        let result = if level == 0 {
-            self.leaf(r, tree, link, stats)
-        } else {
-            self.node(r, tree, level, link, stats, claim)
-        };
-        self.note(&Place::of(tree, link), result)
-    }
-
-    fn node<R: PageRead>(
-        &mut self,
-        r: &R,
-        tree: &SeriesTree,
-        level: u8,
-        link: &Link,
-        stats: &[Stats],
-        claim: &mut dyn FnMut(UsedPages),
-    ) -> Result<()> {
-        let spine = Spine::open(r, link, level, tree.types.len())?;
-        let extent = spine.extent(&link.ptr, r.page_size());
-        claim(UsedPages {
-            addr: extent.addr,
-            pages: extent.pages,
-            what: "series node",
-        });
-        self.report.nodes += 1;
-        let padding = extent.pages as usize * r.page_size() - spine.node_bytes();
-        expect_zeros(r, link.ptr.addr + spine.node_bytes() as u64, padding)?;
-        expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
-
-        let entries = match node::read(r, link, level, &tree.types) {
-            // The links are sound: only statistics are lost, not rows.
-            Err(Error::Corrupt(corrupt)) => {
-                for i in 0..spine.len() {
-                    self.below(r, tree, level - 1, &spine.link(i), &[], claim)?;
-                }
-                return Err(corrupt.into());
-            }
-            other => other?.entries,
-        };
-        let (mut data_txn, mut bytes) = (TxnId(0), 0u64);
-        let mut all: Vec<Stats> = tree.types.iter().map(|&ty| Stats::empty(ty)).collect();
-        for entry in &entries {
-            self.below(r, tree, level - 1, &entry.link, &entry.stats, claim)?;
-            data_txn = data_txn.max(entry.link.data_txn);
-            bytes = bytes.saturating_add(entry.link.bytes);
-            for (all, own) in all.iter_mut().zip(&entry.stats) {
-                all.merge_after(own);
-            }
-        }
-        if (data_txn, bytes) != (link.data_txn, link.bytes) {
-            let found = format!("{} and {} bytes", link.data_txn, link.bytes);
-            let expected = format!("{data_txn} and {bytes} bytes");
-            return Err(
-                Corrupt::new("link to a series node", link.ptr.addr, found, expected).into(),
-            );
-        }
-        expect_stats("series node", link, stats, &all)
-    }
-
-    fn leaf<R: PageRead>(
-        &mut self,
-        r: &R,
-        tree: &SeriesTree,
-        link: &Link,
-        stats: &[Stats],
-    ) -> Result<()> {
+    fn leaf<R: PageRead>(&mut self, r: &R, tree: &SeriesTree, entry: &Entry) -> Result<()> {
+        let link = &entry.link;
         self.report.leaves += 1;
         self.report.live_bytes = self.report.live_bytes.saturating_add(link.bytes);
         self.leaves.push(LeafClaim {
@@ -303,7 +228,7 @@ impl Check {
             let found = format!("data of {}", link.data_txn);
             return Err(Corrupt::new("series leaf", link.ptr.addr, found, link.ptr.birth).into());
         }
-        expect_stats("series leaf", link, stats, &all)
+        expect_stats("series leaf", link, &entry.stats, &all)
     }
 
     /// Names the damaged columns and vectors of a leaf with unreadable rows.
@@ -435,6 +360,86 @@ impl Check {
             return bad(format!("leaves up to {at}"), format!("up to {end}"));
         }
         expect_zeros(r, end, (capacity - record.used) as usize)
+    }
+}
+
+/// The check of one tree. Damage of a link's target is recorded, and the walk continues.
+struct TreeCheck<'c, R> {
+    check: &'c mut Check,
+    r: &'c R,
+    tree: &'c SeriesTree,
+    claim: &'c mut dyn FnMut(UsedPages),
+}
+
+impl<R: PageRead> Visitor for TreeCheck<'_, R> {
+    const STATISTICS: bool = true;
+
+    fn link(&mut self, level: u8, entry: &Entry) -> Result<Step> {
+        if self.check.passes_over(entry.link.ptr.birth) {
+            return Ok(Step::Skip);
+        }
+        if level == 0 {
+            let result = self.check.leaf(self.r, self.tree, entry);
+            self.note(entry, result)?;
+        }
+        Ok(Step::Descend)
+    }
+
+    fn node(&mut self, entry: &Entry, spine: &Spine<'_>, links: &[Entry]) -> Result<()> {
+        let extent = spine.extent(&entry.link.ptr, self.r.page_size());
+        (self.claim)(UsedPages {
+            addr: extent.addr,
+            pages: extent.pages,
+            what: "series node",
+        });
+        self.check.report.nodes += 1;
+        let padding = extent.pages as usize * self.r.page_size() - spine.node_bytes();
+        let result = self.node_matches(entry, (spine.node_bytes(), padding), links);
+        self.note(entry, result)
+    }
+
+    fn damaged(&mut self, entry: &Entry, corrupt: Corrupt) -> Result<()> {
+        self.note(entry, Err(corrupt.into()))
+    }
+}
+
+impl<R: PageRead> TreeCheck<'_, R> {
+    fn note(&mut self, entry: &Entry, result: Result<()>) -> Result<()> {
+        self.check.note(&Place::of(self.tree, &entry.link), result)
+    }
+
+    /// Checks a node of `bytes` bytes and `padding` zeros: its owner, and that `entry` describes its links.
+    fn node_matches(
+        &self,
+        entry: &Entry,
+        (bytes, padding): (usize, usize),
+        links: &[Entry],
+    ) -> Result<()> {
+        let (r, tree, link) = (self.r, self.tree, &entry.link);
+        expect_zeros(r, link.ptr.addr + bytes as u64, padding)?;
+        expect_owner(&r.block(&link.ptr)?, &link.ptr, tree)?;
+        let (mut data_txn, mut bytes) = (TxnId(0), 0u64);
+        let mut all: Vec<Stats> = tree.types.iter().map(|&ty| Stats::empty(ty)).collect();
+        let mut complete = true;
+        for own in links {
+            data_txn = data_txn.max(own.link.data_txn);
+            bytes = bytes.saturating_add(own.link.bytes);
+            complete &= own.stats.len() == all.len();
+            for (all, own) in all.iter_mut().zip(&own.stats) {
+                all.merge_after(own);
+            }
+        }
+        if (data_txn, bytes) != (link.data_txn, link.bytes) {
+            let found = format!("{} and {} bytes", link.data_txn, link.bytes);
+            let expected = format!("{data_txn} and {bytes} bytes");
+            return Err(
+                Corrupt::new("link to a series node", link.ptr.addr, found, expected).into(),
+            );
+        }
+        if complete {
+            expect_stats("series node", link, &entry.stats, &all)?;
+        }
+        Ok(())
     }
 }
 

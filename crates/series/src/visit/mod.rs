@@ -1,6 +1,6 @@
-//! Traversals of whole trees: check, move, list; and leaves without a tree.
+//! Traversals of whole trees: check, relocation, salvage, difference; and leaves without a tree.
 
 pub(crate) mod check;
+pub(crate) mod diff;
 pub(crate) mod relocate;
 pub(crate) mod salvage;
-pub(crate) mod walk;

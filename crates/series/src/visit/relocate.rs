@@ -6,11 +6,12 @@
 
 use crate::extents;
 use crate::link::{Entry, Link};
-use crate::node::{self, Spine};
+use crate::node;
 use crate::packer::Packer;
 use crate::tree::cool::Cooling;
 use crate::tree::edit::{Edit, Split, rows_below};
 use crate::tree::series_tree::{SeriesTree, raise};
+use crate::tree::walk::{Step, any_below};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};
@@ -186,6 +187,10 @@ impl<W: PageWrite> Edit<'_, W> {
         from: i64,
         stop: &mut Option<i64>,
     ) -> Result<Vec<Entry>> {
+        let moves = |_, link: &Link| match moving.moves(link.ptr.addr) {
+            true => Step::Stop,
+            false => Step::Descend,
+        };
         let rows = rows_below(&links);
         let mut out = Vec::with_capacity(links.len());
         for entry in links {
@@ -206,7 +211,7 @@ impl<W: PageWrite> Edit<'_, W> {
                     Kind::SeriesCold => self.cold_leaves(rows.view(), &mut Cooling::default())?,
                     _ => self.leaves(rows.view(), Split::Even)?,
                 });
-            } else if !self.moves_below(level, &entry.link, moving)? {
+            } else if !any_below(self.w, self.types, level, &entry.link, moves)? {
                 out.push(entry);
             } else {
                 let node = node::read(self.w, &entry.link, level, self.types)?;
@@ -218,23 +223,5 @@ impl<W: PageWrite> Edit<'_, W> {
         }
         assert_eq!(rows_below(&out), rows, "a move keeps every row");
         Ok(out)
-    }
-
-    /// True if a node or something below it must move.
-    fn moves_below(&mut self, level: u8, link: &Link, moving: &Moving) -> Result<bool> {
-        if moving.moves(link.ptr.addr) {
-            return Ok(true);
-        }
-        if level == 0 {
-            return Ok(false);
-        }
-        let spine = Spine::open(self.w, link, level, self.types.len())?;
-        let children: Vec<Link> = (0..spine.len()).map(|i| spine.link(i)).collect();
-        for child in &children {
-            if self.moves_below(level - 1, child, moving)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }

@@ -1,10 +1,52 @@
-//! Leaves without a tree above them: reads their directories, and all rows that are still readable.
+//! Salvage of a damaged series: the leaves that its tree still reaches, leaves without a tree above them, and the rows
+//! that are still readable.
 
 use crate::leaf::layout::is_leaf;
 use crate::leaf::reader::Leaf;
+use crate::link::{Entry, Link};
+use crate::tree::series_tree::SeriesTree;
+use crate::tree::walk::{Step, Visitor};
 use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::{Candidate, Error, PageRead, Ptr, Result};
+
+/// The leaves of a tree that can still be reached.
+#[derive(Clone, Debug, Default)]
+pub struct ReachableLeaves {
+    /// Links to leaves, in ascending order. The leaves themselves were not read.
+    pub leaves: Vec<Link>,
+    /// Links to damaged nodes: the rows below are lost unless their leaves are found without the tree.
+    pub lost: Vec<(Link, Corrupt)>,
+}
+
+impl Visitor for ReachableLeaves {
+    fn link(&mut self, level: u8, entry: &Entry) -> Result<Step> {
+        if level == 0 {
+            self.leaves.push(entry.link);
+        }
+        Ok(Step::Descend)
+    }
+
+    fn damaged(&mut self, entry: &Entry, corrupt: Corrupt) -> Result<()> {
+        self.lost.push((entry.link, corrupt));
+        Ok(())
+    }
+}
+
+impl SeriesTree {
+    /// Finds the leaves that are not below a damaged node.
+    ///
+    /// # Errors
+    /// `Io`.
+    ///
+    /// # Cost
+    /// Reads every node.
+    pub fn reachable_leaves<R: PageRead>(&self, r: &R) -> Result<ReachableLeaves> {
+        let mut found = ReachableLeaves::default();
+        self.walk(r, &mut found)?;
+        Ok(found)
+    }
+}
 
 /// A leaf that was found by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,34 +15,13 @@ use crate::types::merge_policy::MergePolicy;
 use crate::types::name::SeriesName;
 use crate::types::schema::{Schema, Unit};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use tidalite_base::{Corrupt, SeriesId};
+use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType as WordType, RowsRef};
 use tidalite_pager::Ptr;
-use tidalite_series::{Link, LoneLeaf, SeriesTree, Walk};
+use tidalite_series::{LoneLeaf, SeriesTree};
 
 /// Number of names tried before a series is given up.
 const NAMES_TRIED: usize = 100;
-
-/// The leaves that a walk around damage reaches.
-#[derive(Default)]
-struct Reached {
-    leaves: Vec<Link>,
-    lost: Vec<(i64, i64, Corrupt)>,
-}
-
-impl Walk for Reached {
-    fn enter(&mut self, level: u8, link: &Link) -> tidalite_pager::Result<bool> {
-        if level == 0 {
-            self.leaves.push(*link);
-        }
-        Ok(true)
-    }
-
-    fn damaged(&mut self, link: &Link, corrupt: Corrupt) -> tidalite_pager::Result<()> {
-        self.lost.push((link.begin, link.end, corrupt));
-        Ok(())
-    }
-}
 
 /// Times covered by newer leaves: disjoint, both ends included.
 #[derive(Default)]
@@ -341,13 +320,12 @@ impl Rescue<'_, '_> {
         let mut lost: Vec<(i64, i64)> = Vec::new();
         let mut reached = BTreeSet::new();
         if let Some(tree) = tree {
-            let mut walk = Reached::default();
-            tree.walk(self.raw, &mut walk)?;
-            for (begin, end, corrupt) in walk.lost {
-                self.lose_rows(id, schema, (begin, end), corrupt);
-                lost.push((begin, end));
+            let found = tree.reachable_leaves(self.raw)?;
+            for (link, corrupt) in found.lost {
+                self.lose_rows(id, schema, (link.begin, link.end), corrupt);
+                lost.push((link.begin, link.end));
             }
-            for link in walk.leaves {
+            for link in found.leaves {
                 reached.insert(link.ptr.addr);
                 match tidalite_series::leaf_rows(self.raw, &link.ptr) {
                     Ok((rows, gone)) => {
