@@ -97,7 +97,7 @@ fn decode_row(key: &[u8], value: &[u8]) -> Result<(u64, ExtentRecord)> {
 }
 
 /// The extent that holds the leaf at `addr`.
-pub(crate) fn holding<R: PageRead>(
+pub(crate) fn extent_of<R: PageRead>(
     table: &Tree,
     r: &R,
     addr: u64,

@@ -7,14 +7,14 @@
 //!  ├ layout, directory, entry, capacity     the byte format
 //!  ├ reader, stats                          Leaf: vectors, and their statistics without decoding
 //!  ├ writer, open_vector, assemble, cold    OpenLeaf: encodes rows into leaf bytes; cold form
-//!  └ sealed                                 vectors encoded by any thread before their leaf is known
+//!  └ encoded                                vectors encoded by any thread before their leaf is known
 //! node        a spine of links, separate statistics     an extent of its own
 //! extents     live bytes per extent                     an ordered table
 //! packer      a transaction's stream of leaves      extents of up to 1 MiB, 64-byte aligned
 //! tree        SeriesTree (series_tree): link, delete, save      the decoded record and the changes to it
 //!  ├ record       the stored record of a series     types, root, up to 8 pending links
 //!  ├ edit         copy-on-write from leaf to root   merge, split, range delete
-//!  ├ link_sealed  links vectors that other threads encoded
+//!  ├ link_encoded  links vectors that other threads encoded
 //!  ├ leaf_cursor  iterates over links to leaves
 //!  ├ walk         visits nodes and links            for check, salvage, relocation and cold form
 //!  └ cool         rewrites old leaves in cold form  joined, and smaller
@@ -43,7 +43,7 @@ mod tree;
 mod visit;
 
 pub use extents::ExtentRecord;
-pub use leaf::sealed::Sealed;
+pub use leaf::encoded::EncodedVectors;
 pub use link::Link;
 pub use packer::Packer;
 pub use read::candles::{Candle, CandleSize};
@@ -53,14 +53,14 @@ pub use read::filter::{Direction, ValueRange};
 pub use read::lines::Lines;
 pub use read::matching::Matching;
 pub use read::scan::{ReverseScan, Scan};
-pub use read::vector::{Stretch, Vector};
+pub use read::vector::{NextRows, Vector};
 pub use read::view::View;
 pub use row::Row;
 pub use tree::cool::Cooling;
 pub use tree::series_tree::{PENDING_MAX, SeriesTree};
 pub use visit::check::{Check, Damage, Report};
 pub use visit::relocate::Moving;
-pub use visit::salvage::{LoneLeaf, ReachableLeaves, leaf_rows, leaf_types, lone_leaf};
+pub use visit::salvage::{OrphanLeaf, ReachableLeaves, leaf_rows, leaf_types, orphan_leaf};
 
 #[cfg(test)]
 mod tests;

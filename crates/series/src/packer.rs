@@ -107,19 +107,19 @@ impl Packer {
     }
 
     /// Updates the memory count of an open leaf from `before` to `after` bytes.
-    pub(crate) fn note_open(&mut self, before: usize, after: usize) {
+    pub(crate) fn update_open_bytes(&mut self, before: usize, after: usize) {
         self.open_bytes = self.open_bytes.saturating_sub(before) + after;
     }
 
     pub(crate) fn take_leaf(&mut self) -> Box<OpenLeaf> {
         let mut leaf = self.spare.pop().unwrap_or_default();
         assert_eq!(leaf.rows(), 0, "a spare leaf is empty");
-        leaf.take_at_most(self.leaf_vectors);
+        leaf.limit_vectors(self.leaf_vectors);
         leaf
     }
 
     /// Returns an empty leaf for reuse.
-    pub(crate) fn give_leaf(&mut self, leaf: Box<OpenLeaf>) {
+    pub(crate) fn recycle_leaf(&mut self, leaf: Box<OpenLeaf>) {
         assert_eq!(leaf.rows(), 0, "its rows are written");
         if self.spare.len() < SPARE_MAX {
             self.spare.push(leaf);
@@ -130,7 +130,7 @@ impl Packer {
         std::mem::take(&mut self.bytes)
     }
 
-    pub(crate) fn give_bytes(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn return_bytes(&mut self, bytes: Vec<u8>) {
         self.bytes = bytes;
     }
 
@@ -153,7 +153,7 @@ impl Packer {
             false => Kind::SeriesLeaf,
         };
         let ptr = self.append(w, &mut bytes, directory, (kind, owner), leaf.end)?;
-        self.give_bytes(bytes);
+        self.return_bytes(bytes);
         let link = Link {
             ptr,
             begin: leaf.begin,
@@ -192,7 +192,7 @@ impl Packer {
             Some(open) => open,
             none => {
                 assert!(self.buffer.is_empty(), "a closed extent was written");
-                let bytes = room_for_leaves_like(size, self.next_bytes);
+                let bytes = extent_bytes_for(size, self.next_bytes);
                 self.next_bytes = (self.next_bytes * 2).min(EXTENT_BYTES_MAX);
                 let pages = bytes.div_ceil(w.page_size()) as u64;
                 let least = size.div_ceil(w.page_size()) as u64;
@@ -256,7 +256,7 @@ impl Packer {
     }
 
     /// Makes the leaf at `addr` readable.
-    pub(crate) fn settle<W: PageWrite>(&mut self, w: &mut W, addr: u64) -> Result<()> {
+    pub(crate) fn make_readable<W: PageWrite>(&mut self, w: &mut W, addr: u64) -> Result<()> {
         let buffered = self.open.as_ref().is_some_and(|o| {
             addr >= o.extent.addr + o.written as u64 && addr < o.extent.addr + o.used as u64
         });
@@ -299,18 +299,23 @@ impl Packer {
     }
 
     /// Records that the leaf at `addr`, of `bytes` bytes, became unreferenced.
-    pub(crate) fn bury<W: PageWrite>(&mut self, w: &mut W, addr: u64, bytes: u64) -> Result<()> {
+    pub(crate) fn mark_dead<W: PageWrite>(
+        &mut self,
+        w: &mut W,
+        addr: u64,
+        bytes: u64,
+    ) -> Result<()> {
         if let Some(open) = &mut self.open
             && addr >= open.extent.addr
             && addr < open.extent.addr + open.capacity as u64
         {
-            open.live = lowered(open.live, bytes, open.extent.addr)?;
+            open.live = subtract_live(open.live, bytes, open.extent.addr)?;
             return Ok(());
         }
         if let Some((&start, record)) = self.closed.range_mut(..=addr).next_back()
             && addr < start + record.used
         {
-            record.live = lowered(record.live, bytes, start)?;
+            record.live = subtract_live(record.live, bytes, start)?;
             if record.live == 0 {
                 let extent = record.extent(start);
                 self.closed.remove(&start);
@@ -331,7 +336,7 @@ impl Packer {
         let mut at = 0;
         while at < self.dead.len() {
             let (first, _) = self.dead[at];
-            let Some((start, mut record)) = extents::holding(&self.table, w, first)? else {
+            let Some((start, mut record)) = extents::extent_of(&self.table, w, first)? else {
                 return Err(Corrupt::new(
                     "extents table",
                     first,
@@ -342,7 +347,7 @@ impl Packer {
             };
             debug_assert!(start <= first && first - start < record.used, "inside");
             while at < self.dead.len() && self.dead[at].0 - start < record.used {
-                record.live = lowered(record.live, self.dead[at].1, start)?;
+                record.live = subtract_live(record.live, self.dead[at].1, start)?;
                 at += 1;
             }
             if record.live == 0 {
@@ -389,14 +394,14 @@ impl Packer {
 /// Size of an extent of about `wanted` bytes whose first leaf has `size` bytes: as many such leaves as fit; later
 /// leaves may be slightly longer. The part trimmed when the extent is closed is too short for another extent, since
 /// pages of trees follow it by then.
-fn room_for_leaves_like(size: usize, wanted: usize) -> usize {
+fn extent_bytes_for(size: usize, wanted: usize) -> usize {
     let each = size + LEAF_ALIGN;
     let bytes = (wanted / each).max(1) * each;
     debug_assert!(bytes >= size, "room for the first leaf");
     bytes
 }
 
-fn lowered(live: u64, bytes: u64, start: u64) -> Result<u64> {
+fn subtract_live(live: u64, bytes: u64, start: u64) -> Result<u64> {
     live.checked_sub(bytes).ok_or_else(|| {
         let found = format!("{live} live bytes, {bytes} more dead ones");
         Corrupt::new("extents table", start, found, "no more dead than live").into()
@@ -412,7 +417,7 @@ mod tests {
     /// Leaves of a bulk load have similar sizes: they fill their extents, while pages of trees are allocated in
     /// between.
     #[test]
-    fn extents_end_where_their_leaves_do() {
+    fn extents_of_a_bulk_load_waste_few_pages() {
         for size in [35_200, 20_800, 1500, 300_000] {
             let mut pages = ScratchPages::new(4096);
             let mut packer = Packer::new(Tree::new(3));
@@ -445,8 +450,8 @@ mod tests {
         (0..leaves).map(|_| one().unwrap().addr).collect()
     }
 
-    fn bury(packer: &mut Packer, pages: &mut ScratchPages, leaf: u64) {
-        packer.bury(pages, leaf, PAGE as u64).unwrap();
+    fn mark_dead(packer: &mut Packer, pages: &mut ScratchPages, leaf: u64) {
+        packer.mark_dead(pages, leaf, PAGE as u64).unwrap();
     }
 
     /// Address, live bytes and used bytes of each extent.
@@ -463,7 +468,7 @@ mod tests {
     /// Two extents of older transactions touch; the last leaf of the first and the first leaf of the second die
     /// together.
     #[test]
-    fn a_dead_leaf_just_behind_a_full_extent_is_counted_in_its_own() {
+    fn a_dead_leaf_after_a_full_extent_is_subtracted_from_its_own_extent() {
         let mut pages = ScratchPages::new(PAGE);
         let mut packer = Packer::new(Tree::new(3));
         let leaves = append(&mut packer, &mut pages, LEAVES + 2);
@@ -476,8 +481,8 @@ mod tests {
         assert_eq!(extents_of(&table, &pages), whole);
 
         let mut packer = Packer::new(table);
-        bury(&mut packer, &mut pages, leaves[LEAVES - 1]);
-        bury(&mut packer, &mut pages, second);
+        mark_dead(&mut packer, &mut pages, leaves[LEAVES - 1]);
+        mark_dead(&mut packer, &mut pages, second);
         let table = packer.finish(&mut pages).unwrap();
         let less = [(first, full - page, full), (second, page, 2 * page)];
         assert_eq!(extents_of(&table, &pages), less);
@@ -485,7 +490,7 @@ mod tests {
 
     /// The extent that this transaction fills, or has filled, lies just before one of an older transaction.
     #[test]
-    fn a_dead_leaf_just_behind_an_extent_of_this_transaction_is_counted_in_its_own() {
+    fn a_dead_leaf_after_an_extent_of_this_transaction_is_subtracted_from_its_own_extent() {
         for closed in [false, true] {
             let mut pages = ScratchPages::new(PAGE);
             let mut packer = Packer::new(Tree::new(3));
@@ -499,7 +504,7 @@ mod tests {
             if closed {
                 packer.close(&mut pages).unwrap();
             }
-            bury(&mut packer, &mut pages, old[0]);
+            mark_dead(&mut packer, &mut pages, old[0]);
             let table = packer.finish(&mut pages).unwrap();
             let found = extents_of(&table, &pages);
             assert_eq!(found, [(new[0], full, full), (old[0], page, 2 * page)]);

@@ -4,10 +4,10 @@
 use crate::leaf::directory::number_of;
 use crate::leaf::entry::{Span, put_column, put_times};
 use crate::leaf::layout::{
-    BEGIN_AT, COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, MODE_COLD, MODE_VECTORS,
-    MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES, PLACE_BYTES, PLACE_ENTRY,
-    PLACE_PAYLOAD, ROWS_AT, SECTION_BYTES, SECTION_ENTRIES, SECTION_MODE, SECTION_PAYLOADS,
-    SECTION_TYPE, SECTIONS_AT, VECTORS_AT, aligned,
+    BEGIN_AT, COLUMNS_AT, DATA_BYTES_AT, DIRECTORY_BYTES_AT, END_AT, ENTRY_LENGTH_AT,
+    LENGTHS_BYTES, MODE_COLD, MODE_VECTORS, MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM,
+    MODEL_ENTRY_BYTES, PAYLOAD_LENGTH_AT, ROWS_AT, SECTION_BYTES, SECTION_ENTRIES, SECTION_MODE,
+    SECTION_PAYLOADS, SECTION_TYPE, SECTIONS_AT, VECTORS_AT, aligned,
 };
 use crate::leaf::open_vector::{Model, OpenVector};
 use crate::leaf::writer::{OpenLeaf, time_of};
@@ -27,9 +27,9 @@ fn put_entries<T>(
     vectors: &[OpenVector<T>],
     mut put: impl FnMut(&mut Vec<u8>, usize, &OpenVector<T>),
 ) -> usize {
-    let mut place = out.len();
+    let mut lengths_at = out.len();
     let mut bytes = 0;
-    out.resize(place + vectors.len() * PLACE_BYTES, 0);
+    out.resize(lengths_at + vectors.len() * LENGTHS_BYTES, 0);
     for (v, vector) in vectors.iter().enumerate() {
         let at = out.len();
         put(out, v, vector);
@@ -39,9 +39,13 @@ fn put_entries<T>(
             "an entry of {entry} bytes, a payload of {}",
             vector.chunk.len()
         );
-        out[place + PLACE_ENTRY] = entry as u8;
-        put_u16(out, place + PLACE_PAYLOAD, vector.chunk.len() as u16);
-        place += PLACE_BYTES;
+        out[lengths_at + ENTRY_LENGTH_AT] = entry as u8;
+        put_u16(
+            out,
+            lengths_at + PAYLOAD_LENGTH_AT,
+            vector.chunk.len() as u16,
+        );
+        lengths_at += LENGTHS_BYTES;
         bytes += vector.chunk.len();
     }
     bytes
@@ -117,7 +121,7 @@ impl OpenLeaf {
                 }
             }
             None => {
-                let (begin, end) = self.times[v].what;
+                let (begin, end) = self.times[v].summary;
                 Span {
                     begin,
                     end,
@@ -148,7 +152,7 @@ impl OpenLeaf {
         let mut before = self.begin;
         times.put(out, &self.times, |out, _, vector| {
             put_times(out, vector, before);
-            before = vector.what.1;
+            before = vector.summary.1;
         });
         for (c, column) in self.columns.iter().enumerate() {
             let section = Section {

@@ -1,7 +1,7 @@
 //! Capacity of a leaf in vectors.
 
 use crate::leaf::entry::{COLUMN_ENTRY_BYTES_MAX, TIME_ENTRY_BYTES_MAX};
-use crate::leaf::layout::{MODEL_ENTRY_BYTES, PLACE_BYTES, SECTION_BYTES, SECTIONS_AT};
+use crate::leaf::layout::{LENGTHS_BYTES, MODEL_ENTRY_BYTES, SECTION_BYTES, SECTIONS_AT};
 use tidalite_base::limits::{CHECKSUM_SPAN_MAX, LEAF_VECTORS_MAX};
 
 /// Payload size from which a leaf accepts no further vector, to keep rewriting a leaf cheap.
@@ -11,7 +11,7 @@ pub(super) const DATA_BYTES_SOFT: usize = 64 * 1024;
 pub(crate) fn vectors_max(columns: usize) -> usize {
     let sections = 1 + columns;
     let fixed = SECTIONS_AT + sections * (SECTION_BYTES + MODEL_ENTRY_BYTES);
-    let entry = sections * PLACE_BYTES + TIME_ENTRY_BYTES_MAX + columns * COLUMN_ENTRY_BYTES_MAX;
+    let entry = sections * LENGTHS_BYTES + TIME_ENTRY_BYTES_MAX + columns * COLUMN_ENTRY_BYTES_MAX;
     let vectors = ((CHECKSUM_SPAN_MAX - fixed) / entry).clamp(1, LEAF_VECTORS_MAX);
     debug_assert!(
         fixed + vectors * entry <= CHECKSUM_SPAN_MAX,

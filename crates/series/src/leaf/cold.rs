@@ -114,7 +114,7 @@ mod tests {
     /// A leaf whose second column is in cold form, according to its own bytes: a build without the feature names the
     /// missing feature, a build with it reports damage. Both can read the other column.
     #[test]
-    fn a_cold_leaf_is_read_or_the_feature_is_named() {
+    fn a_cold_leaf_is_read_or_the_error_names_the_feature() {
         let types = [ColumnType::I64, ColumnType::F64];
         let mut rows = Rows::new(2);
         for i in 0..600 {
@@ -153,7 +153,7 @@ mod tests {
             Error::Corrupt(_) if COLD => {}
             other => panic!("{other}"),
         }
-        let lone = crate::leaf_rows(&pages, &entry.link.ptr);
-        assert_eq!(lone.is_err(), !COLD, "{lone:?}");
+        let rows = crate::leaf_rows(&pages, &entry.link.ptr);
+        assert_eq!(rows.is_err(), !COLD, "{rows:?}");
     }
 }

@@ -10,9 +10,9 @@
 //! mispredicted branch.
 
 use crate::leaf::layout::{
-    MODE_COLD, MODE_VECTORS, MODE_WHOLE, MODEL_BYTES, MODEL_CHECKSUM, MODEL_ENTRY_BYTES,
-    PLACE_BYTES, PLACE_ENTRY, PLACE_PAYLOAD, SECTION_BYTES, SECTION_ENTRIES, SECTION_MODE,
-    SECTION_PAYLOADS, SECTION_TYPE, SECTIONS_AT, WHOLE_BYTES,
+    ENTRY_LENGTH_AT, LENGTHS_BYTES, MODE_COLD, MODE_VECTORS, MODE_WHOLE, MODEL_BYTES,
+    MODEL_CHECKSUM, MODEL_ENTRY_BYTES, PAYLOAD_LENGTH_AT, SECTION_BYTES, SECTION_ENTRIES,
+    SECTION_MODE, SECTION_PAYLOADS, SECTION_TYPE, SECTIONS_AT, WHOLE_BYTES,
 };
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_codec::ColumnType;
@@ -76,9 +76,9 @@ impl Sections {
             at += entries;
             payload += u64::from(payload_bytes);
             let sound = match mode {
-                MODE_VECTORS => entries >= vectors * PLACE_BYTES,
+                MODE_VECTORS => entries >= vectors * LENGTHS_BYTES,
                 MODE_WHOLE => entries == WHOLE_BYTES && payload_bytes == 0,
-                MODE_COLD => is_cold && entries >= MODEL_ENTRY_BYTES + vectors * PLACE_BYTES,
+                MODE_COLD => is_cold && entries >= MODEL_ENTRY_BYTES + vectors * LENGTHS_BYTES,
                 _ => false,
             };
             let of_type = match number {
@@ -154,7 +154,9 @@ impl Sections {
         if Self::mode(block, number) != MODE_COLD {
             return Ok((table_at, offset));
         }
-        let model = self.model(block, number).ok_or_else(|| odd(number, 0))?;
+        let model = self
+            .model(block, number)
+            .ok_or_else(|| malformed(number, 0))?;
         Ok((table_at + MODEL_ENTRY_BYTES, offset + model.bytes))
     }
 
@@ -168,12 +170,12 @@ impl Sections {
     ) -> Result<EntryPositions<'b>, Corrupt> {
         let (end, payloads_end) = self.begins[number + 1];
         let (table_at, offset) = self.table(block, number)?;
-        let (table, _) = block[table_at..][..vectors * PLACE_BYTES].as_chunks::<PLACE_BYTES>();
+        let (table, _) = block[table_at..][..vectors * LENGTHS_BYTES].as_chunks::<LENGTHS_BYTES>();
         Ok(EntryPositions {
             table,
             number,
             v: 0,
-            at: table_at + table.len() * PLACE_BYTES,
+            at: table_at + table.len() * LENGTHS_BYTES,
             offset,
             end: end as usize,
             payloads_end: payloads_end as usize,
@@ -190,9 +192,9 @@ impl Sections {
         vectors: usize,
     ) -> Result<EntryPosition, Corrupt> {
         debug_assert!(v < vectors, "a vector of the leaf");
-        let mut places = self.each(block, number, vectors)?;
-        places.pass_to(v);
-        places.place().ok_or_else(|| odd(number, v))
+        let mut positions = self.each(block, number, vectors)?;
+        positions.skip_to(v);
+        positions.advance().ok_or_else(|| malformed(number, v))
     }
 
     /// Like [`find`](Self::find), for sequential access: `reached` holds the position after the last call for this
@@ -203,23 +205,23 @@ impl Sections {
         block: &[u8],
         (number, vectors): (usize, usize),
         v: usize,
-        reached: &mut Reached,
+        reached: &mut SectionPosition,
     ) -> Result<EntryPosition, Corrupt> {
         debug_assert!(v < vectors && reached.v <= vectors, "vectors of the leaf");
-        let mut places = self.each(block, number, vectors)?;
+        let mut positions = self.each(block, number, vectors)?;
         if 0 < reached.v && reached.v <= v {
-            (places.v, places.at, places.offset) = (reached.v, reached.at, reached.offset);
+            (positions.v, positions.at, positions.offset) = (reached.v, reached.at, reached.offset);
         }
-        places.pass_to(v);
-        let Some(place) = places.place() else {
-            return Err(odd(number, v));
+        positions.skip_to(v);
+        let Some(position) = positions.advance() else {
+            return Err(malformed(number, v));
         };
-        *reached = Reached {
-            v: places.v,
-            at: places.at,
-            offset: places.offset,
+        *reached = SectionPosition {
+            v: positions.v,
+            at: positions.at,
+            offset: positions.offset,
         };
-        Ok(place)
+        Ok(position)
     }
 
     /// Whether the last vector ends exactly at the end of its section.
@@ -238,16 +240,16 @@ impl Sections {
 
 /// Position of a reader in a section: the next vector, its entry, its payload.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reached {
+pub(crate) struct SectionPosition {
     v: usize,
     at: usize,
     offset: usize,
 }
 
-/// Iterator over the places of a section's vectors.
+/// Iterator over the positions of a section's vectors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryPositions<'b> {
-    table: &'b [[u8; PLACE_BYTES]],
+    table: &'b [[u8; LENGTHS_BYTES]],
     number: usize,
     /// The next vector.
     v: usize,
@@ -261,50 +263,53 @@ pub(super) struct EntryPositions<'b> {
 impl EntryPositions<'_> {
     /// Skips the vectors before `v` without checking their ends.
     #[inline(always)]
-    fn pass_to(&mut self, v: usize) {
+    fn skip_to(&mut self, v: usize) {
         debug_assert!(self.v <= v, "entries are read in ascending order");
         for before in &self.table[self.v..v] {
-            self.at += usize::from(before[PLACE_ENTRY]);
-            self.offset += usize::from(get_u16(before, PLACE_PAYLOAD));
+            self.at += usize::from(before[ENTRY_LENGTH_AT]);
+            self.offset += usize::from(get_u16(before, PAYLOAD_LENGTH_AT));
         }
         self.v = v;
     }
 
-    /// The place of the next vector, which must exist; `None` if it extends beyond its section.
+    /// The position of the next vector, which must exist; `None` if it extends beyond its section.
     #[inline(always)]
-    fn place(&mut self) -> Option<EntryPosition> {
+    fn advance(&mut self) -> Option<EntryPosition> {
         let entry = &self.table[self.v];
-        let place = EntryPosition {
+        let position = EntryPosition {
             at: self.at,
-            end: self.at + usize::from(entry[PLACE_ENTRY]),
+            end: self.at + usize::from(entry[ENTRY_LENGTH_AT]),
             offset: self.offset,
-            payload_bytes: usize::from(get_u16(entry, PLACE_PAYLOAD)),
+            payload_bytes: usize::from(get_u16(entry, PAYLOAD_LENGTH_AT)),
         };
-        (self.at, self.offset) = (place.end, place.offset + place.payload_bytes);
+        (self.at, self.offset) = (position.end, position.offset + position.payload_bytes);
         if self.at > self.end || self.offset > self.payloads_end {
             return None;
         }
         self.v += 1;
-        debug_assert!(place.at <= place.end && place.end <= self.end, "inside");
-        Some(place)
+        debug_assert!(
+            position.at <= position.end && position.end <= self.end,
+            "inside"
+        );
+        Some(position)
     }
 
-    /// The place of the next vector; `None` after the last.
+    /// The position of the next vector; `None` after the last.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Result<Option<EntryPosition>, Corrupt> {
         if self.v == self.table.len() {
             return Ok(None);
         }
-        match self.place() {
-            Some(place) => Ok(Some(place)),
-            None => Err(odd(self.number, self.v)),
+        match self.advance() {
+            Some(position) => Ok(Some(position)),
+            None => Err(malformed(self.number, self.v)),
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn odd(number: usize, v: usize) -> Corrupt {
+fn malformed(number: usize, v: usize) -> Corrupt {
     let found = format!("vector {v} of section {number}");
     let expected = "an entry and a payload inside their section";
     Corrupt::new("series leaf directory", 0, found, expected)

@@ -71,27 +71,27 @@ impl Span {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'b> {
     block: &'b [u8],
-    place: EntryPosition,
+    position: EntryPosition,
 }
 
 impl<'b> Entry<'b> {
-    /// The entry at this place of a directory.
+    /// The entry at this position of a directory.
     #[inline(always)]
-    pub(super) fn at(block: &'b [u8], place: EntryPosition) -> Self {
-        debug_assert!(place.end <= block.len(), "inside the directory");
-        Self { block, place }
+    pub(super) fn at(block: &'b [u8], position: EntryPosition) -> Self {
+        debug_assert!(position.end <= block.len(), "inside the directory");
+        Self { block, position }
     }
 
     /// Position of the entry and of its payload.
     #[inline(always)]
-    pub(super) fn place(&self) -> &EntryPosition {
-        &self.place
+    pub(super) fn position(&self) -> &EntryPosition {
+        &self.position
     }
 
     #[cold]
     #[inline(never)]
-    fn odd(&self, expected: &str) -> Corrupt {
-        let EntryPosition { at, end, .. } = self.place;
+    fn malformed(&self, expected: &str) -> Corrupt {
+        let EntryPosition { at, end, .. } = self.position;
         let found = format!("{} bytes", end.saturating_sub(at));
         Corrupt::new("entry of a vector", at as u64, found, expected)
     }
@@ -99,25 +99,31 @@ impl<'b> Entry<'b> {
     /// The chunk of a column's vector with `rows` rows, and the checksum of its payload; 0 if it has no bytes.
     #[inline]
     pub(super) fn column_chunk(&self, rows: usize) -> Result<(Chunk, u64), Corrupt> {
-        self.chunk_at(short::end::<STATS_FIELDS>(self.block, self.place.at), rows)
+        self.chunk_at(
+            short::end::<STATS_FIELDS>(self.block, self.position.at),
+            rows,
+        )
     }
 
     /// The chunk of a vector of times with `rows` rows, and the checksum of its payload; 0 if it has no bytes.
     #[inline]
     pub(super) fn time_chunk(&self, rows: usize) -> Result<(Chunk, u64), Corrupt> {
-        self.chunk_at(short::end::<SPAN_FIELDS>(self.block, self.place.at), rows)
+        self.chunk_at(
+            short::end::<SPAN_FIELDS>(self.block, self.position.at),
+            rows,
+        )
     }
 
     #[inline(always)]
     fn chunk_at(&self, at: Option<usize>, rows: usize) -> Result<(Chunk, u64), Corrupt> {
-        let of = (rows, self.place.payload_bytes);
+        let of = (rows, self.position.payload_bytes);
         let chunk = at.and_then(|at| Chunk::get(self.block, at, of));
         match chunk {
-            Some((chunk, end)) if of.1 == 0 && end == self.place.end => Ok((chunk, 0)),
-            Some((chunk, end)) if of.1 != 0 && end + CHECKSUM_BYTES == self.place.end => {
+            Some((chunk, end)) if of.1 == 0 && end == self.position.end => Ok((chunk, 0)),
+            Some((chunk, end)) if of.1 != 0 && end + CHECKSUM_BYTES == self.position.end => {
                 Ok((chunk, get_u64(self.block, end)))
             }
-            _ => Err(self.odd("a chunk, and a checksum up to the end")),
+            _ => Err(self.malformed("a chunk, and a checksum up to the end")),
         }
     }
 
@@ -126,20 +132,20 @@ impl<'b> Entry<'b> {
         let fields = self.fields();
         fields
             .and_then(|own| Stats::of_fields(ty, span.rows as u64, &own, &span.clock()))
-            .ok_or_else(|| self.odd_stats(ty, span))
+            .ok_or_else(|| self.malformed_stats(ty, span))
     }
 
     #[inline(always)]
     fn fields<const N: usize>(&self) -> Option<[u64; N]> {
-        short::get(self.block, self.place.at).map(|(fields, _)| fields)
+        short::get(self.block, self.position.at).map(|(fields, _)| fields)
     }
 
     #[cold]
     #[inline(never)]
-    fn odd_stats(&self, ty: ColumnType, span: &Span) -> Corrupt {
+    fn malformed_stats(&self, ty: ColumnType, span: &Span) -> Corrupt {
         match self.fields() {
             Some(own) => Stats::odd_fields(ty, span.rows as u64, &own, &span.clock()),
-            None => self.odd("statistics of 0 to 8 bytes a number"),
+            None => self.malformed("statistics of 0 to 8 bytes a number"),
         }
     }
 
@@ -153,7 +159,7 @@ impl<'b> Entry<'b> {
         let merged = all.merge_fields(span.rows as u64, &span.clock(), || self.fields());
         match merged {
             Some(()) => Ok(()),
-            None => Err(self.odd_stats(all.column_type(), span)),
+            None => Err(self.malformed_stats(all.column_type(), span)),
         }
     }
 
@@ -161,7 +167,7 @@ impl<'b> Entry<'b> {
     #[inline(always)]
     pub(super) fn span(&self, before: i64) -> Result<Span, Corrupt> {
         let Some([gap, length, missing]) = self.fields() else {
-            return Err(self.odd("a span of 0 to 8 bytes a number"));
+            return Err(self.malformed("a span of 0 to 8 bytes a number"));
         };
         let begin = before.checked_add_unsigned(gap);
         let end = begin.and_then(|begin| begin.checked_add_unsigned(length));
@@ -172,16 +178,16 @@ impl<'b> Entry<'b> {
                 rows: VECTOR_ROWS - missing as usize,
                 step: None,
             }),
-            _ => Err(self.no_span(before, [gap, length, missing])),
+            _ => Err(self.malformed_span(before, [gap, length, missing])),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn no_span(&self, before: i64, [gap, length, missing]: [u64; SPAN_FIELDS]) -> Corrupt {
+    fn malformed_span(&self, before: i64, [gap, length, missing]: [u64; SPAN_FIELDS]) -> Corrupt {
         let found = format!("{missing} rows missing, {gap} behind {before}, over {length}");
         let expected = "1 to 1024 rows of 64-bit times";
-        Corrupt::new("entry of times", self.place.at as u64, found, expected)
+        Corrupt::new("entry of times", self.position.at as u64, found, expected)
     }
 
     /// Whether the entry of a column has the canonical form that a writer produces.
@@ -191,11 +197,11 @@ impl<'b> Entry<'b> {
             chunk,
             offset: 0,
             checksum,
-            what: self.stats(ty, span)?,
+            summary: self.stats(ty, span)?,
         };
         let mut bytes = Vec::new();
         put_column(&mut bytes, &vector, span);
-        Ok(bytes == self.block[self.place.at..self.place.end])
+        Ok(bytes == self.block[self.position.at..self.position.end])
     }
 
     /// Whether the entry of times, after a vector that ends at `before`, has the canonical form.
@@ -205,23 +211,23 @@ impl<'b> Entry<'b> {
             chunk,
             offset: 0,
             checksum,
-            what: (span.begin, span.end),
+            summary: (span.begin, span.end),
         };
         let mut bytes = Vec::new();
         put_times(&mut bytes, &vector, before);
-        Ok(bytes == self.block[self.place.at..self.place.end])
+        Ok(bytes == self.block[self.position.at..self.position.end])
     }
 }
 
 /// Appends the entry of a column's vector.
 pub(super) fn put_column(out: &mut Vec<u8>, vector: &OpenVector<Stats>, span: &Span) {
     debug_assert_eq!(vector.chunk.rows(), span.rows, "the rows of the vector");
-    put(out, &vector.what.to_fields(&span.clock()), vector);
+    put(out, &vector.summary.to_fields(&span.clock()), vector);
 }
 
 /// Appends the entry of a vector of times, after a vector that ends at `before`.
 pub(super) fn put_times(out: &mut Vec<u8>, vector: &OpenVector<(i64, i64)>, before: i64) {
-    let (begin, end) = vector.what;
+    let (begin, end) = vector.summary;
     debug_assert!(before <= begin && begin <= end, "vectors ascend");
     let gap = begin.wrapping_sub(before) as u64;
     let missing = (VECTOR_ROWS - vector.chunk.rows()) as u64;
@@ -247,7 +253,7 @@ mod tests {
     use tidalite_codec::{EncoderState, encode_column, encode_times};
     use tidalite_testkit::rng::Rng;
 
-    fn place(entry: &[u8], chunk: &Chunk) -> EntryPosition {
+    fn position(entry: &[u8], chunk: &Chunk) -> EntryPosition {
         EntryPosition {
             at: 0,
             end: entry.len(),
@@ -256,7 +262,7 @@ mod tests {
         }
     }
 
-    fn vector<T>(chunk: Chunk, what: T) -> OpenVector<T> {
+    fn vector<T>(chunk: Chunk, summary: T) -> OpenVector<T> {
         OpenVector {
             chunk,
             offset: 0,
@@ -265,7 +271,7 @@ mod tests {
             } else {
                 0x1122_3344_5566_7788
             },
-            what,
+            summary,
         }
     }
 
@@ -280,7 +286,7 @@ mod tests {
 
     /// Entries of vectors of every type, of edge cases, of one row and of many.
     #[test]
-    fn entries_say_what_was_put() {
+    fn entries_round_trip() {
         let seed = 4210;
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
@@ -321,7 +327,7 @@ mod tests {
             let mut bytes = Vec::new();
             put_column(&mut bytes, &own, &span);
             assert!(bytes.len() <= COLUMN_ENTRY_BYTES_MAX);
-            let entry = Entry::at(&bytes, place(&bytes, &chunk));
+            let entry = Entry::at(&bytes, position(&bytes, &chunk));
             let read = entry.column_chunk(words.len()).unwrap();
             assert_eq!(read, (chunk, own.checksum), "round {round}");
             assert_eq!(entry.stats(ty, &span).unwrap().to_bytes(), stats.to_bytes());
@@ -338,7 +344,7 @@ mod tests {
             bytes.clear();
             put_times(&mut bytes, &own, before);
             assert!(bytes.len() <= TIME_ENTRY_BYTES_MAX);
-            let entry = Entry::at(&bytes, place(&bytes, &chunk));
+            let entry = Entry::at(&bytes, position(&bytes, &chunk));
             let found = entry.span(before).unwrap();
             assert_eq!(
                 (found.begin, found.end, found.rows),
@@ -353,7 +359,7 @@ mod tests {
     /// Entries with lengths, times or counts out of range are rejected; entries that are only longer than necessary are
     /// not canonical.
     #[test]
-    fn entries_that_no_writer_makes_are_found() {
+    fn entries_not_in_canonical_form_are_detected() {
         let (ty, times) = (ColumnType::I64, [10, 20, 30]);
         let words = [7, 8, 10];
         let chunk = encode_column(ty, &words, &mut EncoderState::default(), &mut Vec::new());
@@ -362,7 +368,7 @@ mod tests {
         let mut bytes = Vec::new();
         put_column(&mut bytes, &own, &span);
         let read = |bytes: &[u8]| {
-            let entry = Entry::at(bytes, place(bytes, &chunk));
+            let entry = Entry::at(bytes, position(bytes, &chunk));
             entry.stats(ty, &span)?;
             entry.is_column_form(ty, &span)
         };
@@ -374,11 +380,11 @@ mod tests {
         let mut long = bytes.clone();
         long.push(0);
         assert!(read(&long).is_err());
-        // An invalid length, in each place.
+        // An invalid length, in each position.
         for field in 0..STATS_FIELDS {
-            let mut odd = bytes.clone();
-            odd[field / 2] |= 0x0f << (4 * (field % 2));
-            assert!(read(&odd).is_err(), "field {field}");
+            let mut altered = bytes.clone();
+            altered[field / 2] |= 0x0f << (4 * (field % 2));
+            assert!(read(&altered).is_err(), "field {field}");
         }
         // A zero byte more in the last number of the statistics, which has none.
         let numbers_end = short::end::<STATS_FIELDS>(&bytes, 0).unwrap();
@@ -389,7 +395,7 @@ mod tests {
         assert!(!read(&long).unwrap());
         // More NaNs than rows; nulls in a column without nulls; an extreme at a nonexistent row.
         let with = |field: usize, number: u64| {
-            let mut numbers = own.what.to_fields(&span.clock());
+            let mut numbers = own.summary.to_fields(&span.clock());
             numbers[field] = number;
             let mut bytes = Vec::new();
             put(&mut bytes, &numbers, &own);
@@ -403,12 +409,12 @@ mod tests {
 
     /// Times that would overflow 64 bits, and vectors without rows.
     #[test]
-    fn spans_stay_within_the_times_there_are() {
+    fn spans_beyond_the_range_of_times_are_refused() {
         let span = |gap: u64, over: u64, missing: u64, before: i64| {
             let mut bytes = Vec::new();
             let none = vector(Chunk::default(), ());
             put(&mut bytes, &[gap, over, missing], &none);
-            Entry::at(&bytes, place(&bytes, &none.chunk))
+            Entry::at(&bytes, position(&bytes, &none.chunk))
                 .span(before)
                 .map(|span| (span.begin, span.end, span.rows))
         };

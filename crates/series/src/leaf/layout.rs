@@ -55,9 +55,9 @@ pub(super) const MODE_WHOLE: u8 = 1;
 /// Like mode 0, but a model precedes the entries; vectors in cold form need it.
 pub(super) const MODE_COLD: u8 = 2;
 
-pub(super) const PLACE_ENTRY: usize = 0;
-pub(super) const PLACE_PAYLOAD: usize = PLACE_ENTRY + 1;
-pub(super) const PLACE_BYTES: usize = PLACE_PAYLOAD + 2;
+pub(super) const ENTRY_LENGTH_AT: usize = 0;
+pub(super) const PAYLOAD_LENGTH_AT: usize = ENTRY_LENGTH_AT + 1;
+pub(super) const LENGTHS_BYTES: usize = PAYLOAD_LENGTH_AT + 2;
 
 /// Bytes of a step or a value.
 pub(super) const WHOLE_BYTES: usize = 8;

@@ -140,9 +140,9 @@ impl<'r> Leaf<'r> {
         let mut times = Vec::with_capacity(self.vectors);
         let mut rows = 0;
         let mut before = self.begin;
-        let mut places = self.sections.each(&self.block, 0, self.vectors)?;
-        while let Some(place) = places.next()? {
-            let own = Entry::at(&self.block, place).span(before)?;
+        let mut positions = self.sections.each(&self.block, 0, self.vectors)?;
+        while let Some(position) = positions.next()? {
+            let own = Entry::at(&self.block, position).span(before)?;
             let (begin, end, v) = (own.begin, own.end, times.len());
             if (begin == before) != (v == 0) || (own.rows == 1 && begin != end) {
                 let found = format!("vector {v}: {} rows from {begin} to {end}", own.rows);
@@ -220,7 +220,7 @@ impl<'r> Leaf<'r> {
         if get_u16(&self.block, COLUMNS_AT + 1) != 0 {
             return Err(self.corrupt("a field that is not 0", 0));
         }
-        let odd = |v: usize, of: String| {
+        let differs = |v: usize, of: String| {
             let expected = format!("{of} in the form that a writer gives them");
             Err(self.corrupt(format!("vector {v}"), expected))
         };
@@ -229,7 +229,7 @@ impl<'r> Leaf<'r> {
             for v in 0..self.vectors {
                 let span = self.full_span(v);
                 if !self.time_entry(v)?.is_time_form(&span, before)? {
-                    return odd(v, "times".to_owned());
+                    return differs(v, "times".to_owned());
                 }
                 before = span.end;
             }
@@ -243,7 +243,7 @@ impl<'r> Leaf<'r> {
             for v in 0..self.vectors {
                 let entry = self.column_entry(v, c)?;
                 if !entry.is_column_form(ty, &self.full_span(v))? {
-                    return odd(v, format!("words of column {c}"));
+                    return differs(v, format!("words of column {c}"));
                 }
             }
             self.expect_filled(number_of(c))?;
@@ -284,14 +284,14 @@ impl<'r> Leaf<'r> {
     #[inline]
     pub(super) fn column_entry(&self, v: usize, c: usize) -> Result<Entry<'_>> {
         let number = number_of(c);
-        let place = self.sections.find(&self.block, number, v, self.vectors)?;
-        Ok(Entry::at(&self.block, place))
+        let position = self.sections.find(&self.block, number, v, self.vectors)?;
+        Ok(Entry::at(&self.block, position))
     }
 
     /// The entry of the times of vector `v`; for a leaf without a step.
     fn time_entry(&self, v: usize) -> Result<Entry<'_>> {
-        let place = self.sections.find(&self.block, 0, v, self.vectors)?;
-        Ok(Entry::at(&self.block, place))
+        let position = self.sections.find(&self.block, 0, v, self.vectors)?;
+        Ok(Entry::at(&self.block, position))
     }
 
     fn column_chunk(&self, v: usize, c: usize) -> Result<Chunk> {
@@ -414,7 +414,7 @@ impl<'r> Leaf<'r> {
     fn time_payload<R: PageRead>(&self, r: &'r R, v: usize) -> Result<(Chunk, PageRef<'r>)> {
         let entry = self.time_entry(v)?;
         let (chunk, checksum) = entry.time_chunk(self.rows_of(v))?;
-        let bytes = self.payload(r, entry.place().offset, chunk.len(), checksum)?;
+        let bytes = self.payload(r, entry.position().offset, chunk.len(), checksum)?;
         Ok((chunk, bytes))
     }
 
@@ -426,7 +426,7 @@ impl<'r> Leaf<'r> {
     ) -> Result<(Chunk, PageRef<'r>)> {
         let entry = self.column_entry(v, c)?;
         let (chunk, checksum) = entry.column_chunk(self.rows_of(v))?;
-        let bytes = self.payload(r, entry.place().offset, chunk.len(), checksum)?;
+        let bytes = self.payload(r, entry.position().offset, chunk.len(), checksum)?;
         Ok((chunk, bytes))
     }
 
@@ -435,7 +435,7 @@ impl<'r> Leaf<'r> {
     /// # Panics
     /// If `out` does not have `rows_of(v)` elements.
     pub(crate) fn times<R: PageRead>(&self, r: &'r R, v: usize, out: &mut [i64]) -> Result<()> {
-        assert_eq!(out.len(), self.rows_of(v), "a place for each row");
+        assert_eq!(out.len(), self.rows_of(v), "room for each row");
         if let Some(step) = self.step {
             fill_steps(self.span(v).0, step, out);
             return Ok(());
@@ -464,7 +464,7 @@ impl<'r> Leaf<'r> {
         c: usize,
         out: &mut [u64],
     ) -> Result<()> {
-        assert_eq!(out.len(), self.rows_of(v), "a place for each row");
+        assert_eq!(out.len(), self.rows_of(v), "room for each row");
         if let Some(word) = self.constant(c) {
             out.fill(word);
             return Ok(());
@@ -489,7 +489,7 @@ impl<'r> Leaf<'r> {
             return Ok(Some(Line::integers(begin as u64, step)));
         }
         // Times with a payload are not linear.
-        if self.time_entry(v)?.place().payload_bytes != 0 {
+        if self.time_entry(v)?.position().payload_bytes != 0 {
             return Ok(None);
         }
         let (chunk, bytes) = self.time_payload(r, v)?;
@@ -506,7 +506,7 @@ impl<'r> Leaf<'r> {
         if let Some(word) = self.constant(c) {
             return Ok(Some(Line::integers(word, 0)));
         }
-        if self.column_entry(v, c)?.place().payload_bytes != 0 {
+        if self.column_entry(v, c)?.position().payload_bytes != 0 {
             return Ok(None);
         }
         let (chunk, bytes) = self.column_payload(r, v, c)?;
@@ -514,10 +514,10 @@ impl<'r> Leaf<'r> {
     }
 
     /// Whether vector `v` continues the lines of the previous vector, whose times and columns must all be lines.
-    pub(crate) fn lines_go_on(&self, v: usize) -> bool {
+    pub(crate) fn lines_continue(&self, v: usize) -> bool {
         debug_assert!(0 < v && v < self.vectors, "a vector has a previous one");
         // A damaged entry counts as not continuing; a read of the vector reports the damage.
-        let goes_on = |chunk: &dyn Fn(usize) -> Result<Chunk>| {
+        let continues = |chunk: &dyn Fn(usize) -> Result<Chunk>| {
             let (Ok(before), Ok(own)) = (chunk(v - 1), chunk(v)) else {
                 return false;
             };
@@ -526,11 +526,11 @@ impl<'r> Leaf<'r> {
         // In a leaf with a constant step, the last vector may be short.
         let times = match self.step {
             Some(_) => self.rows_of(v) == self.rows_of(v - 1),
-            None => goes_on(&|v| self.time_chunk(v)),
+            None => continues(&|v| self.time_chunk(v)),
         };
         times
             && (0..self.own_columns())
-                .all(|c| self.constant(c).is_some() || goes_on(&|v| self.column_chunk(v, c)))
+                .all(|c| self.constant(c).is_some() || continues(&|v| self.column_chunk(v, c)))
     }
 
     /// Whether the times of its vectors have their own payloads or rules.

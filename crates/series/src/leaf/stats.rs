@@ -1,6 +1,6 @@
 //! Statistics of vectors without decoding them, and prefetch of vectors that will be decoded soon.
 
-use crate::leaf::directory::{Reached, number_of};
+use crate::leaf::directory::{SectionPosition, number_of};
 use crate::leaf::entry::Entry;
 use crate::leaf::reader::Leaf;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -27,7 +27,7 @@ impl Leaf<'_> {
         &self,
         v: usize,
         c: usize,
-        reached: &mut Reached,
+        reached: &mut SectionPosition,
         all: &mut Stats,
     ) -> Result<()> {
         if let Some(word) = self.constant(c) {
@@ -35,9 +35,9 @@ impl Leaf<'_> {
             return Ok(());
         }
         let of = (number_of(c), self.vectors);
-        let place = self.sections.find_on(&self.block, of, v, reached)?;
+        let position = self.sections.find_on(&self.block, of, v, reached)?;
         let span = self.full_span(v);
-        Ok(Entry::at(&self.block, place).merge_stats(&span, all)?)
+        Ok(Entry::at(&self.block, position).merge_stats(&span, all)?)
     }
 
     /// Statistics of a vector with a constant value.
@@ -70,9 +70,9 @@ impl Leaf<'_> {
 
     fn prefetch_payload<R: PageRead>(&self, r: &R, v: usize, number: usize) {
         // A damaged entry is ignored here; a read of the vector reports the damage.
-        if let Ok(place) = self.sections.find(&self.block, number, v, self.vectors) {
-            let at = self.ptr.addr + (self.block.len() + place.offset) as u64;
-            r.prefetch_bytes(at, place.payload_bytes.min(AHEAD_BYTES));
+        if let Ok(position) = self.sections.find(&self.block, number, v, self.vectors) {
+            let at = self.ptr.addr + (self.block.len() + position.offset) as u64;
+            r.prefetch_bytes(at, position.payload_bytes.min(AHEAD_BYTES));
         }
     }
 }

@@ -15,8 +15,8 @@
 //! 4. Each byte of `payloads` belongs to a vector that has an entry, or to a model.
 
 use crate::leaf::capacity::{DATA_BYTES_SOFT, vectors_max};
+use crate::leaf::encoded::EncodedVectors;
 use crate::leaf::open_vector::{Model, OpenVector};
-use crate::leaf::sealed::Sealed;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::{LEAF_VECTORS_MAX, VECTOR_ROWS};
 use tidalite_codec::{
@@ -43,9 +43,9 @@ pub(crate) struct OpenLeaf {
     pub(super) payloads: Vec<u8>,
     /// The leaf is written in cold form (cold.rs) and takes vectors up to their maximum number, without a size limit.
     pub(crate) cold: bool,
-    last: Before,
+    last: Previous,
     /// Maximum number of vectors, if the columns allow as many.
-    vectors_most: usize,
+    vectors_limit: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub(crate) struct OpenColumn {
 
 /// State of the leaf before its last vector.
 #[derive(Clone, Copy, Debug, Default)]
-struct Before {
+struct Previous {
     end: i64,
     rows: usize,
     payload_bytes: usize,
@@ -142,29 +142,29 @@ impl OpenLeaf {
     }
 
     /// Whether the last vector is complete.
-    pub(crate) fn is_even(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         debug_assert!(self.vectors == 0 || self.last.rows < self.rows, "rows");
         self.vectors == 0 || self.rows - self.last.rows == VECTOR_ROWS
     }
 
     /// Whether the leaf has its maximum number of vectors.
     fn has_all_vectors(&self) -> bool {
-        self.vectors >= vectors_max(self.columns.len()).min(self.vectors_most)
+        self.vectors >= vectors_max(self.columns.len()).min(self.vectors_limit)
     }
 
     /// Sets the maximum number of whole vectors; at least one.
-    pub(crate) fn take_at_most(&mut self, vectors: usize) {
-        self.vectors_most = vectors.max(1);
+    pub(crate) fn limit_vectors(&mut self, vectors: usize) {
+        self.vectors_limit = vectors.max(1);
     }
 
     /// Whether the leaf accepts no more rows.
     pub(crate) fn is_full(&self) -> bool {
-        self.is_even() && self.has_all_vectors()
+        self.is_complete() && self.has_all_vectors()
     }
 
     /// Whether the leaf accepts another vector if `rows` rows are left. A last partial vector is accepted even if the
     /// leaf has enough bytes, since it would otherwise make a leaf of few rows.
-    fn takes(&self, rows: usize) -> bool {
+    fn has_room_for(&self, rows: usize) -> bool {
         !self.has_all_vectors()
             && (self.cold || self.payloads.len() < DATA_BYTES_SOFT || rows < VECTOR_ROWS)
     }
@@ -185,7 +185,7 @@ impl OpenLeaf {
                 "rows follow the existing ones"
             );
         }
-        self.take_in(types, states, rows)
+        self.append_rows(types, states, rows)
     }
 
     /// Clears the leaf and takes as many rows as a leaf in cold form holds; `cool` then converts it.
@@ -197,17 +197,17 @@ impl OpenLeaf {
     ) -> usize {
         self.clear(types);
         self.cold = true;
-        self.take_in(types, states, rows)
+        self.append_rows(types, states, rows)
     }
 
-    fn take_in(
+    fn append_rows(
         &mut self,
         types: &[ColumnType],
         states: &mut [EncoderState],
         rows: RowsRef<'_>,
     ) -> usize {
         let mut at = 0;
-        if !self.is_even() && !rows.is_empty() {
+        if !self.is_complete() && !rows.is_empty() {
             at = rows.cut(VECTOR_ROWS - (self.rows - self.last.rows));
             if at > 0 {
                 let mut vector = self.take_last(types);
@@ -215,7 +215,7 @@ impl OpenLeaf {
                 self.push(types, states, vector.view());
             }
         }
-        while at < rows.len() && self.takes(rows.len() - at) {
+        while at < rows.len() && self.has_room_for(rows.len() - at) {
             let rest = rows.slice(at..rows.len());
             let vector = rest.slice(0..vector_rows(rest));
             self.push(types, states, vector);
@@ -234,7 +234,7 @@ impl OpenLeaf {
         );
         assert_eq!(states.len(), types.len() + 1, "columns, then times");
         let (begin, end) = (times[0], times[times.len() - 1]);
-        self.last = Before {
+        self.last = Previous {
             end: self.end,
             rows: self.rows,
             payload_bytes: self.payloads.len(),
@@ -244,15 +244,15 @@ impl OpenLeaf {
         }
         let offset = self.payloads.len();
         let chunk = encode_times(times, &mut states[types.len()], &mut self.payloads);
-        let vector_times = OpenVector::last(chunk, &self.payloads, offset, (begin, end));
-        self.enter_times(vector_times, &mut states[types.len()]);
+        let vector_times = OpenVector::with_payload(chunk, &self.payloads, offset, (begin, end));
+        self.add_times(vector_times, &mut states[types.len()]);
         for (c, &ty) in types.iter().enumerate() {
             let words = vector.column(c);
             let stats = Stats::of(ty, times, words);
             let offset = self.payloads.len();
             let chunk = encode_column(ty, words, &mut states[c], &mut self.payloads);
-            let words = OpenVector::last(chunk, &self.payloads, offset, stats);
-            self.enter_column(c, words);
+            let words = OpenVector::with_payload(chunk, &self.payloads, offset, stats);
+            self.add_column(c, words);
         }
         self.end = end;
         self.rows += times.len();
@@ -303,36 +303,36 @@ impl OpenLeaf {
 
     /// Appends vectors encoded elsewhere, from index `from` on, like `fill` for rows; returns the number of vectors
     /// taken. The existing vectors must be complete.
-    pub(crate) fn fill_sealed(
+    pub(crate) fn fill_encoded(
         &mut self,
         types: &[ColumnType],
         states: &mut [EncoderState],
-        sealed: &Sealed,
+        encoded: &EncodedVectors,
         from: usize,
     ) -> usize {
         if self.vectors == 0 {
             self.clear(types);
         }
-        assert!(self.is_even(), "the existing vectors are complete");
-        let mut left = sealed.rows_from(from);
+        assert!(self.is_complete(), "the existing vectors are complete");
+        let mut left = encoded.rows_from(from);
         let mut at = from;
-        while left > 0 && self.takes(left) {
-            left -= self.push_sealed(types, states, sealed, at);
+        while left > 0 && self.has_room_for(left) {
+            left -= self.push_encoded(types, states, encoded, at);
             at += 1;
         }
         at - from
     }
 
     /// Appends one of these vectors; returns its row count.
-    fn push_sealed(
+    fn push_encoded(
         &mut self,
         types: &[ColumnType],
         states: &mut [EncoderState],
-        sealed: &Sealed,
+        encoded: &EncodedVectors,
         vector: usize,
     ) -> usize {
-        let (begin, end, rows) = sealed.span(vector);
-        self.last = Before {
+        let (begin, end, rows) = encoded.span(vector);
+        self.last = Previous {
             end: self.end,
             rows: self.rows,
             payload_bytes: self.payloads.len(),
@@ -340,28 +340,28 @@ impl OpenLeaf {
         if self.vectors == 0 {
             self.begin = begin;
         }
-        for (i, part) in sealed.parts(vector, types.len()).iter().enumerate() {
+        for (i, part) in encoded.parts(vector, types.len()).iter().enumerate() {
             let (chunk, checksum) = (part.chunk, part.checksum);
             let offset = self.payloads.len() as u32;
-            self.payloads.extend_from_slice(sealed.bytes(part));
+            self.payloads.extend_from_slice(encoded.bytes(part));
             match i.checked_sub(1) {
                 None => {
                     let times = OpenVector {
                         chunk,
                         offset,
                         checksum,
-                        what: (begin, end),
+                        summary: (begin, end),
                     };
-                    self.enter_times(times, &mut states[types.len()]);
+                    self.add_times(times, &mut states[types.len()]);
                 }
                 Some(c) => {
                     let words = OpenVector {
                         chunk,
                         offset,
                         checksum,
-                        what: part.stats,
+                        summary: part.stats,
                     };
-                    self.enter_column(c, words);
+                    self.add_column(c, words);
                 }
             }
         }
@@ -375,13 +375,13 @@ impl OpenLeaf {
     }
 
     /// Adds the next vector of a column, whose payload is already stored.
-    fn enter_column(&mut self, c: usize, vector: OpenVector<Stats>) {
+    fn add_column(&mut self, c: usize, vector: OpenVector<Stats>) {
         let word = constant(&vector.chunk);
         let column = &mut self.columns[c];
         column.stats_before = column.stats;
-        column.stats.merge_after(&vector.what);
+        column.stats.merge_after(&vector.summary);
         debug_assert_eq!(
-            vector.what.count(),
+            vector.summary.count(),
             vector.chunk.rows() as u64,
             "the rows of the vector"
         );
@@ -392,14 +392,14 @@ impl OpenLeaf {
             return;
         }
         if let Some(word) = column.word.take() {
-            self.spell_out(c, vector.what.column_type(), word);
+            self.expand_constant(c, vector.summary.column_type(), word);
         }
         push(&mut self.columns[c].vectors, vector);
     }
 
     /// Adds the times of the next vector, whose payload is already stored.
-    fn enter_times(&mut self, vector: OpenVector<(i64, i64)>, state: &mut EncoderState) {
-        let (begin, _) = vector.what;
+    fn add_times(&mut self, vector: OpenVector<(i64, i64)>, state: &mut EncoderState) {
+        let (begin, _) = vector.summary;
         let own = constant_step(&vector.chunk);
         if self.vectors == 0 {
             self.step = own;
@@ -409,9 +409,9 @@ impl OpenLeaf {
         }
         if let Some(step) = self.step {
             // The step of a single row is its distance to the preceding row.
-            let goes_on = self.rows == self.vectors * VECTOR_ROWS
+            let continues = self.rows == self.vectors * VECTOR_ROWS
                 && self.end.wrapping_add(step as i64) == begin;
-            if goes_on && (own == Some(step) || vector.chunk.rows() == 1) {
+            if continues && (own == Some(step) || vector.chunk.rows() == 1) {
                 return;
             }
             self.step = None;
@@ -421,7 +421,7 @@ impl OpenLeaf {
                 fill_steps(time_of(self.begin, step, v), step, before);
                 let chunk = encode_times(before, state, &mut self.payloads);
                 let span = (before[0], before[before.len() - 1]);
-                push(&mut self.times, OpenVector::none(chunk, span));
+                push(&mut self.times, OpenVector::without_payload(chunk, span));
             }
         }
         debug_assert_eq!(self.times.len(), self.vectors, "the next vector");
@@ -429,7 +429,7 @@ impl OpenLeaf {
     }
 
     /// Gives each vector so far an entry, for a column that had a constant value.
-    fn spell_out(&mut self, c: usize, ty: ColumnType, word: u64) {
+    fn expand_constant(&mut self, c: usize, ty: ColumnType, word: u64) {
         debug_assert!(self.columns[c].vectors.is_empty(), "no vector has an entry");
         let words = [word; VECTOR_ROWS];
         for v in 0..self.vectors {
@@ -440,14 +440,17 @@ impl OpenLeaf {
                     (time_of(self.begin, step, v), rows)
                 }
                 None => {
-                    let OpenVector { chunk, what, .. } = &self.times[v];
-                    (what.0, chunk.rows())
+                    let OpenVector { chunk, summary, .. } = &self.times[v];
+                    (summary.0, chunk.rows())
                 }
             };
             let words = &words[..rows];
             let stats = Stats::of(ty, &[begin; VECTOR_ROWS][..rows], words);
             let chunk = encode_column(ty, words, &mut EncoderState::default(), &mut self.payloads);
-            push(&mut self.columns[c].vectors, OpenVector::none(chunk, stats));
+            push(
+                &mut self.columns[c].vectors,
+                OpenVector::without_payload(chunk, stats),
+            );
         }
     }
 
@@ -522,20 +525,20 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_found_over_the_whole_range_of_times() {
+    fn constant_steps_are_detected_over_the_whole_range_of_times() {
         assert_eq!(step(&[7]), Some(1));
         assert_eq!(step(&[i64::MIN, i64::MAX]), Some(u64::MAX));
         let even: Vec<i64> = (0..1000).map(|i| i * 5).collect();
         assert_eq!(step(&even), Some(5));
-        for odd in [1, 255, 256, 257, 511, 512, 999] {
+        for altered in [1, 255, 256, 257, 511, 512, 999] {
             let mut times = even.clone();
-            times[odd] += 1;
-            assert_eq!(step(&times), None, "row {odd} is off");
+            times[altered] += 1;
+            assert_eq!(step(&times), None, "row {altered} is off");
         }
     }
 
     #[test]
-    fn one_word_is_found() {
+    fn constant_values_are_detected() {
         let word = |words: &[u64]| {
             let (mut state, mut out) = (EncoderState::default(), Vec::new());
             constant(&encode_column(ColumnType::F64, words, &mut state, &mut out))

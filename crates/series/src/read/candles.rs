@@ -90,7 +90,7 @@ impl<F: FnMut(Candle)> Candles<F> {
 }
 
 impl<F: FnMut(Candle)> Collector for Candles<F> {
-    fn together(&mut self, piece: &Piece) -> bool {
+    fn takes_whole(&mut self, piece: &Piece) -> bool {
         match self.size {
             CandleSize::Level(level) => piece.rank <= level,
             CandleSize::Width(width) => piece.end.abs_diff(piece.begin) < width,
@@ -102,7 +102,7 @@ impl<F: FnMut(Candle)> Collector for Candles<F> {
         piece: &Piece,
         mut merge: impl FnMut(usize, &mut Stats) -> Result<()>,
     ) -> Result<()> {
-        debug_assert!(self.together(piece), "the piece fits a candle");
+        debug_assert!(self.takes_whole(piece), "the piece fits a candle");
         let mut stats = Stats::empty(self.ty);
         merge(0, &mut stats)?;
         let whole = self.size == CandleSize::Level(piece.rank);

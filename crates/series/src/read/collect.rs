@@ -95,10 +95,10 @@ impl Piece {
 /// Receives the pieces and rows of a fold.
 pub(super) trait Collector {
     /// Whether the piece can be taken as a whole, without its rows.
-    fn together(&mut self, piece: &Piece) -> bool;
+    fn takes_whole(&mut self, piece: &Piece) -> bool;
     /// The time up to which pieces after the one that ends at `end` can be taken as a whole, as far as known: a piece
     /// that contains this time is prefetched.
-    fn together_up_to(&self, end: i64) -> i64 {
+    fn takes_whole_up_to(&self, end: i64) -> i64 {
         let _ = end;
         i64::MAX
     }
@@ -124,7 +124,7 @@ pub(super) struct Count {
 }
 
 impl Collector for Count {
-    fn together(&mut self, _: &Piece) -> bool {
+    fn takes_whole(&mut self, _: &Piece) -> bool {
         true
     }
 
@@ -151,14 +151,14 @@ pub(super) struct Nth {
 
 impl Nth {
     /// Skips `rows` rows.
-    pub(super) fn behind(rows: u64) -> Self {
+    pub(super) fn after(rows: u64) -> Self {
         let (left, found) = (rows, None);
         Self { left, found }
     }
 }
 
 impl Collector for Nth {
-    fn together(&mut self, piece: &Piece) -> bool {
+    fn takes_whole(&mut self, piece: &Piece) -> bool {
         piece.count <= self.left
     }
 
@@ -267,11 +267,11 @@ impl<F: FnMut(usize, Window)> Windows<F> {
 }
 
 impl<F: FnMut(usize, Window)> Collector for Windows<F> {
-    fn together(&mut self, piece: &Piece) -> bool {
+    fn takes_whole(&mut self, piece: &Piece) -> bool {
         piece.end <= self.last(piece.begin)
     }
 
-    fn together_up_to(&self, end: i64) -> i64 {
+    fn takes_whole_up_to(&self, end: i64) -> i64 {
         self.last(end)
     }
 

@@ -29,30 +29,30 @@ impl ValueRange {
     /// above `high`, or if one of them is NaN. The two zeros of a float column count as one value.
     #[must_use]
     pub fn new(column: usize, ty: ColumnType, low: u64, high: u64) -> Self {
-        let nothing = Self::nothing(column, ty);
+        let empty = Self::empty(column, ty);
         if !ty.is_float() {
             return Self {
                 low: ty.order_key(low),
                 high: ty.order_key(high),
-                ..nothing
+                ..empty
             };
         }
         let (low, high) = (f64::from_bits(low), f64::from_bits(high));
         if low.is_nan() || high.is_nan() {
-            return nothing;
+            return empty;
         }
         let low = if low == 0.0 { -0.0 } else { low };
         let high = if high == 0.0 { 0.0 } else { high };
         Self {
             low: ty.order_key(low.to_bits()),
             high: ty.order_key(high.to_bits()),
-            ..nothing
+            ..empty
         }
     }
 
     /// The empty range.
     #[must_use]
-    pub fn nothing(column: usize, ty: ColumnType) -> Self {
+    pub fn empty(column: usize, ty: ColumnType) -> Self {
         let (low, high) = (0, -1);
         Self {
             column,
@@ -79,13 +79,13 @@ impl ValueRange {
     /// Whether a raw value of the column is in the range.
     #[must_use]
     #[inline]
-    pub fn holds(&self, word: u64) -> bool {
+    pub fn contains(&self, word: u64) -> bool {
         let key = self.ty.order_key(word);
         self.low <= key && key <= self.high && self.ty.null() != Some(word)
     }
 
     /// Whether rows with these statistics can have a value in the range.
-    fn may_hold(&self, stats: &Stats) -> bool {
+    fn may_contain(&self, stats: &Stats) -> bool {
         let (Some((min, _)), Some((max, _))) = (stats.min(), stats.max()) else {
             return false;
         };
@@ -93,7 +93,7 @@ impl ValueRange {
     }
 
     /// Whether all rows with these statistics have a value in the range.
-    fn holds_all(&self, stats: &Stats) -> bool {
+    fn contains_all(&self, stats: &Stats) -> bool {
         let (Some(min), Some(max)) = (stats.min_word(), stats.max_word()) else {
             return false;
         };
@@ -113,17 +113,17 @@ pub(super) enum Matched {
 
 /// Matches a piece by its statistics in the columns of the ranges; `stats` returns these by range number.
 #[inline]
-pub(super) fn matched(
+pub(super) fn match_statistics(
     ranges: &[ValueRange],
     mut stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
 ) -> Result<Matched> {
     let mut matched = Matched::All;
     for (number, range) in ranges.iter().enumerate() {
         let stats = stats(number, range)?;
-        if !range.may_hold(&stats) {
+        if !range.may_contain(&stats) {
             return Ok(Matched::Nothing);
         }
-        if !range.holds_all(&stats) {
+        if !range.contains_all(&stats) {
             matched = Matched::Some;
         }
     }
@@ -131,17 +131,19 @@ pub(super) fn matched(
 }
 
 /// Whether a row of a piece with these statistics may match.
-pub(super) fn possible(
+pub(super) fn may_match(
     ranges: &[ValueRange],
     stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
 ) -> Result<bool> {
-    Ok(matched(ranges, stats)? != Matched::Nothing)
+    Ok(match_statistics(ranges, stats)? != Matched::Nothing)
 }
 
 /// Whether a row with these values matches.
 #[inline]
 pub(super) fn row_matches(ranges: &[ValueRange], word: impl Fn(usize) -> u64) -> bool {
-    ranges.iter().all(|range| range.holds(word(range.column)))
+    ranges
+        .iter()
+        .all(|range| range.contains(word(range.column)))
 }
 
 /// Direction of a walk.
@@ -242,7 +244,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
         level: u8,
         stats: impl FnMut(usize, &ValueRange) -> Result<Stats>,
     ) -> Result<()> {
-        if link.outside(self.interval.0, self.interval.1) || !possible(self.ranges, stats)? {
+        if link.outside(self.interval.0, self.interval.1) || !may_match(self.ranges, stats)? {
             return Ok(());
         }
         if level == 0 {
@@ -273,7 +275,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             if end < from || to < begin {
                 continue;
             }
-            if possible(self.ranges, |_, range| {
+            if may_match(self.ranges, |_, range| {
                 leaf.stats(v, range.column, range.ty)
             })? {
                 self.vector(&leaf, v)?;
@@ -292,10 +294,10 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             let words = &self.words[..rows];
             if number == 0 {
                 let matching = words.iter().enumerate();
-                let matching = matching.filter(|&(_, &word)| range.holds(word));
+                let matching = matching.filter(|&(_, &word)| range.contains(word));
                 self.matches.extend(matching.map(|(row, _)| row));
             } else {
-                self.matches.retain(|&row| range.holds(words[row]));
+                self.matches.retain(|&row| range.contains(words[row]));
             }
             if self.matches.is_empty() {
                 return Ok(());
@@ -329,7 +331,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
             .filter(|&i| row_matches(self.ranges, |c| within.column(c)[i]))
             .collect();
         self.merge(leaf, v, within, &late_matches)?;
-        self.hand_out();
+        self.deliver();
         Ok(())
     }
 
@@ -403,10 +405,10 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
                 }
             }
             if self.out.times.len() == VECTOR_ROWS {
-                self.turn_and_hand_out();
+                self.deliver_in_direction();
             }
         }
-        self.turn_and_hand_out();
+        self.deliver_in_direction();
         self.late = match self.direction {
             Direction::Forward => self.late.slice(rows.end..self.late.len()),
             Direction::Backward => self.late.slice(0..rows.start),
@@ -414,7 +416,7 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
     }
 
     /// Delivers rows that were collected in the direction of the walk.
-    fn turn_and_hand_out(&mut self) {
+    fn deliver_in_direction(&mut self) {
         if self.direction == Direction::Backward {
             self.out.times.reverse();
             self.out
@@ -422,10 +424,10 @@ impl<'a, R: PageRead, F: FnMut(&Vector<'_>)> Filter<'a, R, F> {
                 .iter_mut()
                 .for_each(|column| column.reverse());
         }
-        self.hand_out();
+        self.deliver();
     }
 
-    fn hand_out(&mut self) {
+    fn deliver(&mut self) {
         let rows = self.out.times.len();
         debug_assert!(
             self.out

@@ -9,19 +9,19 @@
 //! 4. A piece is skipped if its statistics rule out a match; it is folded unread only if its statistics show that all
 //!    rows match.
 
-use crate::leaf::directory::Reached;
+use crate::leaf::directory::SectionPosition;
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::{NodeStats, Spine};
 use crate::read::collect::{Collector, Count, Grid, Nth, Piece, VECTOR_RANK, Window, Windows};
-use crate::read::filter::{Matched, ValueRange, matched};
+use crate::read::filter::{Matched, ValueRange, match_statistics};
 use crate::tree::series_tree::SeriesTree;
 use std::cell::Cell;
 use tidalite_codec::{Parts, Rows, RowsRef, Stats};
 use tidalite_pager::{Counters, PageRead, Result};
 
 /// The given columns of the late rows of a series, in this order.
-pub(super) fn chosen<'l>(late: RowsRef<'l>, columns: &[usize]) -> Vec<&'l [u64]> {
+pub(super) fn select_columns<'l>(late: RowsRef<'l>, columns: &[usize]) -> Vec<&'l [u64]> {
     columns.iter().map(|&column| late.column(column)).collect()
 }
 
@@ -40,11 +40,11 @@ pub(super) struct Fold<'a, 'l, R, C> {
     to: i64,
     pub(super) collect: C,
     /// A decoded vector.
-    rows: Lent,
+    rows: PooledRows,
     /// The matching rows of a group.
-    kept: Rows,
+    matching_rows: Rows,
     /// Per column, the position up to which the statistics of the open leaf were read.
-    reached: Vec<Reached>,
+    reached: Vec<SectionPosition>,
 }
 
 /// Prefetched bytes of a leaf's directory, or of a node's spine. The processor prefetches the rest itself; more
@@ -63,9 +63,9 @@ thread_local! {
 }
 
 /// Rows that are returned to the thread's spare buffer on drop.
-struct Lent(Rows);
+struct PooledRows(Rows);
 
-impl Lent {
+impl PooledRows {
     /// Takes a buffer with this number of columns; its contents are undefined.
     fn with_columns(columns: usize) -> Self {
         let mut rows = SPARE.take();
@@ -74,7 +74,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledRows {
     fn drop(&mut self) {
         let rows = std::mem::take(&mut self.0);
         // During thread exit the spare buffer may already be destroyed.
@@ -91,7 +91,7 @@ pub(super) fn count<R: PageRead>(
     ranges: &[ValueRange],
 ) -> Result<u64> {
     let columns: Vec<usize> = ranges.iter().map(ValueRange::column).collect();
-    let words = chosen(late, &columns);
+    let words = select_columns(late, &columns);
     let late = RowsRef::new(late.times(), &words);
     let mut fold = Fold::new(
         r,
@@ -114,14 +114,14 @@ pub(super) fn nth<R: PageRead>(
 ) -> Result<Option<(i64, usize)>> {
     let late = RowsRef::new(late.times(), &[]);
     let ever = (i64::MIN, i64::MAX);
-    let mut fold = Fold::new(r, tree, late, ever, (&[], &[]), Nth::behind(n));
+    let mut fold = Fold::new(r, tree, late, ever, (&[], &[]), Nth::after(n));
     fold.run()?;
     Ok(fold.collect.found)
 }
 
 /// Parameters of an aggregate query.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'c> {
+pub(super) struct AggregateRequest<'c> {
     /// First and last time, both included.
     pub(super) interval: (i64, i64),
     /// Windows, or the interval as one.
@@ -138,21 +138,21 @@ pub(super) fn fold<R: PageRead>(
     r: &R,
     tree: &SeriesTree,
     late: RowsRef<'_>,
-    asked: Asked<'_>,
+    request: AggregateRequest<'_>,
     f: impl FnMut(usize, Window),
 ) -> Result<()> {
-    let Asked {
+    let AggregateRequest {
         interval,
         grid,
         columns,
         parts,
         ranges,
-    } = asked;
+    } = request;
     let empty = |&column: &usize| Stats::empty_with(parts, tree.types[column]);
     let windows = Windows::new(grid, columns.iter().map(empty).collect(), f);
-    let deciding = ranges.iter().map(ValueRange::column);
-    let columns: Vec<usize> = columns.iter().copied().chain(deciding).collect();
-    let words = chosen(late, &columns);
+    let filtered = ranges.iter().map(ValueRange::column);
+    let columns: Vec<usize> = columns.iter().copied().chain(filtered).collect();
+    let words = select_columns(late, &columns);
     let late = RowsRef::new(late.times(), &words);
     let mut fold = Fold::new(r, tree, late, interval, (&columns, ranges), windows);
     fold.run()?;
@@ -186,9 +186,9 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             from,
             to,
             collect,
-            rows: Lent::with_columns(columns.len()),
-            kept: Rows::new(columns.len()),
-            reached: vec![Reached::default(); columns.len()],
+            rows: PooledRows::with_columns(columns.len()),
+            matching_rows: Rows::new(columns.len()),
+            reached: vec![SectionPosition::default(); columns.len()],
         }
     }
 
@@ -201,9 +201,10 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             if self.skip(&entry.link) {
                 continue;
             }
-            self.late_before(entry.link.begin);
+            self.collect_late_before(entry.link.begin);
             let piece = Piece::of(&entry.link, level);
-            let matched = matched(self.ranges, |_, range| Ok(entry.stats[range.column()]))?;
+            let matched =
+                match_statistics(self.ranges, |_, range| Ok(entry.stats[range.column()]))?;
             if matched == Matched::Nothing {
                 continue;
             }
@@ -217,7 +218,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
                 self.below(level, &entry.link)?;
             }
         }
-        self.late_rows(self.late.len());
+        self.collect_late_rows(self.late.len());
         assert_eq!(self.late_at, self.late.len(), "every late row once");
         Ok(())
     }
@@ -227,18 +228,23 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
     }
 
     /// Collects the late rows before `time`.
-    fn late_before(&mut self, time: i64) {
+    fn collect_late_before(&mut self, time: i64) {
         let rest = &self.late.times()[self.late_at..];
         if rest.first().is_some_and(|&first| first < time) {
             let stop = self.late_at + rest.partition_point(|&t| t < time);
-            self.late_rows(stop);
+            self.collect_late_rows(stop);
         }
     }
 
-    fn late_rows(&mut self, stop: usize) {
+    fn collect_late_rows(&mut self, stop: usize) {
         let stop = stop.max(self.late_at);
         let rows = self.late.slice(self.late_at..stop);
-        collect(&mut self.collect, self.ranges, &mut self.kept, rows);
+        collect(
+            &mut self.collect,
+            self.ranges,
+            &mut self.matching_rows,
+            rows,
+        );
         self.late_at = stop;
     }
 
@@ -257,7 +263,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             .times()
             .get(self.late_at)
             .is_some_and(|&late| late <= end);
-        !late_inside && self.from <= begin && end <= self.to && self.collect.together(piece)
+        !late_inside && self.from <= begin && end <= self.to && self.collect.takes_whole(piece)
     }
 
     fn below(&mut self, level: u8, link: &Link) -> Result<()> {
@@ -274,9 +280,9 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
         // Blocks of statistics, read on first use.
         let mut stats: Vec<Option<NodeStats<'_>>> = Vec::new();
         stats.resize_with(columns.len(), || None);
-        let deciding = self.ranges.iter();
-        let deciding = deciding.map(|range| spine.stats(r, range.column(), range.ty()));
-        let deciding = deciding.collect::<Result<Vec<_>>>()?;
+        let filtered = self.ranges.iter();
+        let filtered = filtered.map(|range| spine.stats(r, range.column(), range.ty()));
+        let filtered = filtered.collect::<Result<Vec<_>>>()?;
         for i in spine.link_at(self.from)..spine.len() {
             let child = spine.link(i);
             if child.begin > self.to || self.collect.done() {
@@ -285,23 +291,23 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             if self.skip(&child) {
                 continue;
             }
-            self.late_before(child.begin);
+            self.collect_late_before(child.begin);
             let piece = Piece::of(&child, level - 1);
-            let matched = matched(self.ranges, |number, _| deciding[number].get(i))?;
+            let matched = match_statistics(self.ranges, |number, _| filtered[number].get(i))?;
             if matched == Matched::Nothing {
                 continue;
             }
             if matched == Matched::All && self.foldable(&piece) {
                 self.collect.piece(&piece, |column, all| {
-                    let (c, place) = (columns[column], &mut stats[column]);
-                    let block = match place.take() {
+                    let (c, slot) = (columns[column], &mut stats[column]);
+                    let block = match slot.take() {
                         Some(block) => block,
                         None => spine.stats(r, c, tree.types[c])?,
                     };
-                    place.insert(block).merge(i, all)
+                    slot.insert(block).merge(i, all)
                 })?;
             } else {
-                self.ask_ahead(&spine, i, child.end);
+                self.prefetch_next(&spine, i, child.end);
                 self.below(level - 1, &child)?;
             }
         }
@@ -310,8 +316,8 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
 
     /// Prefetches the next child that will be descended into, while child `i` is processed: most of its cost is memory
     /// latency.
-    fn ask_ahead(&self, spine: &Spine<'_>, i: usize, end: i64) {
-        let last = self.collect.together_up_to(end).min(self.to);
+    fn prefetch_next(&self, spine: &Spine<'_>, i: usize, end: i64) {
+        let last = self.collect.takes_whole_up_to(end).min(self.to);
         let next = spine.link_at(last);
         if next > i {
             let link = spine.link(next);
@@ -331,13 +337,13 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             // The next vector that will be split. (Stepped times have no payloads, and the payloads of their columns
             // are short.)
             let (begin, _) = leaf.span(first);
-            let last = self.collect.together_up_to(begin).min(self.to);
+            let last = self.collect.takes_whole_up_to(begin).min(self.to);
             let cut = leaf.vector_at(last);
             if last < leaf.span(cut).1 {
                 leaf.prefetch_vector(r, cut, columns);
             }
         }
-        self.reached.fill(Reached::default());
+        self.reached.fill(SectionPosition::default());
         for v in first..leaf.vectors() {
             let (begin, end) = leaf.span(v);
             if begin > self.to || self.collect.done() {
@@ -346,9 +352,9 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             if end < self.from {
                 continue;
             }
-            self.late_before(begin);
+            self.collect_late_before(begin);
             let stats = |_, range: &ValueRange| leaf.stats(v, range.column(), range.ty());
-            let matched = matched(self.ranges, stats)?;
+            let matched = match_statistics(self.ranges, stats)?;
             if matched == Matched::Nothing {
                 continue;
             }
@@ -406,7 +412,7 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
             collect(
                 &mut self.collect,
                 self.ranges,
-                &mut self.kept,
+                &mut self.matching_rows,
                 rows.slice(0..before),
             );
             let equal = rows.times()[before..].partition_point(|&t| t == late);
@@ -416,10 +422,20 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
                 None => self.late.times().partition_point(|&t| t <= end),
             };
             let late = self.late.slice(self.late_at..stop);
-            collect(&mut self.collect, self.ranges, &mut self.kept, late);
+            collect(
+                &mut self.collect,
+                self.ranges,
+                &mut self.matching_rows,
+                late,
+            );
             self.late_at = stop;
         }
-        collect(&mut self.collect, self.ranges, &mut self.kept, rows);
+        collect(
+            &mut self.collect,
+            self.ranges,
+            &mut self.matching_rows,
+            rows,
+        );
         Ok(())
     }
 }
@@ -428,24 +444,28 @@ impl<'a, 'l, R: PageRead, C: Collector> Fold<'a, 'l, R, C> {
 fn collect(
     collector: &mut impl Collector,
     ranges: &[ValueRange],
-    kept: &mut Rows,
+    matching_rows: &mut Rows,
     rows: RowsRef<'_>,
 ) {
     if ranges.is_empty() {
         return collector.rows(rows);
     }
-    debug_assert_eq!(kept.columns.len(), rows.column_count(), "every column");
+    debug_assert_eq!(
+        matching_rows.columns.len(),
+        rows.column_count(),
+        "every column"
+    );
     let first = rows.column_count() - ranges.len();
     let matches = |row: usize| {
         let mut own = ranges.iter().enumerate();
-        own.all(|(number, range)| range.holds(rows.column(first + number)[row]))
+        own.all(|(number, range)| range.contains(rows.column(first + number)[row]))
     };
-    kept.clear();
+    matching_rows.clear();
     for row in (0..rows.len()).filter(|&row| matches(row)) {
-        kept.times.push(rows.times()[row]);
-        for (c, column) in kept.columns.iter_mut().enumerate() {
+        matching_rows.times.push(rows.times()[row]);
+        for (c, column) in matching_rows.columns.iter_mut().enumerate() {
             column.push(rows.column(c)[row]);
         }
     }
-    collector.rows(kept.view());
+    collector.rows(matching_rows.view());
 }

@@ -8,8 +8,8 @@ use crate::link::Link;
 use crate::node::Spine;
 use crate::read::candles::Candle;
 use crate::read::collect::{Grid, Window};
-use crate::read::filter::{Direction, Filter, ValueRange, possible, row_matches};
-use crate::read::fold::{self, Asked};
+use crate::read::filter::{Direction, Filter, ValueRange, may_match, row_matches};
+use crate::read::fold::{self, AggregateRequest};
 use crate::read::vector::Vector;
 use crate::read::view::View;
 use tidalite_codec::Parts;
@@ -71,7 +71,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
         parts: Parts,
     ) -> Result<Option<Candle>> {
         let columns = [column];
-        let asked = Asked {
+        let request = AggregateRequest {
             interval: (from, to),
             grid: None,
             columns: &columns,
@@ -79,7 +79,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
             ranges: &self.ranges,
         };
         let mut whole = None;
-        self.fold(asked, |_, window| {
+        self.fold(request, |_, window| {
             whole = Some(Candle {
                 first_time: window.first_time,
                 last_time: window.last_time,
@@ -104,19 +104,19 @@ impl<'a, R: PageRead> Matching<'a, R> {
         (columns, parts): (&[usize], Parts),
         f: impl FnMut(usize, Window),
     ) -> Result<()> {
-        let asked = Asked {
+        let request = AggregateRequest {
             interval,
             grid: Some(Grid::new(width, origin)?),
             columns,
             parts,
             ranges: &self.ranges,
         };
-        self.fold(asked, f)
+        self.fold(request, f)
     }
 
-    fn fold(&self, asked: Asked<'_>, f: impl FnMut(usize, Window)) -> Result<()> {
+    fn fold(&self, request: AggregateRequest<'_>, f: impl FnMut(usize, Window)) -> Result<()> {
         let View { r, tree, late } = self.view;
-        fold::fold(r, tree, late, asked, f)
+        fold::fold(r, tree, late, request, f)
     }
 
     /// Calls `f` with the rows, in the given direction, up to 1024 at a time (ascending within a call), and returns
@@ -141,7 +141,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
 
     /// Start of the first piece or late row within `from ..= to` that may match, clipped to the interval; true for a
     /// late row.
-    pub(super) fn first_possible(&self, from: i64, to: i64) -> Result<Option<(i64, bool)>> {
+    pub(super) fn first_that_may_match(&self, from: i64, to: i64) -> Result<Option<(i64, bool)>> {
         if from > to {
             return Ok(None);
         }
@@ -149,7 +149,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
         let mut found = None;
         for (level, entry) in tree.tops_with_levels() {
             let stats = |_, range: &ValueRange| Ok(entry.stats[range.column()]);
-            if !entry.link.outside(from, to) && possible(&self.ranges, stats)? {
+            if !entry.link.outside(from, to) && may_match(&self.ranges, stats)? {
                 found = self.first_below(&entry.link, level, (from, to))?;
             }
             if found.is_some() {
@@ -179,7 +179,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
                     break;
                 }
                 let stats = |_, range: &ValueRange| leaf.stats(v, range.column(), range.ty());
-                if end >= from && possible(&self.ranges, stats)? {
+                if end >= from && may_match(&self.ranges, stats)? {
                     return Ok(Some(begin.max(from)));
                 }
             }
@@ -194,7 +194,7 @@ impl<'a, R: PageRead> Matching<'a, R> {
             if child.begin > to {
                 break;
             }
-            if child.end < from || !possible(&self.ranges, |number, _| blocks[number].get(i))? {
+            if child.end < from || !may_match(&self.ranges, |number, _| blocks[number].get(i))? {
                 continue;
             }
             let found = self.first_below(&child, level - 1, (from, to))?;

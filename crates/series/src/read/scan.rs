@@ -4,7 +4,7 @@
 use crate::read::lines::Lines;
 use crate::read::matching::Matching;
 use crate::read::segments::Segments;
-use crate::read::vector::{Stretch, Vector};
+use crate::read::vector::{NextRows, Vector};
 use crate::read::view::View;
 use std::ops::Range;
 use tidalite_base::limits::VECTOR_ROWS;
@@ -49,13 +49,13 @@ pub struct Scan<'a, R> {
 enum State {
     Before,
     Within,
-    Behind,
+    After,
 }
 
 impl<'a, R: PageRead> Scan<'a, R> {
     pub(super) fn new(segments: Segments<'a, R>, from: i64, to: i64) -> Self {
         let state = if from > to {
-            State::Behind
+            State::After
         } else {
             State::Before
         };
@@ -100,35 +100,35 @@ impl<'a, R: PageRead> Scan<'a, R> {
         if self.range.is_empty() && !self.load()? {
             return Ok(None);
         }
-        Ok(Some(self.hand_out()))
+        Ok(Some(self.deliver()))
     }
 
     /// Like `next`, but rows with constant steps are not materialized: `lines` then describes them.
     ///
     /// # Errors
     /// As for `next`.
-    pub fn next_stretch(&mut self, lines: &mut Lines) -> Result<Option<Stretch<'_>>> {
+    pub fn next_rows_or_lines(&mut self, lines: &mut Lines) -> Result<Option<NextRows<'_>>> {
         if self.range.is_empty() {
             if !self.step()? {
                 return Ok(None);
             }
             let (begin, end) = self.segments.span();
             if self.from <= begin && end <= self.to {
-                self.state = State::Behind; // state after an error
+                self.state = State::After; // state after an error
                 if self.segments.load_lines(lines, self.to)? {
                     self.state = State::Within;
-                    return Ok(Some(Stretch::Lines));
+                    return Ok(Some(NextRows::Lines));
                 }
             }
-            if !self.load_here()? && !self.load()? {
+            if !self.load_current()? && !self.load()? {
                 return Ok(None);
             }
         }
-        Ok(Some(Stretch::Vector(self.hand_out())))
+        Ok(Some(NextRows::Vector(self.deliver())))
     }
 
     /// The next rows of the loaded segment.
-    fn hand_out(&mut self) -> Vector<'_> {
+    fn deliver(&mut self) -> Vector<'_> {
         let stop = self.range.end.min(self.range.start + VECTOR_ROWS);
         let range = self.range.start..stop;
         debug_assert!(!range.is_empty(), "a vector has rows");
@@ -143,7 +143,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
     /// Loads the next segment that has rows inside the interval.
     fn load(&mut self) -> Result<bool> {
         while self.step()? {
-            if self.load_here()? {
+            if self.load_current()? {
                 return Ok(true);
             }
         }
@@ -154,18 +154,18 @@ impl<'a, R: PageRead> Scan<'a, R> {
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
         // State after an error.
-        let mut before = std::mem::replace(&mut self.state, State::Behind);
+        let mut before = std::mem::replace(&mut self.state, State::After);
         let mut at_late = false;
         if let Some(only) = &self.only
-            && before != State::Behind
+            && before != State::After
         {
             let behind = match before {
                 State::Within => segments.span().1.checked_add(1),
-                State::Before | State::Behind => Some(self.from),
+                State::Before | State::After => Some(self.from),
             };
             let start = behind.map(|behind| behind.max(self.from));
             let found = match start {
-                Some(start) => only.first_possible(start, self.to)?,
+                Some(start) => only.first_that_may_match(start, self.to)?,
                 None => None,
             };
             match found {
@@ -183,7 +183,7 @@ impl<'a, R: PageRead> Scan<'a, R> {
                 segments.seek(behind)? || segments.first()?
             }
             State::Within => segments.span().1 < self.to && segments.next(self.to)?,
-            State::Behind => false,
+            State::After => false,
         };
         if on && before == State::Within && segments.span().1 < self.from {
             // Many rows may be skipped.
@@ -200,8 +200,8 @@ impl<'a, R: PageRead> Scan<'a, R> {
     }
 
     /// Loads the current segment; false if none of its rows is inside the interval.
-    fn load_here(&mut self) -> Result<bool> {
-        self.state = State::Behind;
+    fn load_current(&mut self) -> Result<bool> {
+        self.state = State::After;
         self.segments.load()?;
         self.state = State::Within;
         self.range = inside(&self.segments, self.from, self.to);
@@ -279,11 +279,11 @@ impl<'a, R: PageRead> ReverseScan<'a, R> {
     fn step(&mut self) -> Result<bool> {
         let segments = &mut self.segments;
         // State after an error.
-        let before = std::mem::replace(&mut self.state, State::Behind);
+        let before = std::mem::replace(&mut self.state, State::After);
         let mut on = match before {
             State::Before => segments.seek(self.to)?,
             State::Within => segments.span().0 > self.from && segments.previous(self.from)?,
-            State::Behind => false,
+            State::After => false,
         };
         if on && before == State::Within && segments.span().0 > self.to {
             // Many rows may be skipped.

@@ -26,7 +26,7 @@ fn first_of_time(times: &[i64], at: usize) -> usize {
 /// Location of the segment's rows.
 #[derive(Clone, Debug)]
 enum Source {
-    Nowhere,
+    None,
     /// The current vector.
     Vector,
     /// Rows of `late`.
@@ -36,7 +36,7 @@ enum Source {
 /// Location of the loaded rows.
 #[derive(Clone, Copy, Debug)]
 enum Loaded {
-    Not,
+    None,
     Vector(usize),
     Late,
     Merged,
@@ -68,9 +68,9 @@ impl<'a, R: PageRead> Segments<'a, R> {
             late,
             merged: Rows::new(wanted.len()),
             wanted,
-            source: Source::Nowhere,
+            source: Source::None,
             span: (0, 0),
-            loaded: Loaded::Not,
+            loaded: Loaded::None,
         }
     }
 
@@ -79,30 +79,30 @@ impl<'a, R: PageRead> Segments<'a, R> {
         self.span
     }
 
-    fn stand(&mut self, source: Source) -> Result<bool> {
+    fn set_position(&mut self, source: Source) -> Result<bool> {
         if let Source::Late(rows) = &source {
             assert!(!rows.is_empty(), "a segment has rows");
             assert!(rows.end <= self.late.len(), "late rows");
         }
         self.span = match &source {
-            Source::Nowhere => self.span,
+            Source::None => self.span,
             Source::Vector => self.vectors.span()?,
             Source::Late(rows) => (
                 self.late.times()[rows.start],
                 self.late.times()[rows.end - 1],
             ),
         };
-        self.loaded = Loaded::Not;
+        self.loaded = Loaded::None;
         self.source = source;
         Ok(true)
     }
 
     /// Moves to the segment with the last row at or before `t`; false if all rows are later.
     pub(crate) fn seek(&mut self, t: i64) -> Result<bool> {
-        if !matches!(self.source, Source::Nowhere) && self.span.0 <= t && t <= self.span.1 {
+        if !matches!(self.source, Source::None) && self.span.0 <= t && t <= self.span.1 {
             return Ok(true);
         }
-        self.leave(); // an error on the way leaves the cursor unpositioned
+        self.clear_position(); // an error on the way leaves the cursor unpositioned
         self.vectors.seek(t)?;
         let late = self.late.times();
         let behind = late.partition_point(|&time| time <= t);
@@ -117,17 +117,17 @@ impl<'a, R: PageRead> Segments<'a, R> {
             let gap = end.map_or(0, |end| late.partition_point(|&time| time <= end));
             let from = first_of_time(late, behind.saturating_sub(VECTOR_ROWS / 2)).max(gap);
             // The tree has no rows between the found row and `t`; it may have rows after `t`.
-            self.stand(Source::Late(from..behind))
+            self.set_position(Source::Late(from..behind))
         } else if on_vector {
-            self.stand(Source::Vector)
+            self.set_position(Source::Vector)
         } else {
             Ok(false)
         }
     }
 
-    fn leave(&mut self) {
-        self.source = Source::Nowhere;
-        self.loaded = Loaded::Not;
+    fn clear_position(&mut self) {
+        self.source = Source::None;
+        self.loaded = Loaded::None;
     }
 
     /// Moves to the first segment; false in an empty series.
@@ -138,7 +138,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
 
     /// Moves to the last segment; false in an empty series.
     pub(crate) fn last(&mut self) -> Result<bool> {
-        self.vectors.go_behind();
+        self.vectors.go_after();
         self.backward(None, i64::MIN)
     }
 
@@ -154,7 +154,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
 
     /// Moves to the first segment after `after`.
     fn forward(&mut self, after: Option<i64>, to: i64) -> Result<bool> {
-        self.leave();
+        self.clear_position();
         if self.vectors.is_before() {
             self.vectors.next()?;
         }
@@ -173,10 +173,10 @@ impl<'a, R: PageRead> Segments<'a, R> {
                 let end = stop.min(next + VECTOR_ROWS);
                 // Including all rows of the last time.
                 let end = end + late[end..stop].partition_point(|&t| t == late[end - 1]);
-                self.stand(Source::Late(next..end))?;
+                self.set_position(Source::Late(next..end))?;
             }
             (Some(begin), _) if begin <= to => {
-                self.stand(Source::Vector)?;
+                self.set_position(Source::Vector)?;
             }
             _ => return Ok(false),
         }
@@ -189,7 +189,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
         if holds {
             return Ok(true);
         }
-        self.leave();
+        self.clear_position();
         let (begin, end) = self.span;
         let found = format!("rows from {begin} to {end}");
         let expected = "rows in the order of their times";
@@ -198,7 +198,7 @@ impl<'a, R: PageRead> Segments<'a, R> {
 
     /// Moves to the last segment before `before`.
     fn backward(&mut self, before: Option<i64>, from: i64) -> Result<bool> {
-        self.leave();
+        self.clear_position();
         if self.vectors.begin()?.is_none() && !self.vectors.is_before() {
             self.vectors.previous()?;
         }
@@ -217,10 +217,10 @@ impl<'a, R: PageRead> Segments<'a, R> {
             (end, Some(time)) if time >= from && end.is_none_or(|end| time > end) => {
                 let gap = end.map_or(0, |end| late.partition_point(|&t| t <= end));
                 let from = first_of_time(late, stop.saturating_sub(VECTOR_ROWS));
-                self.stand(Source::Late(from.max(gap)..stop))?;
+                self.set_position(Source::Late(from.max(gap)..stop))?;
             }
             (Some(end), _) if end >= from => {
-                self.stand(Source::Vector)?;
+                self.set_position(Source::Vector)?;
             }
             _ => return Ok(false),
         }
@@ -230,11 +230,11 @@ impl<'a, R: PageRead> Segments<'a, R> {
 
     /// Makes the rows of the segment available to `times` and `words`.
     pub(crate) fn load(&mut self) -> Result<()> {
-        if !matches!(self.loaded, Loaded::Not) {
+        if !matches!(self.loaded, Loaded::None) {
             return Ok(());
         }
         self.loaded = match self.source {
-            Source::Nowhere => Loaded::Not,
+            Source::None => Loaded::None,
             Source::Late(_) => Loaded::Late,
             Source::Vector => {
                 let rows = self.vectors.load(&self.wanted)?;

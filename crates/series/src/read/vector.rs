@@ -11,7 +11,7 @@ pub struct Vector<'v> {
 }
 
 /// The next rows of an interval, materialized or as lines.
-pub enum Stretch<'v> {
+pub enum NextRows<'v> {
     /// Rows in memory.
     Vector(Vector<'v>),
     /// Rows computed by the given `Lines`.
@@ -36,7 +36,7 @@ impl<'v> Vector<'v> {
 
     /// Number of rows; never zero.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a vector handed out has rows")]
+    #[expect(clippy::len_without_is_empty, reason = "a delivered vector has rows")]
     pub fn len(&self) -> usize {
         self.times.len()
     }

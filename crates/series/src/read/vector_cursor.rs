@@ -22,7 +22,7 @@ pub(crate) struct VectorCursor<'a, R> {
     link: Option<Link>,
     leaf: Option<Leaf<'a>>,
     vector: usize,
-    words: Lent,
+    words: PooledBuffers,
 }
 
 /// Decoding target for the times or a column of a vector. Stores use whole registers; a store across two cache lines
@@ -73,13 +73,13 @@ impl Decoded {
     }
 }
 
-/// Buffers that are returned to the thread's spare place on drop.
-struct Lent(Decoded);
+/// Buffers that are returned to the thread's spare buffers on drop.
+struct PooledBuffers(Decoded);
 
-impl Drop for Lent {
+impl Drop for PooledBuffers {
     fn drop(&mut self) {
         let words = std::mem::replace(&mut self.0, Decoded::EMPTY);
-        // During thread exit the spare place may already be destroyed.
+        // During thread exit the spare buffers may already be destroyed.
         let _ = SPARE.try_with(|spare| spare.set(words));
     }
 }
@@ -95,7 +95,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             link: None,
             leaf: None,
             vector: 0,
-            words: Lent(Decoded::with_columns(columns)),
+            words: PooledBuffers(Decoded::with_columns(columns)),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
     /// Moves to the last vector that begins at or before `t`, otherwise before the first.
     pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
         let moved = self.leaves.seek(t);
-        self.land(0);
+        self.leaf_changed(0);
         moved?;
         self.open()?;
         if let Some(leaf) = &self.leaf {
@@ -171,7 +171,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             }
         }
         let moved = self.leaves.next();
-        self.land(0);
+        self.leaf_changed(0);
         moved
     }
 
@@ -184,22 +184,22 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
             }
         }
         let moved = self.leaves.previous();
-        self.land(LAST);
+        self.leaf_changed(LAST);
         moved
     }
 
     pub(crate) fn go_before(&mut self) {
         self.leaves = LeafCursor::new(self.r, self.tree);
-        self.land(0);
+        self.leaf_changed(0);
     }
 
-    pub(crate) fn go_behind(&mut self) {
-        self.leaves.go_behind();
-        self.land(0);
+    pub(crate) fn go_after(&mut self) {
+        self.leaves.go_after();
+        self.leaf_changed(0);
     }
 
     /// Updates the state after `leaves` has moved.
-    fn land(&mut self, vector: usize) {
+    fn leaf_changed(&mut self, vector: usize) {
         self.link = self.leaves.link();
         (self.leaf, self.vector) = (None, vector);
     }
@@ -271,7 +271,7 @@ impl<'a, R: PageRead> VectorCursor<'a, R> {
         let (_, mut end) = leaf.span(v);
         for next in v + 1..leaf.vectors() {
             let (begin, next_end) = leaf.span(next);
-            if next_end > to || !leaf.lines_go_on(next) {
+            if next_end > to || !leaf.lines_continue(next) {
                 break;
             }
             // The directory must confirm it.

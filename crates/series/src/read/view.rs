@@ -5,7 +5,7 @@
 
 use crate::read::candles::{Candle, CandleSize, Candles};
 use crate::read::collect::{Grid, Window};
-use crate::read::fold::{self, Asked, Fold};
+use crate::read::fold::{self, AggregateRequest, Fold};
 use crate::read::segments;
 use crate::row::Row;
 use crate::tree::series_tree::SeriesTree;
@@ -145,7 +145,7 @@ impl<'a, R: PageRead> View<'a, R> {
         column: usize,
         parts: Parts,
     ) -> Result<Option<Candle>> {
-        let asked = Asked {
+        let request = AggregateRequest {
             interval: (from, to),
             grid: None,
             columns: &[column],
@@ -153,7 +153,7 @@ impl<'a, R: PageRead> View<'a, R> {
             ranges: &[],
         };
         let mut whole = None;
-        fold::fold(self.r, self.tree, self.late, asked, |_, window| {
+        fold::fold(self.r, self.tree, self.late, request, |_, window| {
             whole = Some(Candle {
                 first_time: window.first_time,
                 last_time: window.last_time,
@@ -180,7 +180,7 @@ impl<'a, R: PageRead> View<'a, R> {
     ) -> Result<()> {
         let candles = Candles::new(self.tree.types[column], size, f);
         let columns = [column];
-        let words = fold::chosen(self.late, &columns);
+        let words = fold::select_columns(self.late, &columns);
         let late = RowsRef::new(self.late.times(), &words);
         let mut fold = Fold::new(
             self.r,
@@ -232,13 +232,13 @@ impl<'a, R: PageRead> View<'a, R> {
         (columns, parts): (&[usize], Parts),
         f: impl FnMut(usize, Window),
     ) -> Result<()> {
-        let asked = Asked {
+        let request = AggregateRequest {
             interval,
             grid: Some(Grid::new(width, origin)?),
             columns,
             parts,
             ranges: &[],
         };
-        fold::fold(self.r, self.tree, self.late, asked, f)
+        fold::fold(self.r, self.tree, self.late, request, f)
     }
 }

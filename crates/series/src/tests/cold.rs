@@ -42,7 +42,7 @@ fn kinds(world: &World) -> (usize, usize) {
 }
 
 #[test]
-fn old_leaves_get_smaller_and_stay_what_they_are() {
+fn old_leaves_shrink_in_cold_form_and_keep_their_rows() {
     let mut rng = Rng::new(5);
     let mut world = World::new(4096, 4, &TYPES);
     let mut begin = 0;
@@ -112,7 +112,7 @@ fn old_leaves_get_smaller_and_stay_what_they_are() {
     assert_eq!(cold, all);
     let expected = world.rows();
     assert_eq!(
-        super::model::stretches(&world, (i64::MIN, i64::MAX)).0,
+        super::model::rows_and_lines(&world, (i64::MIN, i64::MAX)).0,
         expected
     );
     world.check();

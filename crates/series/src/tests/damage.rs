@@ -268,7 +268,7 @@ fn forged_bytes_never_panic() {
 }
 
 #[test]
-fn records_of_any_bytes_are_refused_or_read() {
+fn arbitrary_records_are_decoded_or_refused() {
     let seed = 13;
     println!("seed {seed}");
     let mut rng = Rng::new(seed);

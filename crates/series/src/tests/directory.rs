@@ -28,7 +28,7 @@ fn bytes_of(golden: &str) -> String {
 
 /// The example of docs/format.md, byte by byte.
 #[test]
-fn the_bytes_of_a_directory() {
+fn directory_bytes_match_the_golden_file() {
     let types = [ColumnType::I64, ColumnType::NullF64, ColumnType::U64];
     let mut world = World::new(4096, 8, &types);
     let mut rows = Rows::new(3);
@@ -96,7 +96,7 @@ const IRREGULAR: &str = "
 ";
 
 #[test]
-fn rows_at_the_edges_come_back() {
+fn extreme_values_round_trip() {
     let seed = 421;
     println!("seed {seed}");
     let mut rng = Rng::new(seed);
@@ -148,7 +148,7 @@ fn rows_at_the_edges_come_back() {
 
 /// A check verifies bytes that readers never access.
 #[test]
-fn a_check_knows_a_directory_that_no_writer_makes() {
+fn check_reports_a_directory_that_is_not_canonical() {
     let mut world = World::new(4096, 8, &[ColumnType::I64]);
     let mut rows = Rows::new(1);
     for i in 0..600i64 {

@@ -8,7 +8,7 @@ use tidalite_codec::{ColumnType, Rows};
 use tidalite_pager::Error;
 
 #[test]
-fn an_empty_series_answers() {
+fn an_empty_series_can_be_queried() {
     let mut world = World::new(512, 4, &POINT);
     world.transact(|_, _, _| ());
     assert_eq!(world.view().span(), None);
@@ -31,7 +31,7 @@ fn an_empty_series_answers() {
 }
 
 #[test]
-fn both_ends_of_time_are_ordinary() {
+fn the_extreme_timestamps_are_ordinary_rows() {
     let mut world = World::new(512, 4, &POINT);
     let mut rows = Rows::new(2);
     for time in [i64::MIN, -1, 0, i64::MAX] {
@@ -69,7 +69,7 @@ fn both_ends_of_time_are_ordinary() {
 }
 
 #[test]
-fn as_many_columns_as_there_may_be() {
+fn a_series_can_have_64_columns() {
     let types = [ColumnType::U64; COLUMNS_MAX];
     let mut world = World::new(4096, 4, &types);
     for i in 0..3 {
@@ -100,7 +100,7 @@ fn as_many_columns_as_there_may_be() {
 }
 
 #[test]
-fn no_columns_at_all_are_events() {
+fn a_series_without_columns_stores_events() {
     let mut world = World::new(512, 4, &[]);
     let rows = Rows {
         times: (0..5000).map(|i| i * i).collect(),
@@ -112,7 +112,7 @@ fn no_columns_at_all_are_events() {
 }
 
 #[test]
-fn a_change_that_fails_leaves_the_old_tree() {
+fn a_failed_change_keeps_the_old_tree() {
     let mut world = World::new(512, 3, &POINT);
     for i in 0..20 {
         world.link(ramp(i * 100_000, 7, 900).view());
@@ -141,7 +141,7 @@ fn a_change_that_fails_leaves_the_old_tree() {
 }
 
 #[test]
-fn a_snapshot_keeps_what_it_saw() {
+fn a_snapshot_does_not_change() {
     let mut world = World::new(512, 3, &POINT);
     for i in 0..20 {
         world.link(ramp(i * 100_000, 7, 900).view());
@@ -183,7 +183,7 @@ fn own_writes_are_readable_after_a_flush() {
 }
 
 #[test]
-fn appended_crumbs_grow_into_whole_leaves() {
+fn small_appends_fill_whole_leaves() {
     let mut world = World::new(4096, 64, &POINT);
     for i in 0..1000 {
         world.link(ramp(i * 100, 10, 10).view());
@@ -197,7 +197,7 @@ fn appended_crumbs_grow_into_whole_leaves() {
 }
 
 #[test]
-fn the_last_deleted_row_frees_everything() {
+fn deleting_the_last_row_frees_all_pages() {
     let mut world = World::new(512, 3, &POINT);
     for i in 0..40 {
         world.link(ramp(i * 100_000, 7, 900).view());
@@ -212,7 +212,7 @@ fn the_last_deleted_row_frees_everything() {
 /// Enough rows for a separate leaf, which begin with the last time of a leaf: for that time the new row replaces the
 /// old one, and no time occurs twice.
 #[test]
-fn many_rows_that_begin_with_the_end_of_a_leaf_replace_its_last_row() {
+fn many_rows_from_the_end_of_a_leaf_on_replace_its_last_row() {
     let mut world = World::new(4096, 4, &POINT);
     world.link(ramp(0, 1, 3000).view());
     world.link(ramp(10_000, 1, 3000).view());
@@ -241,7 +241,7 @@ fn many_rows_that_begin_with_the_end_of_a_leaf_replace_its_last_row() {
 
 /// If a time has several rows, a leaf ends after the last of them, whatever its capacity.
 #[test]
-fn rows_of_one_time_are_in_one_leaf() {
+fn rows_with_equal_times_share_one_leaf() {
     for each in [3, 7, 100] {
         let mut world = World::new(4096, 4, &POINT);
         let mut rows = Rows::with_capacity(2, 200_000);
@@ -263,7 +263,7 @@ fn rows_of_one_time_are_in_one_leaf() {
 /// A tree of several levels of which one leaf is left has one node above that leaf. Each root that was replaced by its
 /// only child is free, which `check` finds by counting the pages in use.
 #[test]
-fn a_root_that_gives_way_to_its_only_child_is_freed() {
+fn a_root_replaced_by_its_only_child_is_freed() {
     let mut world = World::new(512, 4, &POINT);
     for i in 0..100 {
         world.link(ramp(i * 1000, 1, 900).view());

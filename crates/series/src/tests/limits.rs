@@ -5,7 +5,7 @@ use super::World;
 use crate::link::Entry;
 use crate::node::{self, HEIGHT_MAX, NODE_LINKS_MAX, Spine};
 use crate::tree::edit::Split;
-use crate::tree::series_tree::raise;
+use crate::tree::series_tree::build_levels;
 use crate::{Packer, SeriesTree};
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType, Rows};
@@ -35,19 +35,20 @@ fn leaves(leaves: i64) -> (World, Vec<Entry>) {
 }
 
 #[test]
-fn a_tree_has_so_many_levels_and_not_one_more() {
+fn a_tree_has_at_most_48_levels() {
     let (mut world, links) = leaves(2);
     let mut packer = Packer::new(world.table);
     let (mut edit, ..) = world.tree.edit(&mut world.pages, &mut packer);
-    let (top, height) = raise(&mut edit, HEIGHT_MAX - 1, links.clone(), Split::Even).unwrap();
+    let (top, height) =
+        build_levels(&mut edit, HEIGHT_MAX - 1, links.clone(), Split::Even).unwrap();
     assert_eq!(height, HEIGHT_MAX);
     let top = top.unwrap();
     Spine::open(&world.pages, &top.link, HEIGHT_MAX, 1).unwrap();
     let (mut edit, ..) = world.tree.edit(&mut world.pages, &mut packer);
     // One link needs no level above it.
-    let one = raise(&mut edit, HEIGHT_MAX, links[..1].to_vec(), Split::Even);
+    let one = build_levels(&mut edit, HEIGHT_MAX, links[..1].to_vec(), Split::Even);
     assert_eq!(one.unwrap().1, HEIGHT_MAX);
-    match raise(&mut edit, HEIGHT_MAX, links, Split::Even) {
+    match build_levels(&mut edit, HEIGHT_MAX, links, Split::Even) {
         Err(Error::Limit { what, found, limit }) => {
             assert!(what.contains("levels"), "{what}");
             assert_eq!(
@@ -72,7 +73,7 @@ fn a_tree_has_so_many_levels_and_not_one_more() {
 }
 
 #[test]
-fn a_node_has_so_many_links_and_not_one_more() {
+fn a_node_has_at_most_64_links() {
     let (mut world, links) = leaves(NODE_LINKS_MAX as i64 + 1);
     let mut packer = Packer::new(world.table);
     let (mut edit, ..) = world.tree.edit(&mut world.pages, &mut packer);
@@ -106,6 +107,6 @@ fn a_node_has_so_many_links_and_not_one_more() {
         ..full[0].link
     };
     let error = Spine::open(pages, &link, 1, 1).map(drop).unwrap_err();
-    let told = error.to_string();
-    assert!(told.contains("65 links"), "{told}");
+    let message = error.to_string();
+    assert!(message.contains("65 links"), "{message}");
 }

@@ -6,11 +6,11 @@ mod cold;
 mod damage;
 mod directory;
 mod edges;
+mod encoded;
 mod limits;
+mod matching;
 mod model;
 mod open_leaf;
-mod pieces;
-mod sealed;
 mod structure;
 
 use crate::tree::walk::Step;

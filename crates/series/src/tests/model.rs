@@ -1,7 +1,7 @@
 //! Random operations on a series against a sorted map.
 
 use super::World;
-use crate::{Found, Lines, Row, SeriesTree, Stretch, Window};
+use crate::{Found, Lines, NextRows, Row, SeriesTree, Window};
 use std::collections::BTreeMap;
 use tidalite_codec::{COLD, ColumnType, Parts, Rows, RowsRef, Stats};
 use tidalite_testkit::rng::Rng;
@@ -231,8 +231,8 @@ fn compare(rng: &mut Rng, world: &World) {
         let stats = view.aggregate(from, to, column).unwrap();
         assert_stats(&stats, types[column], expected, column);
         windows(rng, world, (from, to), column, expected);
-        super::pieces::candles(rng, world, (from, to), column, expected);
-        super::pieces::filter(rng, world, (from, to), column, expected);
+        super::matching::candles(rng, world, (from, to), column, expected);
+        super::matching::filter(rng, world, (from, to), column, expected);
     }
     cursor(rng, world, &all);
 }
@@ -280,23 +280,23 @@ fn scan(rng: &mut Rng, world: &World, (from, to): (i64, i64), expected: RowsRef<
         }
         assert_eq!(rows, expected.len() as u64);
     }
-    assert_eq!(stretches(world, (from, to)).0, expected.to_rows());
+    assert_eq!(rows_and_lines(world, (from, to)).0, expected.to_rows());
 }
 
-/// The rows as seen by a row-by-row caller, and the number of stretches that were lines.
-pub(super) fn stretches(world: &World, (from, to): (i64, i64)) -> (Rows, usize) {
+/// The rows as seen by a row-by-row caller, and the number of times that they came as lines.
+pub(super) fn rows_and_lines(world: &World, (from, to): (i64, i64)) -> (Rows, usize) {
     let all: Vec<usize> = (0..world.tree.types().len()).collect();
     let (mut rows, mut of_lines) = (Rows::new(all.len()), 0);
     let (mut scan, mut lines) = (world.view().scan(from, to, &all), Lines::default());
-    while let Some(stretch) = scan.next_stretch(&mut lines).unwrap() {
-        match stretch {
-            Stretch::Vector(vector) => {
+    while let Some(next) = scan.next_rows_or_lines(&mut lines).unwrap() {
+        match next {
+            NextRows::Vector(vector) => {
                 rows.times.extend_from_slice(vector.times());
                 for &c in &all {
                     rows.columns[c].extend_from_slice(vector.words(c));
                 }
             }
-            Stretch::Lines => {
+            NextRows::Lines => {
                 of_lines += 1;
                 for row in 0..lines.rows() {
                     rows.times.push(lines.times().at(row) as i64);

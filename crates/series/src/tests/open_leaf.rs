@@ -37,7 +37,7 @@ pub(super) fn vector(rng: &mut Rng, types: &[ColumnType], last: i64, rows: usize
 }
 
 #[test]
-fn vectors_that_come_one_at_a_time_fill_a_leaf() {
+fn single_vectors_fill_a_leaf() {
     let mut world = World::new(4096, 64, &POINT);
     let vectors = 40;
     world.transact(|tree, pages, packer| {
@@ -55,7 +55,7 @@ fn vectors_that_come_one_at_a_time_fill_a_leaf() {
 
 /// A short last vector does not end its leaf: later rows of the transaction complete it.
 #[test]
-fn stretches_that_end_within_a_vector_fill_a_leaf() {
+fn batches_that_end_within_a_vector_fill_a_leaf() {
     let mut world = World::new(4096, 64, &POINT);
     let pieces = [1000, 250, 64, 1, 2000, 23, 700, 5000, 962];
     let mut from = 0;
@@ -101,7 +101,7 @@ fn collect(world: &World) -> Rows {
 
 /// Any mixture of regular and irregular vectors, short ones, late rows, deletes and reads within one transaction.
 #[test]
-fn equals_a_sorted_map_whatever_comes_between() {
+fn open_leaves_equal_a_sorted_map_under_random_operations() {
     let types = [ColumnType::I64, ColumnType::F64, ColumnType::U64];
     for seed in 0..30 {
         let mut rng = Rng::new(seed);
@@ -157,7 +157,7 @@ fn equals_a_sorted_map_whatever_comes_between() {
 }
 
 #[test]
-fn memory_of_open_leaves_is_known_and_given_back() {
+fn memory_of_open_leaves_is_counted_and_released() {
     let mut world = World::new(4096, 64, &POINT);
     let mut packer = Packer::new(world.table);
     let mut trees: Vec<SeriesTree> = (0..20)

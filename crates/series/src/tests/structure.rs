@@ -1,6 +1,6 @@
 //! Proves structural properties by counters and sizes, without a clock.
 
-use super::model::stretches;
+use super::model::rows_and_lines;
 use super::{POINT, World, ramp};
 use std::sync::atomic::Ordering;
 use tidalite_codec::{ColumnType, Rows};
@@ -31,10 +31,10 @@ fn high(fanout: usize) -> World {
 }
 
 #[test]
-fn a_leaf_of_constant_steps_is_one_stretch_of_lines() {
+fn a_leaf_of_constant_steps_is_read_as_lines_once() {
     let mut world = World::new(4096, 8, &POINT);
     world.link(ramp(0, 10, 40_000).view());
-    let (rows, of_lines) = stretches(&world, (i64::MIN, i64::MAX));
+    let (rows, of_lines) = rows_and_lines(&world, (i64::MIN, i64::MAX));
     assert_eq!(rows, world.rows());
     // Three leaves; the last vector of the last one is short and therefore separate.
     assert_eq!(of_lines, 4);
@@ -42,7 +42,7 @@ fn a_leaf_of_constant_steps_is_one_stretch_of_lines() {
     let mut late = Rows::new(2);
     late.push_row(100_005, &[7, 8]);
     world.late = late;
-    let (rows, of_lines) = stretches(&world, (5_000, 350_000));
+    let (rows, of_lines) = rows_and_lines(&world, (5_000, 350_000));
     assert_eq!(rows.len(), 34_502);
     assert!((3..=5).contains(&of_lines), "{of_lines}");
 }
@@ -86,7 +86,7 @@ fn an_interval_aggregate_reads_two_nodes_a_level_and_two_vectors() {
 }
 
 #[test]
-fn late_rows_decode_only_the_vectors_that_they_fall_into() {
+fn late_rows_decode_only_vectors_that_they_overlap() {
     let mut world = high(4);
     // One inside a vector, one between two vectors, one after everything.
     let mut late = Rows::new(2);

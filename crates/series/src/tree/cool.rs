@@ -10,7 +10,7 @@ use crate::link::{Entry, Link};
 use crate::node;
 use crate::packer::Packer;
 use crate::tree::edit::{Edit, Split, rows_below};
-use crate::tree::series_tree::{SeriesTree, raise};
+use crate::tree::series_tree::{SeriesTree, build_levels};
 use crate::tree::walk::{Step, any_below};
 use tidalite_base::limits::VECTOR_ROWS;
 use tidalite_codec::{COLD, Rows, RowsRef};
@@ -53,12 +53,12 @@ impl SeriesTree {
     ) -> Result<Option<i64>> {
         if !COLD {
             return Err(Error::Unsupported {
-                found: "leaves in cold form were asked for".to_owned(),
+                found: "leaves in cold form were requested".to_owned(),
                 expected: "a build with the feature `cold`: turn it on and build again".to_owned(),
             });
         }
         self.close_leaf(w, packer)?;
-        let mut walk = Walk {
+        let mut pass = CoolingPass {
             before,
             from,
             step,
@@ -66,14 +66,14 @@ impl SeriesTree {
         };
         let (mut edit, root, height, pending) = self.edit(w, packer);
         if let Some(entry) = root.take() {
-            let links = edit.cool(*height, vec![entry], &mut walk)?;
-            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+            let links = edit.cool(*height, vec![entry], &mut pass)?;
+            (*root, *height) = build_levels(&mut edit, *height, links, Split::Even)?;
         }
-        if walk.stop.is_none() {
+        if pass.stop.is_none() {
             let links = std::mem::take(pending);
-            *pending = edit.cool(0, links, &mut walk)?;
+            *pending = edit.cool(0, links, &mut pass)?;
         }
-        Ok(walk.stop)
+        Ok(pass.stop)
     }
 
     /// Whether the tree has leaves that `cool` would rewrite. Reads only the spines of nodes, without statistics or
@@ -96,7 +96,7 @@ fn due_at(before: i64, from: i64) -> impl Fn(u8, &Link) -> Step {
 }
 
 /// Range and progress of a step.
-struct Walk<'s> {
+struct CoolingPass<'s> {
     before: i64,
     from: i64,
     step: &'s mut Cooling,
@@ -104,20 +104,25 @@ struct Walk<'s> {
 }
 
 impl<W: PageWrite> Edit<'_, W> {
-    fn cool(&mut self, level: u8, links: Vec<Entry>, walk: &mut Walk<'_>) -> Result<Vec<Entry>> {
+    fn cool(
+        &mut self,
+        level: u8,
+        links: Vec<Entry>,
+        pass: &mut CoolingPass<'_>,
+    ) -> Result<Vec<Entry>> {
         if level == 0 {
-            return self.cool_leaves(links, walk);
+            return self.cool_leaves(links, pass);
         }
         let mut out = Vec::with_capacity(links.len());
         for entry in links {
-            let due = due_at(walk.before, walk.from);
-            if walk.stop.is_some() || !any_below(self.w, self.types, level, &entry.link, due)? {
+            let due = due_at(pass.before, pass.from);
+            if pass.stop.is_some() || !any_below(self.w, self.types, level, &entry.link, due)? {
                 out.push(entry);
                 continue;
             }
             let node = node::read(self.w, &entry.link, level, self.types)?;
             self.w.free_extent(&node.extent);
-            let children = self.cool(level - 1, node.entries, walk)?;
+            let children = self.cool(level - 1, node.entries, pass)?;
             assert_eq!(
                 rows_below(&children),
                 entry.link.count,
@@ -129,27 +134,27 @@ impl<W: PageWrite> Edit<'_, W> {
     }
 
     /// Joins neighbouring due leaves to leaves that are as full as possible.
-    fn cool_leaves(&mut self, links: Vec<Entry>, walk: &mut Walk<'_>) -> Result<Vec<Entry>> {
+    fn cool_leaves(&mut self, links: Vec<Entry>, pass: &mut CoolingPass<'_>) -> Result<Vec<Entry>> {
         let full = (vectors_max(self.types.len()) * VECTOR_ROWS) as u64;
         let mut out = Vec::with_capacity(links.len());
         let (mut group, mut rows) = (Vec::new(), 0);
         for entry in links {
-            let due = is_due(&entry.link, walk.before, walk.from);
+            let due = is_due(&entry.link, pass.before, pass.from);
             if !due || rows + entry.link.count > full {
-                self.cool_group(&mut group, walk.step, &mut out)?;
+                self.cool_group(&mut group, pass.step, &mut out)?;
                 rows = 0;
             }
-            if due && walk.stop.is_none() && walk.step.rows_left == 0 {
-                walk.stop = Some(entry.link.begin);
+            if due && pass.stop.is_none() && pass.step.rows_left == 0 {
+                pass.stop = Some(entry.link.begin);
             }
-            if !due || walk.stop.is_some() {
+            if !due || pass.stop.is_some() {
                 out.push(entry);
                 continue;
             }
             rows += entry.link.count;
             group.push(entry);
         }
-        self.cool_group(&mut group, walk.step, &mut out)?;
+        self.cool_group(&mut group, pass.step, &mut out)?;
         debug_assert!(node::ascend(&out), "leaves keep their order");
         Ok(out)
     }
@@ -165,7 +170,7 @@ impl<W: PageWrite> Edit<'_, W> {
         for entry in group.drain(..) {
             rows.extend(self.read_leaf(&entry)?.view());
             ends.push(rows.len());
-            self.bury(&entry)?;
+            self.mark_dead(&entry)?;
             bytes = bytes.saturating_add(entry.link.bytes);
         }
         if ends.is_empty() {
@@ -196,7 +201,7 @@ impl<W: PageWrite> Edit<'_, W> {
         leaf.fill_with_cold(self.types, self.states, rows);
         let bytes = leaf.stored_bytes();
         leaf.empty();
-        self.packer.give_leaf(leaf);
+        self.packer.recycle_leaf(leaf);
         bytes
     }
 
@@ -218,7 +223,7 @@ impl<W: PageWrite> Edit<'_, W> {
             step.bytes_after = step.bytes_after.saturating_add(entry.link.bytes);
             leaves.push(entry);
         }
-        self.packer.give_leaf(leaf);
+        self.packer.recycle_leaf(leaf);
         Ok(leaves)
     }
 }

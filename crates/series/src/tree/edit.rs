@@ -66,14 +66,14 @@ impl<W: PageWrite> Edit<'_, W> {
             at += taken;
             leaves.push(self.packer.write_leaf(self.w, &mut leaf, self.id.0)?);
         }
-        self.packer.give_leaf(leaf);
+        self.packer.recycle_leaf(leaf);
         assert_eq!(rows_below(&leaves), rows.len() as u64, "every row once");
         debug_assert!(node::ascend(&leaves), "leaves ascend");
         Ok(leaves)
     }
 
     pub(crate) fn read_leaf(&mut self, entry: &Entry) -> Result<Rows> {
-        self.packer.settle(self.w, entry.link.ptr.addr)?;
+        self.packer.make_readable(self.w, entry.link.ptr.addr)?;
         let leaf = Leaf::open(self.w, &entry.link, self.types)?;
         let mut rows = Rows::with_capacity(self.types.len(), leaf.count());
         leaf.read_all(self.w, &mut rows)?;
@@ -85,9 +85,9 @@ impl<W: PageWrite> Edit<'_, W> {
         node::read(self.w, &entry.link, level, self.types)
     }
 
-    pub(crate) fn bury(&mut self, entry: &Entry) -> Result<()> {
+    pub(crate) fn mark_dead(&mut self, entry: &Entry) -> Result<()> {
         self.packer
-            .bury(self.w, entry.link.ptr.addr, entry.link.bytes)
+            .mark_dead(self.w, entry.link.ptr.addr, entry.link.bytes)
     }
 
     /// Packs links into nodes of `level`.
@@ -161,7 +161,7 @@ impl<W: PageWrite> Edit<'_, W> {
     /// Rewrites a leaf with additional rows; for equal times the new rows replace the old ones.
     pub(crate) fn merge_leaf(&mut self, entry: &Entry, rows: RowsRef<'_>) -> Result<Vec<Entry>> {
         let old = self.read_leaf(entry)?;
-        self.bury(entry)?;
+        self.mark_dead(entry)?;
         let merged = Rows::merge_newest(old.view(), rows);
         self.leaves(merged.view(), Split::Even)
     }
@@ -186,7 +186,7 @@ impl<W: PageWrite> Edit<'_, W> {
     }
 
     /// Removes the rows `from ..= to` below a list of links.
-    pub(crate) fn cut(
+    pub(crate) fn delete_range(
         &mut self,
         level: u8,
         links: Vec<Entry>,
@@ -199,12 +199,12 @@ impl<W: PageWrite> Edit<'_, W> {
             if entry.link.outside(from, to) {
                 out.push(entry);
             } else if entry.link.inside(from, to) {
-                self.fell(level, &entry.link)?;
+                self.free_subtree(level, &entry.link)?;
             } else if level == 0 {
-                out.extend(self.cut_leaf(entry, from, to)?);
+                out.extend(self.delete_from_leaf(entry, from, to)?);
             } else {
                 let node = self.read_node(&entry, level)?;
-                let children = self.cut(level - 1, node.entries, from, to)?;
+                let children = self.delete_range(level - 1, node.entries, from, to)?;
                 if rows_below(&children) == entry.link.count {
                     out.push(entry); // the range lies in a gap: nothing below has changed
                 } else {
@@ -218,29 +218,29 @@ impl<W: PageWrite> Edit<'_, W> {
         Ok(out)
     }
 
-    fn cut_leaf(&mut self, entry: Entry, from: i64, to: i64) -> Result<Vec<Entry>> {
+    fn delete_from_leaf(&mut self, entry: Entry, from: i64, to: i64) -> Result<Vec<Entry>> {
         let mut rows = self.read_leaf(&entry)?;
         let begin = rows.view().lower_bound(from);
         let cut = rows.view().between(from, to).len();
         if cut == 0 {
             return Ok(vec![entry]);
         }
-        self.bury(&entry)?;
+        self.mark_dead(&entry)?;
         rows.remove(begin..begin + cut);
         debug_assert_eq!((rows.len() + cut) as u64, entry.link.count, "the rest");
         self.leaves(rows.view(), Split::Even)
     }
 
     /// Frees everything below a link: reads the spines of nodes; leaves are recorded as dead without reading them.
-    fn fell(&mut self, level: u8, link: &Link) -> Result<()> {
+    fn free_subtree(&mut self, level: u8, link: &Link) -> Result<()> {
         if level == 0 {
-            return self.packer.bury(self.w, link.ptr.addr, link.bytes);
+            return self.packer.mark_dead(self.w, link.ptr.addr, link.bytes);
         }
         let spine = Spine::open(self.w, link, level, self.types.len())?;
         let extent = spine.extent(&link.ptr, self.w.page_size());
         let children: Vec<Link> = (0..spine.len()).map(|i| spine.link(i)).collect();
         for child in &children {
-            self.fell(level - 1, child)?;
+            self.free_subtree(level - 1, child)?;
         }
         self.w.free_extent(&extent);
         Ok(())

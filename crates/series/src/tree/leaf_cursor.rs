@@ -49,12 +49,12 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
 
     /// Moves to the last leaf that begins at or before `t`, otherwise before the first.
     pub(crate) fn seek(&mut self, t: i64) -> Result<()> {
-        let waiting = self
+        let pending = self
             .tree
             .pending
             .partition_point(|entry| entry.link.begin <= t);
-        if waiting > 0 {
-            self.at = At::Pending(waiting - 1);
+        if pending > 0 {
+            self.at = At::Pending(pending - 1);
         } else if self
             .tree
             .root
@@ -97,7 +97,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
 
     /// Moves to the next leaf; after the last one at the end.
     pub(crate) fn next(&mut self) -> Result<()> {
-        let waiting = self.tree.pending.len();
+        let pending = self.tree.pending.len();
         match self.at {
             At::Before if self.tree.root.is_some() => return self.descend_from_root(|_| 0),
             At::Tree => {
@@ -109,14 +109,14 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
                     }
                     self.stack.pop();
                 }
-                self.at = if waiting > 0 {
+                self.at = if pending > 0 {
                     At::Pending(0)
                 } else {
                     At::After
                 };
             }
-            At::Before if waiting > 0 => self.at = At::Pending(0),
-            At::Pending(i) if i + 1 < waiting => self.at = At::Pending(i + 1),
+            At::Before if pending > 0 => self.at = At::Pending(0),
+            At::Pending(i) if i + 1 < pending => self.at = At::Pending(i + 1),
             At::Before | At::Pending(_) | At::After => self.at = At::After,
         }
         Ok(())
@@ -124,9 +124,9 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
 
     /// Moves to the previous leaf; before the first one at the start.
     pub(crate) fn previous(&mut self) -> Result<()> {
-        let waiting = self.tree.pending.len();
+        let pending = self.tree.pending.len();
         match self.at {
-            At::After if waiting > 0 => self.at = At::Pending(waiting - 1),
+            At::After if pending > 0 => self.at = At::Pending(pending - 1),
             At::Pending(i) if i > 0 => self.at = At::Pending(i - 1),
             At::After | At::Pending(_) if self.tree.root.is_some() => {
                 return self.descend_from_root(|spine| spine.len() - 1);
@@ -148,7 +148,7 @@ impl<'a, R: PageRead> LeafCursor<'a, R> {
     }
 
     /// Moves after the last leaf.
-    pub(crate) fn go_behind(&mut self) {
+    pub(crate) fn go_after(&mut self) {
         self.at = At::After;
     }
 }

@@ -265,41 +265,41 @@ impl SeriesTree {
             self.close_leaf(w, packer)?;
         }
         // Divide the rows: below the root, below the pending links, and new at the end.
-        let below = match (&self.root, self.pending.first()) {
+        let root_end = match (&self.root, self.pending.first()) {
             (None, _) => 0,
             (Some(_), Some(first)) => rows.lower_bound(first.link.begin),
             (Some(root), None) => rows.times().partition_point(|&t| t <= root.link.end),
         };
-        let waiting = match self.pending.last() {
+        let pending_end = match self.pending.last() {
             Some(last) => rows
                 .times()
                 .partition_point(|&t| t <= last.link.end)
-                .max(below),
-            None => below,
+                .max(root_end),
+            None => root_end,
         };
         assert!(
-            below <= waiting && waiting <= rows.len(),
+            root_end <= pending_end && pending_end <= rows.len(),
             "three parts of the rows"
         );
         let (mut edit, root, height, pending) = self.edit(w, packer);
-        if below > 0
+        if root_end > 0
             && let Some(entry) = root.take()
         {
-            let links = edit.insert(*height, vec![entry], rows.slice(0..below))?;
-            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+            let links = edit.insert(*height, vec![entry], rows.slice(0..root_end))?;
+            (*root, *height) = build_levels(&mut edit, *height, links, Split::Even)?;
         }
-        if waiting > below {
+        if pending_end > root_end {
             let links = std::mem::take(pending);
-            *pending = edit.insert(0, links, rows.slice(below..waiting))?;
+            *pending = edit.insert(0, links, rows.slice(root_end..pending_end))?;
         }
-        let mut new = rows.slice(waiting..rows.len());
+        let mut new = rows.slice(pending_end..rows.len());
         if !new.is_empty()
             && let Some(last) = pending.pop_if(|last| last.link.count < STANDALONE_ROWS as u64)
         {
             // A leaf of few rows takes the first of the following rows, up to a whole vector.
             let mut few = edit.read_leaf(&last)?;
             assert!(few.len() < STANDALONE_ROWS, "room in its vector");
-            edit.bury(&last)?;
+            edit.mark_dead(&last)?;
             let part = new.slice(0..new.cut(VECTOR_ROWS - few.len()));
             few.extend(part);
             new = new.slice(part.len()..new.len());
@@ -320,7 +320,7 @@ impl SeriesTree {
             let before = self.open.as_ref().map_or(0, |leaf| leaf.bytes());
             let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
             at += leaf.fill(&self.types, &mut self.states, rows.slice(at..rows.len()));
-            packer.note_open(before, leaf.bytes());
+            packer.update_open_bytes(before, leaf.bytes());
             let full = leaf.is_full();
             self.open = Some(leaf);
             if full || at < rows.len() {
@@ -348,10 +348,10 @@ impl SeriesTree {
         let Some(mut leaf) = self.open.take() else {
             return Ok(());
         };
-        packer.note_open(leaf.bytes(), 0);
+        packer.update_open_bytes(leaf.bytes(), 0);
         self.pending
             .push(packer.write_leaf(w, &mut leaf, self.id.0)?);
-        packer.give_leaf(leaf);
+        packer.recycle_leaf(leaf);
         self.flush_pending(w, packer, PENDING_OPEN_MAX)
     }
 
@@ -373,7 +373,7 @@ impl SeriesTree {
             Some(entry) => (*height, edit.append(*height, &entry, leaves)?),
             None => (0, leaves),
         };
-        (*root, *height) = raise(&mut edit, level, links, Split::Full)?;
+        (*root, *height) = build_levels(&mut edit, level, links, Split::Full)?;
         assert!(self.pending.len() <= most, "only the last link stays");
         Ok(())
     }
@@ -397,10 +397,10 @@ impl SeriesTree {
         let before = self.count();
         let (mut edit, root, height, pending) = self.edit(w, packer);
         let links = std::mem::take(pending);
-        *pending = edit.cut(0, links, from, to)?;
+        *pending = edit.delete_range(0, links, from, to)?;
         if let Some(entry) = root.take() {
-            let links = edit.cut(*height, vec![entry], from, to)?;
-            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+            let links = edit.delete_range(*height, vec![entry], from, to)?;
+            (*root, *height) = build_levels(&mut edit, *height, links, Split::Even)?;
             while *height > 1
                 && let Some(entry) = &root
                 && let Some(child) = edit.only_child(*height, entry)?
@@ -428,7 +428,7 @@ impl SeriesTree {
 
 /// Builds nodes above `links` of `level` until one link is left; returns it and its level. Links to leaves always get a
 /// node.
-pub(crate) fn raise<W: PageWrite>(
+pub(crate) fn build_levels<W: PageWrite>(
     edit: &mut Edit<'_, W>,
     mut level: u8,
     mut links: Vec<Entry>,

@@ -61,13 +61,13 @@ pub struct Report {
 
 /// The rows being checked.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Affected {
     series: Option<SeriesId>,
     column: Option<usize>,
     span: Option<(i64, i64)>,
 }
 
-impl Place {
+impl Affected {
     fn of(tree: &SeriesTree, link: &Link) -> Self {
         Self {
             series: Some(tree.id()),
@@ -88,7 +88,7 @@ struct LeafClaim {
 #[derive(Default)]
 pub struct Check {
     /// Whether several rows may have equal times.
-    several: bool,
+    equal_times: bool,
     /// If set, older links and extents are skipped, and rows are not decoded.
     since: Option<TxnId>,
     report: Report,
@@ -112,7 +112,7 @@ impl Check {
         }
     }
 
-    fn passes_over(&self, birth: TxnId) -> bool {
+    fn skips(&self, birth: TxnId) -> bool {
         self.since.is_some_and(|since| birth <= since)
     }
 
@@ -123,35 +123,35 @@ impl Check {
     }
 
     /// Sets whether the trees checked next may have several rows with equal times.
-    pub fn allow_several(&mut self, several: bool) {
-        self.several = several;
+    pub fn allow_equal_times(&mut self, equal_times: bool) {
+        self.equal_times = equal_times;
     }
 
     /// Records damage; passes on other errors.
-    fn note(&mut self, place: &Place, result: Result<()>) -> Result<()> {
+    fn note(&mut self, affected: &Affected, result: Result<()>) -> Result<()> {
         match result {
             Err(Error::Corrupt(corrupt)) => {
-                self.damage(place, corrupt.at, corrupt.to_string());
+                self.damage(affected, corrupt.at, corrupt.to_string());
                 Ok(())
             }
             other => other,
         }
     }
 
-    fn damage(&mut self, place: &Place, addr: u64, problem: String) {
+    fn damage(&mut self, affected: &Affected, addr: u64, problem: String) {
         debug_assert_eq!(
             self.report.problems.len(),
             self.report.damages.len(),
             "a sentence for each damage"
         );
-        let whose = place
+        let owner = affected
             .series
             .map_or("extents table".to_owned(), |id| id.to_string());
-        self.report.problems.push(format!("{whose}: {problem}"));
+        self.report.problems.push(format!("{owner}: {problem}"));
         self.report.damages.push(Damage {
-            series: place.series,
-            column: place.column,
-            span: place.span,
+            series: affected.series,
+            column: affected.column,
+            span: affected.span,
             addr,
             problem,
         });
@@ -171,7 +171,11 @@ impl Check {
         for entry in tree.tops() {
             if before.is_some_and(|before| entry.link.begin <= before) {
                 let problem = format!("link at {} is out of order", entry.link.begin);
-                self.damage(&Place::of(tree, &entry.link), entry.link.ptr.addr, problem);
+                self.damage(
+                    &Affected::of(tree, &entry.link),
+                    entry.link.ptr.addr,
+                    problem,
+                );
             }
             before = Some(entry.link.end);
         }
@@ -206,7 +210,7 @@ impl Check {
         if let Err(error) = leaf.read_all(r, &mut rows) {
             return self.vectors(r, tree, &leaf, error);
         }
-        if !self.several && !rows.view().is_sorted_unique() {
+        if !self.equal_times && !rows.view().is_sorted_unique() {
             let (found, expected) = ("several rows of one time", "each time once");
             return Err(Corrupt::new("series leaf", link.ptr.addr, found, expected).into());
         }
@@ -241,7 +245,7 @@ impl Check {
     ) -> Result<()> {
         let mut named = false;
         for v in 0..leaf.vectors() {
-            let mut place = Place {
+            let mut affected = Affected {
                 series: Some(tree.id()),
                 column: None,
                 span: Some(leaf.span(v)),
@@ -249,12 +253,12 @@ impl Check {
             let (mut times, mut words) = (vec![0; leaf.rows_of(v)], vec![0; leaf.rows_of(v)]);
             let found = leaf.times(r, v, &mut times);
             named |= found.is_err();
-            self.note(&place, found)?;
+            self.note(&affected, found)?;
             for c in 0..tree.types.len() {
-                place.column = Some(c);
+                affected.column = Some(c);
                 let found = leaf.column(r, v, c, &mut words);
                 named |= found.is_err();
-                self.note(&place, found)?;
+                self.note(&affected, found)?;
             }
         }
         if named { Ok(()) } else { Err(error) }
@@ -289,7 +293,7 @@ impl Check {
                 })
             }),
         };
-        self.note(&Place::default(), listed)?;
+        self.note(&Affected::default(), listed)?;
         for (start, record) in found {
             self.report.extents += 1;
             claim(UsedPages {
@@ -298,18 +302,22 @@ impl Check {
                 what: "packed leaves",
             });
             while next < leaves.len() && leaves[next].addr < start {
-                self.damage(&Place::default(), leaves[next].addr, outside(&leaves[next]));
+                self.damage(
+                    &Affected::default(),
+                    leaves[next].addr,
+                    outside_message(&leaves[next]),
+                );
                 next += 1;
             }
             let end = start.saturating_add(record.used);
             let inside = leaves[next..].partition_point(|leaf| leaf.addr < end);
             let result = self.extent(r, start, &record, &leaves[next..next + inside]);
-            self.note(&Place::default(), result)?;
+            self.note(&Affected::default(), result)?;
             next += inside;
             assert!(next <= leaves.len(), "a leaf lies in one extent");
         }
         for leaf in &leaves[next..] {
-            self.damage(&Place::default(), leaf.addr, outside(leaf));
+            self.damage(&Affected::default(), leaf.addr, outside_message(leaf));
         }
         Ok(self.report)
     }
@@ -375,7 +383,7 @@ impl<R: PageRead> Visitor for TreeCheck<'_, R> {
     const STATISTICS: bool = true;
 
     fn link(&mut self, level: u8, entry: &Entry) -> Result<Step> {
-        if self.check.passes_over(entry.link.ptr.birth) {
+        if self.check.skips(entry.link.ptr.birth) {
             return Ok(Step::Skip);
         }
         if level == 0 {
@@ -405,7 +413,8 @@ impl<R: PageRead> Visitor for TreeCheck<'_, R> {
 
 impl<R: PageRead> TreeCheck<'_, R> {
     fn note(&mut self, entry: &Entry, result: Result<()>) -> Result<()> {
-        self.check.note(&Place::of(self.tree, &entry.link), result)
+        self.check
+            .note(&Affected::of(self.tree, &entry.link), result)
     }
 
     /// Checks a node of `bytes` bytes and `padding` zeros: its owner, and that `entry` describes its links.
@@ -443,7 +452,7 @@ impl<R: PageRead> TreeCheck<'_, R> {
     }
 }
 
-fn outside(leaf: &LeafClaim) -> String {
+fn outside_message(leaf: &LeafClaim) -> String {
     format!("the leaf at byte {} lies in no packed extent", leaf.addr)
 }
 
@@ -499,7 +508,8 @@ fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Re
         // They could not be read; that damage is reported separately.
         return Ok(());
     }
-    let equal = stored.len() == rows.len() && stored.iter().zip(rows).all(|(a, b)| alike(a, b));
+    let equal =
+        stored.len() == rows.len() && stored.iter().zip(rows).all(|(a, b)| equal_statistics(a, b));
     if equal {
         return Ok(());
     }
@@ -509,7 +519,7 @@ fn expect_stats(what: &str, link: &Link, stored: &[Stats], rows: &[Stats]) -> Re
 }
 
 /// Equal bit by bit, except for the sign of a NaN sum, which depends on the processor.
-fn alike(a: &Stats, b: &Stats) -> bool {
+fn equal_statistics(a: &Stats, b: &Stats) -> bool {
     let exact = |s: &Stats| {
         (
             s.count(),

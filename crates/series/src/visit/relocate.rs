@@ -10,7 +10,7 @@ use crate::node;
 use crate::packer::Packer;
 use crate::tree::cool::Cooling;
 use crate::tree::edit::{Edit, Split, rows_below};
-use crate::tree::series_tree::{SeriesTree, raise};
+use crate::tree::series_tree::{SeriesTree, build_levels};
 use crate::tree::walk::{Step, any_below};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ impl SeriesTree {
         let (mut edit, root, height, pending) = self.edit(w, packer);
         if let Some(entry) = root.take() {
             let links = edit.relocate(*height, vec![entry], moving, step, from, &mut stop)?;
-            (*root, *height) = raise(&mut edit, *height, links, Split::Even)?;
+            (*root, *height) = build_levels(&mut edit, *height, links, Split::Even)?;
         }
         if stop.is_none() {
             let links = std::mem::take(pending);
@@ -205,7 +205,7 @@ impl<W: PageWrite> Edit<'_, W> {
                     continue;
                 }
                 let rows = self.read_leaf(&entry)?;
-                self.bury(&entry)?;
+                self.mark_dead(&entry)?;
                 step.moved(entry.link.bytes.div_ceil(self.w.page_size() as u64));
                 out.extend(match entry.link.ptr.kind {
                     Kind::SeriesCold => self.cold_leaves(rows.view(), &mut Cooling::default())?,

@@ -50,7 +50,7 @@ impl SeriesTree {
 
 /// A leaf that was found by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoneLeaf {
+pub struct OrphanLeaf {
     /// Pointer to its directory.
     pub ptr: Ptr,
     /// The series of its rows.
@@ -69,7 +69,7 @@ pub struct LoneLeaf {
 ///
 /// # Errors
 /// `Corrupt` without a valid leaf; `Io`.
-pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
+pub fn orphan_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<OrphanLeaf> {
     let head = r.bytes(found.header.address, Leaf::HEAD_BYTES)?;
     let (directory, _) = Leaf::lengths(&head);
     let columns = Leaf::columns(&head);
@@ -80,7 +80,7 @@ pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
         return Err(Corrupt::new("series leaf", ptr.addr, found, "a leaf").into());
     }
     let leaf = Leaf::parse(r.block(&ptr)?, ptr)?;
-    Ok(LoneLeaf {
+    Ok(OrphanLeaf {
         ptr,
         series: SeriesId(found.header.owner),
         begin: leaf.span(0).0,
@@ -94,7 +94,7 @@ pub fn lone_leaf<R: PageRead>(r: &R, found: &Candidate) -> Result<LoneLeaf> {
 ///
 /// # Errors
 /// `Corrupt`, `Io`.
-pub fn leaf_types<R: PageRead>(r: &R, leaf: &LoneLeaf) -> Result<Vec<ColumnType>> {
+pub fn leaf_types<R: PageRead>(r: &R, leaf: &OrphanLeaf) -> Result<Vec<ColumnType>> {
     let parsed = Leaf::parse(r.block(&leaf.ptr)?, leaf.ptr)?;
     let types = (0..leaf.columns).map_while(|c| parsed.column_type(c));
     Ok(types.collect())

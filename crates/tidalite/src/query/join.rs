@@ -272,7 +272,7 @@ impl Joined<'_> {
             Join::AsOf { .. } => time >= self.from && self.newest[0].0 == Some(time),
         };
         let wanted = |(i, range): &(usize, ValueRange)| {
-            self.present[*i] && range.holds(self.newest[*i].1[range.column()])
+            self.present[*i] && range.contains(self.newest[*i].1[range.column()])
         };
         belongs && self.filters.iter().all(wanted)
     }

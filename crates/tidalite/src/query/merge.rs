@@ -215,8 +215,8 @@ impl<'s> MergedRows<'s> {
             self.words = words;
             taken?;
             let filters = self.filters.get(series).map_or(&[][..], |own| &own[..]);
-            let holds = |range: &ValueRange| range.holds(self.words[range.column()]);
-            if filters.iter().all(holds) {
+            let contains = |range: &ValueRange| range.contains(self.words[range.column()]);
+            if filters.iter().all(contains) {
                 break (time, series);
             }
         };

@@ -378,11 +378,11 @@ impl<R: Record> Records<'_, R> {
                 };
             }
             let inner = &cursor.cursor.inner;
-            let holds = |range: &ValueRange| {
+            let contains = |range: &ValueRange| {
                 let word = inner.word(range.column());
-                word.is_some_and(|word| range.holds(word))
+                word.is_some_and(|word| range.contains(word))
             };
-            if inner.time().is_none() || query.filters.iter().all(holds) {
+            if inner.time().is_none() || query.filters.iter().all(contains) {
                 return cursor.current();
             }
         }

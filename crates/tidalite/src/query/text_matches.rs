@@ -100,8 +100,8 @@ impl<P: FnMut(&str) -> bool> TextMatches<'_, P> {
             return Ok(false);
         };
         for (row, &word) in vector.words(self.column).iter().enumerate() {
-            let holds = |range: &ValueRange| range.holds(vector.words(range.column())[row]);
-            if self.own.is_null(word) || !self.query.filters.iter().all(holds) {
+            let contains = |range: &ValueRange| range.contains(vector.words(range.column())[row]);
+            if self.own.is_null(word) || !self.query.filters.iter().all(contains) {
                 continue;
             }
             let last = self.last.filter(|(own, _)| *own == word);

@@ -40,7 +40,7 @@ impl ValueFilter {
         let words = own.words();
         Ok(match self.words(own.ty) {
             Some((low, high)) => ValueRange::new(column, words, low, high),
-            None => ValueRange::nothing(column, words),
+            None => ValueRange::empty(column, words),
         })
     }
 

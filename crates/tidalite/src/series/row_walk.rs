@@ -109,8 +109,8 @@ impl<'s> RowWalk<'s> {
     pub(crate) fn next_row(&mut self) -> Result<Option<(i64, &[u64])>> {
         while let Some(time) = self.peek()? {
             let columns = &self.rows.columns;
-            let holds = |range: &ValueRange| range.holds(columns[range.column()][self.at]);
-            let matches = self.filters.iter().all(holds);
+            let contains = |range: &ValueRange| range.contains(columns[range.column()][self.at]);
+            let matches = self.filters.iter().all(contains);
             if matches {
                 let mut words = std::mem::take(&mut self.words);
                 self.take(&mut words);

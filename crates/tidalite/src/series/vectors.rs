@@ -10,7 +10,7 @@ use crate::types::error::Result;
 use crate::types::point::{Point, Sample};
 use crate::types::schema::Schema;
 use tidalite_base::limits::COLUMNS_MAX;
-use tidalite_series::{Lines, Stretch};
+use tidalite_series::{Lines, NextRows};
 
 impl<'s, F: Figures> Query<'s, F> {
     /// Calls `f` with slices of up to 1024 rows: the fast path. Returns the number of rows. Rows within a slice ascend;
@@ -60,10 +60,10 @@ impl<'s, F: Figures> Query<'s, F> {
         let mut rows = 0;
         let columns = self.series.info().schema.columns.len();
         let mut words = [0u64; COLUMNS_MAX];
-        while let Some(stretch) = scan.next_stretch(&mut lines)? {
-            let vector = match stretch {
-                Stretch::Vector(vector) => vector,
-                Stretch::Lines => {
+        while let Some(next) = scan.next_rows_or_lines(&mut lines)? {
+            let vector = match next {
+                NextRows::Vector(vector) => vector,
+                NextRows::Lines => {
                     rows += lines.rows() as u64;
                     for_each_of_lines(&lines, columns, &mut f);
                     continue;

@@ -16,7 +16,7 @@ use tidalite_codec::{ColumnType, RowsRef};
 use tidalite_delta::{EncodingSink, Sink};
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
-use tidalite_series::{Cooling, Moving, Packer, Sealed, SeriesTree};
+use tidalite_series::{Cooling, EncodedVectors, Moving, Packer, SeriesTree};
 
 /// Divisor of the transaction's memory budget: the share of its open leaves, one per series, next to the write buffer.
 const OPEN_PART: usize = 4;
@@ -300,22 +300,22 @@ impl<W: PageWrite> Sink<W> for Leaves {
 }
 
 impl<W: PageWrite> EncodingSink<W> for Leaves {
-    type Encoded = Sealed;
+    type Encoded = EncodedVectors;
 
     fn begin(
         &mut self,
         pages: &mut W,
         id: SeriesId,
         types: &[ColumnType],
-        sealed: &mut Sealed,
+        encoded: &mut EncodedVectors,
     ) -> tidalite_pager::Result<()> {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
-        sealed.begin(&open.tree);
+        encoded.begin(&open.tree);
         Ok(())
     }
 
-    fn encode(types: &[ColumnType], rows: RowsRef<'_>, sealed: &mut Sealed) {
-        sealed.seal(types, rows);
+    fn encode(types: &[ColumnType], rows: RowsRef<'_>, encoded: &mut EncodedVectors) {
+        encoded.encode(types, rows);
     }
 
     fn link_encoded(
@@ -323,10 +323,10 @@ impl<W: PageWrite> EncodingSink<W> for Leaves {
         pages: &mut W,
         id: SeriesId,
         types: &[ColumnType],
-        sealed: &Sealed,
+        encoded: &EncodedVectors,
     ) -> tidalite_pager::Result<bool> {
         let open = open(&mut self.trees, &self.records, pages, id, Some(types))?;
-        let linked = open.tree.link_sealed(pages, &mut self.packer, sealed)?;
+        let linked = open.tree.link_encoded(pages, &mut self.packer, encoded)?;
         open.changed |= linked;
         self.keep_within(pages)?;
         Ok(linked)

@@ -29,7 +29,7 @@ use tidalite_base::TxnId;
 use tidalite_delta::{BackgroundFlush, Delta, WriteBuffer};
 use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::{Durability, PageRead, PageWrite, Ticket};
-use tidalite_series::Sealed;
+use tidalite_series::EncodedVectors;
 
 /// Result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct WriteTxn {
     pub(crate) delta: Delta,
     pub(crate) write_buffer: Box<WriteBuffer>,
     /// Worker threads that hold rows of this transaction.
-    pub(crate) background: BackgroundFlush<Sealed>,
+    pub(crate) background: BackgroundFlush<EncodedVectors>,
     pub(crate) leaves: Leaves,
     pub(crate) texts: Texts,
     pub(crate) open: OpenSeries,

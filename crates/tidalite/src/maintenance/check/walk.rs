@@ -273,7 +273,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             let mut claim = |claim: UsedPages| {
                 check.claim(claim.addr, claim.pages, claim.what);
             };
-            leaves.allow_several(info.several);
+            leaves.allow_equal_times(info.several);
             leaves.tree(self.pages, &tree, &mut claim)?;
             self.at(&format!("series {}", info.label()));
         }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tidalite_base::SeriesId;
 use tidalite_delta::LoneBlock;
 use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, RawFile};
-use tidalite_series::LoneLeaf;
+use tidalite_series::OrphanLeaf;
 
 /// Limit of bytes verified in vain, as a multiple of the file's size: a hostile file may have a header every few bytes.
 const EFFORT: u64 = 64;
@@ -17,7 +17,7 @@ pub(super) struct Collected {
     /// Leaves of tables by owner.
     pub(super) table_leaves: HashMap<u64, Vec<Ptr>>,
     /// Leaves of series.
-    pub(super) series_leaves: HashMap<SeriesId, Vec<LoneLeaf>>,
+    pub(super) series_leaves: HashMap<SeriesId, Vec<OrphanLeaf>>,
     /// Blocks of runs.
     pub(super) blocks: Vec<LoneBlock>,
     /// Tail pages.
@@ -77,7 +77,7 @@ impl Collected {
                 Ok(page_size)
             }
             Kind::SeriesLeaf | Kind::SeriesCold => {
-                let leaf = tidalite_series::lone_leaf(raw, found)?;
+                let leaf = tidalite_series::orphan_leaf(raw, found)?;
                 self.series_leaves
                     .entry(leaf.series)
                     .or_default()

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidalite_base::SeriesId;
 use tidalite_codec::{ColumnType as WordType, RowsRef};
 use tidalite_pager::Ptr;
-use tidalite_series::{LoneLeaf, SeriesTree};
+use tidalite_series::{OrphanLeaf, SeriesTree};
 
 /// Number of names tried before a series is given up.
 const NAMES_TRIED: usize = 100;
@@ -349,17 +349,17 @@ impl Rescue<'_, '_> {
         } else {
             lost.push((i64::MIN, i64::MAX));
         }
-        let mut lone: Vec<LoneLeaf> = self
+        let mut orphans: Vec<OrphanLeaf> = self
             .found
             .series_leaves
             .get(&id)
             .cloned()
             .unwrap_or_default();
-        lone.retain(|leaf| leaf.columns <= columns && !reached.contains(&leaf.ptr.addr));
-        lone.sort_by_key(|leaf| std::cmp::Reverse(leaf.ptr.birth));
+        orphans.retain(|leaf| leaf.columns <= columns && !reached.contains(&leaf.ptr.addr));
+        orphans.sort_by_key(|leaf| std::cmp::Reverse(leaf.ptr.birth));
         let mut covered = Covered::default();
-        for leaf in lone {
-            for span in self.lone_leaf(id, &leaf.ptr, &lost, &mut covered)? {
+        for leaf in orphans {
+            for span in self.orphan_leaf(id, &leaf.ptr, &lost, &mut covered)? {
                 self.lose_rows(id, schema, span, "a vector of a leaf is damaged");
             }
             if self.roots.is_none() {
@@ -371,7 +371,7 @@ impl Rescue<'_, '_> {
     }
 
     /// Saves the rows of a lone leaf where rows are lost and no newer leaf covers them; returns its damaged spans.
-    fn lone_leaf(
+    fn orphan_leaf(
         &mut self,
         id: SeriesId,
         ptr: &Ptr,

@@ -135,7 +135,7 @@ impl Iterator for Dots<'_> {
                 Ok(Some(vector)) => {
                     for (row, &time) in vector.times().iter().enumerate() {
                         let holds =
-                            |range: &ValueRange| range.holds(vector.words(range.column())[row]);
+                            |range: &ValueRange| range.contains(vector.words(range.column())[row]);
                         if self.filters.iter().all(holds) {
                             self.times.push(time);
                             self.words.push(vector.words(self.index)[row]);

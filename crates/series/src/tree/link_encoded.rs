@@ -1,12 +1,12 @@
-//! Links vectors that another thread has encoded (`leaf/sealed.rs`).
+//! Links vectors that another thread has encoded (`leaf/encoded.rs`).
 
-use crate::leaf::sealed::Sealed;
+use crate::leaf::encoded::EncodedVectors;
 use crate::packer::Packer;
 use crate::tree::edit::STANDALONE_ROWS;
 use crate::tree::series_tree::SeriesTree;
 use tidalite_pager::{PageWrite, Result};
 
-impl Sealed {
+impl EncodedVectors {
     /// Copies the encoder state of a tree.
     pub fn begin(&mut self, tree: &SeriesTree) {
         self.states.clone_from(&tree.states);
@@ -14,42 +14,42 @@ impl Sealed {
 }
 
 impl SeriesTree {
-    /// Like [`link`](Self::link), for rows encoded in `sealed`. Returns false, without any effect, if the rows do not
+    /// Like [`link`](Self::link), for rows encoded in `encoded`. Returns false, without any effect, if the rows do not
     /// simply follow the existing ones; the caller must then use `link`.
     ///
     /// # Errors
     /// As `link`.
-    pub fn link_sealed<W: PageWrite>(
+    pub fn link_encoded<W: PageWrite>(
         &mut self,
         w: &mut W,
         packer: &mut Packer,
-        sealed: &Sealed,
+        encoded: &EncodedVectors,
     ) -> Result<bool> {
-        let Some(&(first, ..)) = sealed.spans.first() else {
+        let Some(&(first, ..)) = encoded.spans.first() else {
             return Ok(true);
         };
         if !self.is_followed_by(first) {
             return Ok(false);
         }
         assert_eq!(
-            sealed.states.len(),
+            encoded.states.len(),
             self.types.len() + 1,
             "the columns of the tree"
         );
-        self.states.clone_from(&sealed.states);
+        self.states.clone_from(&encoded.states);
         let mut at = 0;
-        while at < sealed.spans.len() {
+        while at < encoded.spans.len() {
             let before = self.open_bytes();
             let mut leaf = self.open.take().unwrap_or_else(|| packer.take_leaf());
-            at += leaf.fill_sealed(&self.types, &mut self.states, sealed, at);
-            packer.note_open(before, leaf.bytes());
+            at += leaf.fill_encoded(&self.types, &mut self.states, encoded, at);
+            packer.update_open_bytes(before, leaf.bytes());
             let full = leaf.is_full();
             self.open = Some(leaf);
-            if full || at < sealed.spans.len() {
+            if full || at < encoded.spans.len() {
                 self.close_leaf(w, packer)?;
             }
         }
-        debug_assert_eq!(at, sealed.spans.len(), "every vector once");
+        debug_assert_eq!(at, encoded.spans.len(), "every vector once");
         self.assert_invariants();
         Ok(true)
     }
@@ -60,7 +60,7 @@ impl SeriesTree {
             return false;
         }
         match (&self.open, self.pending.last()) {
-            (Some(open), _) => open.is_even(),
+            (Some(open), _) => open.is_complete(),
             (None, Some(last)) => last.link.count >= STANDALONE_ROWS as u64,
             (None, None) => true,
         }

@@ -2,18 +2,18 @@
 
 use super::open_leaf::vector;
 use super::{POINT, World};
-use crate::Sealed;
+use crate::EncodedVectors;
 use tidalite_codec::{ColumnType, Rows};
 use tidalite_testkit::rng::Rng;
 
 #[test]
-fn sealed_vectors_make_the_same_bytes() {
+fn encoded_vectors_produce_the_same_bytes() {
     let wide = [ColumnType::F64, ColumnType::U64, ColumnType::F32];
     for seed in 0..40 {
         let mut rng = Rng::new(seed);
         let types: &[ColumnType] = if seed % 2 == 0 { &POINT } else { &wide };
         let mut worlds = [World::new(4096, 4, types), World::new(4096, 4, types)];
-        let mut sealed = Sealed::default();
+        let mut encoded = EncodedVectors::default();
         let mut last = 0;
         for _ in 0..3 {
             let mut all: Vec<Rows> = Vec::new();
@@ -40,9 +40,9 @@ fn sealed_vectors_make_the_same_bytes() {
             });
             worlds[1].transact(|tree, pages, packer| {
                 for rows in &all {
-                    sealed.begin(tree);
-                    sealed.seal(types, rows.view());
-                    if !tree.link_sealed(pages, packer, &sealed).unwrap() {
+                    encoded.begin(tree);
+                    encoded.encode(types, rows.view());
+                    if !tree.link_encoded(pages, packer, &encoded).unwrap() {
                         tree.link(pages, packer, rows.view()).unwrap();
                     }
                 }

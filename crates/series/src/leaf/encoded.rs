@@ -1,9 +1,9 @@
 //! Vectors that a thread other than the writer encodes before their leaf is known.
 //!
 //! ```text
-//! Sealed::begin(tree)      by the writer: copies the encoder state of the series
-//! Sealed::seal(rows)       by any thread: all the work that needs no page
-//! SeriesTree::link_sealed  by the writer: bytes and entries are copied into the open leaf
+//! EncodedVectors::begin(tree)   by the writer: copies the encoder state of the series
+//! EncodedVectors::encode(rows)  by any thread: all the work that needs no page
+//! SeriesTree::link_encoded      by the writer: bytes and entries are copied into the open leaf
 //! ```
 //!
 //! The resulting leaf has exactly the bytes that `SeriesTree::link` would have produced.
@@ -16,7 +16,7 @@ use tidalite_codec::{
 
 /// Encoded vectors of one series, and the encoder state. Its memory is reused.
 #[derive(Clone, Debug, Default)]
-pub struct Sealed {
+pub struct EncodedVectors {
     /// One state per column, then the state of the times.
     pub(crate) states: Vec<EncoderState>,
     /// First time, last time and row count of each vector.
@@ -38,13 +38,13 @@ pub(crate) struct Part {
     pub(crate) stats: Stats,
 }
 
-impl Sealed {
-    /// Encodes rows, which must be sorted without repeated timestamps (rows are sealed only for series that replace
+impl EncodedVectors {
+    /// Encodes rows, which must be sorted without repeated timestamps (rows are encoded only for series that replace
     /// rows with equal times). `types` must equal the column types of the tree given to `begin`.
     ///
     /// # Panics
     /// If the columns differ from the tree's.
-    pub fn seal(&mut self, types: &[ColumnType], rows: RowsRef<'_>) {
+    pub fn encode(&mut self, types: &[ColumnType], rows: RowsRef<'_>) {
         assert_eq!(
             self.states.len(),
             types.len() + 1,
