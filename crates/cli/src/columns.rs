@@ -50,7 +50,7 @@ pub(crate) fn figures_column(
     if !only_count {
         refuse_texts(info, column)
             .map_err(|failure| match numbers_of(&info.schema).is_empty() {
-                true => failure.hint("none of its columns holds numbers: --fn count is the only function for texts, and tidalite scan prints them"),
+                true => failure.hint("none of its columns holds numbers: --fn count is the only function for strings, and tidalite scan prints them"),
                 false => failure,
             })?;
     }
@@ -86,7 +86,7 @@ fn refuse_texts(info: &SeriesInfo, column: usize) -> Outcome {
     Err(match &numbers[..] {
         [] => failure.hint("none of its columns holds numbers; tidalite scan prints its values"),
         numbers => failure.hint(format!(
-            "choose a column of numbers with --column: {}",
+            "choose a numeric column with --column: {}",
             numbers.join(", ")
         )),
     })

@@ -37,7 +37,7 @@ fn warn_of_lost_commits(path: &Path, database: &Database) {
 /// Advice for a database that lacks durable commits.
 fn after_lost_commits(path: &str) -> String {
     format!(
-        "`tidalite check {path}` tells what else is damaged; restore a backup (tidalite restore), or save what is there: tidalite salvage {path} new.tdl; commands that write go on without these commits with --accept-lost-commits"
+        "`tidalite check {path}` lists all damage; restore a backup (tidalite restore), or save the remaining data: tidalite salvage {path} new.tdl; to write without these commits, add --accept-lost-commits"
     )
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn failure_in(path: &Path, error: &tidalite::Error, unit: Unit) -> Fa
     match (error.series(), error.time()) {
         (Some(series), Some(time)) => Failure {
             message: format!(
-                "series {series} has a row at {} already, and its merge policy refuses another",
+                "series {series} already has a row at {}, and its merge policy refuses another",
                 unit.text(time)
             ),
             ..failure
@@ -153,7 +153,7 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
     let named = || format!("{shown}: {error}");
     match error.kind() {
         ErrorKind::AlreadyExists if error.time().is_some() => Failure::bad_input(error)
-            .hint("--merge keep-first leaves such points out, --merge replace takes the new ones, --merge keep-all has both, --merge keep-distinct where they differ"),
+            .hint("--merge keep-first skips such points, --merge replace stores the new ones, --merge keep-all keeps both, --merge keep-distinct keeps both if they differ"),
         ErrorKind::NotFound if error.name().is_some() => {
             let pin = error.name().unwrap_or_default();
             Failure::not_found(format!("{shown} has no pin `{pin}`"))
@@ -164,9 +164,9 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             "tidalite series {shown} lists the columns of each series, and its unit of time"
         )),
         ErrorKind::WrongType if error.key().is_some() => Failure::bad_input(named())
-            .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
+            .hint("tidalite kv scan prints the table, and with --in the table under a key"),
         ErrorKind::WrongType => Failure::bad_input(error).hint(format!(
-            "tidalite kv stat {shown} tells which tables have several values a key"
+            "tidalite kv stat {shown} shows which tables have several values per key"
         )),
         ErrorKind::Damaged => Failure::new(Exit::Damage, format!("{shown} is damaged: {}", damage(error)))
             .hint(format!(
@@ -178,13 +178,13 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
                 .hint(after_lost_commits(&shown.to_string()))
         }
         ErrorKind::NotADatabase => Failure::bad_input(named()).hint(format!(
-            "give the .tdl file first, other files after it; of a database that has lost its head: tidalite salvage {shown} new.tdl"
+            "give the .tdl file first, then other files; for a database with a lost head: tidalite salvage {shown} new.tdl"
         )),
         ErrorKind::Unsupported => unsupported(path, error),
         ErrorKind::Locked => locked(path, error),
         ErrorKind::Moved => Failure::new(Exit::Failure, error)
-            .hint(format!("see what {shown} is now, then repeat the command: what was not confirmed is not in it")),
-        ErrorKind::LargeFile => Failure::new(Exit::Failure, named()).hint("say where it is: --large FILE"),
+            .hint(format!("check the file at {shown}, then repeat the command: unconfirmed changes are not in it")),
+        ErrorKind::LargeFile => Failure::new(Exit::Failure, named()).hint("give its path: --large FILE"),
         ErrorKind::OutOfOrder | ErrorKind::Broken | ErrorKind::Limit => Failure::new(Exit::Failure, error),
         _ => of_the_system(path, error),
     }
@@ -203,11 +203,11 @@ fn unsupported(path: &Path, error: &tidalite::Error) -> Failure {
     let named = format!("{shown}: {error}");
     match error.found_and_expected() {
         None => Failure::new(Exit::Failure, error)
-            .hint("copy it to a local disk, or have it alone: --exclusive"),
+            .hint("copy it to a local disk, or open it exclusively: --exclusive"),
         Some((_, expected)) if expected.contains("table") => Failure::bad_input(named)
-            .hint("tidalite kv scan prints what there is, with --in what lies under a key"),
+            .hint("tidalite kv scan prints the table, and with --in the table under a key"),
         Some(_) => Failure::bad_input(named)
-            .hint("`tidalite --version` tells which program this is; another one made the file"),
+            .hint("`tidalite --version` shows the version of this program; another version wrote the file"),
     }
 }
 
@@ -218,7 +218,7 @@ fn locked(path: &Path, error: &tidalite::Error) -> Failure {
         (Some(lock), _, Some(_)) => {
             let lock = lock.display();
             Failure::new(Exit::Busy, format!("{shown}: {error}")).hint(format!(
-                "`ls -l {lock}` shows who may write to it; its owner adds its group with `chmod g+w {lock}`"
+                "`ls -l {lock}` shows its permissions; its owner can allow its group to write with `chmod g+w {lock}`"
             ))
         }
         (Some(_), Some(process), _) => Failure::new(Exit::Busy, error).hint(format!(
@@ -226,8 +226,9 @@ fn locked(path: &Path, error: &tidalite::Error) -> Failure {
         )),
         (Some(_), None, _) => Failure::new(Exit::Busy, error)
             .hint(format!("`fuser {shown}` shows which process has it open")),
-        _ => Failure::new(Exit::Busy, error)
-            .hint(format!("tidalite readers {shown} shows who has it")),
+        _ => Failure::new(Exit::Busy, error).hint(format!(
+            "tidalite readers {shown} shows the processes that use it"
+        )),
     }
 }
 
@@ -239,14 +240,14 @@ fn of_the_system(path: &Path, error: &tidalite::Error) -> Failure {
         // Possibly of the lock file.
         (Some(file), Some(source)) => Failure::file("cannot open", file, source),
         (Some(_), None) => Failure::new(Exit::Failure, error)
-            .hint("name it with --lock-path FILE, the same for all who use the database"),
+            .hint("set --lock-path FILE, equally for all processes that use the database"),
         // The pipe is standard output, whose reader has closed it (`copy FILE - | head`).
         (None, Some(source)) if source.kind() == BrokenPipe => {
             Failure::from(std::io::Error::from(BrokenPipe))
         }
         (None, Some(source)) => named().hint(match source.kind() {
             StorageFull => "free some space on the disk and repeat the command",
-            _ => "the disk or its file system refused; `dmesg` may say more",
+            _ => "the disk or its file system reported an error; `dmesg` may show more",
         }),
         (None, None) if error.kind() == ErrorKind::Full && error.limit().is_none() => {
             named().hint("free some space on the disk and repeat the command")
@@ -344,7 +345,7 @@ impl<'a> Reader<'a> {
             .map(|(_, name)| name)
             .collect();
         failure.hint(format!(
-            "the nearest are {}; `tidalite series {path}` lists all",
+            "similar names are {}; `tidalite series {path}` lists all",
             names.join("  ")
         ))
     }
@@ -434,7 +435,7 @@ pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
     }
     if nanos % step != 0 {
         return Err(Failure::usage(format!(
-            "{text} is no whole number of steps of the series' time ({step} ns each)"
+            "{text} is not a whole number of steps of the series' time ({step} ns each)"
         )));
     }
     Ok(nanos / step)
@@ -522,7 +523,7 @@ impl Span {
     /// The error if no series has a point in the range.
     pub(crate) fn nothing(&self) -> Failure {
         Failure::not_found("no point in this range")
-            .hint("`tidalite series FILE.tdl` shows from when to when each series reaches")
+            .hint("`tidalite series FILE.tdl` shows the time span of each series")
     }
 }
 

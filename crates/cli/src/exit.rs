@@ -76,7 +76,7 @@ impl Failure {
                 .hint("check the path; the shell completes it with Tab"),
             io::ErrorKind::PermissionDenied => {
                 Self::new(Exit::Failure, format!("{doing} {path}: permission denied"))
-                    .hint(format!("`ls -l {path}` shows who may"))
+                    .hint(format!("`ls -l {path}` shows the permissions"))
             }
             _ => Self::new(Exit::Failure, format!("{doing} {path}: {source}")),
         }

@@ -134,7 +134,7 @@ impl TimeFormat {
             _ if text.contains('%') => Self::Pattern(text.to_owned()),
             _ => {
                 return Err(format!(
-                    "`{text}` is no time format: give iso, s, ms, us, ns, or a pattern such as \
+                    "`{text}` is not a time format: give iso, s, ms, us, ns, or a pattern such as \
                      '%d.%m.%Y %H:%M'"
                 ));
             }
@@ -241,7 +241,8 @@ pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
 }
 
 fn read_iso(text: &str, zone: &TimeZone) -> Result<Moment, String> {
-    let complaint = || format!("`{text}` is no time like 2014-06-01T00:10:00Z or 2014-06-01 00:10");
+    let complaint =
+        || format!("`{text}` is not a time like 2014-06-01T00:10:00Z or 2014-06-01 00:10");
     let bytes = text.as_bytes();
     // A date has two hyphens; a sign after it belongs to an offset.
     if bytes.len() < 8 || !bytes[0].is_ascii_digit() {
@@ -320,7 +321,7 @@ fn says_second_60(text: &str) -> bool {
 
 fn leap_second(text: &str) -> String {
     format!(
-        "`{text}` is a leap second, which time since 1970 has no place for: write :59 or the next minute"
+        "`{text}` is a leap second, which times since 1970 cannot represent: write :59 or the next minute"
     )
 }
 
@@ -329,12 +330,12 @@ fn leap_second(text: &str) -> String {
 fn read_annotated(text: &str, written: &str, annotation: &str) -> Result<Moment, String> {
     if annotation.find(']') != Some(annotation.len() - 1) || annotation.contains('=') {
         return Err(format!(
-            "`{text}`: only one time zone is read in brackets, and nothing behind it: write it like 2014-06-01T02:10:00[Europe/Paris]"
+            "`{text}`: only one time zone in brackets is allowed, at the end: write it like 2014-06-01T02:10:00[Europe/Paris]"
         ));
     }
     let complaint = |why| {
         format!(
-            "`{text}` is no time in the zone that it names ({why}): correct the zone or the offset, or leave one of them out"
+            "`{text}` is not a time in the zone that it names ({why}): correct the zone or the offset, or omit one of them"
         )
     };
     let zoned: Zoned = text.parse().map_err(complaint)?;
@@ -392,7 +393,7 @@ fn decimal(text: &str) -> Option<(i128, i128)> {
 fn read_epoch(text: &str, epoch: Epoch) -> Result<Nanos, String> {
     let Some((whole, billionths)) = decimal(text) else {
         return Err(format!(
-            "`{text}` is no number of {}",
+            "`{text}` is not a number of {}",
             TimeFormat::Epoch(epoch)
         ));
     };
@@ -461,7 +462,9 @@ pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
     }
     TimeZone::get(name)
         .or_else(|_| TimeZone::posix(name))
-        .map_err(|_| format!("`{name}` is no time zone: give one like Europe/Berlin, UTC or local"))
+        .map_err(|_| {
+            format!("`{name}` is not a time zone: give one like Europe/Berlin, UTC or local")
+        })
 }
 
 /// Parses a maximum age: a width, or zero (`0`, `0s`).
@@ -477,7 +480,7 @@ pub(crate) fn age_nanos(text: &str) -> Result<i64, String> {
 /// Parses a width such as `15m`, `1h30m`, `1d` to nanoseconds; always positive.
 pub(crate) fn width_nanos(text: &str) -> Result<i64, String> {
     const EXAMPLES: &str = "give one like 500ms, 10s, 15m, 1h30m, 1d or 1w";
-    let bad = || format!("`{text}` is no width of time: {EXAMPLES}");
+    let bad = || format!("`{text}` is not a duration: {EXAMPLES}");
     let mut rest = text.trim();
     if rest.is_empty() {
         return Err(bad());
@@ -516,7 +519,7 @@ pub(crate) fn width_nanos(text: &str) -> Result<i64, String> {
     }
     if total == 0 {
         return Err(format!(
-            "`{text}`: a width must be longer than nothing; {EXAMPLES}"
+            "`{text}`: a width must be greater than zero; {EXAMPLES}"
         ));
     }
     Ok(total)

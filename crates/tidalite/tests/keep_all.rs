@@ -496,7 +496,7 @@ fn a_time_has_room_for_as_many_rows_as_a_vector() {
     for i in 0..most {
         series.insert(Steps(7), i as f64).unwrap();
     }
-    let told = "rows of one time in a series of so many columns: 1025 is beyond the limit of 1024";
+    let told = "rows of one time in a series of so many columns: 1025 exceeds the limit of 1024";
     let full = |error: Error| assert!(error.to_string().starts_with(told), "{error}");
     full(series.insert(Steps(7), 0.5).unwrap_err());
     series.insert(Steps(8), 0.5).unwrap();

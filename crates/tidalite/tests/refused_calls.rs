@@ -318,7 +318,7 @@ fn a_window_without_a_width_has_a_clear_error() {
         );
         let text = error.to_string();
         assert!(
-            text.contains("0 is too little") && text.contains("at least 1"),
+            text.contains("0 is too small") && text.contains("at least 1"),
             "{text}"
         );
     }

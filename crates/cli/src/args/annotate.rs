@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Annotations are words about a series that are no part of its name. They go with it into copies and backups.
+Annotations are texts about a series that are not part of its name. Copies and backups include them.
 
 Examples:
   tidalite annotate plant.tdl

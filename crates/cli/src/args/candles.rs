@@ -6,10 +6,11 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-One line for each piece of a series: its first and last time, how many values it has, the first, lowest,
-highest and last of them, and their mean. Pieces are those that the file has anyway, of neighbouring
-points, so few points are read however many there are: a first look at billions. Candles of one fixed
-width are windows: tidalite window plant.tdl price --by 1d --fn first,min,max,last
+Prints one line for each chunk of adjacent points: first and last time, number of values, first,
+lowest, highest and last value, and mean. The chunks are the parts in which the file stores the
+series with their statistics, so hardly any points are read: a quick overview of billions of points.
+For candles of a fixed width use windows:
+  tidalite window plant.tdl price --by 1d --fn first,min,max,last
 
 Examples:
   tidalite candles plant.tdl price --level 1

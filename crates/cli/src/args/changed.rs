@@ -6,9 +6,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-One line for each range of times at which points were stored, changed or removed since the pin: its
-first and last time, and how many points it had then and has now. What is the same in both versions
-is not read, so it is quick however much there is. A series that came or went since is one range.
+Prints one line for each time range in which points were stored, changed or removed since the pin:
+its first and last time, and its number of points then and now. Parts that both versions share are
+not read, so the cost depends on the changes alone. A series created or removed since is one range.
 
 Examples:
   tidalite pins plant.tdl --add monday

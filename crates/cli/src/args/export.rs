@@ -39,13 +39,15 @@ impl EpochUnit {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-One row for every row of every series: its name, the time, the columns. With --wide one row for every
-time and combination of tags, a column for each tag and each metric: the form that `import` takes apart.
-A metric whose series have several columns gets one for each, called METRIC.COLUMN; read it back with
-import --into METRIC --columns METRIC.COLUMN=COLUMN:TYPE,... A file appears under its name only when it is whole; .gz and .zst are packed.
-CSV has NaN, inf and -inf as these words, and no value as an empty field. JSON has no such numbers:
-there they are the texts \"NaN\", \"Infinity\" and \"-Infinity\", and no value is null. `import` reads all
-of them back as what they are.
+Writes one row for every row of every series: name, time, columns. With --wide it writes one row
+for every time and combination of tags, with a column for each tag and each metric; `import` reads
+this form. A metric whose series have several columns gets a column for each, called METRIC.COLUMN;
+read it with import --into METRIC --columns METRIC.COLUMN=COLUMN:TYPE,... A file appears under its
+name only when it is complete; files named .gz and .zst are compressed.
+
+CSV contains NaN, inf and -inf as words, and an empty field for a missing value. JSON has no such
+numbers, so they are the strings \"NaN\", \"Infinity\" and \"-Infinity\", and a missing value is null.
+`import` restores all of these.
 
 Examples:
   tidalite export plant.tdl > all.csv

@@ -16,9 +16,7 @@ impl Values {
     fn parse(text: &str) -> Result<Self, String> {
         let number = |text: &str| match text.trim().parse::<f64>() {
             Ok(value) if !value.is_nan() => Ok(value),
-            _ => Err(format!(
-                "`{text}` is no number that others can be compared with"
-            )),
+            _ => Err(format!("`{text}` is not a number for comparisons")),
         };
         let Some((low, high)) = text.split_once("..") else {
             let value = Bound::Included(number(text)?);

@@ -33,7 +33,7 @@ impl Mean {
     /// Parses the argument of `mean` and `ewma`: a number of rows, or a width.
     fn parse(exponential: bool, argument: &str) -> Result<Self, String> {
         match (argument.parse::<usize>(), exponential) {
-            (Ok(0), _) => Err("a mean is of one row at least".to_owned()),
+            (Ok(0), _) => Err("a mean needs at least one row".to_owned()),
             (Ok(rows), false) => Ok(Self::OfRows(rows)),
             (Ok(rows), true) => Ok(Self::Exponential(rows)),
             (Err(_), false) => width_nanos(argument).map(Self::Over),

@@ -31,38 +31,38 @@ pub(crate) enum InputForm {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Each value column becomes a series PREFIXcolumn{tag=\"...\"}, one for every combination of tags.
-Importing a file again changes nothing: a point with the same time replaces the old one.
-An import that would replace more than one in a thousand of its own points fails: a tag is
-missing, or --merge says what is meant.
+Importing a file again changes nothing: a point replaces an existing one at the same time. An import
+fails if it would replace more than one in a thousand of its own points: either a --tag is missing,
+or --merge must state the intended policy.
 
-A series that is there keeps its unit of time, and a time that lies between two of its steps is a bad
-row. Single values go only into series of the columns flags:i64 value:f64, with the flags 0, and into
-series of value:i64 or value:u64 alone; a series of other columns takes them with --into or --series,
-and --columns.
+An existing series keeps its unit of time; a time between two of its steps is a bad row. Single
+values can be stored in series with the columns flags:i64 value:f64 (the flags are 0), and in series
+with only value:i64 or value:u64. For series with other columns use --into or --series, and
+--columns.
 
-Local times (--tz) that come twice because clocks were set back get their instants from the order
-of the rows with the same tags. In a file that goes up, the second pass begins at the first time
-that is not after the time before it; in a file that goes down, the first pass does. If each time
-comes only once, the second pass is taken to begin where most steps between rows stay as long as
-the last one before that hour, or else where the longest step is shortest; if that does not decide
-either, the earlier instant is taken and the summary counts it as guessed. Rows without an order,
-and an hour that comes three times, are bad rows. 24:00 is 0:00 of the next day; a leap second
+If local times (--tz) occur twice because clocks were set back, the order of the rows with the same
+tags determines their instants. In a file with ascending times, the second pass begins at the first
+time that is not after the previous one; in a file with descending times, the first pass does. If
+each time occurs only once, the second pass is assumed to begin where most steps between rows are as
+long as the last step before that hour, otherwise where the longest step is shortest. If neither
+decides, the earlier instant is used, and the summary counts it as guessed. Rows without an order,
+and an hour that occurs three times, are bad rows. 24:00 is 0:00 of the next day; a leap second
 (23:59:60) is a bad row.
 
-A column is taken for values if half of the cells among the first rows are numbers. Values are stored
-as doubles; where a whole number among the first values of a new series needs more than the 53 bits
-of a double, the series stores 64-bit whole numbers (value:i64, or value:u64). A value that its series
-does not have exactly, or that lies beyond the range of doubles, is a bad one.
+A column holds values if half of the cells in the first rows are numbers. Values are stored as
+doubles. If a whole number among the first values of a new series needs more than the 53 bits of a
+double, the series stores 64-bit whole numbers (value:i64 or value:u64). A value that its series
+cannot store exactly, or that exceeds the range of doubles, is a bad value.
 
-The whole import is one transaction: it is stored completely or, after an error, not at all,
-and readers see it all at once. With --commit-every ROWS there is a durable commit in between;
-an import that stops then keeps what was committed.
+The whole import is one transaction: it is stored completely or, after an error, not at all, and
+readers see all of it at once. --commit-every ROWS adds durable commits in between; an import that
+stops then keeps the committed rows.
 
 Examples:
-  Columns and the form of times are found by looking:
+  Columns and the format of times are detected:
     tidalite import plant.tdl scada.csv.gz
 
-  A tag, and some of the columns, one of them under another name:
+  A tag and some of the columns, one of them renamed:
     tidalite import plant.tdl scada.csv.gz --time Date_time --tag Wind_turbine_name=turbine \\
         --value P_avg=power --value Ws_avg --prefix hb.
 
@@ -70,17 +70,17 @@ Examples:
     tidalite import plant.tdl old.csv --no-header --time 1 --value 2=level \\
         --time-format '%d.%m.%Y %H:%M' --tz Europe/Berlin
 
-  JSON, one object a line; a key inside an object inside is written with a dot:
+  JSON, one object per line; a dot separates the keys of nested objects:
     tidalite import plant.tdl log.jsonl.zst --tag site --value wind.speed
 
   Several columns of several types in one series:
     tidalite import plant.tdl log.csv --into log --tag site \\
         --columns 'level:i64,message:string,took=seconds:decimal(3)?'
 
-  What export wrote, where a column names the series:
+  Output of export, in which a column names the series:
     tidalite export plant.tdl --output all.csv && tidalite import copy.tdl all.csv --series series
 
-  Series whose times are milliseconds in the file:
+  Series that store their times in milliseconds:
     tidalite import plant.tdl fast.csv --unit ms
 
   From another program:

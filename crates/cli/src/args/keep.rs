@@ -31,10 +31,10 @@ pub(crate) struct StatArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A line for the write transaction under way, if there is one, and one for every snapshot that is
-held. `behind` counts commits; `holds_bytes` could be used again without that reader, as of the
-newest write transaction; `freed_since_bytes` bounds it. Numbers of processes are those of the
-place where the process runs: another container has others.
+Prints one line for the open write transaction, if there is one, and one for every snapshot.
+`behind` is a number of commits. `holds_bytes` is the space that could be reused without this
+reader, as of the newest write transaction; `freed_since_bytes` is an upper bound of it. Process ids
+are those of the namespace in which the process runs; in another container they differ.
 
 Examples:
   tidalite readers plant.tdl
@@ -49,22 +49,25 @@ pub(crate) struct ReadersArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Reads the whole file: every checksum, every order, every statistic, and that each page is used
-exactly once or free. Exit code 0: clean, 4: damage found, described line by line. What a crash
-leaves is no damage: it is printed as a note, and the next command that writes removes it.
+Reads the whole file and verifies every checksum, every order, every statistic, and that each page
+is used exactly once or free. Exit code 0: no damage; 4: damage found, described line by line.
+Remains of a crash are not damage: they are printed as notes, and the next command that writes
+removes them.
 
-Durable commits that are missing, because the log or the newest commit record is damaged in all its
-copies, are a finding. Other commands warn of them on standard error. Commands that write refuse such
-a database unless --accept-lost-commits is given: their next commit writes over the evidence.
+Missing durable commits are a finding: the redo log or the newest commit record is damaged in all
+its copies. Other commands print a warning about them on standard error. Commands that write refuse
+such a database without --accept-lost-commits, because their next commit overwrites the evidence.
 
-With --json `lost_commits` is null, or has the commit `found`, the `newest_known` one, and how many are
-`missing`. Every finding has a `place`: `table` or `catalog` with from_key and to_key (the first
-key behind; null: up to the last), `series` with column, from_time and to_time (both included),
-`delta` (rows not yet in leaves) with the same for each of its `series` (null: any row), 1,024 at
-most, and how many `more_series` there are (null: not known, as the catalog is damaged), or `file`.
-Keys are whole, written as kv does: printable ASCII as it is, any other byte and the backslash as
-\\ and two hex digits. Where the file cannot be opened or read to the end, `error` has its kind,
-a message, and of damage what it is, at which address, what was found and what was expected.
+With --json, `lost_commits` is null, or an object with the commit `found`, the `newest_known` one
+and the number of `missing` commits. Every finding has a `place`:
+  table, catalog  with from_key and to_key (the first key after it; null: up to the last key)
+  series          with column, from_time and to_time (both inclusive)
+  delta           rows not yet in leaves: the same for each of its `series` (null: any row), up to
+                  1,024, and the number of `more_series` (null: unknown, the catalog is damaged)
+  file
+Keys are complete and written as by kv: printable ASCII unchanged, any other byte and the backslash
+as \\ and two hex digits. If the file cannot be opened or read to the end, `error` has its kind and a
+message, and for damage the damaged item, its address, the value found and the value expected.
 
 Examples:
   tidalite check plant.tdl
@@ -91,9 +94,9 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A full backup holds every page of one version. Pin a version and back that pin up, and later
-backups can hold only what was written since: pin again, and give --since the pin before.
-A pin holds the space of its version, so remove the old one when the new backup is safe.
+A full backup contains every page of one version. If it is made of a pin (--pin), a later backup
+can be an increment with only the pages written since: use a new pin, and give the previous one to
+--since. A pin retains the space of its version, so remove the old pin when the new backup is safe.
 
 Examples:
   tidalite backup plant.tdl monday.tdb --pin monday
@@ -122,10 +125,10 @@ pub(crate) struct BackupArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The new database has the content of the last backup given, an identity of its own and no pins.
-Each increment must build on the one before it; otherwise nothing is made.
-Large values that the original has in a second file come to lie in one, too: --large FILE, or
-`-large` behind the new name.
+The new database has the content of the last backup, a new identity and no pins. Each increment
+must follow the backup before it; otherwise nothing is created. If the original has a second file
+for large values, so has the new database: at --large FILE, or at the new name with `-large`
+appended.
 
 Example:
   tidalite restore plant.tdl monday.tdb tuesday.tdb && tidalite check plant.tdl
@@ -142,10 +145,10 @@ pub(crate) struct RestoreArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Reads the damaged file only. Every page and block that is intact is found, by the trees or by its
-header, also when the head of the file is lost; names that are lost are made up (series-17).
-Large values in a second file come into the new one; --large FILE says where it is now.
-Exit code 0: everything was saved, 4: something is missing, described line by line.
+The damaged file is only read. Every intact page and block is found, through the trees or by its
+header, even if the head of the file is lost. Lost names are replaced by invented ones (series-17).
+Large values from a second file are stored in the new file; --large FILE gives the path of the
+second file. Exit code 0: all data was saved; 4: some data is missing, described line by line.
 
 Example:
   tidalite salvage broken.tdl saved.tdl")]
@@ -164,7 +167,7 @@ pub(crate) struct SalvageArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A pinned version stays readable, whatever is written later, and holds the space of what it sees.
+A pinned version stays readable whatever is written later, and retains the space of its pages.
 
 Examples:
   tidalite pins plant.tdl
@@ -201,13 +204,14 @@ pub(crate) struct PageArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The copy is one snapshot of the newest commit, packed anew, a database of its own. It appears under its
-name only when it is complete, and needs no other space than its own. With --image it is the file page
-by page instead, with its free space, its pins and its identity, made as fast as the disk reads.
+The copy is a separate, packed database with the content of the newest commit. It appears under
+its name only when it is complete, and needs no additional space. With --image the file is copied
+page by page instead, with its free space, its pins and its identity, at the speed of the disk.
 
-A packed copy to standard output is made in a temporary file first, which needs as much space as the
-copy: beside FILE, or in the folder of --temporary. That file has no name, nobody else can read it,
-and it is gone with the program, however that ends. An image needs none.
+A packed copy to standard output is first written to a temporary file, beside FILE or in the folder
+of --temporary, which needs as much space as the copy. The temporary file has no name, so no other
+program can read it, and it disappears when this program ends for any reason. An image needs no such
+file.
 
 Examples:
   tidalite copy plant.tdl /backup/plant-2014-06-01.tdl && tidalite check /backup/plant-2014-06-01.tdl
@@ -235,7 +239,8 @@ pub(crate) struct CopyArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Others may read and write meanwhile. A reader keeps what it sees: the file gets shorter when it is done.
+Other processes may read and write meanwhile. Readers retain their pages; the file gets shorter when
+they end.
 
 Example:
   tidalite compact plant.tdl --step 4194304
@@ -274,21 +279,21 @@ pub(crate) enum KeepFromName {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A policy says what is kept of the series that it selects: rows up to an age, or so many bytes; the
-oldest rows go first. It also says which rows are kept in cold form: smaller, and slower to read.
-Policies are part of the file. They take effect with --apply, and in a program that maintains the
-file in the background. --apply --dry-run shows what would be removed.
+A policy limits the rows of the series that it selects, by age or by size; the oldest rows are
+removed first. A policy can also give old rows the cold form: smaller, and slower to read. Policies
+are stored in the file. They take effect with --apply, and in a program that maintains the file in
+the background. --apply --dry-run shows the rows that would be removed.
 
---max-bytes counts the bytes in use, which `stat` shows too: pages that are neither free nor only
-held by pins and readers. While no more is in use nothing is removed, however long the file is. The
-file is then made shorter as far as it can be: about 2 MiB stay free for deleting and growing.
+--max-bytes limits the bytes in use, which `stat` shows too: pages that are neither free nor
+retained only by pins and readers. Below the limit nothing is removed, however long the file is.
+Afterwards the file is shortened as far as possible; about 2 MiB stay free for deleting and growing.
 A cap is refused if the file would exceed it even with only the newest row of each series.
 
-The age of a row is counted from the computer's clock, as far as the times of the commits bear it
-out. When the clock is more than an hour ahead of the newest commit and the time that has passed
-since, rows that only this clock makes too old stay until --yes says that it is right. After the
-computer was restarted nobody knows how much time has passed, so a clock that is right needs it, too,
-when nothing was committed for more than an hour.
+The age of a row is measured with the computer's clock as far as the times of the commits confirm
+it. If the clock is more than an hour ahead of the newest commit plus the time that has passed
+since, rows that only this clock makes too old stay until --yes confirms the clock. After a restart
+of the computer the time that has passed is unknown, so a correct clock needs --yes too if there was
+no commit for more than an hour.
 
 Examples:
   tidalite retention plant.tdl

@@ -24,11 +24,11 @@ Examples:
   tidalite kv put plant.tdl tags pump-7 red
   tidalite kv put plant.tdl readings 17 80 --multi --keys u32 --values i64
 
-Keys and values are text in which \\ and two hex digits are a byte, and \\\\ is a backslash. They are
-printed so that they can be typed: printable ASCII as it is, every other byte, the backslash and a
-dash at the beginning (but of a number) as \\ and two hex digits. With --hex all is hex digits; with
---keys and --values numbers of one length, which sort as numbers. In a table of sets (--multi)
-each key has a sorted set of values; values of one length are packed.")]
+Keys and values are text in which \\ and two hex digits stand for a byte, and \\\\ for a backslash.
+Printed keys and values can be typed: printable ASCII is unchanged; every other byte, the backslash
+and a leading dash (except of a number) are printed as \\ and two hex digits. With --hex both are hex
+digits; --keys and --values select numbers of one length, which sort as numbers. In a table of sets
+(--multi) each key has a sorted set of values; values of equal length are packed.")]
 pub(crate) struct KvArgs {
     #[command(subcommand)]
     pub command: KvCommand,
@@ -221,8 +221,9 @@ pub(crate) enum KvCommand {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Without a table and options: a line a table. Else what is asked for as `mdb_stat` and `mdbx_stat`
-print it. Branches of the tables are read, and of tables with long values or nested tables the leaves.
+Without a table and options it prints one line per table, otherwise the requested information in
+the format of `mdb_stat` and `mdbx_stat`. It reads the branches of the tables, and the leaves of
+tables with long values or nested tables.
 
 Examples:
   tidalite kv stat plant.tdl
@@ -278,15 +279,15 @@ pub(crate) struct KvStatArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Prints each table as a section: a header (VERSION=3, format, database, type), then keys and
-values, a line each: a space and hex digits, or with --print text. `mdb_load` reads it, once for each
-table: tidalite dump plant.tdl config | mdb_load -n config.mdb
-A nested table stands between lines { and } in place of a value; mdb_load does not read those.
+Prints each table as a section: a header (VERSION=3, format, database, type), then keys and values
+on lines of their own, as a space and hex digits, or as text with --print. `mdb_load` reads one
+table at a time, see the example. A nested table is printed between the lines { and } in place of a
+value; mdb_load cannot read it.
 
-A table that came from LMDB or libmdbx with integerkey, reversekey, integerdup or reversedup has its
-bytes reversed here, so that they keep their order, and does not remember it; nor does it remember
-dupfixed. Without --as it goes back as a table of reversed bytes; --as turns them again and says so
-in the header.
+Tables from LMDB or libmdbx with integerkey, reversekey, integerdup or reversedup are stored here
+with their bytes reversed, which preserves their order. These flags are not stored, and neither is
+dupfixed. Without --as the dump contains the reversed bytes; --as restores the bytes and adds the
+flag to the header.
 
 Examples:
   tidalite dump plant.tdl > plant.dump
@@ -338,14 +339,15 @@ pub(crate) enum ForeignFlag {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Tables are made as the header says; with dupsort as tables of sets. Integer keys and keys in
-reversed order get their bytes reversed, so that they keep their order: a note tells of it, and the
-option --as of dump turns them back. A table name is UTF-8; one that is not needs --table. Older
-versions of mdb_dump do not escape backslashes with -p: dump without it. Committed every 32 MiB.
+Tables are created as the header states; with dupsort as tables of sets. The bytes of integer keys
+and of keys in reversed order are reversed, which preserves their order; a note reports this, and
+the option --as of dump restores them. Table names are UTF-8; a table with another name needs
+--table. Older versions of mdb_dump -p do not escape backslashes: dump without -p. Commits every 32
+MiB.
 
-With --text there is no header: lines are key, value, key, value, as `mdb_load -T` takes them, with
-\\ and two hex digits for a byte that is no printable character, and \\\\ for a backslash. They go to the
-table --table, or main, which may be one of sets.
+With --text there is no header: lines alternate between key and value, as for `mdb_load -T`, with \\
+and two hex digits for a byte that is not a printable character, and \\\\ for a backslash. The pairs
+are stored in the table --table, or main, which may be a table of sets.
 
 Examples:
   mdb_dump -a old/ | tidalite load plant.tdl

@@ -35,10 +35,10 @@ use std::path::PathBuf;
 const ABOUT_LONG: &str = "\
 An embedded database for measurements: time series and tables in one file.
 
-A series has a name with tags, like weather.temp{origin=\"JFK\"}. Wherever a command wants
-SERIES, give a whole name, or part of it: weather.temp means all series of that name
-whatever their tags, 'weather.*' all whose name begins so, '*{origin=\"JFK\"}' all with that
-tag. Quote it, or the shell takes the braces and stars for its own.";
+A series has a name with tags, like weather.temp{origin=\"JFK\"}. Where a command expects
+SERIES, give a whole name or a pattern: weather.temp selects all series of that name with
+any tags, 'weather.*' all whose name begins with weather., and '*{origin=\"JFK\"}' all with
+that tag. Quote patterns, because the shell interprets braces and stars.";
 
 const AFTER_LONG: &str = "\
 Examples:
@@ -50,11 +50,11 @@ Examples:
 
 Exit codes:
   0  done
-  1  the system refused something: permission, disk full, an I/O error
+  1  an error of the system: permission, disk full, I/O
   2  wrong command line
   3  not found: the file, the series, the column, or no point in the range
   4  damage found in the database, or durable commits are missing from it
-  5  an input that cannot be used: not a database, a bad CSV file, a bad row
+  5  unusable input: not a database, a bad CSV file, a bad row
   6  the database is open in another process";
 
 /// An embedded database for measurements: time series and tables in one file
@@ -123,7 +123,7 @@ pub(crate) enum Command {
     Window(WindowArgs),
     /// Print the first, lowest, highest and last value of stored chunks of a series
     Candles(CandlesArgs),
-    /// Put several series side by side, joined on time
+    /// Print several series side by side, joined on time
     Join(JoinArgs),
     /// Draw series in the terminal, as SVG or as PNG
     Plot(PlotArgs),
@@ -135,13 +135,13 @@ pub(crate) enum Command {
     Rename(RenameArgs),
     /// Show the contents of the file: pages, trees, bytes per point, free space
     Stat(StatArgs),
-    /// Show all readers and writers, in all processes, and the space that each reader holds
+    /// Show all readers and writers, in all processes, and the space that each reader retains
     Readers(ReadersArgs),
     /// Verify every page and every structure
     Check(CheckArgs),
     /// Copy a database in use: one snapshot as a new, packed file
     Copy(CopyArgs),
-    /// Make the file shorter: move used pages to the front and cut off free space
+    /// Make the file shorter: move used pages to the front and truncate free space
     Compact(CompactArgs),
     /// Read and change key-value tables
     Kv(KvArgs),
@@ -163,7 +163,7 @@ pub(crate) enum Command {
     Pins(PinsArgs),
     /// Show one page: its header and its bytes
     Page(PageArgs),
-    /// Demonstrate the program: real weather, five questions, a picture, ten million points
+    /// Demonstrate the program: real weather data, five queries, a picture, ten million points
     Quickstart(QuickstartArgs),
     /// Print a completion script for your shell
     Completions(CompletionsArgs),

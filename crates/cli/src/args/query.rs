@@ -21,7 +21,8 @@ Examples:
   tidalite series plant.tdl '{farm=\"hb\"}{turbine=\"R80711\"}'
   tidalite series plant.tdl --names
 
-`*` in a metric is any characters, `?` one; in quotes they stand for themselves. A tag may have one value or several in brackets; of several sets in braces one has to match.")]
+In a metric `*` matches any characters and `?` one; in quotes they are literal. A tag may have one
+value, or several in brackets. If there are several sets in braces, one of them must match.")]
 pub(crate) struct SeriesArgs {
     #[command(flatten)]
     pub file: VersionArgs,
@@ -135,7 +136,7 @@ Examples:
   tidalite latest plant.tdl '*{turbine=\"R80711\"}' --tz local
   tidalite latest plant.tdl --pin monday
 
-Series with different columns share the table: a cell is empty where a series has no such column.")]
+Series with different columns share the table; the cell of a column that a series lacks is empty.")]
 pub(crate) struct LatestArgs {
     #[command(flatten)]
     pub file: VersionArgs,
@@ -152,7 +153,7 @@ pub(crate) struct LatestArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The answer comes from the tree: a year of data takes no longer than a day.
+The result is computed from statistics in the tree: a year of data takes no longer than a day.
 
 Examples:
   tidalite aggregate plant.tdl wind_speed
@@ -199,9 +200,9 @@ pub(crate) struct AggregateArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A window begins at its time and ends before the next. Windows have one fixed width and are
-aligned to midnight of 1970-01-01 in the zone of --tz (with its offset where the data begin),
-or to --origin. Windows without a point are left out.
+A window begins at its time and ends before the next window. Windows have a fixed width and are
+aligned to midnight of 1970-01-01 in the zone of --tz (with its offset at the beginning of the
+data), or to --origin. Windows without a point are omitted.
 
 Examples:
   tidalite window plant.tdl wind_speed --by 1d --fn mean,max
@@ -209,13 +210,14 @@ Examples:
   tidalite window plant.tdl power --by 1w --origin 2014-01-06 --fn count,sum
   tidalite window plant.tdl power --by 1d --where '0<..' --fn count,mean
 
-With --group-by the series of a metric are put together: one line for each window and each combination
-of values that these tags have. Series of several metrics are refused, unless --by-metric keeps them
-apart or --mix-metrics mixes them. With --fill windows without a value are printed too; count is 0 there.
+With --group-by the series of a metric are aggregated together: one line for each window and each
+combination of values of these tags. Series of several metrics are refused unless --by-metric
+separates them or --mix-metrics mixes them. --fill also prints windows without a value; their count
+is 0.
   tidalite window plant.tdl power --by 1h --fn mean,max --group-by park
   tidalite window plant.tdl power --by 1h --fn mean --group-by '' --fill linear
 
-With --by-metric the metrics stand side by side: a column for each figure of each.
+With --by-metric the metrics are printed side by side, with a column for each figure:
   tidalite window plant.tdl '*' --by 1h --fn mean,max --group-by turbine --by-metric")]
 pub(crate) struct WindowArgs {
     #[command(flatten)]
@@ -302,7 +304,8 @@ pub(crate) enum JoinKind {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-One line for each time, a column for each series; of several points of a series at one time the last to arrive.
+Prints one line for each time, with a column for each series. If a series has several points at one
+time, the last to arrive is used.
 
 Examples:
   tidalite join plant.tdl wind_speed power --last 1h
@@ -346,10 +349,10 @@ pub(crate) struct JoinArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Of every pixel column the first, lowest, highest and last value are drawn, so a spike of one
-point among millions is seen. With --by, one value a window is drawn instead. With --band, and for
-SVG and PNG of very many points, a pale band reaches from the lowest to the highest value of each
-column, and the line is the mean; that comes from the tree, and a billion points take no longer.
+The first, lowest, highest and last value of every pixel column are drawn, so a spike of one point
+among millions is visible. With --by, one value per window is drawn instead. With --band, and in SVG
+and PNG pictures of very many points, a pale band reaches from the lowest to the highest value of
+each column, and the line is the mean. These come from the tree, so a billion points take no longer.
 
 Examples:
   tidalite plot plant.tdl wind_speed --last 7d

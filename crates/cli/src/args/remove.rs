@@ -5,9 +5,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Without --from, --to and --last whole series go, names and annotations too; with one of them the points
-of that range, and the series stay. What goes is listed. It is gone for readers that come later; a pin
-that has it keeps it, and the space is used again for what is stored next.
+Without --from, --to and --last, whole series are removed with their names and annotations; with
+one of these options, the points of that range are removed and the series stay. The removed data is
+listed. Later readers no longer see it; pins still do. Its space is reused for new data.
 
 Examples:
   tidalite remove plant.tdl 'wind_speed{turbine=\"R80711\"}' --from 2014-06-01 --to 2014-06-02 --dry-run
@@ -34,8 +34,8 @@ pub(crate) struct RemoveArgs {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The points stay where they are, and annotations, pins and retention go on as before; a policy that
-selects by name goes by the new one.
+The points do not move, and annotations, pins and retention are not affected, except that policies
+select by the new name.
 
 Examples:
   tidalite rename plant.tdl wnd_speed wind_speed

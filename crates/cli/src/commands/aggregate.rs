@@ -53,7 +53,7 @@ pub(crate) fn run(args: &AggregateArgs, terminal: &mut Terminal<'_>) -> Outcome 
             (Some(_), Some(first)) => {
                 let Some(figure) = drawn(first, &aggregate) else {
                     let problem =
-                        "--top and --bottom go by the first function, which has no number";
+                        "--top and --bottom need a number as the result of the first function";
                     return Err(Failure::usage(problem));
                 };
                 if !figure.is_nan() {

@@ -81,7 +81,7 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
     };
     if let Some(flag) = lines.flags.iter().find(|flag| flag.of_values() && !multi) {
         return Err(Failure::usage(format!(
-            "--as {}: only a table of sets can have it",
+            "--as {}: only possible for a table of sets",
             flag.word()
         )));
     }
@@ -168,7 +168,7 @@ impl Lines<'_> {
     fn line(&mut self, part: Part, bytes: &[u8]) -> Outcome {
         let first = *self.first_bytes[part as usize].get_or_insert(bytes.len());
         if let Some(problem) = foreign::problem(self.flags, part, bytes.len(), first) {
-            return Err(Failure::bad_input(problem).hint("leave this flag out of --as"));
+            return Err(Failure::bad_input(problem).hint("omit this flag from --as"));
         }
         let mut bytes = Cow::Borrowed(bytes);
         if foreign::turns(self.flags, part) {

@@ -149,7 +149,7 @@ impl Export<'_> {
         for info in infos {
             let Some(name) = &info.name else {
                 return Err(Failure::usage(format!("{} has no name", info.label()))
-                    .hint("--wide makes columns of names: leave it out, or choose other series"));
+                    .hint("--wide uses names as columns: omit it, or choose other series"));
             };
             for (tag, _) in name.tags() {
                 if !tags.contains(tag) {
@@ -192,7 +192,7 @@ impl Export<'_> {
         sheet.finish()?;
         if lost > 0 {
             eprintln!(
-                "note: {} left out: of several points of a series at one time only the last fits a row; without --wide all are written",
+                "note: {} omitted: a row has room only for the last of several points of a series at one time; without --wide all are written",
                 plural(lost, "point", "points")
             );
         }
@@ -296,7 +296,7 @@ fn wide_columns(info: &SeriesInfo) -> Vec<(usize, String)> {
 
 fn two_columns(name: &str) -> Failure {
     Failure::usage(format!("two columns would be called {name}"))
-        .hint("leave out --wide, or choose other series")
+        .hint("omit --wide, or choose other series")
 }
 
 /// For example `log.json`, `log.jsonl.gz`.

@@ -41,20 +41,19 @@ pub(super) fn nothing(args: &FilterArgs, span: &Span) -> Failure {
     if args.filters.is_empty() {
         return span.nothing();
     }
-    Failure::not_found("no point in this range has values that --where wants")
-        .hint("`tidalite aggregate --fn min,max` tells between which they lie")
+    Failure::not_found("no point in this range matches --where")
+        .hint("`tidalite aggregate --fn min,max` shows the range of the values")
 }
 
 /// The error if `scan` has no row to print.
 pub(super) fn nothing_scanned(args: &ScanArgs, span: &Span) -> Failure {
     if args.offset > 0 {
-        return Failure::not_found("no point behind the offset")
-            .hint("with a smaller --offset, or none, the earlier ones are printed");
+        return Failure::not_found("no point after the offset")
+            .hint("use a smaller --offset, or none, to print the earlier points");
     }
     if args.regex.is_some() {
-        return Failure::not_found("no text in this range matches").hint(
-            "a part of the text is enough; (?i) in front makes capitals match small letters",
-        );
+        return Failure::not_found("no text in this range matches")
+            .hint("matching a part of the text suffices; (?i) in front ignores case");
     }
     nothing(&args.wanted, span)
 }

@@ -73,10 +73,10 @@ pub(super) fn problem(
     let integer = flags.contains(&integer);
     if integer && !matches!(bytes, 4 | 8) {
         return Some(format!(
-            "a {what} of {bytes} bytes is no integer of 4 or 8 bytes"
+            "a {what} of {bytes} bytes is not an integer of 4 or 8 bytes"
         ));
     }
     let fixed = part == Part::Value && flags.contains(&ForeignFlag::DupFixed);
     let differs = (integer || fixed) && bytes != first;
-    differs.then(|| format!("a {what} of {bytes} bytes among such of {first} bytes"))
+    differs.then(|| format!("a {what} of {bytes} bytes among others of {first} bytes"))
 }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ScanArgs, values: usize, terminal: &mut Terminal<'_>) -
                 let note = terminal.messages.warning("note:");
                 let label = crate::output::printable(&info.label());
                 eprintln!(
-                    "{note} {label} has too many different values to count each: these are estimates, and a value came at_least to at_most times"
+                    "{note} {label} has too many distinct values to count them all: the counts are estimates, from at_least to at_most"
                 );
                 roughly(&range, column, values).map_err(fail)?
             }

@@ -98,7 +98,7 @@ pub(crate) fn combine(
     let infos = reader.select_all(&args.patterns)?;
     let [first, second] = &infos[..] else {
         return Err(Failure::usage(format!(
-            "--combine takes two series, these are {}",
+            "--combine needs two series, but {} were given",
             infos.len()
         )));
     };

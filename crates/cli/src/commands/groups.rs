@@ -30,7 +30,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     {
         let label = unnamed.label();
         return Err(Failure::usage(format!("series {label} has no metric"))
-            .hint("leave it out of the pattern, or leave out --by-metric"));
+            .hint("exclude it from the pattern, or omit --by-metric"));
     }
     let series = infos.iter().map(|info| reader.series(info));
     let selection = Selection::of(series.collect::<Outcome<Vec<_>>>()?);
@@ -205,7 +205,7 @@ fn refuse_mixed(group: &SelectionQuery<'_, '_>) -> Outcome {
         "--group-by would mix the values of different metrics: {}{more}",
         names.join(", ")
     ))
-    .hint("--by-metric gives each metric its own columns; choose one metric, or mix them with --mix-metrics"))
+    .hint("--by-metric gives each metric columns of its own; otherwise choose one metric, or mix them with --mix-metrics"))
 }
 
 /// The column of these series to aggregate; `None` if there are no series.
@@ -218,10 +218,10 @@ fn column_of_all(group: &SelectionQuery<'_, '_>, args: &WindowArgs) -> Outcome<O
         match &found {
             Some((other, label)) if other != column => {
                 return Err(Failure::usage(format!(
-                    "the figures would be of different columns: `{other}` of {label}, `{column}` of {}",
+                    "the figures would come from different columns: `{other}` of {label}, `{column}` of {}",
                     info.label()
                 ))
-                .hint("name a column that all of them have with --column"));
+                .hint("use --column to name a column that all of them have"));
             }
             Some(_) => {}
             None => found = Some((column.clone(), info.label())),

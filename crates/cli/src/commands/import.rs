@@ -130,8 +130,8 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
         ),
         (
             tally.replaced.left_out,
-            "was not stored: its time was taken, and its series keeps what it has",
-            "were not stored: their times were taken, and their series keep what they have",
+            "was not stored: its time was taken, and its series keeps the existing point",
+            "were not stored: their times were taken, and their series keep the existing points",
         ),
     ] {
         match points {
@@ -143,8 +143,8 @@ fn summary(path: &Path, tally: Tally, took: Duration, terminal: &mut Terminal<'_
     for (count, what) in [(tally.bad_rows, "row"), (tally.bad_cells, "value")] {
         match count {
             0 => {}
-            1 => writeln!(terminal.out, "1 {what} left out")?,
-            _ => writeln!(terminal.out, "{} {what}s left out", grouped(count))?,
+            1 => writeln!(terminal.out, "1 {what} skipped")?,
+            _ => writeln!(terminal.out, "{} {what}s skipped", grouped(count))?,
         }
     }
     writeln!(
@@ -224,13 +224,13 @@ fn one_input(
                 return Err(stopped(&what, line, first_lines.as_deref(), args));
             }
             let number = loader.tally().bad_rows;
-            progress.aside(|| tell("row left out", &what, line, number, terminal));
+            progress.aside(|| tell("row skipped", &what, line, number, terminal));
             Ok(())
         };
         let leave_empty = |line: &BadRow, loader: &mut Loader<'_>| {
             loader.bad_cell();
             let number = loader.tally().bad_cells;
-            progress.aside(|| tell("value left out", &what, line, number, terminal));
+            progress.aside(|| tell("value skipped", &what, line, number, terminal));
         };
         for row in 0..=batch.times.len() {
             while let Some((_, line)) = bad.next_if(|(before, _)| *before == row) {
@@ -278,12 +278,12 @@ fn one_input(
     progress.clear();
     let now = loader.tally();
     if now.points == before.points && now.bad_cells > before.bad_cells {
-        return Err(Failure::bad_input(format!("{what}: not one value of {} rows can be read", grouped(now.rows - before.rows)))
-            .hint("the complaints above say why; --value chooses the columns, --null names words for \"no value\""));
+        return Err(Failure::bad_input(format!("{what}: no value in {} rows can be read", grouped(now.rows - before.rows)))
+            .hint("the messages above give the reasons; --value chooses the columns, --null names words for \"no value\""));
     }
     if now.rows == before.rows {
-        return Err(Failure::bad_input(format!("{what}: not one of {} rows can be read", grouped(now.bad_rows)))
-            .hint("the complaints above say why; --time, --time-format, --tag and --value choose the columns"));
+        return Err(Failure::bad_input(format!("{what}: none of {} rows can be read", grouped(now.bad_rows)))
+            .hint("the messages above give the reasons; --time, --time-format, --tag and --value choose the columns"));
     }
     Ok(())
 }

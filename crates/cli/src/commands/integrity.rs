@@ -55,7 +55,7 @@ pub(crate) fn backup(args: &BackupArgs, terminal: &mut Terminal<'_>) -> Outcome 
     };
     store::close(database).map_err(fail)?;
     let what = match info.base {
-        Some(base) => format!("what was written since {base}"),
+        Some(base) => format!("pages written since {base}"),
         None => "everything".to_owned(),
     };
     let to = printable(&args.to.display().to_string());
@@ -104,10 +104,10 @@ pub(crate) fn restore(args: &RestoreArgs, terminal: &mut Terminal<'_>) -> Outcom
     let info = restored.map_err(|error| {
         match error.kind() {
             ErrorKind::InvalidInput => Failure::bad_input(&error).hint(
-                "give the full backup first, then its increments in order; nothing was made",
+                "give the full backup first, then its increments in order; nothing was created",
             ),
             ErrorKind::Damaged => Failure::bad_input(&error).hint(
-                "give the full backup first, then its increments; of a damaged one take another copy, or leave it and those behind it out; nothing was made",
+                "give the full backup first, then its increments; replace a damaged one by another copy, or omit it and the following ones; nothing was created",
             ),
             _ => failure(path, &error),
         }
@@ -128,7 +128,7 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
     if !from.exists() || from.is_dir() {
         return Err(
             Failure::not_found(format!("there is no file {}", from.display()))
-                .hint("give the damaged database first, the new one after it"),
+                .hint("give the damaged database first, then the new one"),
         );
     }
     if to.exists() {
@@ -176,8 +176,8 @@ pub(crate) fn salvage(args: &SalvageArgs, terminal: &mut Terminal<'_>) -> Outcom
     if report.is_complete() {
         return Ok(());
     }
-    Err(Failure::new(Exit::Damage, "not everything could be saved")
-        .hint("what is missing is in a backup, if there is one"))
+    Err(Failure::new(Exit::Damage, "some data could not be saved")
+        .hint("a backup may hold the missing data"))
 }
 
 /// `tidalite pins`
@@ -234,7 +234,7 @@ pub(crate) fn page(args: &PageArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let Some(page) = found else {
         return Err(
             Failure::not_found(format!("the file has no page {}", args.number)).hint(format!(
-                "`tidalite stat {}` says how many there are",
+                "`tidalite stat {}` shows the number of pages",
                 path.display()
             )),
         );
@@ -254,7 +254,7 @@ pub(crate) fn page(args: &PageArgs, terminal: &mut Terminal<'_>) -> Outcome {
                 page.owner, page.birth
             )?;
         }
-        None => writeln!(out, "no header for this place: inside an extent, or free")?,
+        None => writeln!(out, "no header for this address: inside an extent, or free")?,
     }
     for (line, bytes) in page.bytes.chunks(16).enumerate() {
         if bytes.iter().all(|byte| *byte == 0) {

@@ -80,11 +80,8 @@ fn filters(
     for wanted in &args.wanted {
         for own in reader.select(&wanted.pattern)? {
             let Some(place) = infos.iter().position(|info| info.id == own.id) else {
-                let problem = format!(
-                    "--where: {} is none of the series that are joined",
-                    own.label()
-                );
-                return Err(Failure::usage(problem).hint("name it before the options, too"));
+                let problem = format!("--where: {} is not one of the joined series", own.label());
+                return Err(Failure::usage(problem).hint("list it before the options, too"));
             };
             filters.push((place, super::filters::on(columns[place], wanted.values)));
         }

@@ -119,10 +119,10 @@ fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
     text.ok_or_else(|| {
         let length = bytes.len();
         Failure::bad_input(format!(
-            "{} ({length} bytes) is no such number",
+            "{} ({length} bytes) is not a number of this form",
             typeable(bytes)
         ))
-        .hint("leave out --keys or --values, or give the ones that it was stored with")
+        .hint("omit --keys or --values, or give the forms with which the table was stored")
     })
 }
 
@@ -173,8 +173,11 @@ impl KvPlace {
         let table = table.map(|table| table.nested_at(&path)).transpose();
         table.map_err(fail)?.flatten().ok_or_else(|| {
             let path = self.path.join(", ");
-            Failure::not_found(format!("table {} has none under {path}", self.table))
-                .hint("tidalite kv scan prints what there is")
+            Failure::not_found(format!(
+                "table {} has no nested table under {path}",
+                self.table
+            ))
+            .hint("tidalite kv scan prints the table")
         })
     }
 
@@ -182,7 +185,7 @@ impl KvPlace {
         let multi = snap.is_set_table(&self.table);
         let multi = multi.map_err(|error| self.fail(&error))?;
         if multi == Some(true) && !self.path.is_empty() {
-            return Err(Failure::usage("--in: a table of sets has none in it"));
+            return Err(Failure::usage("--in: a table of sets has no nested tables"));
         }
         multi.ok_or_else(|| {
             Failure::not_found(format!("there is no table {}", self.table)).hint(format!(
@@ -211,8 +214,10 @@ fn change(
 }
 
 fn absent(key: &str) -> Failure {
-    Failure::not_found(format!("there is no key {key}, or not with this value"))
-        .hint("tidalite kv scan prints what there is")
+    Failure::not_found(format!(
+        "there is no key {key}, or it does not have this value"
+    ))
+    .hint("tidalite kv scan prints the table")
 }
 
 /// Prints a value for `get`.
@@ -236,8 +241,13 @@ fn get(place: &KvPlace, key: &str, raw: bool, terminal: &mut Terminal<'_>) -> Ou
             return Err(absent(key));
         }
         if raw && cursor.count() > 1 {
-            let several = format!("{key} has {} values, --raw prints one", cursor.count());
-            return Err(Failure::usage(several).hint("without --raw each is a line"));
+            let several = format!(
+                "{key} has {} values, but --raw prints only one",
+                cursor.count()
+            );
+            return Err(
+                Failure::usage(several).hint("without --raw each value is printed on a line")
+            );
         }
         while found {
             print(place, cursor.value(), raw, terminal)?;
@@ -336,9 +346,8 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
         let mut table = tx.raw_table(&place.table).map_err(fail)?;
         let mut table = table.nested_at(&place.path()?);
         if holds_a_table(&table, &key_bytes).map_err(fail)? {
-            return Err(Failure::bad_input(format!("{key} holds a table")).hint(
-                "tidalite kv del removes it with all that is in it; --in puts something into it",
-            ));
+            return Err(Failure::bad_input(format!("{key} holds a table"))
+                .hint("tidalite kv del removes it and its content; --in stores into it"));
         }
         if new {
             table.insert(&key_bytes, value).map_err(fail)?
@@ -349,7 +358,7 @@ fn put(place: &KvPlace, (key, value): (&str, &[u8]), new: bool, make_multi: bool
     };
     if new && !stored {
         return Err(Failure::bad_input(format!("{key} is there already"))
-            .hint("without --new its value is replaced"));
+            .hint("without --new the value is replaced"));
     }
     store::commit(tx).map_err(fail)?;
     store::close(db).map_err(fail)

@@ -99,7 +99,7 @@ fn one(snap: &ReadTxn, name: &str, args: &KvStatArgs, out: &mut dyn Write) -> Ou
     let (shape, entries, keys): (TableShape, u64, Option<u64>);
     if snap.is_set_table(name).map_err(fail)? == Some(true) {
         if !nested.is_empty() {
-            return Err(Failure::usage("--in: a table of sets has none in it"));
+            return Err(Failure::usage("--in: a table of sets has no nested tables"));
         }
         let table = snap.set_table(name).map_err(fail)?.ok_or_else(none)?;
         shape = table.shape().map_err(fail)?;

@@ -131,13 +131,13 @@ fn lost(head: &Head, name: &str, path: &Path) {
         foreign::turns(&head.flags, Part::Value),
     ) {
         (false, false) => "",
-        (true, false) => " its keys were reversed, so that they keep their order;",
-        (false, true) => " its values were reversed, so that they keep their order;",
-        (true, true) => " its keys and values were reversed, so that they keep their order;",
+        (true, false) => " the bytes of its keys were reversed to preserve their order;",
+        (false, true) => " the bytes of its values were reversed to preserve their order;",
+        (true, true) => " the bytes of its keys and values were reversed to preserve their order;",
     };
     let (name, path) = (printable(name), path.display());
     eprintln!(
-        "note: table {name} was {words} and does not remember it:{turned} tidalite dump {path} '{name}' --as {words} gives it back"
+        "note: table {name} was {words}, which is not stored:{turned} tidalite dump {path} '{name}' --as {words} restores it"
     );
 }
 
@@ -170,7 +170,7 @@ impl Lines<'_> {
         let shown = crate::bytes::escaped(name);
         let what = format!("the table's name {shown} is not UTF-8");
         Failure::bad_input(format!("line {}: {what}", self.number))
-            .hint("take that table alone (mdb_dump -s), and give it a name here: --table NAME")
+            .hint("dump that table alone (mdb_dump -s), and name it with --table NAME")
     }
 }
 
@@ -207,9 +207,7 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
                     match unescaped(name) {
                         Some(bytes) => *name = bytes,
                         None => {
-                            return Err(
-                                lines.bad("the name of the table is not escaped as it should be")
-                            );
+                            return Err(lines.bad("the name of the table has an invalid escape"));
                         }
                     }
                 }
@@ -218,12 +216,12 @@ fn read_head(lines: &mut Lines<'_>) -> Outcome<Option<Head>> {
             ("format", "bytevalue") => head.print = false,
             ("format", "print") => head.print = true,
             ("type", "btree") => {}
-            ("format" | "type", _) => return Err(lines.bad("a format that is not known")),
+            ("format" | "type", _) => return Err(lines.bad("an unknown format")),
             ("escaped", _) => head.escaped = set,
             ("duplicates" | "dupsort", _) => head.multi |= set,
             ("sequence", number) => match number.parse() {
                 Ok(number) => head.sequence = number,
-                Err(_) => return Err(lines.bad("a sequence that is no number")),
+                Err(_) => return Err(lines.bad("a sequence that is not a number")),
             },
             (word, _) => {
                 if let Some(flag) = ForeignFlag::named(word).filter(|_| set) {
@@ -415,7 +413,7 @@ fn read_bytes(lines: &mut Lines<'_>, head: &Head) -> Outcome<Line> {
             Some(bytes) => Ok(Line::Bytes(bytes)),
             None => Err(lines
                 .bad("a backslash is followed by two hex digits, or is doubled")
-                .hint("a backslash that stands for itself is written twice, or as \\5c")),
+                .hint("a literal backslash is written twice, or as \\5c")),
         };
     }
     match line {
@@ -430,7 +428,7 @@ fn read_bytes(lines: &mut Lines<'_>, head: &Head) -> Outcome<Line> {
             .and_then(|next| next.parse().ok());
         return match next {
             Some(next) => Ok(Line::Open(next)),
-            None => Err(lines.bad("a sequence that is no number")),
+            None => Err(lines.bad("a sequence that is not a number")),
         };
     }
     let Some(text) = line.strip_prefix(b" ") else {

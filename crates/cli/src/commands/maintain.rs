@@ -54,13 +54,13 @@ pub(super) fn preview(
     let note = terminal.messages.warning("note:");
     let series = preview.removals.len() as u64;
     eprintln!(
-        "{note} nothing was removed; without --dry-run {} of {}, {}, would be",
+        "{note} nothing was removed; without --dry-run {} of {}, {}, would be removed",
         plural(preview.rows, "row", "rows"),
         plural(series, "series", "series"),
         bytes_text(preview.bytes)
     );
     if let Some(reading) = &preview.clock_ahead {
-        eprintln!("{note} {}; --yes counts them, too", ahead(reading));
+        eprintln!("{note} {}; --yes includes them", ahead(reading));
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ pub(super) fn apply(
     match &done.clock_ahead {
         None => Ok(()),
         Some(reading) => Err(Failure::new(Exit::Failure, ahead(reading))
-            .hint("look whether `date` is right; if it is, add --yes")),
+            .hint("check `date`; if it is right, add --yes")),
     }
 }
 
@@ -109,7 +109,7 @@ fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
         }
     });
     let more = if done.more {
-        "; the time is up, there is more"
+        "; the time limit was reached, and more data remains"
     } else {
         ""
     };
@@ -130,7 +130,7 @@ fn about_cap(cap: &CapState, more: bool) -> Vec<String> {
     if cap.used_bytes > cap.cap_bytes && !more {
         let used = bytes_text(cap.used_bytes);
         lines.push(format!(
-            "{used} are in use, the cap is {bound}: only the newest row of each series is left, and what is not in series stays"
+            "{used} are in use, the cap is {bound}: only the newest row of each series is left; other data is not removed"
         ));
     }
     if cap.file_bytes <= cap.cap_bytes {
@@ -151,7 +151,7 @@ fn about_cap(cap: &CapState, more: bool) -> Vec<String> {
         holders.push(plural(others, "other", "others"));
     }
     lines.push(format!(
-        "the file has {file}, the cap is {bound}: {} of old versions are held by {}",
+        "the file has {file}, the cap is {bound}: {} of old versions are retained by {}",
         bytes_text(cap.retained_bytes),
         holders.join(", ")
     ));

@@ -54,8 +54,8 @@ pub(crate) fn mention_shift(
     let name = zone.iana_name().unwrap_or("the time zone");
     let _ = writeln!(
         std::io::stderr(),
-        "{} clocks in {name} are set at {} within this range, and all windows have one length: those behind it do not begin where those before it do. \
-         Ask for the time before and after by itself (--from, --to), or give --tz UTC",
+        "{} clocks in {name} change at {} within this range, and all windows have equal length: windows after the change begin at another time of day. \
+         Query the ranges before and after separately (--from, --to), or give --tz UTC",
         messages.warning("note:"),
         TimeShow::new(zone.clone()).show(at),
     );

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let to_output = |path: &Option<std::path::PathBuf>| path.as_deref() == Some(Path::new("-"));
     if to_output(&args.svg) && to_output(&args.png) {
         return Err(Failure::usage(
-            "one picture can go to standard output, not two",
+            "only one picture can be written to standard output",
         ));
     }
     for path in [&args.svg, &args.png].into_iter().flatten() {
@@ -83,8 +83,8 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
     }
     if lines.is_empty() && points > 0 {
         return Err(
-            Failure::not_found("no point in this range has a value that can be drawn")
-                .hint("`tidalite scan` prints them: they are null, NaN or infinite"),
+            Failure::not_found("no point in this range has a drawable value")
+                .hint("`tidalite scan` prints the values: they are null, NaN or infinite"),
         );
     }
     if lines.is_empty() {

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     sheet.finish()?;
     if args.dry_run {
         let note = terminal.messages.warning("note:");
-        eprintln!("{note} nothing was removed: without --dry-run it is");
+        eprintln!("{note} nothing was removed; without --dry-run these would be removed");
     }
     Ok(())
 }
@@ -144,8 +144,8 @@ pub(crate) fn rename(args: &RenameArgs, terminal: &mut Terminal<'_>) -> Outcome 
         let more = if infos.len() > SHOWN { "  ..." } else { "" };
         let names = names.collect::<Vec<_>>().join("  ");
         return Err(
-            Failure::not_found(format!("no series has just the name `{}`", args.from))
-                .hint(format!("give the whole name, tags too: {names}{more}")),
+            Failure::not_found(format!("no series has exactly the name `{}`", args.from))
+                .hint(format!("give the whole name with its tags: {names}{more}")),
         );
     };
     let before = info.label();

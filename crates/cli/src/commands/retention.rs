@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RetentionArgs, terminal: &mut Terminal<'_>) -> Outcome 
                     .map(|nanos| Duration::from_nanos(nanos.unsigned_abs())),
             };
             if policy.keep.is_none() && policy.bytes.is_none() && policy.cold.is_none() {
-                return Err(Failure::usage("a policy needs a bound")
+                return Err(Failure::usage("a policy needs a limit")
                     .hint("--keep 30d, --max-bytes 10737418240, --cold 7d, or several"));
             }
             txn.set_retention(name, &policy).map_err(fail)?;

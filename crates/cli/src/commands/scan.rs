@@ -259,11 +259,11 @@ impl Printer {
         let all = names_of(&first.schema);
         if let Some(other) = infos.iter().find(|info| names_of(&info.schema) != all) {
             return Err(Failure::usage(format!(
-                "{} and {} have different columns and do not fit one table",
+                "{} and {} have different columns and cannot share a table",
                 first.label(),
                 other.label()
             ))
-            .hint("print them one by one; `tidalite export` writes all to one file"));
+            .hint("print them separately; `tidalite export` writes all to one file"));
         }
         let names = match column {
             None => {

@@ -82,35 +82,31 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
         (
             "commit_time",
             Cell::Text(stat.commit_time.to_string()),
-            "when that was, UTC",
+            "time of the newest commit, UTC",
         ),
         (
             "file_bytes",
             Cell::Count(stat.file_bytes),
             "size of the file",
         ),
-        ("page_size", Cell::Count(page), "bytes of a page"),
+        ("page_size", Cell::Count(page), "bytes per page"),
         ("pages", Cell::Count(stat.pages_total), "pages of the file"),
         ("pages_used", Cell::Count(used), "hold something"),
-        (
-            "pages_free",
-            Cell::Count(stat.pages_free),
-            "are free for what comes",
-        ),
+        ("pages_free", Cell::Count(stat.pages_free), "are free"),
         (
             "pages_pending",
             Cell::Count(stat.pages_pending),
-            "are freed, but a snapshot may see them",
+            "are freed, but snapshots may still see them",
         ),
         (
             "log_pages",
             Cell::Count(stat.log_pages),
-            "of those used, for the log of small commits",
+            "of the used pages, for the redo log",
         ),
         (
             "free_scattered",
             stat.fragmentation().map_or(Cell::Missing, Cell::Computed),
-            "of the free pages, outside their longest stretch: 0 to 1",
+            "of the free pages, outside their longest range: 0 to 1",
         ),
         (
             "large_bytes",
@@ -120,7 +116,7 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
         (
             "large_pages_free",
             Cell::Count(stat.large_pages_free),
-            "of its pages can be allocated",
+            "of its pages are free",
         ),
         ("tables", Cell::Count(stat.tables), "ordered tables"),
         (
@@ -129,16 +125,16 @@ fn figures(stat: &Stat) -> Vec<(&'static str, Cell, &'static str)> {
             "entries in them",
         ),
         ("series", Cell::Count(stat.series), "time series"),
-        ("points", Cell::Count(stat.rows()), "points in all"),
+        ("points", Cell::Count(stat.rows()), "points in total"),
         (
             "leaf_points",
             Cell::Count(stat.leaf_rows),
-            "sealed in leaves under the series' trees",
+            "points in leaves",
         ),
         (
             "delta_points",
             Cell::Count(stat.delta_rows),
-            "waiting in the delta to become leaves",
+            "points in the delta, not in leaves yet",
         ),
         ("runs", Cell::Count(stat.runs), "sorted runs of the delta"),
         (
@@ -240,7 +236,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let count = report.problems.len() as u64;
     let advice = match report.problems_healable == count {
         true => format!(
-            "nothing is lost: the next command that writes to it rewrites what is damaged, such as tidalite compact {}",
+            "no data is lost: the next command that writes to the file repairs the damage, such as tidalite compact {}",
             path.display()
         ),
         false => advice,
@@ -364,14 +360,14 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
     )?;
     writeln!(
         terminal.out,
-        "{} stay free, {} of them so that points can be removed on a full disk",
+        "{} stay free, {} of them as a reserve for removing points on a full disk",
         bytes_text(done.free_bytes),
         bytes_text(done.reserve_bytes.min(done.free_bytes))
     )?;
     if done.waiting_bytes > 0 {
         writeln!(
             terminal.out,
-            "{} are kept for readers and pins: compact again when they are gone; `tidalite readers {shown}` and `tidalite pins {shown}` list them",
+            "{} are retained by readers and pins: compact again after these have ended; `tidalite readers {shown}` and `tidalite pins {shown}` list them",
             bytes_text(done.waiting_bytes)
         )?;
     }

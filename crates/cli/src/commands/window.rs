@@ -47,7 +47,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         if origin.is_some_and(|origin| origin.rem_euclid(unit.nanos().into()) != 0) {
             let step = unit.nanos();
             return Err(Failure::usage(format!(
-                "--origin is between two steps of the series' time ({step} ns each)"
+                "--origin lies between two steps of the series' time ({step} ns each)"
             )));
         }
         let series = reader.series(info)?;

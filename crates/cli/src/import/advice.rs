@@ -10,23 +10,23 @@ const FORMATS: [(&[u8], &str, &str); 14] = [
     (b"FEA1", "a Feather file", ARROW),
     (
         b"BZh",
-        "packed with bzip2",
-        "unpack it: bzip2 -dc FILE | tidalite import DATABASE.tdl -",
+        "compressed with bzip2",
+        "decompress it: bzip2 -dc FILE | tidalite import DATABASE.tdl -",
     ),
     (
         b"\xfd7zXZ\0",
-        "packed with xz",
-        "unpack it: xz -dc FILE | tidalite import DATABASE.tdl -",
+        "compressed with xz",
+        "decompress it: xz -dc FILE | tidalite import DATABASE.tdl -",
     ),
     (
         b"\x04\x22\x4d\x18",
-        "packed with lz4",
-        "unpack it: lz4 -dc FILE | tidalite import DATABASE.tdl -",
+        "compressed with lz4",
+        "decompress it: lz4 -dc FILE | tidalite import DATABASE.tdl -",
     ),
     (
         b"7z\xbc\xaf\x27\x1c",
         "a 7-Zip archive",
-        "unpack it: 7z x -so FILE | tidalite import DATABASE.tdl -",
+        "decompress it: 7z x -so FILE | tidalite import DATABASE.tdl -",
     ),
     (b"\xd0\xcf\x11\xe0", "an Excel workbook (.xls)", EXCEL),
     (
@@ -47,7 +47,7 @@ const FORMATS: [(&[u8], &str, &str); 14] = [
 
 const PARQUET: &str = "write it as CSV first, for example: duckdb -c \"copy 'FILE' to 'data.csv'\"";
 const ARROW: &str = "write it as CSV first, for example with pandas: read_feather, to_csv";
-const EXCEL: &str = "save the sheet as CSV in the spreadsheet program, and import that";
+const EXCEL: &str = "save the sheet as CSV in the spreadsheet program, and import the CSV file";
 const NETCDF: &str =
     "write its variables as CSV first, for example with xarray: to_dataframe, to_csv";
 const UTF_16: &str = "convert it: iconv -f utf-16 -t utf-8 FILE | tidalite import DATABASE.tdl -";
@@ -76,7 +76,7 @@ pub(crate) fn foreign(head: &[u8], what: &str) -> Option<Failure> {
             true => refuse("an Excel workbook (.xlsx)", EXCEL),
             false => refuse(
                 "a ZIP archive",
-                "unpack it: unzip -p FILE | tidalite import DATABASE.tdl -",
+                "decompress it: unzip -p FILE | tidalite import DATABASE.tdl -",
             ),
         };
     }
@@ -97,7 +97,7 @@ pub(crate) fn near_1970(column: &str, first: &str, last: &str, unit: &str) -> Fa
             "they look like day numbers of Excel (45292.5 is noon of 2024-01-01): format the column as yyyy-mm-dd hh:mm:ss before \
              saving as CSV; if they do count from 1970, say in what: --time-format s, ms, us or ns",
         ),
-        false => failure.hint("if they count from 1970, say in what: --time-format s, ms, us or ns; or choose another column with --time"),
+        false => failure.hint("if they count from 1970, give their unit: --time-format s, ms, us or ns; or choose another column with --time"),
     }
 }
 
@@ -111,9 +111,9 @@ pub(crate) fn no_numbers(cells: &[(&str, Option<&str>)]) -> Failure {
         .collect();
     if shown.is_empty() {
         return Failure::bad_input(
-            "no column holds numbers: there is none beside the time and the tags",
+            "no column holds numbers: there are no columns besides the time and the tags",
         )
-        .hint("if there should be several columns, name their separator with --delimiter");
+        .hint("if there are several columns, give their separator with --delimiter");
     }
     let failure = Failure::bad_input(format!(
         "no column holds numbers: found {}",
@@ -215,13 +215,13 @@ pub(crate) fn json_array(head: &[u8], what: &str) -> Option<Failure> {
         .strip_prefix(b"[")?
         .trim_ascii_start();
     let next = match inner.first()? {
-        b'{' => "write one object a line: jq -c '.[]' FILE | tidalite import DATABASE.tdl -",
+        b'{' => "write one object per line: jq -c '.[]' FILE | tidalite import DATABASE.tdl -",
         b'[' => {
-            "write its rows as CSV: jq -r '.[] | @csv' FILE > data.csv; if the first is no row of names, import that with --no-header \
+            "write its rows as CSV: jq -r '.[] | @csv' FILE > data.csv; if the first row does not hold names, import that with --no-header \
              and choose columns by number: --time 1 --value 2=NAME"
         }
         b'"' | b'0'..=b'9' | b'-' | b']' => {
-            "one JSON object a line is read, such as {\"time\":\"2014-06-01T00:10:00Z\",\"value\":1.5}"
+            "the input must have one JSON object per line, such as {\"time\":\"2014-06-01T00:10:00Z\",\"value\":1.5}"
         }
         // A name in brackets.
         _ => return None,
@@ -251,7 +251,7 @@ mod tests {
         let hint = |text: &str| json_array(text.as_bytes(), "x").and_then(|failure| failure.hint);
         assert!(hint(" [\n {\"a\":1}]").is_some_and(|hint| hint.contains("'.[]'")));
         assert!(hint("[[1,2]]").is_some_and(|hint| hint.contains("@csv")));
-        assert!(hint("[1]").is_some_and(|hint| hint.contains("one JSON object a line")));
+        assert!(hint("[1]").is_some_and(|hint| hint.contains("one JSON object per line")));
         assert!(hint("[time],[v]\n").is_none());
     }
 }

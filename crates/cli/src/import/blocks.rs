@@ -191,8 +191,8 @@ impl<R: Read> Blocks<R> {
                 self.ended = true;
                 self.rest.clear();
                 return Err(endless(match self.ends {
-                    Ends::Csv { .. } => "is a quote opened and not closed?",
-                    Ends::Lines => "is this one JSON object a line?",
+                    Ends::Csv { .. } => "is a quote not closed?",
+                    Ends::Lines => "is this one JSON object per line?",
                 }));
             }
         }

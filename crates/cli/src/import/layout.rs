@@ -172,7 +172,7 @@ impl Layout {
         let names: Vec<&str> = self.values.iter().map(|own| own.name.as_str()).collect();
         let names = names.join(", ");
         Err(Failure::usage(format!(
-            "--series needs one column of values, not {} ({names})",
+            "--series needs one value column, not {} ({names})",
             self.values.len()
         ))
         .hint(
@@ -188,7 +188,7 @@ impl Layout {
         let rename = format!("{option} {}=other_name", renamed.index + 1);
         if !is_value || self.values.len() > SHOWN || !self.typed.is_empty() {
             return format!(
-                "choose columns by number and give one another name: {rename}; where --value is given, only the columns that it names are stored"
+                "choose columns by number and rename one: {rename}; with --value only the columns that it names are stored"
             );
         }
         let all: Vec<String> = self
@@ -199,10 +199,7 @@ impl Layout {
                 false => format!("--value {}", value.index + 1),
             })
             .collect();
-        format!(
-            "choose columns by number and give one another name: {}",
-            all.join(" ")
-        )
+        format!("choose columns by number and rename one: {}", all.join(" "))
     }
 
     fn refuse_double_use(&self) -> Outcome {
@@ -346,7 +343,7 @@ impl Table<'_> {
             None => (0..self.names.len()).find(|index| reads(*index)),
         };
         let Some(index) = index else {
-            return Err(Failure::bad_input("no column reads as a time").hint(format!(
+            return Err(Failure::bad_input("no column contains times").hint(format!(
                 "name one with --time COLUMN, and its form with --time-format '%d.%m.%Y %H:%M'; \
                  the columns are: {}",
                 self.listing()
@@ -390,11 +387,11 @@ impl Table<'_> {
         }
         let example = self.fields(column.index).next().unwrap_or("");
         Err(Failure::bad_input(format!(
-            "column {} does not read as a time: `{}`",
+            "column {} does not contain times: `{}`",
             shown(column),
             printable(example)
         ))
-        .hint("say how it is written: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns"))
+        .hint("give its format: --time-format '%d.%m.%Y %H:%M', or s, ms, us, ns"))
     }
 
     /// Rejects times that all lie in the first days of 1970: they count from another date or in another unit.

@@ -672,10 +672,10 @@ fn other_columns(info: &SeriesInfo) -> Failure {
         })
         .collect();
     Failure::bad_input(format!(
-        "series {name} has {own}; single values go into {wanted} alone"
+        "series {name} has {own}; single values can be stored only in {wanted}"
     ))
     .hint(format!(
-        "name its columns: --into or --series, with --columns '{}'; or give another name: --value COLUMN=NAME, --prefix",
+        "name its columns with --into or --series and --columns '{}', or rename the series with --value COLUMN=NAME or --prefix",
         columns.join(",")
     ))
 }

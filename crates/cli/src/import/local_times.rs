@@ -89,7 +89,7 @@ impl LocalTally {
             let how = match policy.ambiguous {
                 Ambiguous::Earlier => "the earlier instant was taken",
                 Ambiguous::Later => "the later instant was taken",
-                _ => "the order of the rows told which instant is meant",
+                _ => "the order of the rows decided",
             };
             lines.push(format!(
                 "local times in a repeated hour (clocks set back): {}; {how}",
@@ -104,14 +104,14 @@ impl LocalTally {
         }
         if self.refused > 0 {
             lines.push(format!(
-                "rows left out because a repeated local time is ambiguous: {}",
+                "rows skipped because a repeated local time is ambiguous: {}",
                 self.refused
             ));
         }
         if self.skipped > 0 {
             let how = match policy.nonexistent {
                 Nonexistent::Shift => "moved forward",
-                Nonexistent::Refuse => "rows left out",
+                Nonexistent::Refuse => "rows skipped",
             };
             lines.push(format!(
                 "local times in a skipped hour (clocks set forward): {}; {how}",
@@ -158,7 +158,7 @@ impl LocalRows {
                     let show = TimeShow::new(zone.clone());
                     let [earlier, later] = [earlier, later].map(|instant| show.show(instant));
                     Err(format!(
-                        "`{text}` came twice, as {earlier} and as {later} (clocks were set back)"
+                        "`{text}` occurs twice, as {earlier} and as {later} (clocks were set back)"
                     ))
                 }
             },
@@ -169,7 +169,7 @@ impl LocalRows {
                     Nonexistent::Refuse => {
                         let zone = zone.iana_name().unwrap_or("the time zone");
                         Err(format!(
-                            "`{text}` does not exist in {zone}: clocks were set forward over it (--nonexistent shift moves it forward)"
+                            "`{text}` does not exist in {zone}: clocks were set forward (--nonexistent shift moves it forward)"
                         ))
                     }
                 }

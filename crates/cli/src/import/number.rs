@@ -26,16 +26,16 @@ pub(crate) enum Number {
 /// # Errors
 /// A predicate for the text, such as `is no number` or that it is beyond the range of doubles.
 pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
-    let float: f64 = text.parse().map_err(|_| "is no number")?;
+    let float: f64 = text.parse().map_err(|_| "is not a number")?;
     if float.is_finite() && float != 0.0 {
         return Ok(float);
     }
     let mut digits = text.split(['e', 'E']).next().unwrap_or_default().bytes();
     if float == 0.0 && digits.any(|byte| matches!(byte, b'1'..=b'9')) {
-        return Err("is too small for a double, which would make it zero");
+        return Err("is too small for a double, which would round it to zero");
     }
     if float.is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit()) {
-        return Err("is too large for a double, which would make it infinite");
+        return Err("is too large for a double, which would round it to infinity");
     }
     Ok(float)
 }
@@ -88,7 +88,7 @@ impl Number {
             },
             ColumnType::U64 => match self.whole().and_then(|whole| u64::try_from(whole).ok()) {
                 Some(whole) => Ok(whole),
-                None => Err(self.refused("holds whole numbers without a sign (u64)")),
+                None => Err(self.refused("holds unsigned whole numbers (u64)")),
             },
             _ => match self.double() {
                 Some(double) => Ok(double.to_bits()),
@@ -132,7 +132,10 @@ impl Number {
             Self::Int(whole) => whole.to_string(),
             Self::UInt(whole) => whole.to_string(),
         };
-        format!("{} does not fit a series that {holds}", printable(&text))
+        format!(
+            "{} cannot be stored in a series that {holds}",
+            printable(&text)
+        )
     }
 }
 
@@ -166,8 +169,8 @@ mod tests {
         for text in ["0", "-0.0", "0e-999", "000", "NaN", "inf", "-infinity"] {
             assert!(matches!(Number::read(text), Ok(Number::Float(_))), "{text}");
         }
-        assert_eq!(Number::read("x"), Err("is no number"));
-        assert_eq!(Number::read(""), Err("is no number"));
+        assert_eq!(Number::read("x"), Err("is not a number"));
+        assert_eq!(Number::read(""), Err("is not a number"));
         // Beyond 64 bits, but a power of two.
         assert_eq!(
             Number::read("36893488147419103232"),

@@ -68,7 +68,7 @@ impl<R: Read> Read for Fence<R> {
         let bytes = self.inner.read(buffer)?;
         self.since += bytes as u64;
         if self.since > ROW_BYTES_MAX {
-            return Err(endless("is a quote opened and not closed?"));
+            return Err(endless("is a quote not closed?"));
         }
         Ok(bytes)
     }
@@ -147,7 +147,7 @@ impl<R: Read> JsonLines<R> {
                 .take(limit)
                 .read_until(b'\n', &mut self.line)?;
             if read as u64 == limit {
-                return Err(endless("is this one JSON object a line?"));
+                return Err(endless("is this one JSON object per line?"));
             }
             if read == 0 {
                 return Ok(Ok(false));

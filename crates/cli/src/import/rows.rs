@@ -161,7 +161,7 @@ impl<R: Read> Rows<R> {
                 .is_some_and(|bad| bad.why.contains("EOF while parsing"))
             {
                 return Err(Failure::bad_input(format!(
-                    "{what} has no JSON object on a line of its own"
+                    "{what} has no line with a JSON object"
                 ))
                 .hint(
                     "JSON that spans several lines: jq -c . FILE | tidalite import DATABASE.tdl -",
@@ -170,8 +170,9 @@ impl<R: Read> Rows<R> {
             let why = why.map_or(String::new(), |bad| {
                 format!(": line {}: {}", bad.line, bad.why)
             });
-            return Err(Failure::bad_input(format!("{what} has no rows{why}"))
-                .hint("CSV has a line of column names and rows; JSON lines one object a line"));
+            return Err(Failure::bad_input(format!("{what} has no rows{why}")).hint(
+                "CSV has a line of column names, then rows; JSON lines have one object per line",
+            ));
         }
         let layout = Layout::decide(&names, &good, wishes, &nulls).map_err(|failure| {
             let failure = failure.about(what);
@@ -272,7 +273,7 @@ impl Reading {
             let start = record.position().map_or(0, csv::Position::byte);
             let start = usize::try_from(start).unwrap_or(0).saturating_sub(front);
             let row = match batch.block.is_open {
-                true => Err("a quote is opened and not closed".to_owned()),
+                true => Err("a quote is not closed".to_owned()),
                 false => {
                     read.and_then(|_| self.read_row(&record, &mut tags, &mut bad_cells, batch))
                 }
@@ -464,7 +465,7 @@ fn typed(
     };
     let value = value.ok_or_else(|| {
         format!(
-            "`{}` in column `{}` is no {}",
+            "`{}` in column `{}` is not a valid {}",
             printable(text),
             printable(&named.name),
             column.ty.name()
@@ -509,7 +510,7 @@ fn refuse_what_is_no_text(head: &[u8], rest: &mut impl Read, what: &str) -> Outc
         let line = 1 + lines_in(&head[..at]);
         return Err(
             Failure::bad_input(format!("{what} is not CSV or JSON: it holds binary data (a zero byte in line {line})")).hint(
-                "text in UTF-8 is read, plain, gzipped or in zstd; unpack or convert other formats first",
+                "the input must be UTF-8 text, plain or compressed with gzip or zstd; decompress or convert other formats first",
             ),
         );
     }
@@ -520,7 +521,7 @@ fn refuse_what_is_no_text(head: &[u8], rest: &mut impl Read, what: &str) -> Outc
 fn explained(failure: Failure, bytes: &[u8], delimiter: u8, what: &str) -> Failure {
     if let Some(line) = open_quote(bytes, delimiter) {
         return Failure::bad_input(format!(
-            "{what}: a quote is opened in line {line} and not closed"
+            "{what}: a quote that begins in line {line} is not closed"
         ))
         .hint(format!("close it: sed -n {line}p FILE shows the line"));
     }
@@ -554,7 +555,7 @@ fn names_of(
         .map(|index| field(first, index).map(str::to_owned))
         .collect::<Result<Vec<String>, String>>()
         .map_err(|why| {
-            Failure::bad_input(format!("{what}: the first line is no text: {why}"))
+            Failure::bad_input(format!("{what}: the first line is not text: {why}"))
                 .hint(advice::NOT_UTF_8)
         })?;
     if !wishes.header {
@@ -573,7 +574,7 @@ fn names_of(
     if numbers + times > 0 && (numbers + times) * 2 >= texts.len() {
         return Err(
             Failure::bad_input(format!("{what}: the first line holds data, not names"))
-                .hint("say --no-header and name columns by number: --time 1 --value 2=temperature"),
+                .hint("use --no-header and give columns by number: --time 1 --value 2=temperature"),
         );
     }
     sample.pop_front();
@@ -591,7 +592,7 @@ fn unreadable(what: &str, error: &std::io::Error) -> Failure {
         std::io::ErrorKind::InvalidInput
         | std::io::ErrorKind::InvalidData
         | std::io::ErrorKind::UnexpectedEof => failure
-            .hint("packed data are damaged or cut off: `gzip -t` or `zstd -t` tells, fetch the file again"),
+            .hint("the compressed data is damaged or incomplete: check it with `gzip -t` or `zstd -t`, and fetch the file again"),
         _ => failure,
     }
 }
@@ -674,7 +675,7 @@ mod tests {
         let lines: Vec<u64> = bad.iter().map(|row| row.line).collect();
         assert_eq!(lines, [4, 5, 6]);
         assert!(bad[0].why.contains("`yesterday`"), "{}", bad[0].why);
-        assert_eq!(bad[1].why, "`warm` in column `temp` is no number");
+        assert_eq!(bad[1].why, "`warm` in column `temp` is not a number");
         assert_eq!(bad[2].why, "2 fields instead of 3");
     }
 
@@ -742,7 +743,7 @@ mod tests {
             ("", "is empty"),
             ("\0\u{1}\u{2}", "binary"),
             ("a,b\n", "no rows"),
-            ("hello\nworld\n", "no column reads as a time"),
+            ("hello\nworld\n", "no column contains times"),
         ] {
             let failure = read_all(text, &wishes()).unwrap_err();
             assert!(

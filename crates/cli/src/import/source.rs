@@ -75,7 +75,7 @@ pub(crate) fn open(path: &Path) -> Outcome<Source> {
     if metadata.is_dir() {
         return Err(
             Failure::bad_input(format!("{} is a directory", path.display()))
-                .hint("name the files in it, one after the other"),
+                .hint("list the files in it"),
         );
     }
     decoded(file, path, Some(metadata.len()))
@@ -150,7 +150,7 @@ impl<R: BufRead> ZstdFrames<R> {
             };
             let mut frame = (&mut self.input).take(length);
             if io::copy(&mut frame, &mut io::sink())? < length {
-                return Err(damaged("a frame that is to be skipped does not end"));
+                return Err(damaged("a skippable frame is incomplete"));
             }
         }
         Ok(false)
@@ -160,7 +160,7 @@ impl<R: BufRead> ZstdFrames<R> {
     fn end(&self) -> io::Result<()> {
         let told = self.decoder.get_checksum_from_data();
         if told.is_some() && told != self.decoder.get_calculated_checksum() {
-            return Err(damaged("a frame has not the checksum that it tells"));
+            return Err(damaged("a frame has a wrong checksum"));
         }
         Ok(())
     }
@@ -221,7 +221,7 @@ impl<R: BufRead> GzipMembers<R> {
                 None => {}
                 Some(_) if padded || zeros > 0 || bytes[0] != GZIP_MAGIC[0] => {
                     return Err(damaged(
-                        "behind the packed data is something else than zeros",
+                        "the compressed data is followed by bytes other than zeros",
                     ));
                 }
                 Some(_) => break,

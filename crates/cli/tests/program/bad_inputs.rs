@@ -16,8 +16,8 @@ fn formats_that_are_no_text_are_named() {
     for (bytes, told, next) in [
         (&b"PAR1\x15\x04\0"[..], "a Parquet file", "duckdb"),
         (b"ARROW1\0\0", "an Arrow (Feather) file", "pandas"),
-        (b"BZh91AY&SY", "packed with bzip2", "bzip2 -dc"),
-        (b"\xfd7zXZ\0\0", "packed with xz", "xz -dc"),
+        (b"BZh91AY&SY", "compressed with bzip2", "bzip2 -dc"),
+        (b"\xfd7zXZ\0\0", "compressed with xz", "xz -dc"),
         (b"PK\x03\x04\x14\0a.csv", "a ZIP archive", "unzip -p"),
         (
             b"PK\x03\x04\x14\0\x06\0[Content_Types].xml",
@@ -129,7 +129,7 @@ fn a_quote_that_is_not_closed_is_named() {
         &folder,
         "a.csv",
         "time,note\n2014-06-01,\"a\n2014-06-02,b\n",
-        &["a quote is opened in line 2 and not closed"],
+        &["a quote that begins in line 2 is not closed"],
     );
     // The rows after the quote would otherwise become part of an ignored cell.
     let text = "time,v,note\n2014-06-01,1,a\n2014-06-02,2,\"b\n2014-06-03,3,c\n";
@@ -137,7 +137,7 @@ fn a_quote_that_is_not_closed_is_named() {
         &folder,
         "a.csv",
         text,
-        &["a.csv, line 3: a quote is opened and not closed"],
+        &["a.csv, line 3: a quote is not closed"],
     );
     let ran = folder.say("import a.tdl a.csv --on-error skip");
     assert!(ran.err.contains("line 3: a quote"), "{}", ran.err);

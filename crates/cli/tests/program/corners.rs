@@ -41,7 +41,7 @@ fn backups_and_copies_go_through_pipes() {
     assert!(!folder.path("-").exists());
     folder
         .say("plot plant.tdl hb.wind --png - --svg -")
-        .failed(2, &["not two"]);
+        .failed(2, &["only one picture"]);
 }
 
 /// A symbolic link with the name of an unfinished export is not followed.
@@ -125,7 +125,7 @@ fn widths_shorter_than_a_step_and_of_nothing() {
         "time,a,b\n1970-01-01T00:00:00Z,1,\n1970-01-01T00:00:20Z,2,2\n1970-01-01T00:00:30Z,3,\n"
     );
     let wrong = folder.say("join t.tdl a b --kind as-of --tolerance 0fortnights");
-    wrong.failed(2, &["no width"]);
+    wrong.failed(2, &["not a duration"]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn compact_dates_are_read_and_json_arrays_refused() {
     folder.write("a.json", "[{\"time\":\"2014-06-01\",\"v\":1}]\n");
     folder
         .say("import t.tdl a.json")
-        .failed(5, &["JSON array", "one object a line"]);
+        .failed(5, &["JSON array", "one object per line"]);
 }
 
 #[test]

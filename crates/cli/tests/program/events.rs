@@ -50,7 +50,7 @@ fn events_by_their_text_and_page_by_page() {
 
     let say = |line: &str| folder.say(&format!("scan e.tdl events {line}"));
     say("--regex nothing").failed(3, &["no text in this range matches"]);
-    say("--offset 60").failed(3, &["no point behind the offset"]);
+    say("--offset 60").failed(3, &["no point after the offset"]);
     say("--regex (").failed(2, &["--regex"]);
     say("--regex x --column wind").failed(3, &["no column `wind`"]);
     let folder = Folder::with_plant("events_by_their_text_and_page_by_page_2");

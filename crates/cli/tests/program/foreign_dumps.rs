@@ -51,7 +51,7 @@ fn tables_of_every_kind_keep_their_order() {
             ("revdup", "reversedup"),
             ("revkey", "reversekey"),
         ] {
-            let back = format!("dump a.tdl '{table}' --as {flags} gives it back\n");
+            let back = format!("dump a.tdl '{table}' --as {flags} restores it\n");
             let (before, after) = told.split_once(&back).unwrap();
             told = format!("{before}{after}");
             let print = if tool.ends_with("-p") { "-p" } else { "" };
@@ -95,16 +95,19 @@ fn a_dump_in_an_order_that_the_table_cannot_have_is_refused() {
             .ok();
     }
     for (words, told) in [
-        ("odd --as integerkey", "a key of 3 bytes is no integer"),
+        ("odd --as integerkey", "a key of 3 bytes is not an integer"),
         (
             "mixed --as integerkey",
-            "a key of 8 bytes among such of 4 bytes",
+            "a key of 8 bytes among others of 4 bytes",
         ),
         (
             "values --as dupfixed",
-            "a value of 2 bytes among such of 4 bytes",
+            "a value of 2 bytes among others of 4 bytes",
         ),
-        ("values --as integerdup", "a value of 2 bytes is no integer"),
+        (
+            "values --as integerdup",
+            "a value of 2 bytes is not an integer",
+        ),
     ] {
         folder
             .say(&format!("dump a.tdl {words}"))
@@ -229,11 +232,11 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
         ),
         (
             "VERSION=3\ntype=hash\nHEADER=END\n".to_owned(),
-            "line 2: a format",
+            "line 2: an unknown format",
         ),
         (
             "VERSION=3\nformat=xml\nHEADER=END\n".to_owned(),
-            "line 2: a format",
+            "line 2: an unknown format",
         ),
         (
             "VERSION=3\nsequence=x\nHEADER=END\n".to_owned(),
@@ -252,7 +255,7 @@ fn odd_ends_are_read_and_damage_is_named_with_its_line() {
     folder.write("dup.dump", format!("dupsort=1\n{head} a\n 1\nDATA=END\n"));
     folder
         .say("load 0.tdl dup.dump")
-        .failed(5, &["main", "one value a key"]);
+        .failed(5, &["main", "one value per key"]);
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn a_number_that_encodes_null_is_a_bad_row() {
         .say(line)
         .failed(5, &["a.csv, line 3", "column u", "stands for null"]);
     let out = folder.say(&format!("{line} --on-error skip")).ok();
-    assert!(out.contains("1 row left out"), "{out}");
+    assert!(out.contains("1 row skipped"), "{out}");
     let out = folder.say("scan a.tdl log -f csv").ok();
     assert_eq!(
         out,
@@ -336,11 +336,11 @@ fn bad_rows_are_skipped_on_request() {
         assert!(ran.err.contains(told), "{}", ran.err);
     }
     assert!(ran.out.starts_with("2 rows, 2 points"), "{}", ran.out);
-    assert!(ran.out.contains("3 rows left out"), "{}", ran.out);
+    assert!(ran.out.contains("3 rows skipped"), "{}", ran.out);
     folder.write("worse.csv", "time,v\n2014-06-01,a\n2014-06-02,b\n");
     folder
         .say("import b.tdl worse.csv --value v --on-error skip")
-        .failed(5, &["not one of 2 rows can be read"]);
+        .failed(5, &["none of 2 rows can be read"]);
     assert!(!folder.path("b.tdl").exists());
 }
 
@@ -398,7 +398,7 @@ fn garbage_is_refused_with_a_next_step() {
     for (words, told) in [
         ("empty.csv", "is empty"),
         ("binary.csv", "binary data"),
-        ("words.csv", "no column reads as a time"),
+        ("words.csv", "no column contains times"),
         ("data.csv", "--no-header"),
         ("cut.gz", "cannot read cut.gz"),
     ] {
@@ -547,5 +547,5 @@ fn columns_of_every_type_in_one_series() {
     folder.write("bad.csv", "time,level\n2014-06-01,1.5\n");
     folder
         .say("import b.tdl bad.csv --into log --columns level:i64")
-        .failed(5, &["`1.5` in column `level` is no i64"]);
+        .failed(5, &["`1.5` in column `level` is not a valid i64"]);
 }

@@ -75,7 +75,7 @@ fn values_that_a_series_cannot_store_exactly_are_bad() {
     );
     let ran = folder.say("import a.tdl then.csv --on-error null");
     assert!(ran.err.contains("line 3: series v"), "{}", ran.err);
-    assert!(ran.ok().contains("1 value left out"));
+    assert!(ran.ok().contains("1 value skipped"));
     assert_eq!(values(&folder, "a.tdl", "v"), ["0.5", "9007199254740994"]);
     // In the other order: whole numbers, and a fraction after some of them are stored.
     let mut csv = "time,n\n".to_owned();
@@ -117,7 +117,7 @@ fn magnitudes_beyond_a_double_are_refused() {
     folder.write("a.csv", "time,v\n2024-01-01,1e39\n");
     folder
         .say("import a.tdl a.csv --into y --columns v:f32")
-        .failed(5, &["`1e39` in column `v` is no f32"]);
+        .failed(5, &["`1e39` in column `v` is not a valid f32"]);
     folder.write(
         "a.csv",
         "time,v\n2024-01-01,inf\n2024-01-02,NaN\n2024-01-03,-0.0\n",
@@ -136,7 +136,7 @@ fn a_bad_cell_costs_that_cell() {
     folder.say("import a.tdl a.csv").failed(
         5,
         &[
-            "line 2: `Err` in column `b` is no number",
+            "line 2: `Err` in column `b` is not a number",
             "--on-error null",
             "--null WORD",
         ],
@@ -144,17 +144,17 @@ fn a_bad_cell_costs_that_cell() {
     let ran = folder.say("import a.tdl a.csv --on-error null");
     assert!(
         ran.err
-            .contains("value left out: a.csv, line 2: `Err` in column `b`"),
+            .contains("value skipped: a.csv, line 2: `Err` in column `b`"),
         "{}",
         ran.err
     );
     let out = ran.ok();
     assert!(out.starts_with("2 rows, 5 points in 3 series"), "{out}");
-    assert!(out.contains("\n1 value left out\n"), "{out}");
+    assert!(out.contains("\n1 value skipped\n"), "{out}");
     assert_eq!(values(&folder, "a.tdl", "b"), ["5"]);
     let ran = folder.say("import b.tdl a.csv --on-error skip");
     assert!(
-        ran.err.contains("row left out: a.csv, line 2"),
+        ran.err.contains("row skipped: a.csv, line 2"),
         "{}",
         ran.err
     );
@@ -173,20 +173,20 @@ fn rows_without_a_time_are_bad() {
     );
     let ran = folder.say("import a.tdl a.csv --value a --value b --on-error null");
     for told in [
-        "value left out: a.csv, line 2: `x` in column `b`",
-        "row left out: a.csv, line 3: `yesterday`",
-        "row left out: a.csv, line 4: 2 fields",
-        "value left out: a.csv, line 5: `x` in column `a`",
+        "value skipped: a.csv, line 2: `x` in column `b`",
+        "row skipped: a.csv, line 3: `yesterday`",
+        "row skipped: a.csv, line 4: 2 fields",
+        "value skipped: a.csv, line 5: `x` in column `a`",
     ] {
         assert!(ran.err.contains(told), "{told}: {}", ran.err);
     }
     let out = ran.ok();
     assert!(out.starts_with("2 rows, 2 points"), "{out}");
-    assert!(out.contains("2 rows left out\n2 values left out"), "{out}");
+    assert!(out.contains("2 rows skipped\n2 values skipped"), "{out}");
     folder.write("none.csv", "time,a\n2024-01-01,x\n2024-01-02,y\n");
     folder
         .say("import b.tdl none.csv --value a --on-error null")
-        .failed(5, &["not one value of 2 rows can be read"]);
+        .failed(5, &["no value in 2 rows can be read"]);
     assert!(!folder.path("b.tdl").exists());
 }
 
@@ -198,7 +198,7 @@ fn a_bad_cell_of_a_typed_column_is_null_where_it_may_be() {
     let line = "import a.tdl a.csv --into log --on-error null --columns";
     let ran = folder.say(&format!("{line} a:i64,b:i64?,c:f64"));
     assert!(
-        ran.err.contains("`Err` in column `b` is no i64"),
+        ran.err.contains("`Err` in column `b` is not a valid i64"),
         "{}",
         ran.err
     );
@@ -209,7 +209,7 @@ fn a_bad_cell_of_a_typed_column_is_null_where_it_may_be() {
         "{} a:i64,b:i64,c:f64",
         line.replace("a.tdl", "b.tdl")
     ));
-    assert!(ran.err.contains("row left out"), "{}", ran.err);
+    assert!(ran.err.contains("row skipped"), "{}", ran.err);
     assert!(ran.ok().starts_with("1 rows"));
 }
 

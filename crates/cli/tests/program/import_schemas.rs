@@ -135,7 +135,7 @@ fn a_time_that_the_unit_has_not_is_a_bad_row() {
     assert!(ran.err.contains("line 3:"), "{}", ran.err);
     let out = ran.ok();
     assert!(out.starts_with("3 rows, 5 points in 2 series"), "{out}");
-    assert!(out.contains("1 row left out"), "{out}");
+    assert!(out.contains("1 row skipped"), "{out}");
     assert_eq!(
         folder.say("scan a.tdl v -f csv").ok(),
         "series,time,value\nv,2014-06-01T00:00:00Z,1\nv,2014-06-02T00:00:00Z,4\nv,9000-01-01T00:00:00Z,3\n"

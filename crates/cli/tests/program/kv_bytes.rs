@@ -96,7 +96,7 @@ fn tables_of_multi_values_are_made_by_hand() {
         .failed(2, &["whole number"]);
     folder
         .say("kv scan a.tdl readings --keys u64")
-        .failed(5, &["no such number", "--keys"]);
+        .failed(5, &["not a number of this form", "--keys"]);
     folder
         .say(&format!("kv del a.tdl readings 9 -5 {form}"))
         .ok();
@@ -176,7 +176,7 @@ fn tables_are_cleared_and_stay() {
         .failed(3, &["no table none"]);
     folder
         .say("kv clear a.tdl t --in none")
-        .failed(3, &["none under none"]);
+        .failed(3, &["no nested table under none"]);
     folder.say("kv clear b.tdl t").failed(3, &["b.tdl"]);
 }
 

@@ -121,7 +121,7 @@ fn a_skipped_time_is_a_bad_row() {
     );
     let out = folder.say(&format!("{line} --on-error skip")).ok();
     assert!(
-        out.contains("skipped hour (clocks set forward): 1; rows left out"),
+        out.contains("skipped hour (clocks set forward): 1; rows skipped"),
         "{out}"
     );
     let out = folder.say(&format!("{line} --nonexistent shift")).ok();
@@ -179,7 +179,7 @@ fn ambiguous_local_times_are_refused_or_decided_by_an_option() {
     }
     folder
         .say("import b.tdl once.csv --tz Europe/Berlin --ambiguous refuse")
-        .failed(5, &["once.csv, line 2: `2024-10-27 02:00` came twice"]);
+        .failed(5, &["once.csv, line 2: `2024-10-27 02:00` occurs twice"]);
 }
 
 /// Regression: a leap second was stored as the second before and replaced its row.
@@ -225,7 +225,7 @@ fn days_that_leave_midnight_are_mentioned() {
     folder
         .say("import a.tdl a.csv --time-format s --tag site")
         .ok();
-    let told = "clocks in Europe/Berlin are set at 2016-10-30T02:00:00+01:00";
+    let told = "clocks in Europe/Berlin change at 2016-10-30T02:00:00+01:00";
     let line = "window a.tdl v* --tz Europe/Berlin --fn mean";
     for more in [
         "--by 1d",

@@ -105,7 +105,7 @@ fn every_command_reports_a_damaged_log() {
     ran.ok();
     let ran = folder.say("salvage a.tdl saved.tdl");
     assert!(ran.out.contains(missing), "{ran:?}");
-    ran.failed(4, &["not everything"]);
+    ran.failed(4, &["some data could not be saved"]);
     assert!(
         std::fs::read(folder.path("a.tdl")).unwrap() == bytes,
         "the evidence was written over"

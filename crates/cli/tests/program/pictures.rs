@@ -121,7 +121,7 @@ fn unplottable_points_differ_from_no_points() {
         "plot a.tdl v --by 1h",
         "plot a.tdl v --band",
     ] {
-        folder.say(line).failed(3, &["can be drawn", "infinite"]);
+        folder.say(line).failed(3, &["drawable value", "infinite"]);
     }
     folder
         .say("plot a.tdl v --from 2015-01-01")

@@ -345,7 +345,7 @@ fn an_import_reads_an_export() {
         .ok();
     folder
         .say("import x.tdl flags.csv --series series")
-        .failed(2, &["one column of values", "flags, value"]);
+        .failed(2, &["one value column", "flags, value"]);
     folder
         .say("import x.tdl flags.csv --series series --columns flags:i64,value:f64 --prefix x. --quiet")
         .ok();
@@ -521,9 +521,9 @@ fn series_side_by_side() {
     let failing =
         |condition: &str| folder.run(&["join", "plant.tdl", wind, power, "--where", condition]);
     failing("hb.power").failed(2, &["a series, =, and a range"]);
-    failing("hb.power=x..").failed(2, &["`x` is no number"]);
-    failing("hb.power=NaN").failed(2, &["`NaN` is no number"]);
-    failing(r#"hb.power{turbine="B"}=1.."#).failed(2, &["none of the series that are joined"]);
+    failing("hb.power=x..").failed(2, &["`x` is not a number"]);
+    failing("hb.power=NaN").failed(2, &["`NaN` is not a number"]);
+    failing(r#"hb.power{turbine="B"}=1.."#).failed(2, &["not one of the joined series"]);
 }
 
 #[test]
@@ -548,7 +548,7 @@ fn policies_are_stored_and_applied() {
         .failed(3, &["no policy `short`"]);
     folder
         .say("retention plant.tdl --set none")
-        .failed(2, &["needs a bound"]);
+        .failed(2, &["needs a limit"]);
     folder.say("check plant.tdl").ok();
 }
 

@@ -72,7 +72,7 @@ fn ticks_and_integers_are_exact() {
         "window a.tdl trades --by 150ns",
         "plot a.tdl trades --by 150ns",
     ] {
-        folder.say(line).failed(2, &["no whole number of steps"]);
+        folder.say(line).failed(2, &["not a whole number of steps"]);
     }
     folder
         .say("window a.tdl trades --by 1h --origin 1970-01-01T00:00:00.00000005Z")

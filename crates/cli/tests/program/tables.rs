@@ -50,7 +50,7 @@ fn nested_tables_are_put_got_scanned_and_removed() {
     assert_eq!(topic(&["scan"], &[]).ok(), "plant\t(2 pairs)\ntop\t1\n");
     assert_eq!(topic(&["scan"], &tank).ok(), "flow\t7\nlevel\t3.5\n");
     topic(&["get", "plant"], &[]).failed(5, &["holds a table"]);
-    topic(&["get", "level"], &["--in", "none"]).failed(3, &["none under none"]);
+    topic(&["get", "level"], &["--in", "none"]).failed(3, &["no nested table under none"]);
     topic(&["del", "flow"], &tank).ok();
     assert_eq!(topic(&["scan"], &tank).ok(), "level\t3.5\n");
     topic(&["del", "plant"], &[]).ok();
@@ -96,7 +96,7 @@ fn a_dump_with_nested_tables_round_trips() {
     assert_eq!(folder.run(&["dump", "n.tdl", "--print"]).ok(), NESTED);
     for (data, told) in [
         (" 61\n{\nDATA=END\n", "inside a table"),
-        (" 61\n{sequence=x\n", "no number"),
+        (" 61\n{sequence=x\n", "not a number"),
         ("}\nDATA=END\n", "line 3: more tables end"),
         ("{\nDATA=END\n", "without a key"),
         (" 61\n{\n 62\n}\nDATA=END\n", "without a value"),
@@ -184,5 +184,5 @@ fn names_with_control_characters_are_dumped_and_shown_escaped() {
     folder.write("bad.dump", dump.replace("a\\0aDATA", "a\\zzDATA"));
     folder
         .say("load bad.tdl bad.dump")
-        .failed(5, &["not escaped as it should be"]);
+        .failed(5, &["invalid escape"]);
 }

@@ -235,7 +235,7 @@ fn a_wide_export_has_every_column_and_row() {
         .say("import twice.tdl twice.csv --merge keep-all --quiet")
         .ok();
     let ran = folder.say("export twice.tdl --wide");
-    assert!(ran.err.contains("1 point left out"), "{}", ran.err);
+    assert!(ran.err.contains("1 point omitted"), "{}", ran.err);
     assert_eq!(ran.ok(), "time,v\n2024-01-01T00:00:00Z,2\n");
 }
 

@@ -50,7 +50,7 @@ fn the_newest_points_come_first_or_alone() {
     );
     folder
         .run(&["scan", "plant.tdl", A, "--reverse", "--offset", "119"])
-        .failed(3, &["behind the offset"]);
+        .failed(3, &["after the offset"]);
     // Each series backwards, and the newest points of all series together.
     let told = scan(&["hb.power", "--reverse", "-n", "2"]);
     let times = |told: &str| -> Vec<String> {
@@ -195,7 +195,7 @@ fn points_are_chosen_by_their_values() {
             .failed(5, &["texts have no range"]);
         folder
             .say(&format!("{line} --where temp=1..x"))
-            .failed(2, &["`x` is no number"]);
+            .failed(2, &["`x` is not a number"]);
     }
     for other in ["--regex x", "--fn sum", "--frequent 3"] {
         assert_eq!(

@@ -28,7 +28,7 @@ pub(crate) const fn inline_bytes(page_size: usize) -> usize {
     key_bytes_max(page_size) - REFERENCE_BYTES
 }
 
-/// Maximum bytes of a page's prefix, so that any page can take a spilled key.
+/// Maximum bytes per page's prefix, so that any page can take a spilled key.
 pub(crate) const fn prefix_bytes_max(page_size: usize) -> usize {
     inline_bytes(page_size) - SUFFIX_BYTES_MIN
 }

@@ -30,7 +30,7 @@ pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
         .clamp(HEADS_AHEAD_BYTES, SLOTS_AHEAD_BYTES_MAX)
 }
 
-/// Prefetches this many bytes of a page. The addresses prefetched depend only on the address of the page.
+/// Prefetches this many bytes per page. The addresses prefetched depend only on the address of the page.
 #[inline(always)]
 pub(crate) fn prefetch_slots(page: &[u8], bytes: usize) {
     prefetch(&page[..HEADS_AHEAD_BYTES.min(page.len())]);

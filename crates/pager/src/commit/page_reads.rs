@@ -59,7 +59,7 @@ impl Files {
         self.storage.mapped_page(addr, self.page_size)
     }
 
-    /// The bytes of a page, unverified.
+    /// The bytes per page, unverified.
     pub(crate) fn page_as_it_is(&self, number: u64, end: u64) -> Result<PageRef<'_>> {
         let addr = number * self.page_size as u64;
         match self.lent_page(addr, end) {

@@ -38,7 +38,7 @@ impl LostCommits {
 impl fmt::Display for LostCommits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let damaged = match self.cause {
-            LossCause::Log => "a block of the log is damaged in all its copies",
+            LossCause::Log => "a block of the redo log is damaged in all its copies",
             LossCause::Record => "both copies of the newest commit record are lost",
         };
         let (missing, found, newest) = (self.missing(), self.found, self.newest);

@@ -11,7 +11,7 @@ impl std::fmt::Display for Error {
         match self {
             Self::Io { what, at, source } => write!(
                 f,
-                "{what} at byte {at} failed: {source}; see whether the disk is sound and there, then open the database anew"
+                "{what} at byte {at} failed: {source}; check that the disk is present and intact, then reopen the database"
             ),
             Self::Open { path, source } => write!(
                 f,
@@ -21,19 +21,19 @@ impl std::fmt::Display for Error {
             ),
             Self::DiskFull { needed_bytes } => write!(
                 f,
-                "disk full: {needed_bytes} more bytes are needed; the transaction was rolled back, free some space and repeat it"
+                "disk full: {needed_bytes} more bytes are needed; the transaction was rolled back: free some space and repeat it"
             ),
             Self::FileFull {
                 needed_bytes,
                 bytes_max,
             } => write!(
                 f,
-                "file full: {needed_bytes} more bytes are needed, but the file may have {bytes_max}; the transaction was rolled back, free some space or raise the bound"
+                "file full: {needed_bytes} more bytes are needed, but the length of the file is limited to {bytes_max}; the transaction was rolled back: free some space or raise the limit"
             ),
             Self::Corrupt(corrupt) => corrupt.fmt(f),
             Self::CommitsLost(lost) => write!(
                 f,
-                "{lost}; nothing was changed: open it read-only to read what is there, restore a backup, or go on without these commits with Options::accept_lost_commits"
+                "{lost}; nothing was changed: open the database read-only to read the remaining data, restore a backup, or continue without these commits with Options::accept_lost_commits"
             ),
             Self::NotADatabase { found } => {
                 write!(
@@ -46,17 +46,17 @@ impl std::fmt::Display for Error {
             }
             Self::IsTable { key } => write!(
                 f,
-                "the key \"{}\" holds a nested table, not a value: open it as one, or remove it first with all that is in it",
+                "the key \"{}\" holds a nested table, not a value: open the nested table, or remove it with its content first",
                 key[..key.len().min(KEY_BYTES_SHOWN)].escape_ascii()
             ),
             Self::OpenElsewhere { path } => write!(
                 f,
-                "{} is open elsewhere, by somebody who has it alone or works with another lock file: close it there first",
+                "{} is open elsewhere, exclusively or with another lock file: close it there first",
                 path.display()
             ),
             Self::FileReplaced { path, process } => write!(
                 f,
-                "the data file {} was replaced or deleted while process {process} has the old one open: have that process close it, or end it, then open it again",
+                "the data file {} was replaced or deleted while process {process} has the old file open: close it in that process, or end the process, then open the file again",
                 path.display()
             ),
             Self::FileMoved {
@@ -66,36 +66,36 @@ impl std::fmt::Display for Error {
             } => {
                 write!(
                     f,
-                    "the data file {} is no longer the one that was opened: {found}, and the opened one ",
+                    "the data file {} is no longer the file that was opened: {found}, and the opened file ",
                     path.display()
                 )?;
                 match now_at {
-                    Some(now) => write!(f, "is {} now", now.display())?,
-                    None => write!(f, "has no other name that is known")?,
+                    Some(now) => write!(f, "is now {}", now.display())?,
+                    None => write!(f, "has no other known name")?,
                 }
                 write!(
                     f,
-                    "; nothing more is committed to it, but reading goes on: copy its content to a new file if it is needed, close the database, then open the path again"
+                    "; no more commits are possible, but reads are: copy its content to a new file if you need it, close the database, then open the path again"
                 )
             }
             Self::NetworkFileSystem { path, kind } => write!(
                 f,
-                "{} is on a network file system ({kind}), where processes of several computers cannot share a database: put the database and its lock file on a local disk, or open it exclusively (Options::exclusive)",
+                "{} is on a network file system ({kind}), where processes of several computers cannot share a database: move the database and its lock file to a local disk, or open it exclusively (Options::exclusive)",
                 path.display()
             ),
             Self::LockFile { path, problem } => write!(
                 f,
-                "the lock file {} cannot be used: {problem}; see who uses it, or name one with Options::lock_path, the same for all who open the database",
+                "the lock file {} cannot be used: {problem}; find out which process uses it, or set Options::lock_path, equally in all processes that open the database",
                 path.display()
             ),
             Self::LockRefused { path, source } => write!(
                 f,
-                "the database is open elsewhere, and its lock file {} cannot be written to: {source}; whoever reads beside others needs the right to, so have its owner give it to you, or wait until nobody has the database open",
+                "the database is open elsewhere, and its lock file {} cannot be written to: {source}; a reader beside other processes needs write access to it: ask its owner for that, or wait until no other process has the database open",
                 path.display()
             ),
             Self::LargeFile { path, problem } => write!(
                 f,
-                "the file of large values {} cannot be used: {problem}; say where it is (Options::large_values)",
+                "the file of large values {} cannot be used: {problem}; set its path (Options::large_values)",
                 path.display()
             ),
             Self::WriterBusy {
@@ -109,27 +109,24 @@ impl std::fmt::Display for Error {
             ),
             Self::Evicted { txn } => write!(
                 f,
-                "the snapshot of {txn} was taken away, because it held space that a writer needed: begin a new one"
+                "the snapshot of {txn} was evicted because it retained space that a writer needed: begin a new one"
             ),
             Self::Forked => write!(
                 f,
-                "the database was opened before this process was forked: open it anew in the child"
+                "the database was opened before this process was forked: open it again in the child process"
             ),
-            Self::ReadOnly => write!(
-                f,
-                "the database was opened read-only: open it without that to write"
-            ),
+            Self::ReadOnly => write!(f, "the database was opened read-only: open it for writing"),
             Self::Cancelled => write!(
                 f,
-                "cancelled before the end, as who watches it asked: call it again for the whole"
+                "cancelled by its progress callback: call it again for the complete result"
             ),
             Self::NoPin { name } => write!(
                 f,
-                "there is no pin `{name}`: give the name of one that is there"
+                "there is no pin `{name}`: give the name of an existing one"
             ),
             Self::BackupOrder { found, expected } => write!(
                 f,
-                "the backups do not follow each other: found {found}, expected {expected}; give the full one first, then its increments in order"
+                "the backups are not consecutive: found {found}, expected {expected}; give the full backup first, then its increments in order"
             ),
             Self::Poisoned { first } => write!(
                 f,
@@ -137,20 +134,20 @@ impl std::fmt::Display for Error {
             ),
             Self::NoSavepoint => write!(
                 f,
-                "the savepoint is not one of this transaction, or was undone by going back further: take a new one"
+                "the savepoint belongs to another transaction, or was removed by a rollback to an earlier one: create a new one"
             ),
             Self::Ended => write!(
                 f,
-                "the write transaction has ended, and with it the reader of its uncommitted state: begin a read to see what was committed"
+                "the write transaction has ended, and with it the reader of its uncommitted state: begin a read transaction to see the committed state"
             ),
             // Below a lower limit; `what` contains that limit.
             Self::Limit { what, found, limit } if found < limit => {
-                write!(f, "{what}: {found} is too little, at most {limit} can be")
+                write!(f, "{what}: {found} is too small; the maximum is {limit}")
             }
             Self::Limit { what, found, limit } => {
                 write!(
                     f,
-                    "{what}: {found} is beyond the limit of {limit}; docs/limits.md lists them all"
+                    "{what}: {found} exceeds the limit of {limit}; docs/limits.md lists all limits"
                 )
             }
         }
@@ -161,18 +158,16 @@ impl std::fmt::Display for Error {
 fn next_after_open(kind: io::ErrorKind) -> &'static str {
     use io::ErrorKind as Kind;
     match kind {
-        Kind::NotFound => "check the path, make the folder, or open it in a mode that creates it",
-        Kind::AlreadyExists => "open it in a mode that takes what is there, or give another name",
+        Kind::NotFound => "check the path, create the folder, or use a mode that creates the file",
+        Kind::AlreadyExists => "use a mode that opens an existing file, or give another name",
         Kind::PermissionDenied => {
-            "get the right to read and write it and its folder; to read is enough for opening it read-only"
+            "obtain read and write permission for the file and its folder; read permission suffices to open it read-only"
         }
-        Kind::ReadOnlyFilesystem => "open it read-only, or move it to where files can be written",
-        Kind::IsADirectory => {
-            "give the path of a file, such as one called plant.tdl in this folder"
-        }
-        Kind::NotADirectory => "check the path: a part of it that should be a folder is a file",
+        Kind::ReadOnlyFilesystem => "open it read-only, or move it to a writable file system",
+        Kind::IsADirectory => "give the path of a file, such as plant.tdl in this folder",
+        Kind::NotADirectory => "check the path: one of its folders is a file",
         Kind::StorageFull | Kind::QuotaExceeded => "free some space there and open it again",
-        _ => "check the path, and whether this file system holds files that can be locked",
+        _ => "check the path, and that the file system supports file locks",
     }
 }
 
@@ -255,45 +250,45 @@ mod tests {
         for (error, parts) in [
             (
                 medium,
-                ["read of 4096 bytes at byte 8192", "open the database anew"],
+                ["read of 4096 bytes at byte 8192", "reopen the database"],
             ),
             (
                 Error::DiskFull { needed_bytes },
                 ["4096 more bytes", "free some space"],
             ),
-            (full, ["1048576", "raise the bound"]),
+            (full, ["1048576", "raise the limit"]),
             (
                 Error::NotADatabase { found: text() },
                 ["begins with this", "give the path"],
             ),
             (unsupported, ["found this", "expected that: do it"]),
-            (table, ["\"a\\n\"", "remove it first"]),
+            (table, ["\"a\\n\"", "remove it with its content first"]),
             (elsewhere, ["plant.tdl", "close it"]),
             (lost, ["txn 9, 6 commits later", "restore a backup"]),
-            (replaced, ["process 7", "then open it again"]),
+            (replaced, ["process 7", "then open the file again"]),
             (gone(None), ["it was deleted", "open the path again"]),
             (
                 gone(Some("old.tdl".into())),
-                ["is old.tdl now", "to a new file"],
+                ["is now old.tdl", "to a new file"],
             ),
             (network, ["(NFS)", "Options::exclusive"]),
             (lock, ["plant.tdl", "Options::lock_path"]),
-            (refused, ["plant.tdl", "have its owner give it"]),
+            (refused, ["plant.tdl", "ask its owner"]),
             (large, ["plant.tdl", "(Options::large_values)"]),
             (busy, ["process 7 (thread 8)", "wait for it, or end it"]),
             (Error::Evicted { txn }, ["3", "begin a new one"]),
-            (Error::Forked, ["forked", "open it anew"]),
-            (Error::ReadOnly, ["read-only", "open it without"]),
+            (Error::Forked, ["forked", "open it again"]),
+            (Error::ReadOnly, ["read-only", "open it for writing"]),
             (
                 Error::Poisoned { first: text() },
                 ["until the database is reopened", "this"],
             ),
-            (Error::NoSavepoint, ["savepoint", "take a new one"]),
+            (Error::NoSavepoint, ["savepoint", "create a new one"]),
             (Error::Ended, ["has ended", "begin a read"]),
             (Error::NoPin { name: text() }, ["`this`", "give the name"]),
             (
                 order,
-                ["found this, expected this", "give the full one first"],
+                ["found this, expected this", "give the full backup first"],
             ),
             (Error::Cancelled, ["cancelled", "call it again"]),
             (limit, ["bytes: 6", "limit of 5; docs/limits.md"]),
@@ -307,7 +302,7 @@ mod tests {
             ),
             (
                 of_open(io::ErrorKind::PermissionDenied),
-                ["plant.tdl", "get the right"],
+                ["plant.tdl", "obtain read and write permission"],
             ),
             (
                 of_open(io::ErrorKind::ReadOnlyFilesystem),
@@ -319,7 +314,7 @@ mod tests {
             ),
             (
                 of_open(io::ErrorKind::NotADirectory),
-                ["plant.tdl", "should be a folder"],
+                ["plant.tdl", "one of its folders is a file"],
             ),
             (
                 of_open(io::ErrorKind::StorageFull),

@@ -216,7 +216,7 @@ pub trait PageWrite: PageRead {
         ptr.birth == self.txn()
     }
 
-    /// Mutable bytes of a page owned by this transaction; the first 32 are the header, which `seal_page` fills in.
+    /// Mutable bytes per page owned by this transaction; the first 32 are the header, which `seal_page` fills in.
     ///
     /// # Errors
     /// `Io` if the page was spilled and cannot be read back.

@@ -51,7 +51,7 @@ pub trait Storage: Send + Sync {
         None
     }
 
-    /// Reports the current bytes of a page of `places`, when its change begins and when it has ended. For storages that
+    /// Reports the current bytes per page of `places`, when its change begins and when it has ended. For storages that
     /// observe or simulate a file; a storage whose memory is the file itself has nothing to do.
     ///
     /// # Errors

@@ -203,7 +203,7 @@ fn modes_and_places_that_do_not_fit() {
             io::ErrorKind::NotFound => "check the path",
             io::ErrorKind::AlreadyExists => "another name",
             io::ErrorKind::IsADirectory => "give the path of a file",
-            _ => "should be a folder",
+            _ => "one of its folders is a file",
         };
         says(&error, &[next]);
         assert_eq!(error.path(), Some(path));
@@ -377,7 +377,10 @@ fn without_permission() {
         return;
     };
     // The folder cannot hold the lock file: no writing, but reading.
-    says(&told, &["plant.tdl", "ermission", "get the right"]);
+    says(
+        &told,
+        &["plant.tdl", "ermission", "obtain read and write permission"],
+    );
     assert_eq!(as_nobody("read", &path).unwrap(), "open");
     let new = folder.file("new.tdl");
     let told = as_nobody("write", &new).unwrap();

@@ -490,7 +490,7 @@ fn own<'p>(pages: &'p mut Pages, page_size: usize, ptr: &Ptr) -> Result<&'p mut 
     }
 }
 
-/// The bytes of a page whose change has begun (`DirtyPage::begin_change`).
+/// The bytes per page whose change has begun (`DirtyPage::begin_change`).
 fn bytes_mut<'p>(
     page: &'p mut DirtyPage,
     in_place: &'p mut InPlace,

@@ -143,11 +143,11 @@ impl fmt::Display for Cause {
             Self::Schema { problem } => write!(f, "the schema does not fit: {problem}"),
             Self::NoSuchSeries { wanted } => write!(
                 f,
-                "there is no series {wanted}: ReadTxn::list tells which there are"
+                "there is no series {wanted}: ReadTxn::list lists the existing ones"
             ),
             Self::TimeTaken { series, time } => write!(
                 f,
-                "series {series} has a row at {time} already, and its merge policy refuses another: leave the row out, delete the one that is there, or set another policy"
+                "series {series} already has a row at {time}, and its merge policy refuses another: skip the row, delete the existing one, or set another policy"
             ),
             Self::NoSuchPin { name } => {
                 write!(f, "there is no pin `{name}`: Database::pins lists them")
@@ -160,15 +160,15 @@ impl fmt::Display for Cause {
             }
             Self::TransactionBroken { first } => write!(
                 f,
-                "the transaction can only be rolled back, because an earlier call failed: {first}; drop it and begin another"
+                "the transaction can only be rolled back, because an earlier call failed: {first}; drop it and begin a new one"
             ),
             Self::OutOfOrder { table } => write!(
                 f,
-                "the key is not above the last one of table {table}; put it instead of appending it"
+                "the key is not greater than the last key of table {table}; use put instead of append"
             ),
             Self::Ambiguous { table, values } => write!(
                 f,
-                "the key has {values} values in table {table}; say which one is meant"
+                "the key has {values} values in table {table}; name one of them"
             ),
             Self::TableKind {
                 table,
@@ -176,14 +176,14 @@ impl fmt::Display for Cause {
             } => {
                 write!(
                     f,
-                    "table {table} has several values a key; open it with set_table"
+                    "table {table} has several values per key; open it with set_table"
                 )
             }
             Self::TableKind {
                 table,
                 has_sets: false,
             } => {
-                write!(f, "table {table} has one value a key; open it with table")
+                write!(f, "table {table} has one value per key; open it with table")
             }
             Self::TableTypes {
                 table,
@@ -195,7 +195,7 @@ impl fmt::Display for Cause {
             ),
             Self::IsTable { table, key } => write!(
                 f,
-                "the key {} of table {table} holds a nested table, not a value: open it with `nested`, or take it out with all that is in it with `remove`",
+                "the key {} of table {table} holds a nested table, not a value: open it with `nested`, or remove it and its content with `remove`",
                 key_text(key)
             ),
             Self::WrongType {
@@ -206,28 +206,28 @@ impl fmt::Display for Cause {
             } => {
                 write!(
                     f,
-                    "a {part} of table {table} is no {expected}: {found}; read the table as the types that were stored in it, or its bytes"
+                    "a {part} of table {table} is not of type {expected}: {found}; read the table with the types that were stored in it, or as bytes"
                 )
             }
             Self::WeightSum { total, weight } => write!(
                 f,
-                "weights of {total:e} and {weight:e} add up to more than a float can hold: scale them down"
+                "the sum of the weights {total:e} and {weight:e} exceeds the range of floats: scale the weights down"
             ),
             Self::CapTooSmall {
                 cap_bytes,
                 least_bytes,
             } => write!(
                 f,
-                "a cap of {cap_bytes} bytes cannot be kept to: without any row but the newest of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
+                "a cap of {cap_bytes} bytes cannot be met: with only the newest row of each series {least_bytes} bytes are in use; raise the cap above that, or remove tables or whole series"
             ),
             // Below the minimum: `what` gives the minimum.
             Self::Limit { what, found, limit } if found < limit => {
-                write!(f, "{what}: {found} is too little, at most {limit} can be")
+                write!(f, "{what}: {found} is too small; the maximum is {limit}")
             }
             Self::Limit { what, found, limit } => {
                 write!(
                     f,
-                    "{what}: {found} is beyond the limit of {limit}; docs/limits.md lists them all"
+                    "{what}: {found} exceeds the limit of {limit}; docs/limits.md lists all limits"
                 )
             }
         }

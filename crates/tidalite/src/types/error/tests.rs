@@ -66,7 +66,7 @@ fn each_error_names_the_problem_and_the_next_step() {
             Error::from(Cause::NoSuchSeries { wanted: text() }),
             ["this", "list"],
         ),
-        (taken, ["this has a row at 5", "leave the row out"]),
+        (taken, ["this already has a row at 5", "skip the row"]),
         (
             Error::from(Cause::NoSuchPin { name: text() }),
             ["`this`", "Database::pins"],
@@ -74,20 +74,23 @@ fn each_error_names_the_problem_and_the_next_step() {
         (timestamp, ["`this`", "write it as"]),
         (
             Error::from(Cause::TransactionBroken { first: text() }),
-            ["this", "begin another"],
+            ["this", "begin a new one"],
         ),
         (
             Error::from(Cause::OutOfOrder { table: text() }),
-            ["this", "put it instead"],
+            ["this", "use put instead"],
         ),
-        (ambiguous, ["3 values", "say which"]),
+        (ambiguous, ["3 values", "name one of them"]),
         (kind(true), ["several values", "set_table"]),
         (kind(false), ["one value", "open it with table"]),
         (other_types, ["holds u64 -> f64, not bytes", "`raw_table`"]),
         (is_table, ["key \"k\" of table this", "`remove`"]),
         (
             wrong("config"),
-            ["a value of table config is no f64: 2 bytes", "or its bytes"],
+            [
+                "a value of table config is not of type f64: 2 bytes",
+                "or as bytes",
+            ],
         ),
         (
             Error::from(Cause::CapTooSmall {
