@@ -9,7 +9,7 @@
 //!               byte 1: factor       ALP: f, or 255 for "divide by 10^e";  split: low bits stored unencoded;  else 0
 //!               byte 2: flags        1: scaled;  2: all exceptions share one word;  4: nulls;  8: narrow
 //!               byte 3: correction_width   ALP: bits of a correction;  else 0
-//!               byte 4: correction_depth   ALP: what is subtracted from a stored correction;  else 0
+//!               byte 4: correction_depth   ALP: number subtracted from a stored correction;  else 0
 //! outliers      bytes 0, 1: patches  values or deltas outside the packed range;  split, list: entries;
 //!                                    runs: runs;  else 0
 //!               bytes 2, 3: exceptions   rows whose word is stored unencoded

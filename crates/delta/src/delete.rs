@@ -178,9 +178,9 @@ impl DeleteInRun<'_> {
         };
         let types = &self.layouts[block.class as usize];
         store.add(run, w, work, entry, |out| {
-            let mut hints = Vec::new();
+            let mut encoder_states = Vec::new();
             let (series, rows) = (&block.series, block.rows.view());
-            encode_block(block.class, types, series, rows, &mut hints, out);
+            encode_block(block.class, types, series, rows, &mut encoder_states, out);
         })
     }
 }

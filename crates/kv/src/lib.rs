@@ -26,7 +26,7 @@
 //!  ├ prefetcher, sequential_range     leaves read ahead of a scan
 //!  └ select       rows by number, and keys that divide a table into equal parts
 //! nested      TableReader, TableWriter: a table in pages or in a cell (table_repr), and changes between them (conversion)
-//! sets        tables of multi-values: PairWriter (set_table), PairCursor (set_cursor), Values; append, append_cursor
+//! sets        tables of sets: PairWriter (set_table), PairCursor (set_cursor), Values; append, append_cursor
 //! visit       whole tables: check (every rule of the format), walk, relocate, stat, read_leaves
 //! ```
 //!

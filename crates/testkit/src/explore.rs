@@ -20,7 +20,7 @@ use crate::rng::Rng;
 use crate::simdisk::{Op, Recording, Replay};
 use std::collections::BTreeSet;
 
-/// Offset of the weak (unsynced) records in the lock area, and their length; `crates/pager/src/lock/layout.rs`.
+/// Offset of the unsynced meta records in the lock area, and their length; `crates/pager/src/lock/layout.rs`.
 const WEAK_AT: usize = 4096;
 const WEAK_BYTES: usize = 4096;
 /// Offset of the field that marks a failed sync or a failed write of a record.
@@ -341,7 +341,7 @@ fn kept(
     }
 }
 
-/// The lock area while a weak record is being written, word by word in order.
+/// The lock area while an unsynced meta record is being written, word by word in order.
 fn torn(before: &[u8], after: &[u8], rng: &mut Rng) -> Vec<u8> {
     let slot = |number: usize| WEAK_AT + number * WEAK_BYTES..WEAK_AT + (number + 1) * WEAK_BYTES;
     let same = |number: usize| before[slot(number)] == after[slot(number)];

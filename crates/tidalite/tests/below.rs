@@ -11,7 +11,7 @@ use tidalite_testkit::rng::Rng;
 
 const PAGE: usize = 1024;
 
-/// Table and keys of the path: a value, or `None` for a nested table. For multi-values the key and the value, and
+/// Table and keys of the path: a value, or `None` for a nested table. In a table of sets the key and the value, and
 /// nothing.
 type Content = BTreeMap<(String, Vec<Vec<u8>>), Option<Vec<u8>>>;
 

@@ -1,4 +1,4 @@
-//! Tables as their users see them: modes of writing, multi-values, nested tables, names, savepoints.
+//! Tables as their users see them: modes of writing, tables of sets, nested tables, names, savepoints.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! Power cuts over all table operations: multi-values, nested tables, range deletes, renames, sequences, savepoints,
+//! Power cuts over all table operations: tables of sets, nested tables, range deletes, renames, sequences, savepoints,
 //! checkpoints. After every operation of a recorded run the images that a cut could leave must open, check clean, and
 //! hold the newest acknowledged commit or the one under way.
 //!

@@ -128,12 +128,12 @@ impl Coder {
 
     /// Encodes a series. The bytes include everything needed for decoding.
     pub(crate) fn encode(self, kind: Kind, words: &[u64], to: &mut Encoded) -> Result<()> {
-        let mut hint = EncoderState::default();
+        let mut state = EncoderState::default();
         for block in words.chunks(self.rows()) {
             let (begin, out) = (to.bytes.len(), &mut to.bytes);
             match self {
-                Self::Ours => ours(kind, block, &mut hint, out),
-                Self::Cold => to.padding += cold(kind, block, &mut hint, out),
+                Self::Ours => ours(kind, block, &mut state, out),
+                Self::Cold => to.padding += cold(kind, block, &mut state, out),
                 Self::Pco => {
                     let config = pco::ChunkConfig::default().with_compression_level(8);
                     if kind == Kind::Float {
@@ -233,12 +233,12 @@ fn vector(bytes: &[u8], rows: usize) -> Result<(Chunk, &[u8])> {
     Ok((chunk, &behind[..chunk.len()]))
 }
 
-fn ours(kind: Kind, block: &[u64], hint: &mut EncoderState, out: &mut Vec<u8>) {
+fn ours(kind: Kind, block: &[u64], state: &mut EncoderState, out: &mut Vec<u8>) {
     let mut payload = Vec::new();
     let chunk = match kind {
-        Kind::Float => encode_column(ColumnType::F64, block, hint, &mut payload),
-        Kind::Integer => encode_column(ColumnType::I64, block, hint, &mut payload),
-        Kind::Time => encode_times(integers(block), hint, &mut payload),
+        Kind::Float => encode_column(ColumnType::F64, block, state, &mut payload),
+        Kind::Integer => encode_column(ColumnType::I64, block, state, &mut payload),
+        Kind::Time => encode_times(integers(block), state, &mut payload),
     };
     put(&chunk, &payload, out);
 }
@@ -246,12 +246,12 @@ fn ours(kind: Kind, block: &[u64], hint: &mut EncoderState, out: &mut Vec<u8>) {
 /// Encodes as a leaf in cold form: the model, if any, after its 16 bytes in the directory; then chunk and payload of
 /// each vector in the smaller form. Returns the number of bytes that a file would not contain: the length of the model
 /// part.
-fn cold(kind: Kind, block: &[u64], hint: &mut EncoderState, out: &mut Vec<u8>) -> usize {
+fn cold(kind: Kind, block: &[u64], state: &mut EncoderState, out: &mut Vec<u8>) -> usize {
     const MODEL_ENTRY_BYTES: usize = 16;
     let mut hot: Vec<Vec<u8>> = Vec::new();
     for vector in block.chunks(VECTOR) {
         let mut bytes = Vec::new();
-        ours(kind, vector, hint, &mut bytes);
+        ours(kind, vector, state, &mut bytes);
         hot.push(bytes);
     }
     let ty = match kind {

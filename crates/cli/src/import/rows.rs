@@ -1,5 +1,5 @@
 //! Converts records to rows: a time, tags, values. A line that cannot be converted is reported with
-//! its number; the caller decides whether the import goes on.
+//! its number; the caller decides whether the import continues.
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::advice::{self, foreign, json_array, lines_to_skip};
@@ -769,7 +769,7 @@ mod tests {
         };
         assert!(failure.message.contains("a quote"), "{}", failure.message);
         assert_eq!(failure.exit, Exit::BadInput);
-        // The reader takes 128 KiB at a time; a row shorter than the limit by that much can always be read.
+        // The reader buffers 128 KiB, so a row that is shorter than the limit by this much can always be read.
         let note = "x".repeat(usize::try_from(ROW_BYTES_MAX).unwrap() - 2 * 128 * 1024);
         let long = format!("time,a,note\n2014-06-01,1,{note}\n2014-06-02,2,y\n");
         let read = read_in_blocks(&long, &wishes, BLOCK_BYTES).unwrap();

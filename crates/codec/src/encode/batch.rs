@@ -110,7 +110,8 @@ fn put(step: u64, shifts: &mut Vec<u8>) {
     shifts.extend_from_slice(&number.to_le_bytes()[..bytes]);
 }
 
-/// Undoes `shifts` in the times that `decode_times` has read; `series[i]` is the series of row i.
+/// Restores the times of a batch after `decode_times`: adds to the times of each series the shift that its encoder
+/// subtracted. `series[i]` is the series of row i.
 ///
 /// # Errors
 /// [`Corrupt`] if there are fewer shifts than series, or more.

@@ -60,7 +60,7 @@ mod tests {
     use crate::{ColumnType, encode_column};
 
     #[test]
-    fn any_bytes_are_a_hint_that_encodes() {
+    fn any_bytes_are_a_state_that_encodes() {
         let mut words: Vec<u64> = (0..1024).map(|i| (f64::from(i) / 10.0).to_bits()).collect();
         words[300..304].fill(f64::NAN.to_bits());
         let mut state = EncoderState::default();

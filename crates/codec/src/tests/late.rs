@@ -77,7 +77,7 @@ fn a_few_rows_that_are_very_late_are_stored_apart() {
 /// Clocks change, stop, and run backwards; vectors are short; times lie at the ends of their range. No state ever
 /// leads to a wrong result.
 #[test]
-fn any_times_come_back_under_any_hint() {
+fn any_times_round_trip_under_any_state() {
     let mut expected: Option<Vec<Vec<u8>>> = None;
     at_every_level(|level| {
         let (mut rng, mut state) = (Rng(5), EncoderState::default());

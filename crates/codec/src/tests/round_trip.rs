@@ -57,7 +57,7 @@ fn special_words_among_ordinary_ones() {
 
 /// Vectors of every kind of shape, one after another with one state.
 #[test]
-fn random_shapes_under_wrong_hints() {
+fn random_shapes_under_wrong_states() {
     let mut states = [EncoderState::default(); 3];
     for seed in 0..few(2500) {
         let mut rng = Rng(seed);

@@ -1,7 +1,7 @@
 //! The write buffer: rows of the open transaction that have not been flushed yet.
 //!
 //! ```text
-//! push --> log (one per layout) - a leaf's worth of one series, ascending ---> flushed from cache
+//! push --> log (one per layout) - one series, enough rows for a leaf ---------> flushed early, while in cache
 //!           |        \--- whole vectors of many series written in turn -----> grouped, flushed
 //!           |        \--- budget reached, or commit: grouped by series -----> flushed to leaves, run, or tail
 //!           `-- series is read or deleted from: its rows move to ...
@@ -131,18 +131,20 @@ impl WriteBuffer {
         &mut self.scratch
     }
 
-    /// Encoder hints of new runs for rows of a layout.
-    pub(crate) fn run_hints(&self, types: &[ColumnType]) -> Vec<EncoderState> {
+    /// Encoder states of new runs for rows of a layout.
+    pub(crate) fn run_encoder_states(&self, types: &[ColumnType]) -> Vec<EncoderState> {
         let scratch = self.scratch.writer(CompactionScratch::NEW);
-        scratch.map_or(Vec::new(), |scratch| scratch.hints_of(types).to_vec())
+        scratch.map_or(Vec::new(), |scratch| {
+            scratch.encoder_states_of(types).to_vec()
+        })
     }
 
-    /// Takes over the encoder hints of new runs from another write buffer.
-    pub fn copy_hints_from(&mut self, other: &Self) {
+    /// Takes over the encoder states of new runs from another write buffer.
+    pub fn copy_encoder_states_from(&mut self, other: &Self) {
         let mut scratch = self.scratch.take_writer(CompactionScratch::NEW);
         match other.scratch.writer(CompactionScratch::NEW) {
-            Some(theirs) => scratch.copy_hints_from(theirs),
-            None => scratch.set_hints(&[], Vec::new()),
+            Some(theirs) => scratch.copy_encoder_states_from(theirs),
+            None => scratch.set_encoder_states(&[], Vec::new()),
         }
         self.scratch.return_writer(CompactionScratch::NEW, scratch);
     }

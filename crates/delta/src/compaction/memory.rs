@@ -6,7 +6,7 @@ use crate::run::block::Block;
 use crate::run::writer::WriterScratch;
 use tidalite_codec::Rows;
 
-/// Memory of compactions and run writers, with their encoder hints; reused across transactions.
+/// Memory of compactions and run writers, with their encoder states; reused across transactions.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionScratch {
     /// Scratch memory for new runs, then for each tier.

@@ -137,7 +137,7 @@ impl WriteBuffer {
             let types = self.logs[layout].types.clone();
             let as_blocks = blocks.is_some();
             let few = if as_blocks { rest_rows_max } else { 0 };
-            let (mut list, learned) = (None, self.run_hints(&types));
+            let (mut list, learned) = (None, self.run_encoder_states(&types));
             // A layout gets its class when it has rows that are not linked.
             let mut encode = |series: &[u64], rows: RowsRef<'_>| {
                 let list = match &mut list {

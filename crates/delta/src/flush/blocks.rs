@@ -13,7 +13,7 @@
 //! Invariants:
 //! 1. The rows of a list have one class and ascend by series and time, without duplicates.
 //! 2. All blocks of a list are full except the last.
-//! 3. The bytes of a list depend on its rows and on the encoder hints at the start of the threads, not on the work of
+//! 3. The bytes of a list depend on its rows and on the encoder states at the start of the threads, not on the work of
 //!    other threads.
 //! 4. Lists are passed to the writer while no rows are lent to helper threads (`helpers.rs`).
 
@@ -43,17 +43,20 @@ pub struct Blocks {
     blocks: Vec<(Range<usize>, Entry)>,
     rows: u64,
     times: (i64, i64),
-    hints: Vec<EncoderState>,
+    encoder_states: Vec<EncoderState>,
     /// The rows of the next block, and the series of each row.
     open: (Vec<u64>, Rows),
 }
 
 impl Blocks {
-    /// An empty list for a layout, with its class and encoder hints.
-    pub(crate) fn new(types: &[ColumnType], (class, hints): (u32, Vec<EncoderState>)) -> Self {
+    /// An empty list for a layout, with its class and encoder states.
+    pub(crate) fn new(
+        types: &[ColumnType],
+        (class, encoder_states): (u32, Vec<EncoderState>),
+    ) -> Self {
         Self {
             class,
-            hints,
+            encoder_states,
             types: types.into(),
             times: (i64::MAX, i64::MIN),
             open: (Vec::new(), Rows::new(types.len())),
@@ -123,8 +126,8 @@ impl Blocks {
         self.rows += rows.len() as u64;
         let start = self.bytes.len().next_multiple_of(BLOCK_ALIGN);
         self.bytes.resize(start, 0);
-        let (hints, out) = (&mut self.hints, &mut self.bytes);
-        encode_block(self.class, &self.types, series, rows, hints, out);
+        let (encoder_states, out) = (&mut self.encoder_states, &mut self.bytes);
+        encode_block(self.class, &self.types, series, rows, encoder_states, out);
         self.blocks.push((start..self.bytes.len(), entry));
     }
 
@@ -172,7 +175,7 @@ impl Delta {
         }
         if let Some(last) = lists.pop() {
             let mut scratch = buffer.scratch().take_writer(CompactionScratch::NEW);
-            scratch.set_hints(&last.types, last.hints);
+            scratch.set_encoder_states(&last.types, last.encoder_states);
             buffer
                 .scratch()
                 .return_writer(CompactionScratch::NEW, scratch);

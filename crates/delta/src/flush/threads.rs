@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! own thread   fill ─┬─ fill the other log, link pieces ─ ... ─ (full, or on request) help, link ─┬─ fill
-//!                    │ log, hints                         ^ pieces                                │ remainders
+//!                    │ log, encoder states                         ^ pieces                                │ remainders
 //! others             └─ group and encode a part of the series, the next one, ... ─────────────────┘
 //! ```
 //!

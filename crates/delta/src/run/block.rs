@@ -69,7 +69,7 @@ pub(crate) fn encode_block(
     types: &[ColumnType],
     series: &[u64],
     rows: RowsRef<'_>,
-    hints: &mut Vec<EncoderState>,
+    encoder_states: &mut Vec<EncoderState>,
     out: &mut Vec<u8>,
 ) {
     let columns = types.len();
@@ -78,7 +78,7 @@ pub(crate) fn encode_block(
         !rows.is_empty() && rows.len() <= block_rows_max(columns),
         "a block's rows"
     );
-    hints.resize(columns + 2, EncoderState::default()); // columns, series ids, times
+    encoder_states.resize(columns + 2, EncoderState::default()); // columns, series ids, times
     ENCODE_SCRATCH.with_borrow_mut(|scratch| {
         let EncodeScratch {
             lengths,
@@ -97,19 +97,24 @@ pub(crate) fn encode_block(
         put(encode_column(
             ColumnType::U64,
             series,
-            &mut hints[columns],
+            &mut encoder_states[columns],
             payloads,
         ));
-        let hint = &mut hints[columns + 1];
+        let state = &mut encoder_states[columns + 1];
         put(encode_times_of_series(
             series,
             rows.times(),
-            hint,
+            state,
             shifts,
             payloads,
         ));
         for (i, &ty) in types.iter().enumerate() {
-            put(encode_column(ty, rows.column(i), &mut hints[i], payloads));
+            put(encode_column(
+                ty,
+                rows.column(i),
+                &mut encoder_states[i],
+                payloads,
+            ));
         }
         let start = out.len();
         out.resize(start + LENGTHS_AT, 0);

@@ -186,8 +186,8 @@ pub(crate) fn series_rows<R: PageRead>(
     })
 }
 
-/// Writes a page with the old tail's rows and these; returns it, sealed, with the number of its rows. The caller must
-/// make sure that they fit.
+/// Writes a tail page with the rows of the old one followed by `pieces`; returns the sealed page and its number of
+/// rows. The caller must make sure that they fit.
 pub(crate) fn append<W: PageWrite>(w: &mut W, tail: &Ptr, pieces: &[Piece]) -> Result<(Ptr, u64)> {
     let ptr = if tail.is_null() {
         let ptr = w.new_page(Kind::Tail, 0)?;

@@ -80,42 +80,46 @@ impl BlockStore {
     }
 }
 
-/// Memory and encoder hints of a writer, reused by the next writer of similar rows.
+/// Memory and encoder states of a writer, reused by the next writer of similar rows.
 #[derive(Debug, Default)]
 pub(crate) struct WriterScratch {
     store: BlockStore,
-    /// The layout of `rows` and `hints`.
+    /// The layout of `rows` and `encoder_states`.
     types: Box<[ColumnType]>,
     series: Vec<u64>,
     rows: Rows,
-    hints: Vec<EncoderState>,
+    encoder_states: Vec<EncoderState>,
 }
 
 impl WriterScratch {
-    /// Encoder hints for rows of this layout.
-    pub(crate) fn hints_of(&self, types: &[ColumnType]) -> &[EncoderState] {
+    /// Encoder states for rows of this layout.
+    pub(crate) fn encoder_states_of(&self, types: &[ColumnType]) -> &[EncoderState] {
         match *self.types == *types {
-            true => &self.hints,
+            true => &self.encoder_states,
             false => &[],
         }
     }
 
-    /// Stores the encoder hints for rows of a layout.
-    pub(crate) fn set_hints(&mut self, types: &[ColumnType], hints: Vec<EncoderState>) {
+    /// Stores the encoder states for rows of a layout.
+    pub(crate) fn set_encoder_states(
+        &mut self,
+        types: &[ColumnType],
+        encoder_states: Vec<EncoderState>,
+    ) {
         self.set_layout(types);
-        self.hints = hints;
+        self.encoder_states = encoder_states;
     }
 
-    /// Copies the encoder hints of another writer.
-    pub(crate) fn copy_hints_from(&mut self, other: &Self) {
-        self.set_hints(&other.types, other.hints.clone());
+    /// Copies the encoder states of another writer.
+    pub(crate) fn copy_encoder_states_from(&mut self, other: &Self) {
+        self.set_encoder_states(&other.types, other.encoder_states.clone());
     }
 
     fn set_layout(&mut self, types: &[ColumnType]) {
         if *self.types != *types {
             self.types = types.into();
             self.rows = Rows::new(types.len());
-            self.hints.clear();
+            self.encoder_states.clear();
         }
     }
 }
@@ -297,11 +301,11 @@ impl<'l> RunWriter<'l> {
         };
         debug_assert_eq!(series.len(), rows.len(), "a series a row");
         let types = &self.layouts[self.class as usize];
-        let hints = &mut self.scratch.hints;
+        let encoder_states = &mut self.scratch.encoder_states;
         self.scratch
             .store
             .add(&mut self.run, w, work, entry, |out| {
-                encode_block(self.class, types, series, rows, hints, out);
+                encode_block(self.class, types, series, rows, encoder_states, out);
             })
     }
 

@@ -10,7 +10,7 @@ fn list(world: &mut World, rng: &mut Rng, series: &[u64], from: i64) -> Blocks {
     let types = types_of(series[0]);
     let learned = (
         world.delta.add_class(types).unwrap(),
-        world.buffer.run_hints(types),
+        world.buffer.run_encoder_states(types),
     );
     let mut list = Blocks::new(types, learned);
     for &id in series {

@@ -53,11 +53,18 @@ fn times_from_one_end_to_the_other_come_back() {
     let mut rng = Rng::new(433);
     let layouts: [Box<[ColumnType]>; 1] = [POINT.into()];
     let mut pages = ScratchPages::new(512);
-    let (mut hints, mut block) = (Vec::<EncoderState>::new(), Block::default());
+    let (mut encoder_states, mut block) = (Vec::<EncoderState>::new(), Block::default());
     for _ in 0..20 {
         let (series, rows) = sample(&mut rng);
         let mut bytes = Vec::new();
-        encode_block(0, &POINT, &series, rows.view(), &mut hints, &mut bytes);
+        encode_block(
+            0,
+            &POINT,
+            &series,
+            rows.view(),
+            &mut encoder_states,
+            &mut bytes,
+        );
         assert!((1..=SHIFTS_BYTES_MAX).contains(&usize::from(bytes[SHIFTS_AT])));
         assert_eq!(encoded_len(&bytes), Some(bytes.len()));
         let (ptr, extent) = placed(&mut pages, &mut bytes);
@@ -86,8 +93,15 @@ fn forged_shifts_are_errors_or_rows_never_panics() {
     let mut rng = Rng::new(434);
     let layouts: [Box<[ColumnType]>; 1] = [POINT.into()];
     let (series, rows) = sample(&mut rng);
-    let (mut hints, mut good) = (Vec::<EncoderState>::new(), Vec::new());
-    encode_block(0, &POINT, &series, rows.view(), &mut hints, &mut good);
+    let (mut encoder_states, mut good) = (Vec::<EncoderState>::new(), Vec::new());
+    encode_block(
+        0,
+        &POINT,
+        &series,
+        rows.view(),
+        &mut encoder_states,
+        &mut good,
+    );
     let mut pages = ScratchPages::new(512);
     let (mut errors, mut read, mut block) = (0, 0, Block::default());
     // Chunks and shifts lie within the first two hundred bytes.

@@ -47,7 +47,7 @@ pub(crate) struct Tail {
     uncounted: u64,
     /// In a bulk load: the leaf that follows, in no page yet.
     pub(super) next: Option<NextLeaf>,
-    /// In a table of multi-values: the position of the last value of the last key, if its set has pages.
+    /// In a table of sets: the position of the last value of the last key, if its set has pages.
     pub(crate) set: AppendCursor,
 }
 

@@ -11,7 +11,7 @@
 //! 2. `lead` leaves lie between the cursor and the prefetcher, in the direction of the scan: those were requested.
 //! 3. A prefetcher stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
 //!    other move, or a turn, the cursor makes a new one.
-//! 4. It begins with the next two leaves and doubles its distance as the scan goes on, up to `AHEAD_BYTES`: a short
+//! 4. It begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`: a short
 //!    range requests little in vain.
 
 use crate::cursor::frame::Frame;

@@ -8,7 +8,7 @@ use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> Cursor<'_, R> {
-    /// Moves to the row that has this many rows before it (in a table of multi-values: to the key of the pair with that
+    /// Moves to the row that has this many rows before it (in a table of sets: to the key of the pair with that
     /// number).
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl<R: PageRead> Cursor<'_, R> {
         Ok(self.select_within(rank)?.is_some())
     }
 
-    /// Number of rows before the current row (in a table of multi-values: of pairs before the key's pairs); `None` if
+    /// Number of rows before the current row (in a table of sets: of pairs before the key's pairs); `None` if
     /// the cursor is not at a row.
     ///
     /// # Errors

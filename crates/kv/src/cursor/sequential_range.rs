@@ -1,6 +1,6 @@
-//! Detects leaves of a forward scan that are contiguous in the file, as in tables that were filled in order. The kernel
-//! reads these ahead by itself, in larger units than explicit requests could, if they are read through
-//! `PageRead::page_in_order`.
+//! Detects leaves of a forward scan that are contiguous in the file, as in tables that were filled in order. If such
+//! leaves are read through `PageRead::page_in_order`, the kernel reads ahead, in larger units than explicit requests
+//! could.
 //!
 //! ```text
 //! branch             │ a b c x d e f … │ g h y i …     leaves in the order of keys
@@ -101,8 +101,8 @@ impl SequentialRange {
         newest.is_some_and(|window| window.leaves.contains(&leaf.addr))
     }
 
-    /// Whether the cursor should read this leaf of this branch as part of a sequential range. Forgets the branches
-    /// before.
+    /// Whether the cursor should read this leaf of this branch as part of a sequential range. Drops the
+    /// windows of earlier branches.
     pub(super) fn holds(&mut self, branch: u64, leaf: &Ptr) -> bool {
         let Some(found) = self.find(branch) else {
             return false;

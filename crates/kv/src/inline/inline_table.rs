@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Forms 2 and 3 are forms 0 and 1 for a table whose sequence has begun: its next number, a u64, follows the form byte.
-//! Form 1 is for keys of one length without payloads: the duplicates of a table of multi-values, packed.
+//! Form 1 is for keys of one length without payloads: the duplicates of a table of sets, packed.
 //! Tags have the same format as in a leaf; keys ascend strictly.
 
 use crate::error::damaged;

@@ -60,7 +60,7 @@ pub(crate) const NESTED: u8 = 1;
 /// Flag of every page of a nested table. Such a page carries the number of the outermost table; without the flag, a
 /// page found without its tree would be taken for a page of the outermost table.
 pub(crate) const INNER_PAGE: u8 = 2;
-/// Flag of every page of a table of multi-values, but not of the pages of its sets.
+/// Flag of every page of a table of sets, but not of the pages of its sets.
 pub(crate) const SETS: u8 = 4;
 /// Flag of a leaf: rows were inserted in ascending order at its end.
 pub(crate) const ASCENDS: u8 = 8;

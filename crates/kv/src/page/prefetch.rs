@@ -17,7 +17,7 @@ const STEP_BYTES: usize = 128;
 pub(super) const CELL_AHEAD_BYTES: usize = 65;
 
 /// Bytes to prefetch of a child of a branch of this level. For a leaf: all its slots, because its row count stands
-/// beside its pointer. (In a table of multi-values the count is of pairs, so the amount is too large.)
+/// beside its pointer. (In a table of sets the count is of pairs, so the amount is too large.)
 #[inline(always)]
 pub(crate) fn slots_ahead(level: u8, rows: u64) -> usize {
     if level != 1 {

@@ -9,7 +9,7 @@ pub(crate) const PACKED: u8 = 1;
 /// Flag of either form: a sequence number is stored.
 pub(crate) const BEGUN: u8 = 2;
 
-/// Number of rows of an entry of a table of multi-values.
+/// Number of rows of an entry of a table of sets.
 pub(crate) fn weight(payload: Payload<'_>) -> u64 {
     match tag::kind(payload.tag) {
         tag::NESTED => count(payload.bytes),

@@ -1,4 +1,4 @@
-//! A position among the pairs of a table of multi-values.
+//! A position among the pairs of a table of sets.
 //!
 //! Invariants
 //! 1. `inner` is the set of the current key of `outer`, positioned at one of its values; or it is `None`, and `outer`
@@ -16,7 +16,7 @@ use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
 impl Tree {
-    /// A cursor over the pairs of a table of multi-values, before the first.
+    /// A cursor over the pairs of a table of sets, before the first.
     pub fn pair_cursor<'r, R: PageRead>(&self, r: &'r R) -> PairCursor<'r, R> {
         PairCursor {
             outer: self.cursor(r),
@@ -33,7 +33,7 @@ enum InSet<'r, R> {
     Set(u64, Box<Cursor<'r, R>>),
 }
 
-/// A cursor over the pairs of a table of multi-values.
+/// A cursor over the pairs of a table of sets.
 ///
 /// Every move returns whether the cursor is at a pair afterwards. If a move among the values of a key (`next_dup`,
 /// `previous_dup`) finds no value, it leaves the cursor where it was.

@@ -1,4 +1,4 @@
-//! Tables of multi-values: each key has a sorted set of values, and a row of the table is a pair.
+//! Tables of sets: each key has a sorted set of values, and a row of the table is a pair.
 //!
 //! The set of a key is a nested table whose keys are the values: one value lies in the row itself, a few lie packed
 //! in the leaf, many have pages of their own. Branches count pairs.
@@ -13,7 +13,7 @@ use crate::table::free::OldPayload;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// The operations of a table of multi-values; see [`Tree::pairs`].
+/// The operations of a table of sets; see [`Tree::pairs`].
 pub struct PairWriter<'t> {
     pub(crate) tree: &'t mut Tree,
 }
@@ -96,7 +96,7 @@ impl Tree {
     /// # Panics
     /// If the table was not created by `new_multi`.
     pub fn pairs(&mut self) -> PairWriter<'_> {
-        assert!(self.is_multi(), "a table of multi-values");
+        assert!(self.is_multi(), "a table of sets");
         PairWriter { tree: self }
     }
 
@@ -373,7 +373,7 @@ impl Tree {
         Ok(PairInsert::New { last })
     }
 
-    /// Whether a pair exists in a table of multi-values.
+    /// Whether a pair exists in a table of sets.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -10,7 +10,7 @@ use crate::table::get_many::FoundRow;
 use crate::table::tree::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// The values of one key of a table of multi-values, read in place.
+/// The values of one key of a table of sets, read in place.
 pub struct Values<'r>(ValuesRepr<'r>);
 
 enum ValuesRepr<'r> {
@@ -79,7 +79,7 @@ impl<'r> Values<'r> {
 }
 
 impl Tree {
-    /// The values of a key of a table of multi-values; `None` if the key does not exist.
+    /// The values of a key of a table of sets; `None` if the key does not exist.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -109,7 +109,7 @@ impl Tree {
         Values::of(r, row, self.id).map(Some)
     }
 
-    /// Passes the values of many keys of a table of multi-values to `found`, in the order of the keys, each with the
+    /// Passes the values of many keys of a table of sets to `found`, in the order of the keys, each with the
     /// index of its key. Cost: as `get_many`; a set that has pages of its own is not read.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Tree {
         })
     }
 
-    /// Number of pairs of a table of multi-values below (key, value).
+    /// Number of pairs of a table of sets below (key, value).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -142,7 +142,7 @@ impl Tree {
         Ok(below.wrapping_add(values.rank(r, value)?))
     }
 
-    /// Pairs that divide the pairs of a table of multi-values from one rank up to another into `parts` of equal size,
+    /// Pairs that divide the pairs of a table of sets from one rank up to another into `parts` of equal size,
     /// to within one pair: one less than parts, fewer if there are not enough pairs. Each is the first pair of its
     /// part.
     ///

@@ -33,7 +33,7 @@ pub(crate) fn reference_bytes(payload: Payload<'_>) -> Vec<u8> {
 pub(crate) struct VisitedPages {
     /// Nesting depth of the current table.
     pub(crate) depth: usize,
-    /// Number of distinct keys removed. Set only for a multi-value table that may keep some of its keys.
+    /// Number of distinct keys removed. Set only for a table of sets that may keep some of its keys.
     pub(crate) keys: Option<u64>,
     /// Addresses of branches, and of roots of nested tables.
     seen: HashSet<u64>,

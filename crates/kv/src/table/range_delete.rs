@@ -22,14 +22,14 @@ struct RemovedRange {
 }
 
 impl Tree {
-    /// Removes every row with `from <= key < to`; returns the number of rows (of pairs, in a table of multi-values).
+    /// Removes every row with `from <= key < to`; returns the number of rows (of pairs, in a table of sets).
     ///
     /// # Errors
     /// As for `remove`.
     ///
     /// # Cost
     /// Two paths are rewritten, and every page in between is freed. Leaves in between are read only if rows may refer
-    /// to extents or nested tables, and in a table of multi-values, to count the keys.
+    /// to extents or nested tables, and in a table of sets, to count the keys.
     pub fn remove_range<W: PageWrite>(&mut self, w: &mut W, from: &[u8], to: &[u8]) -> Result<u64> {
         if from >= to || self.root.is_null() {
             return Ok(0);

@@ -6,7 +6,7 @@
 //! | 32 B | u64  |48 b|   |   u8   |  u8   | 48 b  |   u64    |
 //! ```
 //!
-//! Flags: 1 = multi-values (`rows` then counts pairs, `keys` the keys; else `keys` is 0); 2 = there may be rows with
+//! Flags: 1 = table of sets (`rows` then counts pairs, `keys` the keys; else `keys` is 0); 2 = there may be rows with
 //! an extent or a nested table, so leaves have to be read before they are freed.
 //!
 //! A nested table's root takes 28 bytes in its parent's leaf: a child as a branch stores it, height, flags; or 36 bytes
@@ -61,7 +61,7 @@ pub struct Tree {
     pub(crate) id: u64,
     pub(crate) height: u8,
     pub(crate) flags: u8,
-    /// Distinct keys of a table of multi-values.
+    /// Distinct keys of a table of sets.
     pub(crate) keys: u64,
     pub(crate) sequence: u64,
 }
@@ -291,7 +291,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Number of keys below `key` (of pairs, in a table of multi-values).
+    /// Number of keys below `key` (of pairs, in a table of sets).
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -1,4 +1,4 @@
-//! Damage in nested tables and in tables of multi-values; pages that several pointers lead to.
+//! Damage in nested tables and in tables of sets; pages that several pointers lead to.
 
 use super::raw::RawPages;
 use super::{claims, few, random_key, random_value};

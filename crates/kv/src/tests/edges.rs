@@ -408,7 +408,7 @@ impl PageVisitor for Sparse<'_> {
     }
 }
 
-/// A range delete merges the pages at both of its edges with a neighbour, or rebalances them. Mending looks at each
+/// A range delete merges the pages at both of its edges with a neighbour, or rebalances them. Rebalancing examines each
 /// level once, from the leaf up. So a few sparse pages stay: a leaf whose branch has no other child, and a branch above
 /// two leaves that share their rows.
 #[test]

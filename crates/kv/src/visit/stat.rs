@@ -17,7 +17,7 @@ pub struct TableShape {
     pub leaf_pages: u64,
     /// Pages of long values and of long keys, including those in nested tables.
     pub overflow_pages: u64,
-    /// Pages of nested tables, or of the sets of multi-values that are too large for a row.
+    /// Pages of nested tables, or of sets that are too large for a row.
     pub nested_pages: u64,
 }
 

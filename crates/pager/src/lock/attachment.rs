@@ -185,7 +185,7 @@ impl Attachment {
         }
         if alone {
             let known = area.is_ours() && area.version() == VERSION;
-            // After a failed sync the pages of weak commits may be lost. If the system does not identify its start, the
+            // After a failed sync the pages of lazy commits may be lost. If the system does not identify its start, the
             // records may be from another one.
             let sound = area.poison().load(Ordering::SeqCst) == 0 && identity.boot != [0; 16];
             area.reset(identity, known && sound && area.identity() == *identity);

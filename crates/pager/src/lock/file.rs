@@ -1,5 +1,5 @@
 //! The lock file: `name.tdl-lock` beside `name.tdl`, or the path in `Options::lock_path`. It may be deleted while no
-//! handle has the database open; its unsynced meta records, and with them the weak commits, are then lost.
+//! handle has the database open; its unsynced meta records, and with them the lazy commits, are then lost.
 //!
 //! After locking a file under this name, a handle checks that the name still denotes that file, which may have been
 //! deleted and created anew in between. A lock on the data file (`join`) identifies the lock file in use, which detects

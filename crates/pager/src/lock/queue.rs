@@ -48,7 +48,7 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(crate) struct WaitLimit<'a> {
     /// End of the wait.
     pub(crate) until: Option<Instant>,
-    /// The wait goes on while this returns true; called every few milliseconds.
+    /// The wait continues while this returns true; called every few milliseconds.
     pub(crate) goes_on: Option<&'a dyn Fn() -> bool>,
 }
 

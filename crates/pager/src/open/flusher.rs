@@ -12,7 +12,7 @@ use tidalite_base::{Signal, TxnId, Worker};
 /// Minimum pause; a shorter one would keep a processor busy with polling.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// Starts the flusher; `None` if the system refuses a thread (commits then look after themselves).
+/// Starts the flusher; `None` if the system refuses a thread (then only commits and `sync` flush).
 pub(crate) fn start(inner: &Arc<Inner>, pause: Duration) -> Option<Worker> {
     let weak = Arc::downgrade(inner);
     Worker::start_detached("flush", move |signal| run(signal, &weak, pause)).ok()

@@ -18,8 +18,8 @@ pub(super) fn memory_bytes() -> u64 {
     })
 }
 
-/// The lowest limit of the control groups of a process, `u64::MAX` if there is none. `own`: the system's list for the
-/// process, with lines of number, controllers and path; `read`: reads a file.
+/// The lowest memory limit of the control groups to which a process belongs; `u64::MAX` if there is none. `own` is the
+/// content of `/proc/self/cgroup`, with lines `number:controllers:path`; `read` reads a file.
 fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
     let mut least = u64::MAX;
     for line in own.lines() {

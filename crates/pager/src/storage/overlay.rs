@@ -2,7 +2,7 @@
 //! file.
 //!
 //! Invariants
-//! 1. As soon as a newer commit is published, the pages are in the file (`redo::settle` writes them first), and the
+//! 1. As soon as a newer commit is published, the pages are in the file (`redo::write_replayed` writes them first), and the
 //!    overlay is void. Its pages stay in memory, because slices of them may be lent.
 
 use super::{Growth, Observer, Storage};

@@ -204,7 +204,7 @@ impl<'b> Entry<'b> {
         Ok(bytes == self.block[self.position.at..self.position.end])
     }
 
-    /// Whether the entry of times, after a vector that ends at `before`, has the canonical form.
+    /// Whether this entry of times has the canonical form; `before` is the last time of the previous vector.
     pub(super) fn is_time_form(&self, span: &Span, before: i64) -> Result<bool, Corrupt> {
         let (chunk, checksum) = self.time_chunk(span.rows)?;
         let vector = OpenVector {

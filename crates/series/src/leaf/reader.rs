@@ -288,7 +288,7 @@ impl<'r> Leaf<'r> {
         Ok(Entry::at(&self.block, position))
     }
 
-    /// The entry of the times of vector `v`; for a leaf without a step.
+    /// The entry of the times of vector `v`. Only for leaves that store times: not those with one constant step.
     fn time_entry(&self, v: usize) -> Result<Entry<'_>> {
         let position = self.sections.find(&self.block, 0, v, self.vectors)?;
         Ok(Entry::at(&self.block, position))

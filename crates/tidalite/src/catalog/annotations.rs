@@ -109,7 +109,8 @@ pub(crate) fn remove_series<W: PageWrite>(w: &mut W, tree: &mut Tree, id: Series
 /// Callback for each annotation, or for a problem.
 pub(crate) type Found<'f> = dyn FnMut(std::result::Result<(SeriesId, &str), String>) + 'f;
 
-/// Checks every annotation from the key `at` on, which is advanced; reports problems to `f`, with the series if known.
+/// Checks every annotation from the key `at` on and moves `at` forward; reports problems to `f`, with the series if
+/// known.
 pub(crate) fn check_all<R: PageRead>(
     tree: &Tree,
     pages: &R,

@@ -422,7 +422,7 @@ impl TextCache {
     }
 }
 
-/// Reads every text from the key `at` on, which is advanced: reports problems and their column to `f`. `is_text` says
+/// Reads every text from the key `at` on and moves `at` forward; reports problems and their column to `f`. `is_text` says
 /// whether a series has such a column.
 pub(crate) fn check<R: PageRead>(
     r: &R,

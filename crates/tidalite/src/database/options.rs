@@ -219,7 +219,7 @@ impl Options {
     }
 
     /// The file is at least `min` bytes long, free or not (0), and at most `max` (unlimited): further growth fails with
-    /// [`Full`](crate::ErrorKind::Full), the transaction is rolled back, and the database goes on. Applies to this
+    /// [`Full`](crate::ErrorKind::Full), the transaction is rolled back, and the database remains usable. Applies to this
     /// handle, not to the file; [`Database::set_file_bytes`] changes it while the database is open.
     pub fn file_bytes(mut self, min: u64, max: u64) -> Self {
         self.store.file_bytes_min = min;
@@ -300,7 +300,7 @@ impl Options {
     }
 
     /// Threads that help a write transaction to flush many rows. They sort and encode; the transaction's own thread
-    /// installs the encoded rows. If series are fed one row each in turn, they work while the transaction goes on: it
+    /// installs the encoded rows. If series are fed one row each in turn, they work while the transaction continues: it
     /// waits for them, and helps, when the next rows are due, when a series whose rows they hold is read, deleted from
     /// or otherwise accessed, and at a savepoint. Otherwise they start when `write_buffer_bytes` are buffered, and at a
     /// commit of 1 MiB of rows and more, and have ended when the call returns. None outlives the transaction: dropping

@@ -50,7 +50,7 @@ impl Cooled {
 
 impl SeriesMut<'_> {
     /// Rewrites leaves in cold form whose rows are all before the raw time `before`, until about `rows_max` rows are
-    /// rewritten (at least one leaf); `more` tells whether some are left. The rows do not change; rows not yet in
+    /// rewritten (at least one leaf); `more` reports whether some are left. The rows do not change; rows not yet in
     /// leaves stay where they are.
     ///
     /// # Errors

@@ -179,7 +179,8 @@ impl Database {
         Ok(())
     }
 
-    /// A commit without changes: pages pending for durable commits become free, and the file's end is truncated.
+    /// Makes a durable commit without changes: pages that waited for durable commits become free, and the end of the
+    /// file is truncated.
     fn settle(&self, boundary: u64) -> Result<()> {
         let mut tx = self.begin_write()?;
         tx.pages.compact(boundary);

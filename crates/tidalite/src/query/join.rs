@@ -1,14 +1,14 @@
 //! Rows of several series side by side, joined on time.
 //!
-//! 1. A series is *needed* if a time without a row of it gives no result: all series in an inner join, else the series
+//! 1. A series is *needed* if every result contains a row of it: all series in an inner join, otherwise the series
 //!    with a filter.
-//! 2. The next result is therefore not before the next row of any needed series, and all series skip to there (a
-//!    leapfrog join). This does not hold in an as-of join, where a row also belongs to later times.
-//! 3. Every result is tested row by row. Filters of a series skip vectors unread if nothing else depends on them: not
-//!    in the series that an as-of join looks back into, whose current row must be known even if the filter rejects it.
-//! 4. A backward join gives the same results, the last first. Of several rows of a series at one time the valid one is
-//!    then met first. In a backward as-of join each row of the first series makes the others skip to its time, where
-//!    they stay, because the row there may be current for earlier ones, too.
+//! 2. The next result is therefore not before the next row of any needed series, and all series skip to that time (a
+//!    leapfrog join). An as-of join cannot skip, because there a row also belongs to later times.
+//! 3. Every result is tested row by row. A filter also skips whole vectors unread, except in the series that an as-of
+//!    join joins to the first one: their current row must be known even if the filter rejects it.
+//! 4. A backward join gives the same results in reverse order. If a series has several rows at one time, the valid one
+//!    comes first then. In a backward as-of join each row of the first series makes the others skip to its time. They
+//!    stay there, because that row may also be current for earlier rows of the first series.
 
 use crate::query::many::{Member, SelectionQuery};
 use crate::query::merge::{MergedRows, Source};

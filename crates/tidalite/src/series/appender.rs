@@ -103,7 +103,7 @@ impl WriteTxn {
         let write_buffers: Vec<_> = (0..n)
             .map(|_| {
                 let mut write_buffer = keeper.take_appending(bytes);
-                write_buffer.copy_hints_from(&self.write_buffer);
+                write_buffer.copy_encoder_states_from(&self.write_buffer);
                 write_buffer
             })
             .collect();

@@ -27,7 +27,7 @@ impl<S: ReadSource> Reading<S> {
     ///
     /// # Errors
     /// As for `table`; `TableTypes` if other types are recorded with the table, or none and it has entries
-    /// ([`Table::typed`] does not ask).
+    /// ([`Table::typed`] does not check the types).
     pub fn typed_table<K, V>(&self, name: &str) -> Result<Option<Table<'_, K, V>>>
     where
         K: TableKey + ?Sized,
@@ -55,7 +55,7 @@ impl<S: ReadSource> Reading<S> {
     ///
     /// # Errors
     /// As for `set_table`; `TableTypes` if other types are recorded with the table, or none and it has entries
-    /// ([`SetTable::typed`] does not ask).
+    /// ([`SetTable::typed`] does not check the types).
     pub fn typed_set_table<K, V>(&self, name: &str) -> Result<Option<SetTable<'_, K, V>>>
     where
         K: TableKey + ?Sized,

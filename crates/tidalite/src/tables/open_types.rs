@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | types | opened | refused | opened for reading; for writing by `raw_table` |
 //! | none, no entries | | opened; for writing they are recorded | opened |
-//! | none, entries | | refused; `Table::typed` and `retype_table` do not ask | opened |
+//! | none, entries | | refused; `Table::typed` and `retype_table` do not check | opened |
 
 use crate::tables::codec::{TableKey, TableValue};
 use crate::types::error::cause::Cause;

@@ -284,7 +284,7 @@ impl WriteTxn {
     ///
     /// # Errors
     /// As for `table`; `TableTypes` if other types are recorded with the table, or none and it has entries
-    /// ([`retype_table`](Self::retype_table) does not ask); `Limit` for the name of a type beyond 255 bytes.
+    /// ([`retype_table`](Self::retype_table) does not check them); `Limit` for the name of a type beyond 255 bytes.
     ///
     /// # Cost
     /// As for `table`, and a comparison of the names.

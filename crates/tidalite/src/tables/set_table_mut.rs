@@ -110,7 +110,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// ```
     ///
     /// # Errors
-    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction goes on.
+    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction continues.
     ///
     /// # Cost
     /// Consecutive values of a key are inserted together, in any order of keys: the key's set is changed once. In

@@ -171,7 +171,7 @@ impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K
     }
 
     /// The entries with keys in a range, ascending. Between two steps this and other tables can be changed: up to 64
-    /// entries are read in advance, and the iteration goes on after the last of them in the table as it then is.
+    /// entries are read in advance, and the iteration continues after the last of them in the table as it then is.
     ///
     /// # Cost
     /// A descent for each 64 entries, and copies of them.

@@ -306,7 +306,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// Returns the number of new keys.
     ///
     /// # Errors
-    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction goes on.
+    /// As for `put`. After a `Limit` the pairs before it are stored, and the transaction continues.
     pub fn extend<A, B>(&mut self, pairs: impl IntoIterator<Item = (A, B)>) -> Result<u64>
     where
         A: AsArg<K>,
@@ -504,7 +504,7 @@ impl<K: TableKey + ?Sized> TableMut<'_, K> {
     /// As for `put`.
     ///
     /// # Cost
-    /// In the page, two descents and a copy of zeros, which is more than `put` costs with bytes at hand; else as for
+    /// In the page, two descents and a copy of zeros, which is more than the cost of `put` with existing bytes; else as for
     /// `put`.
     pub fn reserve(&mut self, key: &K, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
         let key = &key.key_code();

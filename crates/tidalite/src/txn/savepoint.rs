@@ -172,7 +172,7 @@ impl WriteTxn {
     ///
     /// # Errors
     /// As for `commit_with`: the work since the previous commit is lost, or shows after reopening. As for `begin_write`
-    /// if the commit succeeded and the next transaction cannot begin; `Database::begin_read` tells which. The writer
+    /// if the commit succeeded and the next transaction cannot begin; `Database::begin_read` shows which case applies. The writer
     /// lock is released in either case.
     pub fn checkpoint(self, durability: Durability) -> Result<(Commit, Self)> {
         let shared = Arc::clone(&self.shared);

@@ -1,11 +1,11 @@
-//! Reading the uncommitted state of a write transaction in other threads, while it goes on.
+//! Reading the uncommitted state of a write transaction in other threads while it continues.
 
 use crate::catalog::roots::Roots;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 
-/// The state of a write transaction at one moment, for any number of threads, while the transaction goes on in its own.
+/// The state of a write transaction at one moment, for any number of threads, while the transaction continues in its own.
 /// It does not follow the transaction's changes, and ends with it: reading uncommitted data then is an error of kind
 /// [`Evicted`](crate::ErrorKind::Evicted). It has the methods of [`ReadTxn`](crate::ReadTxn).
 pub type UncommittedRead = Reading<tidalite_pager::UncommittedRead>;

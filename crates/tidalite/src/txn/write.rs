@@ -10,7 +10,7 @@
 //! 1. Changes of this transaction are invisible to others before `commit` returns; drop = roll back.
 //! 2. After an operation failed half-way the transaction is *broken*: reads and the commit are refused; it can only be
 //!    rolled back. An error that comes before any change does not break it.
-//! 3. `open` (`open_series.rs`) tells which series are open; it also knows the previous transaction's series, which are
+//! 3. `open` (`open_series.rs`) holds the open series; it also keeps the previous transaction's series, which are
 //!    opened when selected.
 
 use crate::catalog::roots::{INLINE_ROOTS_MAX, Roots};
@@ -163,7 +163,7 @@ impl WriteTxn {
         Ok(Commit::of(info))
     }
 
-    /// Commits without waiting for the medium: the next writer can begin. The ticket tells when the commit is durable,
+    /// Commits without waiting for the medium: the next writer can begin. The ticket reports when the commit is durable,
     /// or waits for it; many threads' commits then share one sync. Readers see a durable commit once it is durable.
     ///
     /// ```

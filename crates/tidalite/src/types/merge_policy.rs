@@ -12,7 +12,7 @@ pub enum MergePolicy {
     /// The old row stays; the new one is ignored silently.
     KeepFirst,
     /// The call is refused with [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and changes nothing; the transaction
-    /// goes on.
+    /// continues.
     Error,
     /// Both stay, in order of arrival, across transactions too. All rows of a time are counted, aggregated, scanned and
     /// deleted; a call that names one row by its time ([`Series::at`](crate::Series::at), a search, a join) returns the

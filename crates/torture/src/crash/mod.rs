@@ -1,6 +1,6 @@
 //! Power cuts and process kills on a whole database.
 //!
-//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, multi-value),
+//! A seeded run of processes is recorded on the simulated disk: transactions over tables (plain, nested, of sets),
 //! series, appenders, policies and pins with every durability, tickets that wait, commits inside the syncs of others,
 //! compaction, maintenance, backups, two handles in turn, held snapshots, kills, failing disks, reopenings. Then, after
 //! every operation of the recording, the possible results of a power cut or of the death of the process are opened,

@@ -195,7 +195,7 @@ impl Process<'_> {
     }
 
     fn maintain_alone(&mut self) -> Judged {
-        // Maintenance plans from the content that readers see.
+        // Maintenance decides by the content that readers see, so make that the newest.
         self.sync()?;
         let now = TIME_MAX + self.rng.below(TIME_MAX as u64) as i64;
         let tip = self.tip()?;

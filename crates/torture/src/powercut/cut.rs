@@ -2,7 +2,7 @@
 //!
 //! A lock file is shared memory. A process that survives a failed sync voids its lazy commits there, and the copy on
 //! the file system is usually older than the disk. So at some cuts the writer is killed while the disk is stopped, and
-//! the lock file of that instant, of an earlier or of a later one, is put back: its weak record may then name pages
+//! the lock file of that instant, of an earlier or of a later one, is put back: its unsynced meta record may then name pages
 //! that the disk has lost.
 
 use super::device::Seen;
@@ -62,7 +62,7 @@ impl Kept {
         *rng.pick(&kinds)
     }
 
-    /// Whether its weak records may count.
+    /// Whether its unsynced meta records may count.
     pub(super) fn is_same_run(self) -> bool {
         self != Self::OtherRun
     }
@@ -79,7 +79,7 @@ pub(super) struct Cut {
     image_at: Option<u64>,
     cut_at: u64,
     death_at: u64,
-    /// Cut earlier, when the writer has reported this many lazy commits: then there is a weak record with unsynced
+    /// Cut earlier, when the writer has reported this many lazy commits: then there is a meta record with unsynced
     /// pages.
     lazy_commits: usize,
 }
@@ -271,7 +271,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Handles a stop of the disk. The disk has seen the syncs of every commit acknowledged as durable by now.
+    /// Handles the call at which the disk stops. It has received the syncs of all commits acknowledged as durable.
     fn stopped(&mut self, call: u64, child: &mut Child) {
         if call == self.cut.cut_at {
             std::thread::sleep(HEARING);

@@ -6,7 +6,7 @@
 //! 1. `durable` holds all flushed data; `unsynced` every version of each 512-byte sector since, oldest first.
 //! 2. After the cut every call fails with EIO, and later data is discarded. A cut may have two stages
 //!    (`lie_after`): after the first, writes are discarded but acknowledged; at the second the disk fails.
-//! 3. A disk told to stop at a call (`stop_after`) answers this and all other calls only after `go_on`. Meanwhile the
+//! 3. A disk set to stop at a call (`stop_after`) answers this and all other calls only after `go_on`. Meanwhile the
 //!    oracle inspects the computer's memory and may kill processes.
 //! 4. `revive` decides the result of the cut: each unsynced sector independently has its old content, or any version
 //!    since. Only the 1,024 bytes of a superblock of ext4 or of its journal stay together: ext4 treats them as atomic,

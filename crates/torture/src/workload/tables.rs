@@ -1,4 +1,4 @@
-//! The common operations on tables: put, remove, range removal, nested tables, multi-values.
+//! The common operations on tables: put, remove, range removal, nested tables, tables of sets.
 
 use super::names::{MULTI_KEYS, MULTI_VALUES, TABLES, TOPIC_KEYS};
 use crate::model::{Model, TOPICS};

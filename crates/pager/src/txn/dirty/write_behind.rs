@@ -133,7 +133,7 @@ impl Dirty {
         Ok(())
     }
 
-    /// Notes an allocated page.
+    /// Records an allocated page; from a certain number on, writes the oldest leaves.
     ///
     /// # Errors
     /// I/O errors, if pages are written.

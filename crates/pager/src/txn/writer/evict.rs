@@ -11,7 +11,7 @@ use crate::options::event::Event;
 use crate::options::long_reader::{LongReader, LongReaderAction, OnLongReader};
 use std::time::Duration;
 
-/// The writer retries after this time if it was told to wait.
+/// The writer retries after this time if the callback decided to wait.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Writer {

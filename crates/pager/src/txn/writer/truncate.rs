@@ -3,7 +3,7 @@
 //!
 //! Invariants
 //! 1. Nothing is cut that a live snapshot may read, nor below the page count of any of these records: opening may find
-//!    any of the durable ones, the weak one and the one being written (`least_pages`).
+//!    any of the durable ones, the unsynced one and the one being written (`least_pages`).
 //! 2. Only free pages are punched, and the reserve always stays written.
 
 use super::Writer;
@@ -76,7 +76,7 @@ impl Writer {
 
     /// Minimum length of the file after a cut: the end of the used and held pages plus a growth step (none in a
     /// compaction), the end of any live snapshot, the page counts of all records that opening may find (the durable
-    /// ones, the weak one and the one being written), and the length set by the options. `None` if the end of one of
+    /// ones, the unsynced one and the one being written), and the length set by the options. `None` if the end of one of
     /// these is unknown.
     fn least_pages(&mut self, shared: &Shared, compacts: bool) -> Option<u64> {
         let mut live = shared.live();

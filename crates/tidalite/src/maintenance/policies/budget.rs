@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub struct Budget {
     /// No commit is begun after this time, except the first that removes rows and the first that makes leaves cold:
     /// each call thus makes progress, however long it takes to examine a million series. With a time of zero nothing is
-    /// done, and [`Maintained::more`](crate::retention::Maintained::more) tells whether there is work.
+    /// done, and [`Maintained::more`](crate::retention::Maintained::more) reports whether there is work.
     pub time: Duration,
     /// Number of series cut in one commit.
     pub series: usize,

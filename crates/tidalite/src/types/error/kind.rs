@@ -31,7 +31,7 @@ pub enum ErrorKind {
     /// [`Error::corrupt`](crate::Error::corrupt) describes them.
     Damaged,
     /// Durable commits are missing, so the file is not opened for writing; nothing was changed.
-    /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits) goes on without them.
+    /// [`Options::accept_lost_commits`](crate::Options::accept_lost_commits) continues without them.
     CommitsLost,
     /// The file is not a Tidalite database.
     NotADatabase,

@@ -187,9 +187,9 @@ impl Error {
         }
     }
 
-    /// The requested amount and its limit: of a limit of docs/limits.md; of the bytes of a file that has reached its
-    /// bound, as bytes to be added and the bound; of a cap that cannot be kept, as the smallest size that can be
-    /// reached now, approximately, and the cap.
+    /// For an exceeded limit of docs/limits.md, the requested number and the limit. For a file that has reached its
+    /// bound, the bytes to be added and the bound. For a cap that cannot be met, the smallest size that can be reached
+    /// now (approximately) and the cap.
     #[must_use]
     pub fn limit(&self) -> Option<(u64, u64)> {
         match &*self.0 {
