@@ -147,8 +147,8 @@ pub struct Options {
     /// Maximum length of the file; beyond it, [`Error::FileFull`](crate::Error::FileFull). There is always room up to
     /// the end of the space in use.
     pub file_bytes_max: u64,
-    /// Free bytes at the end of the file from which on it is truncated; free bytes inside from which on free ranges of
-    /// 1 MiB and more are returned to the file system.
+    /// If at least this many bytes at the end of the file are free, it is truncated; if at least this many bytes inside
+    /// it are free, free ranges of 1 MiB and more are returned to the file system.
     pub shrink_bytes: u64,
     /// Space written and kept free in the file for transactions that free space
     /// ([`WriteTxn::free_space`](crate::WriteTxn::free_space)), so that they work on a full disk. In a smaller file the

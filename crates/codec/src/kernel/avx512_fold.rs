@@ -210,7 +210,8 @@ pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     ]
 }
 
-/// See `fold::float_total`. With NaN or infinities the sum of all values is not finite; only then are they counted.
+/// See `fold::float_total`. NaNs are counted only if the sum of all values is not finite, as it is with NaN or
+/// infinities.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn float_total(values: &[u64]) -> Total {
     let sum = sum_of(values, |x| x);

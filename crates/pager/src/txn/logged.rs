@@ -88,8 +88,8 @@ impl WriteTxn {
         self.space.compacts = compacts;
         let page = match taken {
             Ok(page) => page,
-            // This commit does without a log. The next one requests less, and an existing log is not given up for one
-            // that would not fit.
+            // This commit proceeds without a new log. Later commits request at most half the length, so an existing log
+            // is not given up for one that would not fit.
             Err(Error::DiskFull { .. } | Error::FileFull { .. }) => {
                 writer.log.bytes_most = pages * page_bytes / 2;
                 return Ok(());

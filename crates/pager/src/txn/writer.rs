@@ -50,7 +50,8 @@ const RESERVE_PAGES_MIN: u64 = 64;
 /// The reserve of a smaller file is a copy of each page in use and this many extra pages: for the free-space structure,
 /// and for a copy that is a page longer than its original.
 const RESERVE_SPARE_PAGES: u64 = 4;
-/// This part of the reserve (1/n), at least a page, may be lost to transactions that free a little less than they take.
+/// Divisor for the part of the reserve (at least a page) that may be used up by transactions that free slightly less
+/// than they take.
 const RESERVE_WORN_PART: u64 = 8;
 
 /// Ends of commits without readers are dropped when there are this many for each live transaction.

@@ -14,8 +14,9 @@ impl Options {
     /// Opens the file.
     ///
     /// # Errors
-    /// The system's reason; not a database; another version; damaged; open elsewhere; replaced while another process
-    /// has the old file open ([`Locked`](crate::ErrorKind::Locked)); on a network file system
+    /// An error of the operating system; the file is not a database, is of another version or damaged; the database is
+    /// open elsewhere, or was replaced while another process has the old file open
+    /// ([`Locked`](crate::ErrorKind::Locked)); it is on a network file system
     /// ([`Unsupported`](crate::ErrorKind::Unsupported)).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         self.wrap(Pager::open(path, &self.store)?)

@@ -106,8 +106,8 @@ impl<F: Figures> Query<'_, F> {
         Ok(all)
     }
 
-    /// The time below `high` up to which about this many rows lie from `low` on, and their exact number; `None` for no
-    /// row or all rows.
+    /// Finds the time (below `high`) such that about `wanted` rows lie between `low` and it; returns that time and the
+    /// exact number of rows. `None` if the number would be zero or include all rows.
     fn end_of(&self, wanted: u64, near: u64, (low, high): (i64, i64)) -> Result<Option<End>> {
         // Up to `below` there are fewer rows, up to `above` more.
         let (mut below, mut above) = (i128::from(low) - 1, i128::from(high));
