@@ -29,7 +29,7 @@ impl Options {
     /// let db = Options::new()
     ///     .on_long_reader(256 << 20, |long| {
     ///         let reader = &long.reader;
-    ///         eprintln!("process {} holds {} bytes, {} commits behind", reader.process, reader.held_bytes, reader.lag_txns);
+    ///         eprintln!("process {} holds {} bytes, {} commits behind", reader.process, reader.retained_bytes, reader.lag_txns);
     ///         if long.retries < 100 { LongReaderAction::Wait } else { LongReaderAction::Evict }
     ///     })
     ///     .open("plant.tdl")?;

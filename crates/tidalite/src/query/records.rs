@@ -426,7 +426,7 @@ impl Selection<'_> {
     /// let snap = db.begin_read()?;
     /// let all = snap.select("load")?;
     /// let readers = all.readers_of::<Sample>()?;
-    /// let mut rows = all.rows(..)?;
+    /// let mut rows = all.query(..).rows()?;
     /// let mut values = Vec::new();
     /// while let Some(row) = rows.next()? {
     ///     values.push(readers[row.series].read_words(row.time, row.words)?.value);
