@@ -128,6 +128,21 @@ fn refused_uses_of_shared_tables_change_nothing() {
     let sets = tables.set_table("one").map(drop).unwrap_err();
     assert_eq!(sets.kind(), ErrorKind::WrongType);
 
+    // An error type of the caller passes through; the library's errors convert to it.
+    let own = |error: Result<(), Own>| error.unwrap_err();
+    let ended = own(one.with(|one| match one.put(b"d", b"4")? {
+        true => Err(Own::Ended),
+        false => Ok(()),
+    }));
+    assert!(matches!(ended, Own::Ended), "{ended:?}");
+    assert_eq!(one.get(b"d").unwrap(), Some(b"4".to_vec()));
+    assert!(one.remove(b"d").unwrap());
+    let refused = own(one.with(|_| Ok(other.put(b"k", b"w").map(drop)?)));
+    assert!(
+        matches!(&refused, Own::Database(error) if error.kind() == ErrorKind::Unsupported),
+        "{refused:?}"
+    );
+
     // A nested table in place of a value ends an iteration, after the entries before it.
     one.with(|one| {
         one.extend([("a", "1"), ("c", "3")])?;
@@ -142,4 +157,17 @@ fn refused_uses_of_shared_tables_change_nothing() {
     let nested = entries.next().unwrap().unwrap_err();
     assert_eq!(nested.kind(), ErrorKind::WrongType);
     assert!(entries.next().is_none() && entries.next().is_none());
+}
+
+/// An error type of a program.
+#[derive(Debug)]
+enum Own {
+    Ended,
+    Database(tidalite::Error),
+}
+
+impl From<tidalite::Error> for Own {
+    fn from(error: tidalite::Error) -> Self {
+        Self::Database(error)
+    }
 }

@@ -129,11 +129,15 @@ impl<K: ?Sized, V: ?Sized> Clone for SharedTable<'_, '_, K, V> {
 impl<K: ?Sized, V: ?Sized> Copy for SharedTable<'_, '_, K, V> {}
 
 impl<'s, 't, K: TableKey + ?Sized, V: TableValue + ?Sized> SharedTable<'s, 't, K, V> {
-    /// Passes the table to `work`, for any call of [`TableMut`].
+    /// Passes the table to `work`, for any call of [`TableMut`]. `work` may return an error type of its own, as in
+    /// [`WriteTxn::nested`]; what it has changed until then stays.
     ///
     /// # Errors
     /// Those of `work`; `Unsupported` if `work` uses another table of the same [`SharedTxn`].
-    pub fn with<T>(&self, work: impl FnOnce(&mut TableMut<'_, K, V>) -> Result<T>) -> Result<T> {
+    pub fn with<T, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&mut TableMut<'_, K, V>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut txn = self.txn.borrow()?;
         work(&mut TableMut::new(&mut txn, self.index))
     }
@@ -194,11 +198,14 @@ pub struct SharedSetTable<'s, 't, K: ?Sized = [u8], V: ?Sized = [u8]> {
 }
 
 impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SharedSetTable<'_, '_, K, V> {
-    /// Passes the table to `work`, for any call of [`SetTableMut`].
+    /// Passes the table to `work`, for any call of [`SetTableMut`], like [`SharedTable::with`].
     ///
     /// # Errors
     /// As for [`SharedTable::with`].
-    pub fn with<T>(&self, work: impl FnOnce(&mut SetTableMut<'_, K, V>) -> Result<T>) -> Result<T> {
+    pub fn with<T, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&mut SetTableMut<'_, K, V>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut txn = self.txn.borrow()?;
         work(&mut SetTableMut::new(&mut txn, self.index))
     }
