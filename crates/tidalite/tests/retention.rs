@@ -37,6 +37,30 @@ fn times(db: &Database, name: &str) -> Vec<i64> {
     times
 }
 
+/// A quoted `*` in the pattern of a policy is part of a name, not a glob.
+#[test]
+fn a_policy_with_a_printed_name_touches_this_series_only() {
+    let db = memory(&Options::new().page_size(1024));
+    let names = ["\"a*b\"", "aXb", r#""a*"{k="1"}"#, "\"a?b\""];
+    let mut tx = db.begin_write().unwrap();
+    for name in names {
+        let mut series = tx.series(name).unwrap();
+        for t in 0..10 {
+            series.insert(Steps(t * SECOND), 1.0).unwrap();
+        }
+    }
+    tx.set_retention("exact", &keep(names[0], 5)).unwrap();
+    tx.set_retention("tags", &keep(names[2], 2)).unwrap();
+    tx.commit().unwrap();
+    let budget = Budget {
+        now: Some(Timestamp(9 * SECOND)),
+        ..Budget::default()
+    };
+    assert_eq!(db.maintain(&budget).unwrap().series, 2);
+    let left = names.map(|name| times(&db, name).len());
+    assert_eq!(left, [6, 10, 3, 10]);
+}
+
 #[test]
 fn age_cuts_each_series_in_its_own_unit_wherever_its_rows_are() {
     let db = memory(&Options::new().page_size(1024));

@@ -44,6 +44,33 @@ fn points_of_a_range_go_and_the_others_stay() {
     assert!(folder.say("remove plant.tdl hb.power --to 2013").code == 3);
 }
 
+/// A name as the program prints it selects this series alone, though it has a `*`.
+#[test]
+fn a_printed_name_removes_one_series() {
+    let folder = Folder::new("a_printed_name_removes_one_series");
+    let db = Database::open(folder.path("odd.tdl")).expect("a new file");
+    let mut tx = db.begin_write().expect("a transaction");
+    for name in [r#""a*b""#, "aXb", r#""a?b""#] {
+        let mut series = tx.series(name).expect("a series");
+        series.insert("2014-06-01", 1.0).expect("a point");
+    }
+    tx.commit().expect("a commit");
+    drop(db);
+    let names = |pattern: &str| {
+        let out = folder
+            .run(&["series", "odd.tdl", pattern, "-f", "json"])
+            .ok();
+        out.lines().count()
+    };
+    assert_eq!(names("a*b"), 3);
+    assert_eq!(names(r#""a*b""#), 1);
+    folder.run(&["remove", "odd.tdl", r#""a*b""#]).ok();
+    assert_eq!((names("a?b"), names(r#"a"?"b"#)), (2, 1));
+    folder
+        .run(&["series", "odd.tdl", r#""a*b""#])
+        .failed(3, &[]);
+}
+
 #[test]
 fn whole_series_go() {
     let folder = Folder::with_plant("whole_series_go");

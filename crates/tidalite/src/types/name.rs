@@ -13,10 +13,11 @@
 //! key, quotes every value and quotes a word only where necessary; two names denote one series if their canonical forms
 //! are the same bytes.
 //!
-//! A pattern has a glob for the metric, lists of values, and any number of sets of tags:
+//! A pattern has a glob for the metric, lists of values, and any number of sets of tags. In quotes `*` and `?` are
+//! ordinary characters, so every printed name is a pattern that matches this name:
 //!
 //! ```text
-//! pattern = [ glob | quoted ] *( "{" [ choice *( "," choice ) ] "}" )
+//! pattern = [ 1*( glob | quoted ) ] *( "{" [ choice *( "," choice ) ] "}" )
 //! choice  = word "=" ( quoted | "[" quoted *( "," quoted ) "]" )
 //! glob    = 1*( bare | "*" | "?" )
 //! ```
