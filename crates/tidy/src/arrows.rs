@@ -22,10 +22,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for (path, manifest) in tree.ending("/Cargo.toml") {
         let Some(room) = room_of(path) else { continue };
         seen.insert(room);
-        let Some((line, allowed)) = drawn
+        let Some((line, allowed, allowed_tests)) = drawn
             .iter()
-            .find(|row| row.0 == room)
-            .map(|row| (row.1, &row.2))
+            .find(|row| row.name == room)
+            .map(|row| (row.line, &row.below, &row.tests))
         else {
             findings.push(Finding::new(
                 path,
@@ -46,7 +46,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new("ARCHITECTURE.md", line, text));
         }
         for used in rooms_used(manifest, &["dev-dependencies"]) {
-            if used != TESTKIT && !allowed.contains(&used) {
+            if used != TESTKIT && !allowed.contains(&used) && !allowed_tests.contains(&used) {
                 let text = format!(
                     "the tests of `{room}` depend on `{used}`; only `{TESTKIT}` and rooms below may serve tests"
                 );
@@ -57,9 +57,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(path, 0, "does not take the workspace's lints"));
         }
     }
-    for (room, line, _) in &drawn {
-        if !seen.contains(room.as_str()) {
-            let text = format!("draws room `{room}`, which is no crate");
+    for Row { name, line, .. } in &drawn {
+        if !seen.contains(name.as_str()) {
+            let text = format!("draws room `{name}`, which is no crate");
             findings.push(Finding::new("ARCHITECTURE.md", *line, text));
         }
     }
@@ -93,8 +93,17 @@ fn room_of(manifest_path: &str) -> Option<&str> {
     (!room.contains('/')).then_some(room)
 }
 
-/// The rows of the table that describes the crates: crate, line, and its dependencies.
-fn drawn(architecture: &str) -> Vec<(String, usize, BTreeSet<String>)> {
+/// A row of the table that describes the crates.
+struct Row {
+    name: String,
+    line: usize,
+    /// Its dependencies.
+    below: BTreeSet<String>,
+    /// Dependencies of its tests alone, behind `tests:`.
+    tests: BTreeSet<String>,
+}
+
+fn drawn(architecture: &str) -> Vec<Row> {
     let lines = architecture.lines().enumerate();
     lines
         .skip_while(|(_, line)| !line.starts_with("| crate | purpose"))
@@ -105,8 +114,13 @@ fn drawn(architecture: &str) -> Vec<(String, usize, BTreeSet<String>)> {
             let [room, .., below] = cells.as_slice() else {
                 return None;
             };
-            let room = room.trim().trim_matches('`').to_string();
-            Some((room, number + 1, ticked(below)))
+            let (below, tests) = below.split_once("tests:").unwrap_or((below, ""));
+            Some(Row {
+                name: room.trim().trim_matches('`').to_string(),
+                line: number + 1,
+                below: ticked(below),
+                tests: ticked(tests),
+            })
         })
         .collect()
 }
@@ -210,6 +224,27 @@ mod tests {
         assert!(found(BASE, KV, &more)[0].contains("no crate"));
         let fewer = DRAWN.replace("| `kv` | tables | `base` |\n", "");
         assert!(found(BASE, KV, &fewer)[0].contains("not in ARCHITECTURE.md"));
+    }
+
+    #[test]
+    fn tests_may_use_the_rooms_behind_their_word_only() {
+        let proof = |cell: &str| format!("{DRAWN}| `proof` | reads | {cell} |\n");
+        let manifest =
+            "[lints]\nworkspace = true\n[dev-dependencies]\ntidalite-kv.workspace = true\n";
+        let found = |manifest: &str, cell: &str| {
+            let drawn = proof(cell);
+            let tree = Tree::of(&[
+                ("crates/base/Cargo.toml", BASE),
+                ("crates/kv/Cargo.toml", KV),
+                ("crates/proof/Cargo.toml", manifest),
+                ("ARCHITECTURE.md", &drawn),
+            ]);
+            check(&tree).len()
+        };
+        assert_eq!(found(manifest, "tests: `kv`"), 0);
+        assert_eq!(found(manifest, ""), 1);
+        let normal = manifest.replace("dev-", "");
+        assert_eq!(found(&normal, "tests: `kv`"), 1);
     }
 
     #[test]

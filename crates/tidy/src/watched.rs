@@ -4,11 +4,12 @@
 use crate::tree::{Finding, Tree};
 
 /// Folders of tests that open databases themselves.
-const TESTS: [&str; 4] = [
+const TESTS: [&str; 5] = [
     "crates/pager/tests/",
     "crates/delta/tests/",
     "crates/series/tests/",
     "crates/tidalite/tests/",
+    "crates/reader/tests/",
 ];
 
 /// Calls that open a database.

@@ -2,7 +2,7 @@
 //! space and the record are in the first file, and therefore one record commits both files.
 //!
 //! ```text
-//! 0        32            48            52          56  64     80                        96  4096      at 0 and, again, at 12288
+//! 0        32            48            52          56  60     76                        92  4096      at 0 and, again, at 12288
 //! | header | magic 16 B  | version u32 | page size | 0 | uuid | uuid of the first file  | 0 |
 //! ```
 //!

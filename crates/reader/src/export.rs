@@ -1,0 +1,242 @@
+//! The contents of a file, and their canonical text.
+//!
+//! ```text
+//! user data "..."
+//! pin "before" = transaction 3
+//! table "config": u64 -> String, sequence 2
+//!   "\00\01" = "text"
+//!   "many" = set "a" "b"
+//!   "inside" = table, sequence 0
+//!     "x" = 70000 bytes, hash 0123456789abcdef
+//! series 1 "wind{site=\"a\"}", ms, replace
+//!   annotation "unit" = "m/s"
+//!   column "value": f64
+//!   1000 rows, hash 0123456789abcdef
+//!   5 | 1.5
+//! policy "old" = "wind*", keep 5 ns from now, 0 bytes, cold after 0 ns
+//! ```
+//!
+//! A long string of bytes is shown as its length and its hash. Of a long series the first and last rows are shown;
+//! the hash covers the lines of all rows.
+
+use crate::bytes::checksum;
+use crate::catalog::{self, Policy, Roots, SeriesEntry};
+use crate::error::Result;
+use crate::image::Image;
+use crate::table::{Rows, Value};
+use std::fmt::{self, Write};
+
+/// Longer strings of bytes are shown as a hash.
+const SHOWN_BYTES: usize = 80;
+
+/// Contents of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// Bytes of the user.
+    pub user_data: Vec<u8>,
+    /// Names and transactions of the pins.
+    pub pins: Vec<(String, u64)>,
+    /// Tables by name.
+    pub tables: Vec<Table>,
+    /// Series by number.
+    pub series: Vec<Series>,
+    /// Retention policies by name.
+    pub policies: Vec<Policy>,
+}
+
+/// A table of the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// Names of the types of its keys and values.
+    pub types: Option<(String, String)>,
+    /// Its rows.
+    pub rows: Rows,
+}
+
+/// A series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Name, GUID, schema.
+    pub entry: SeriesEntry,
+    /// Annotations by key.
+    pub annotations: Vec<(String, String)>,
+}
+
+impl Contents {
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// If a part of the file is damaged.
+    pub fn read(image: &Image) -> Result<Self> {
+        let meta = image.meta();
+        let pins = image.pins()?.into_iter();
+        let mut contents = Self {
+            user_data: meta.user_data.clone(),
+            pins: pins.map(|pin| (pin.name, pin.transaction)).collect(),
+            ..Self::default()
+        };
+        let Some(roots) = Roots::read(&meta.app)? else {
+            return Ok(contents);
+        };
+        for table in catalog::tables(image, &roots)? {
+            contents.tables.push(Table {
+                rows: table.tree.rows(image)?,
+                name: table.name,
+                types: table.types,
+            });
+        }
+        let annotations = catalog::annotations(image, &roots)?;
+        for entry in catalog::series(image, &roots)? {
+            let own = annotations.iter().filter(|(id, ..)| *id == entry.id);
+            contents.series.push(Series {
+                annotations: own
+                    .map(|(_, key, text)| (key.clone(), text.clone()))
+                    .collect(),
+                entry,
+            });
+        }
+        contents.policies = catalog::policies(image, &roots)?;
+        Ok(contents)
+    }
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "user data {}", Bytes(&self.user_data))?;
+        for (name, transaction) in &self.pins {
+            writeln!(
+                f,
+                "pin {} = transaction {transaction}",
+                Bytes(name.as_bytes())
+            )?;
+        }
+        for table in &self.tables {
+            write!(f, "table {}: ", Bytes(table.name.as_bytes()))?;
+            match &table.types {
+                Some((key, value)) => write!(f, "{key} -> {value}")?,
+                None => f.write_str("no types")?,
+            }
+            writeln!(f, ", sequence {}", table.rows.sequence)?;
+            rows(f, &table.rows, 1)?;
+        }
+        for series in &self.series {
+            series.fmt(f)?;
+        }
+        for policy in &self.policies {
+            let name = Bytes(policy.name.as_bytes());
+            let pattern = Bytes(policy.pattern.as_bytes());
+            let from = if policy.from_newest {
+                "the newest"
+            } else {
+                "now"
+            };
+            let Policy {
+                keep_nanos,
+                bytes_max,
+                cold_nanos,
+                ..
+            } = policy;
+            writeln!(
+                f,
+                "policy {name} = {pattern}, keep {keep_nanos} ns from {from}, {bytes_max} bytes, cold after {cold_nanos} ns"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn rows(f: &mut fmt::Formatter<'_>, table: &Rows, depth: usize) -> fmt::Result {
+    for (key, value) in &table.rows {
+        let indent = 2 * depth;
+        write!(f, "{:indent$}{} = ", "", Bytes(key))?;
+        match value {
+            Value::Bytes(bytes) => writeln!(f, "{}", Bytes(bytes))?,
+            Value::Set(values) => {
+                f.write_str("set")?;
+                for value in values {
+                    write!(f, " {}", Bytes(value))?;
+                }
+                writeln!(f)?;
+            }
+            Value::Table(nested) => {
+                writeln!(f, "table, sequence {}", nested.sequence)?;
+                rows(f, nested, depth + 1)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entry = &self.entry;
+        write!(f, "series {}", entry.id)?;
+        if let Some(name) = &entry.name {
+            write!(f, " {}", Bytes(name.as_bytes()))?;
+        }
+        if let Some(guid) = &entry.guid {
+            f.write_str(" guid ")?;
+            guid.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        }
+        write!(f, ", {}, {}", entry.unit, entry.merge)?;
+        if entry.equal_times {
+            f.write_str(", equal times")?;
+        }
+        writeln!(f)?;
+        for (key, text) in &self.annotations {
+            let (key, text) = (Bytes(key.as_bytes()), Bytes(text.as_bytes()));
+            writeln!(f, "  annotation {key} = {text}")?;
+        }
+        for column in &entry.columns {
+            let name = Bytes(column.name.as_bytes());
+            let kind = catalog::TYPES[usize::from(column.kind) - 1];
+            write!(f, "  column {name}: {kind}")?;
+            if column.kind == catalog::DECIMAL {
+                write!(f, "({})", column.scale)?;
+            }
+            writeln!(f, "{}", if column.nulls { ", nulls" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes in quotes, or their length and hash.
+struct Bytes<'a>(&'a [u8]);
+
+impl fmt::Display for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0;
+        if bytes.len() > SHOWN_BYTES {
+            return write!(f, "{} bytes, hash {:016x}", bytes.len(), checksum(bytes));
+        }
+        f.write_char('"')?;
+        for &byte in bytes {
+            match byte {
+                b'"' | b'\\' => write!(f, "\\{}", char::from(byte))?,
+                b' '..=b'~' => f.write_char(char::from(byte))?,
+                _ => write!(f, "\\{byte:02x}")?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_escaped_and_long_ones_hashed() {
+        assert_eq!(
+            Bytes(b"a \"\\\x00\xff").to_string(),
+            "\"a \\\"\\\\\\00\\ff\""
+        );
+        assert!(
+            Bytes(&[b'a'; 81])
+                .to_string()
+                .starts_with("81 bytes, hash ")
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! A second reader of the file format. It was written from the description in docs/format.md and shares no code with
+//! the engine: it proves that the description suffices. It is plain and slow: whole files in memory, every byte
+//! compared with its checksum, everything decoded at once.
+//!
+//! ```text
+//! export     everything in a file as text
+//! texts      strings, bytes and GUIDs of rows      catalog    names, schemas, types, policies    (section 9)
+//! table      ordered tables                                                                      (section 5)
+//! image      pages of the newest state, the second file, pins                                    (section 4)
+//! redo       the log                               head       superblock, meta records           (section 3)
+//! block      headers and pointers                  bytes      numbers, checksums                 (section 2)
+//! ```
+//!
+//! Damaged input gives an [`Error`], never a panic.
+
+pub mod block;
+pub mod bytes;
+pub mod catalog;
+pub mod error;
+pub mod export;
+pub mod head;
+pub mod image;
+pub mod redo;
+pub mod table;
+pub mod texts;
+
+pub use error::{Error, Result};
+pub use export::Contents;
+pub use head::Meta;
+pub use image::{Image, Pin};

@@ -1,0 +1,144 @@
+//! Reads stored files, and files that the engine just made, with the second reader.
+//!
+//! With `TIDALITE_REWRITE` set, the stored files and their exports are written anew.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod make;
+
+use make::{FILES, Made};
+use std::path::{Path, PathBuf};
+use tidalite_reader::{Contents, Error, Image};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files")
+}
+
+fn read(first: Vec<u8>, second: Option<Vec<u8>>) -> Result<Contents, Error> {
+    let mut image = Image::open(first)?;
+    if let Some(second) = second {
+        image.attach(second)?;
+    }
+    Contents::read(&image)
+}
+
+fn stored(name: &str) -> (Vec<u8>, Option<Vec<u8>>, String) {
+    let path = |ending: &str| folder().join(format!("{name}{ending}"));
+    (
+        std::fs::read(path(".tdl")).expect("a stored file"),
+        std::fs::read(path(".values.tdl")).ok(),
+        std::fs::read_to_string(path(".txt")).expect("a stored export"),
+    )
+}
+
+#[test]
+fn stored_files_have_the_contents_of_their_exports() {
+    if std::env::var_os("TIDALITE_REWRITE").is_some() {
+        write_files_anew();
+    }
+    for (name, _) in FILES {
+        let (first, second, export) = stored(name);
+        let contents = read(first, second).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(contents.to_string(), export, "{name}");
+    }
+}
+
+fn write_files_anew() {
+    for (name, make) in FILES {
+        let made = make();
+        let write = |ending: &str, bytes: &[u8]| {
+            std::fs::write(folder().join(format!("{name}{ending}")), bytes).expect("a file");
+        };
+        write(".tdl", &made.first);
+        if let Some(second) = &made.second {
+            write(".values.tdl", second);
+        }
+        write(".txt", made.contents.to_string().as_bytes());
+    }
+}
+
+fn compare(name: &str, made: Made) {
+    let found = read(made.first, made.second).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(found.to_string(), made.contents.to_string(), "{name}");
+    assert_eq!(found, made.contents, "{name}");
+}
+
+#[test]
+fn reader_and_engine_agree_on_files_made_now() {
+    for (name, make) in FILES {
+        compare(name, make());
+    }
+}
+
+/// A generator of numbers without a pattern.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+/// A damaged file gives an error, or the right contents; a damaged log may show an earlier commit.
+fn expect_no_lie(made: &Made, first: Vec<u8>, second: Option<Vec<u8>>, damage: &str) {
+    match read(first, second) {
+        Err(error) => assert!(!error.to_string().is_empty()),
+        Ok(found) => assert!(
+            found == made.contents || made.earlier.contains(&found),
+            "{damage}: other contents without an error"
+        ),
+    }
+}
+
+#[test]
+fn damage_gives_an_error_or_the_right_contents() {
+    for (name, make) in FILES {
+        let made = make();
+        let mut random = Random(0x51ed_270b);
+        for _ in 0..120 {
+            let (at, bit) = (random.below(made.first.len()), random.below(8));
+            let mut first = made.first.clone();
+            first[at] ^= 1 << bit;
+            let damage = format!("{name}, byte {at}, bit {bit}");
+            expect_no_lie(&made, first, made.second.clone(), &damage);
+            if let Some(second) = &made.second {
+                let mut second = second.clone();
+                let at = random.below(second.len());
+                second[at] ^= 1 << bit;
+                expect_no_lie(&made, made.first.clone(), Some(second), &damage);
+            }
+        }
+        for _ in 0..20 {
+            let length = random.below(made.first.len());
+            let damage = format!("{name}, {length} bytes");
+            let first = made.first[..length].to_vec();
+            expect_no_lie(&made, first, made.second.clone(), &damage);
+            if let Some(second) = &made.second {
+                let second = second[..random.below(second.len())].to_vec();
+                expect_no_lie(&made, made.first.clone(), Some(second), &damage);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stored_file_has_the_structures_that_it_is_there_for() {
+    let image = |name: &str| Image::open(stored(name).0).expect("a stored file");
+    assert!(image("empty").meta().app.is_empty());
+    let log = image("log");
+    assert!(log.meta().log.is_some() && log.replayed_pages() > 0);
+    assert!(image("two_files").second_file() != Ok(None));
+    let tables = image("tables");
+    let pins = tables.pins().expect("pins");
+    let before = tables.at_pin(&pins[0]).expect("a pinned version");
+    let tables = |image: &Image| Contents::read(image).map(|contents| contents.tables.len());
+    assert_eq!(tables(&before), Ok(2));
+}
+
+#[test]
+fn pages_beyond_64_kib_have_wide_offsets() {
+    compare("large pages", make::large_pages());
+}

@@ -1,0 +1,135 @@
+//! The contents of a database as the engine's public interface gives them.
+
+use std::time::Duration;
+use tidalite::retention::KeepFrom;
+use tidalite::{Database, MergePolicy, ReadTxn, SetTable, Table, Unit};
+use tidalite_reader::catalog::{Column, MERGES, Policy, SeriesEntry, TYPES, UNITS};
+use tidalite_reader::export::{self, Contents};
+use tidalite_reader::table::{Rows, Value};
+
+pub(crate) fn contents(db: &Database) -> Contents {
+    let snap = db.begin_read().expect("a snapshot");
+    let pins = db.pins().expect("pins").into_iter();
+    Contents {
+        user_data: snap.user_data().to_vec(),
+        pins: pins.map(|pin| (pin.name, pin.txn.0)).collect(),
+        tables: tables(&snap),
+        series: series(&snap),
+        policies: policies(&snap),
+    }
+}
+
+fn tables(snap: &ReadTxn) -> Vec<export::Table> {
+    let names = snap.tables().expect("names of tables").into_iter();
+    let tables = names.map(|name| {
+        let types = snap.table_types(&name).expect("types");
+        let rows = if snap.is_set_table(&name).expect("a kind") == Some(true) {
+            sets(&snap.set_table(&name).expect("a table").expect("a table"))
+        } else {
+            rows(&snap.table(&name).expect("a table").expect("a table"))
+        };
+        export::Table {
+            types: types.map(|types| (types.key().to_owned(), types.value().to_owned())),
+            rows,
+            name,
+        }
+    });
+    tables.collect()
+}
+
+fn rows(table: &Table<'_>) -> Rows {
+    let mut rows = Vec::new();
+    let mut cursor = table.cursor();
+    let mut found = cursor.first().expect("a first row");
+    while found {
+        let value = match cursor.nested().expect("a nested table") {
+            Some(nested) => Value::Table(self::rows(&nested)),
+            None => Value::Bytes(cursor.value().expect("a value")),
+        };
+        rows.push((cursor.key().to_vec(), value));
+        found = cursor.next().expect("a next row");
+    }
+    Rows {
+        sequence: table.sequence(),
+        rows,
+    }
+}
+
+fn sets(table: &SetTable<'_>) -> Rows {
+    let mut rows: Vec<(Vec<u8>, Vec<Vec<u8>>)> = Vec::new();
+    table
+        .for_each(|key, value| match rows.last_mut() {
+            Some((last, values)) if last == key => values.push(value.to_vec()),
+            _ => rows.push((key.to_vec(), vec![value.to_vec()])),
+        })
+        .expect("pairs");
+    let rows = rows.into_iter();
+    Rows {
+        sequence: table.sequence(),
+        rows: rows
+            .map(|(key, values)| (key, Value::Set(values)))
+            .collect(),
+    }
+}
+
+fn series(snap: &ReadTxn) -> Vec<export::Series> {
+    let infos = snap.list("").expect("all series").into_iter();
+    let mut all: Vec<export::Series> = infos
+        .map(|info| {
+            let unit = match info.schema.unit {
+                Unit::Nanos => 0,
+                Unit::Micros => 1,
+                Unit::Millis => 2,
+                Unit::Seconds => 3,
+                Unit::Ticks => 4,
+            };
+            let merge = MergePolicy::ALL
+                .iter()
+                .position(|policy| *policy == info.merge);
+            let columns = info.schema.columns.iter().map(|column| {
+                let name = column.ty.name();
+                let (kind, scale) = match name.split_once('(') {
+                    Some((kind, scale)) => (kind, scale.trim_end_matches(')')),
+                    None => (&*name, "0"),
+                };
+                let kind = TYPES.iter().position(|known| *known == kind);
+                Column {
+                    name: column.name.clone(),
+                    kind: kind.expect("a known type") as u8 + 1,
+                    nulls: column.nullable,
+                    scale: scale.parse().expect("a scale"),
+                }
+            });
+            let series = snap.series_by_id(info.id).expect("a series");
+            let series = series.expect("a series");
+            export::Series {
+                entry: SeriesEntry {
+                    id: info.id.0,
+                    name: info.name.as_ref().map(ToString::to_string),
+                    guid: info.guid,
+                    unit: UNITS[unit],
+                    merge: MERGES[merge.expect("a known policy")],
+                    equal_times: info.several,
+                    columns: columns.collect(),
+                },
+                annotations: series.annotations().expect("annotations"),
+            }
+        })
+        .collect();
+    all.sort_by_key(|series| series.entry.id);
+    all
+}
+
+fn policies(snap: &ReadTxn) -> Vec<Policy> {
+    let nanos = |bound: Option<Duration>| bound.map_or(0, |bound| bound.as_nanos() as u64);
+    let policies = snap.retentions().expect("policies").into_iter();
+    let policies = policies.map(|(name, policy)| Policy {
+        name,
+        keep_nanos: nanos(policy.keep),
+        from_newest: policy.keep_from == KeepFrom::Newest,
+        bytes_max: policy.bytes.unwrap_or(0),
+        cold_nanos: nanos(policy.cold),
+        pattern: policy.pattern,
+    });
+    policies.collect()
+}

@@ -1,0 +1,102 @@
+//! Makes the contents of the stored files with the engine.
+
+mod answers;
+mod tables;
+
+pub(crate) use tables::large_pages;
+
+use std::sync::Arc;
+use tidalite::storage::{LockMemory, MemoryStorage, Storage};
+use tidalite::{Database, Options};
+use tidalite_reader::{Contents, Image};
+
+/// A file, and the contents that the engine says it has.
+pub(crate) struct Made {
+    pub(crate) first: Vec<u8>,
+    pub(crate) second: Option<Vec<u8>>,
+    pub(crate) contents: Contents,
+    /// Contents of earlier commits that damage at the end of the log brings back.
+    pub(crate) earlier: Vec<Contents>,
+}
+
+/// Makes a file.
+type Recipe = fn() -> Made;
+
+/// The files by name.
+pub(crate) const FILES: [(&str, Recipe); 7] = [
+    ("empty", tables::empty),
+    ("tables", tables::tables),
+    ("nested", tables::nested),
+    ("sets", tables::sets),
+    ("two_files", tables::two_files),
+    ("log", tables::log),
+    ("catalog", tables::catalog),
+];
+
+/// Options for the shortest file.
+fn small(page_bytes: usize) -> Options {
+    tidalite_testkit::watch();
+    Options::new()
+        .page_size(page_bytes)
+        .growth_bytes(page_bytes as u64, page_bytes as u64)
+        .log_bytes(0)
+}
+
+/// A new database in memory, filled by `fill`, which commits.
+fn make(options: &Options, fill: impl FnOnce(&Database)) -> Made {
+    let storage = Arc::new(MemoryStorage::new());
+    let db = options.open_storage(storage.clone()).expect("a new file");
+    fill(&db);
+    let contents = answers::contents(&db);
+    let mut first = bytes(&*storage);
+    if let Ok(image) = Image::open(first.clone()) {
+        cut(&mut first, image.meta().pages, image.page_bytes());
+    }
+    Made {
+        first,
+        second: None,
+        contents,
+        earlier: Vec::new(),
+    }
+}
+
+/// The same with a second file for values from `min` bytes on.
+fn make_two(options: Options, min: u64, fill: impl FnOnce(&Database)) -> Made {
+    let (first, second) = (
+        Arc::new(MemoryStorage::new()),
+        Arc::new(MemoryStorage::new()),
+    );
+    let options = options.large_values("values", min);
+    let memory = LockMemory::new();
+    let db = options
+        .open_storages(first.clone(), second.clone(), &memory)
+        .expect("new files");
+    fill(&db);
+    let contents = answers::contents(&db);
+    let (mut first, mut second) = (bytes(&*first), bytes(&*second));
+    if let Ok(image) = Image::open(first.clone())
+        && let Ok(Some(known)) = image.second_file()
+    {
+        cut(&mut first, image.meta().pages, image.page_bytes());
+        cut(&mut second, known.pages, image.page_bytes());
+    }
+    Made {
+        first,
+        second: Some(second),
+        contents,
+        earlier: Vec::new(),
+    }
+}
+
+/// The bytes of a storage. The database is still open, as before a crash.
+fn bytes(storage: &dyn Storage) -> Vec<u8> {
+    let length = storage.len().expect("a length");
+    let mut bytes = vec![0; usize::try_from(length).expect("a short file")];
+    storage.read_at(0, &mut bytes).expect("bytes");
+    bytes
+}
+
+/// Cuts a file to its length in pages: free ones at its end may be missing.
+fn cut(file: &mut Vec<u8>, pages: u64, page_bytes: usize) {
+    file.truncate(usize::try_from(pages).expect("pages") * page_bytes);
+}
