@@ -20,7 +20,7 @@ impl fmt::Display for TxnId {
     }
 }
 
-/// The dense number of a series within one file.
+/// The number of a series; unique within one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesId(pub u64);
 

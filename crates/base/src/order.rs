@@ -219,7 +219,7 @@ tuples! { (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) }
 /// A JSON number as a key: integers up to 2^53 and doubles share one order.
 #[must_use]
 pub fn json_number_key(number: f64) -> [u8; 8] {
-    // -0 and 0 are one number to JSON.
+    // JSON treats -0 and 0 as one number.
     let number = if number == 0.0 { 0.0 } else { number };
     let mut bytes = Vec::with_capacity(8);
     number.encode(&mut bytes);

@@ -15,8 +15,8 @@ pub struct TypeName {
 }
 
 impl TypeName {
-    /// The name of a type without parameters. For a type of your own, a name that no other program uses for another
-    /// type, such as `weather::Station`.
+    /// The name of a type without parameters. For a type of your own, choose a name that no other program uses for
+    /// another type, such as `weather::Station`.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {

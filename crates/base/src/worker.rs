@@ -27,7 +27,7 @@ fn builder(role: &str) -> thread::Builder {
     thread::Builder::new().name(format!("{PREFIX}{role}"))
 }
 
-/// The wishes of the owner, as the work of the thread sees them.
+/// The requests of the owner (stop, wake), as the thread sees them.
 #[derive(Clone, Debug, Default)]
 pub struct Signal {
     stopped: Arc<AtomicBool>,
@@ -58,7 +58,7 @@ impl Signal {
         !self.is_stopped()
     }
 
-    /// Waits this long, whatever wakes the thread except a stop. Returns false if the thread should end.
+    /// Waits this long. A wake does not end the wait, a stop does. Returns false if the thread should end.
     #[must_use]
     pub fn sleep(&self, time: Duration) -> bool {
         let Some(until) = Instant::now().checked_add(time) else {
@@ -103,7 +103,7 @@ impl Worker {
         Self::start_with_end(role, work, || {})
     }
 
-    /// Like [`Worker::start`], for a thread whose end others wait for: `at_end` runs last, even after a panic.
+    /// Like [`Worker::start`], for a thread whose end other threads wait for: `at_end` runs last, even after a panic.
     ///
     /// # Errors
     /// If the system refuses a thread. `at_end` then does not run.
@@ -147,7 +147,7 @@ impl Worker {
         builder(role).spawn(work).map(drop)
     }
 
-    /// Starts a thread that may borrow, and ends within the scope.
+    /// Starts a thread that may borrow from its surroundings, and that ends within the scope.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -262,7 +262,7 @@ mod tests {
         ended.recv_timeout(LONG).unwrap();
         let joined = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| worker.join()));
         assert_eq!(joined.unwrap_err().downcast_ref(), Some(&"on purpose"));
-        // A drop takes no notice of it.
+        // Dropping a worker ignores the panic of its thread.
         drop(Worker::start("test", |_| panic!("on purpose")).unwrap());
     }
 

@@ -190,7 +190,7 @@ fn add_file(path: &Path, report: &mut Report) {
     }
 }
 
-/// Columns of kinds that the files lack.
+/// Generated columns, of kinds that the files lack.
 fn generated(report: &mut Report) {
     let mut seed = 7u64;
     let mut random = move |below: u64| {

@@ -22,11 +22,11 @@
 //! The number of rows and the length of the payload are not included: the place that holds the vector states both.
 
 use crate::short::{self, unzigzag, zigzag};
-/// Integers in a description.
+/// Number of integers in a description.
 const NUMBERS: usize = 4;
-/// Encoding and width.
+/// Bytes of the encoding and the width.
 const FIXED_BYTES: usize = 2;
-/// Bytes that rule and outliers leave unused.
+/// Bytes of the integers that are never used, because the decimal rule and the outliers need fewer.
 const UNUSED_BYTES: usize = 2 * 3;
 /// Maximum size of a description, in bytes.
 pub const CHUNK_BYTES_MAX: usize = FIXED_BYTES + short::bytes_max(NUMBERS) - UNUSED_BYTES;
@@ -199,9 +199,9 @@ pub(crate) const NULLS: u8 = 4;
 /// Flag: every float is rounded to an f32 after decoding; see narrow.rs.
 pub(crate) const NARROW: u8 = 8;
 
-/// Added to the words that a decimal rule yields: computed numbers miss the decimal that they stand for by a few
-/// units in the last place. A correction is stored as an unsigned number of `width` bits; `depth` is subtracted from
-/// it.
+/// A small number that is added to the word that a decimal rule yields: computed numbers miss the decimal that they
+/// stand for by a few units in the last place. A correction is stored as an unsigned number of `width` bits; decoding
+/// subtracts `depth` from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Correction {
     /// Bits of a correction; 0 means no corrections.
@@ -214,7 +214,7 @@ impl Correction {
     /// Corrections are at most this wide.
     pub(crate) const WIDTH_MAX: u8 = 8;
 
-    /// Whether a correction of zero can be stored, and without corrections depth is 0.
+    /// Whether a correction of zero can be stored; without corrections, whether depth is 0.
     pub(crate) fn is_valid(self) -> bool {
         self.width <= Self::WIDTH_MAX && u64::from(self.depth) < 1 << self.width
     }

@@ -15,8 +15,8 @@ pub enum ColumnType {
     I64 = 2,
     /// A `u64`.
     U64 = 3,
-    /// The bits of an `f64` that came from an `f32` ([`ColumnType::widen`]). Any other word is kept as well, at the
-    /// cost of an f64.
+    /// The bits of an `f64` that came from an `f32` ([`ColumnType::widen`]). Any other word round-trips too, but
+    /// takes as much room as an f64.
     F32 = 4,
     /// As `F64`, or null.
     NullF64 = 17,
@@ -28,11 +28,12 @@ pub enum ColumnType {
     NullF32 = 20,
 }
 
-/// Null among floats: a quiet NaN that no `f32` widens to and no arithmetic makes. Its payload is "null".
+/// Null in a column of floats: a quiet NaN that no `f32` widens to and no arithmetic makes. Its payload is the text
+/// "null" in ASCII.
 pub(crate) const NULL_FLOAT: u64 = 0x7ff8_0000_6e75_6c6c;
-/// Null among signed integers: `i64::MIN`.
+/// Null in a column of signed integers: `i64::MIN`.
 pub(crate) const NULL_INT: u64 = 1 << 63;
-/// Null among unsigned integers: `u64::MAX`.
+/// Null in a column of unsigned integers: `u64::MAX`.
 pub(crate) const NULL_UNSIGNED: u64 = u64::MAX;
 
 impl ColumnType {
@@ -95,7 +96,7 @@ impl ColumnType {
         }
     }
 
-    /// Whether words are floats.
+    /// Whether the words of this type are floats.
     #[must_use]
     #[inline(always)]
     pub fn is_float(self) -> bool {
@@ -135,7 +136,7 @@ impl ColumnType {
     pub fn widen(x: f32) -> u64 {
         if x.is_nan() {
             let bits = u64::from(x.to_bits());
-            // No conversion: it would make a signalling NaN quiet.
+            // The bits are moved without a conversion, which would make a signalling NaN quiet.
             return (bits >> 31 << 63) | 0x7ff << 52 | (bits & 0x7f_ffff) << 29;
         }
         f64::from(x).to_bits()
@@ -148,15 +149,16 @@ impl ColumnType {
         let x = f64::from_bits(word);
         if x.is_nan() {
             let payload = (word >> 29) as u32 & 0x7f_ffff;
-            // A payload in the low bits alone would turn into an infinity.
+            // If the kept bits of the payload are all zero, sets one: without a payload the word would be an
+            // infinity.
             let payload = if payload == 0 { 1 << 22 } else { payload };
             return f32::from_bits((word >> 63 << 31) as u32 | 0xff << 23 | payload);
         }
         x as f32
     }
 
-    /// A signed key of `word` that sorts like the values. Among floats -0.0 < +0.0, and NaNs lie outside the
-    /// infinities, by sign.
+    /// A signed integer for `word` that sorts like the values. Among floats -0.0 < +0.0, and NaNs lie outside the
+    /// infinities: negative ones below, positive ones above.
     #[must_use]
     #[inline(always)]
     pub fn order_key(self, word: u64) -> i64 {
@@ -168,7 +170,7 @@ impl ColumnType {
     }
 }
 
-/// Maps the bits of an `f64` to an integer with the same order; its own inverse.
+/// Maps the bits of an `f64` to an integer with the same order. Applied twice, it gives the bits back.
 #[inline(always)]
 pub(crate) fn float_key(bits: u64) -> i64 {
     let bits = bits as i64;

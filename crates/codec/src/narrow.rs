@@ -1,6 +1,6 @@
 //! Vectors of floats that came from `f32`.
 //!
-//! The word of an f32 is the f64 of the same value. Its decimals are long: 7.12f32 is 7.119999885559082. Each is
+//! The word of an f32 is the f64 of the same value. Its decimals are long: 7.12f32 is 7.119999885559082. Each word is
 //! therefore replaced by the shortest decimal that rounds to it, which the float encodings store in few bits. A
 //! *narrow* chunk has a flag that tells the decoder to round every float to an f32, which restores the words. If no
 //! decimals fit, the vector is stored like a vector of f64, or as four bytes a row if that is smaller.
@@ -10,7 +10,7 @@ use crate::chunk::{self, Chunk};
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// With more fractional digits than this, no f32 becomes shorter.
+/// Maximum number of fractional digits that is tried: with more, no f32 becomes shorter.
 const DECIMALS_MAX: usize = 10;
 
 const POWERS: [f64; DECIMALS_MAX + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
@@ -60,7 +60,7 @@ pub(crate) fn decimals(words: &[u64], out: &mut [u64]) -> bool {
     false
 }
 
-/// Appends words that all came from f32, four bytes each.
+/// Appends the words, which must all come from f32, in four bytes each.
 pub(crate) fn raw(mut chunk: Chunk, words: &[u64], out: &mut Vec<u8>) -> Chunk {
     chunk.encoding = chunk::RAW;
     chunk.flags = chunk::NARROW;

@@ -19,7 +19,7 @@ use tidalite_base::{Corrupt, get_u16};
 const WORDS: [u64; 3] = [NULL_FLOAT, NULL_INT, NULL_UNSIGNED];
 const HEAD_BYTES: usize = 4;
 
-/// Up to this many nulls the rows are listed; above it a bitmap is used.
+/// Maximum number of nulls whose rows are listed; for more nulls a bitmap is used.
 fn listed_max(rows: usize) -> usize {
     rows / 16
 }
@@ -50,8 +50,8 @@ pub(crate) fn write(words: &[u64], null: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Gives each null row the word before it (leading nulls: the first word after them), so that it costs no bits. At
-/// least one word is not null.
+/// Gives each null row the word before it, so that it costs no bits; nulls in front of the first word get that one.
+/// At least one word is not null.
 pub(crate) fn fill_gaps(words: &[u64], null: u64, out: &mut [u64]) {
     let mut last = words.iter().copied().find(|&word| word != null);
     let mut last = last.take().unwrap_or_default();
@@ -70,7 +70,7 @@ pub(crate) struct Nulls<'a> {
 }
 
 impl<'a> Nulls<'a> {
-    /// Splits a payload into the null rows, and chunk and payload of the other rows.
+    /// Splits a payload into the null rows and the rest: chunk and payload of the other rows.
     pub(crate) fn split(
         chunk: &Chunk,
         bytes: &'a [u8],

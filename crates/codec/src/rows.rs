@@ -213,7 +213,7 @@ impl Rows {
         merged
     }
 
-    /// Merges two sorted batches into one; where both have a time, the rows of `newer` are kept.
+    /// Merges two sorted batches into one. At a time that both have, only the rows of `newer` are kept.
     ///
     /// Cost: linear, and ranges that do not interleave are copied whole.
     ///
@@ -237,7 +237,7 @@ impl Rows {
             while o < older.len() && older.times()[o] == stop {
                 o += 1;
             }
-            // The newer rows up to the next older one, rows with an equal time included.
+            // Takes the newer rows up to the next older one, including those with an equal time.
             let end = match older.times().get(o) {
                 Some(&next) => newer.lower_bound_from(n + 1, next),
                 None => newer.len(),

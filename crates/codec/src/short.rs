@@ -5,13 +5,14 @@
 //! | lengths: 4 bits a number, lowest bits first, whole bytes | number 0 | number 1 | ...
 //! ```
 //!
-//! The number of integers in a list is known to the reader. The last half byte of the lengths of an odd number is 0.
-//! An integer takes 0 to 8 bytes, lowest first, and its highest byte is not 0, so its encoding is unique.
+//! The reader knows the number of integers in a list. If it is odd, the last half byte of the lengths is 0. An
+//! integer takes 0 to 8 bytes, lowest first, and its highest byte is not 0, so its encoding is unique.
 
 /// Maximum size of an integer, in bytes.
 const NUMBER_BYTES_MAX: usize = 8;
 
-/// Mask, by length, that keeps the bytes of an integer at the start of eight bytes. Lengths above 8 are invalid.
+/// For each length, the mask that keeps the bytes of an integer at the start of eight bytes. Lengths above 8 are
+/// invalid.
 const MASKS: [u64; 16] = {
     let mut masks = [0; 16];
     let mut len = 1;
@@ -89,9 +90,9 @@ fn are_lengths(lengths: u64) -> bool {
     lengths & set & EIGHTS == 0
 }
 
-/// Maximum size of 16 integers, plus the bytes that are read past the last of them.
+/// Maximum size of 16 integers, plus the bytes past the last of them that are read with it.
 const ROOM_BYTES: usize = 16 * NUMBER_BYTES_MAX + NUMBER_BYTES_MAX;
-/// Mask for the offset of an integer: none begins at a greater offset.
+/// Mask for the offset of an integer; all offsets are at most this.
 const PLACES: usize = 16 * NUMBER_BYTES_MAX - 1;
 
 /// The packed lengths of `N` integers at the beginning of a list.
@@ -108,7 +109,7 @@ fn lengths_at<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// The list of `N` integers that begins at `at`, and its end; `None` if a length is invalid or the bytes end too soon.
 ///
-/// Lengths and room are checked once for all integers, so no branch and no check remains per integer.
+/// Lengths and room are checked once for all integers, so reading each of them needs no branch and no check.
 #[must_use]
 #[inline(always)]
 pub fn get<const N: usize>(bytes: &[u8], at: usize) -> Option<([u64; N], usize)> {
@@ -149,8 +150,8 @@ fn all<const N: usize>(room: &[u8; ROOM_BYTES], lengths: u64) -> [u64; N] {
     numbers
 }
 
-/// Reads integers that end at or near the end of `bytes`. The last few entries of every directory do, so this case is
-/// common: where eight bytes would extend past the end, the last eight bytes are read instead.
+/// Reads integers that end at or near the end of `bytes`. Where eight bytes would extend past the end, it reads the
+/// last eight bytes instead. This case is common: the last few entries of every directory are such integers.
 #[inline(never)]
 fn near_end<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u64; N]> {
     let rest = bytes.get(at..)?;
@@ -168,7 +169,7 @@ fn near_end<const N: usize>(bytes: &[u8], at: usize, lengths: u64) -> Option<[u6
         let from = at.min(LAST);
         let mut word = [0; NUMBER_BYTES_MAX];
         word.copy_from_slice(&room[from..][..NUMBER_BYTES_MAX]);
-        // An offset eight bytes past `LAST` can only belong to an integer of no bytes.
+        // An offset eight bytes past `LAST` can only belong to an integer of length 0.
         let beyond = 8 * (at - from) as u32;
         *place = u64::from_le_bytes(word).wrapping_shr(beyond) & MASKS[len];
         at += len;
@@ -197,10 +198,10 @@ mod tests {
         bytes.resize(stop + more, 9);
         assert_eq!(get(&bytes, 3), Some((numbers, stop)));
         assert_eq!(end::<N>(&bytes, 3), Some(stop));
-        // With many bytes before the list.
+        // Puts many bytes before the list.
         let late = [&[9; 200][..], &bytes].concat();
         assert_eq!(get(&late, 203), Some((numbers, 200 + stop)));
-        // The bytes end early.
+        // Cuts the bytes short.
         for len in [stop - 1, 4, 3, 2] {
             if len < stop {
                 assert_eq!(get::<N>(&bytes[..len], 3), None);

@@ -64,7 +64,7 @@ pub(super) fn column_round_trip(
     (chunk, bytes)
 }
 
-/// The chunk that its description gives.
+/// The chunk that is read back from its description.
 fn described(chunk: &Chunk) -> Chunk {
     let mut bytes = Vec::new();
     chunk.put(&mut bytes);

@@ -1,8 +1,8 @@
 //! XXH3-64 with seed 0 for more than 240 bytes, eight lanes at a time.
 //!
-//! The crate for all other inputs chooses its vector width at compile time, which for a portable program means 128
-//! bits. This loop is also compiled for wider vectors and chosen at run time, with identical results. It requires a
-//! processor with AVX2 or AVX-512.
+//! The crate that hashes all other inputs chooses its vector width at compile time; in a portable program that is 128
+//! bits. This loop is also compiled for wider vectors and chosen at run time; the results are identical. It requires
+//! a processor with AVX2 or AVX-512.
 
 const STRIPE_BYTES: usize = 64;
 /// The key advances by eight bytes of the secret per stripe of a block.
@@ -164,7 +164,7 @@ mod x86 {
                 let data = _mm512_loadu_si512(stripe.as_ptr().cast());
                 let mixed = _mm512_xor_si512(data, _mm512_loadu_si512(key.as_ptr().cast()));
                 let product = _mm512_mul_epu32(mixed, _mm512_srli_epi64::<32>(mixed));
-                // Each lane gets the data of its neighbour.
+                // Swaps the two 64-bit integers of each pair, so that each lane gets the data of its neighbour.
                 let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(data);
                 Self(_mm512_add_epi64(product, _mm512_add_epi64(self.0, swapped)))
             }

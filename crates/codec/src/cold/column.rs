@@ -5,8 +5,9 @@ use crate::chunk::Chunk;
 /// A column in cold form.
 #[derive(Clone, Debug, Default)]
 pub struct ColdColumn {
-    /// Required to decode every vector.
+    /// The bytes of the pco model, which every vector of the column needs for decoding.
     pub model: Vec<u8>,
-    /// Chunk and payload of each vector; `None` if the vector has one word only and nothing can be gained.
+    /// Chunk and payload of each vector. `None` for a vector in which all words are equal: the cold form would not be
+    /// smaller.
     pub vectors: Vec<Option<(Chunk, Vec<u8>)>>,
 }

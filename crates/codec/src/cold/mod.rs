@@ -25,8 +25,8 @@ pub use column::ColdColumn;
 /// Whether this build reads and writes the cold form of columns (feature `cold`).
 pub const COLD: bool = cfg!(feature = "cold");
 
-/// Encodes the vectors of a column, each of 1 to 1024 words; `None` if that is impossible, if nothing would be
-/// gained, or if the build lacks the feature.
+/// Encodes the vectors of a column, each of 1 to 1024 words. Returns `None` if that is impossible, if the result
+/// would not be smaller, or if the build lacks the feature.
 ///
 /// Cost: about 60 ns a value.
 #[must_use]

@@ -2,7 +2,7 @@
 //!
 //! 1. Allocations of pco depend on the model, which is checked here before a page is read: no dictionary, no
 //!    convolution, a window of at most 2^15 rows.
-//! 2. A model and a page are read to their last byte.
+//! 2. A model or a page with bytes left over is damaged.
 //! 3. Words round-trip through pco bit by bit, NaN and -0.0 included.
 
 use super::column::ColdColumn;
@@ -23,7 +23,8 @@ const HEAD_BYTES: usize = 3;
 const VERSION: u8 = 4;
 /// The variant, in the first four bits of a model, that has a dictionary.
 const DICTIONARY: u8 = 4;
-/// Log2 limits: rows that a page may look back, and rows of state that it may carry.
+/// Maximum binary logarithm of the number of rows that a page may look back, and of the rows of state that it may
+/// carry.
 const WINDOW_LOG_MAX: u32 = 15;
 const STATE_LOG_MAX: u32 = 4;
 
@@ -149,7 +150,7 @@ pub(super) fn decode(
         length: chunk.length,
         ..Chunk::default()
     };
-    // Base and start, which `Nulls::split` leaves unchanged, are zero.
+    // `plain` has base and start zero, and `Nulls::split` leaves both unchanged.
     if *chunk != plain || bytes.len() != chunk.len() {
         let found = format!("{chunk:?} with {} bytes", bytes.len());
         return Err(Corrupt::new(
@@ -217,7 +218,7 @@ fn damaged(what: &str, found: impl core::fmt::Display) -> Corrupt {
     Corrupt::new(what, 0, found, "what pco wrote")
 }
 
-/// Parses a model whose numbers can lose up to `quantum_max` of their low bits.
+/// Parses a model whose quantization can drop up to `quantum_max` low bits of its numbers.
 fn read_model<T: Number>(model: &[u8], quantum_max: u32) -> Result<ChunkDecompressor<T>, Corrupt> {
     let bad = |found: &dyn core::fmt::Display| damaged("model of a cold column", found);
     let bytes = model.get(1..).unwrap_or_default();

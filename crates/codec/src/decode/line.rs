@@ -1,4 +1,4 @@
-//! Vectors that follow a rule: values with a constant delta, as integers or as decimals.
+//! Words that follow a rule from row to row: integers or decimals with a constant delta.
 //!
 //! A caller that visits row after row computes each word where it uses it: the processor overlaps this with the
 //! caller's work on the word before.
@@ -29,7 +29,7 @@ impl Line {
         }
     }
 
-    /// The rule of a vector of `rows` rows; `None` if it follows none.
+    /// The rule of a vector of `rows` rows; `None` if its words do not follow one.
     ///
     /// # Errors
     /// [`Corrupt`] if chunk and payload contradict each other or `rows`.
@@ -57,8 +57,8 @@ impl Line {
         }))
     }
 
-    /// Whether the whole vector of `chunk` continues the rule of `before`, the vector in front of it, which has one.
-    /// Only compares the chunks, which is much cheaper than `of`.
+    /// Whether the whole vector of `chunk` continues the rule of the vector in front of it. `before` is the chunk of
+    /// that vector, which must follow a rule. Only compares the chunks, which is much cheaper than `of`.
     #[must_use]
     pub fn goes_on(before: &Chunk, chunk: &Chunk) -> bool {
         let start = match before.encoding {
@@ -78,7 +78,7 @@ impl Line {
         self.step == 0
     }
 
-    /// Word `row`.
+    /// Computes the word of this row.
     #[must_use]
     pub fn word(&self, row: usize) -> u64 {
         let mut word = [self.start.wrapping_add(self.step.wrapping_mul(row as u64))];
@@ -88,7 +88,7 @@ impl Line {
         word[0]
     }
 
-    /// A generator of single words; `None` if each word would take a division.
+    /// A generator of single words; `None` if each word would need a division.
     #[must_use]
     pub fn words(&self) -> Option<LineWords> {
         Some(LineWords {
@@ -122,7 +122,7 @@ impl Default for LineWords {
 }
 
 impl LineWords {
-    /// Word `row`.
+    /// Computes the word of this row.
     #[must_use]
     #[inline(always)]
     pub fn at(&self, row: usize) -> u64 {
@@ -135,14 +135,14 @@ impl LineWords {
         self.rule.is_integer()
     }
 
-    /// Word `row` if the words are integers; takes half the instructions of `at`.
+    /// Computes the word of this row if the words are integers; takes half the instructions of `at`.
     #[must_use]
     #[inline(always)]
     pub fn integer(&self, row: usize) -> u64 {
         self.start.wrapping_add(self.step.wrapping_mul(row as u64))
     }
 
-    /// Word `row` if the words are floats; takes half the instructions of `at`.
+    /// Computes the word of this row if the words are floats; takes half the instructions of `at`.
     #[must_use]
     #[inline(always)]
     pub fn float(&self, row: usize) -> u64 {

@@ -164,9 +164,9 @@ pub(crate) struct Parts<'a> {
     /// Entries of a list, or an inner vector.
     pub(crate) entries: &'a [u8],
     pub(crate) packed: &'a [u8],
-    /// Only with decimals.
+    /// Present only if the vector is encoded as decimals.
     pub(crate) corrections: &'a [u8],
-    /// Only with a split.
+    /// Present only if the words are split in high and low bits.
     low_bits: &'a [u8],
     patch_rows: &'a [u8],
     patch_steps: &'a [u8],
@@ -209,7 +209,7 @@ impl<'a> Parts<'a> {
         let rule_is_valid = match encoding {
             _ if alp => rule.is_valid(),
             chunk::ORDERED_FOR | chunk::ORDERED_DELTA => rule.exponent < 64 && rule.factor == 0,
-            // The list holds the bits above the low bits and the trailing zeros, 1 to 16 bits.
+            // The list holds the high parts, 1 to 16 bits each: the bits above the low bits and the trailing zeros.
             chunk::SPLIT => {
                 let below = u32::from(rule.exponent) + u32::from(rule.factor);
                 (64 - chunk::SPLIT_HIGH_MAX..64).contains(&below)
@@ -257,7 +257,7 @@ impl<'a> Parts<'a> {
             8 * usize::from(scaled),
             match encoding {
                 chunk::SPLIT => 2 * patches,
-                // Description and payload of the inner vector take the rest.
+                // Description and payload of the inner vector take the bytes that the packed values leave.
                 chunk::LIST | chunk::RUNS => bytes.len().saturating_sub(packed),
                 _ => 0,
             },
@@ -342,7 +342,7 @@ impl<'a> Parts<'a> {
         out: &mut [u64],
         fill: impl FnOnce(&mut [u64]) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
-        /// Size of a table that costs almost nothing to zero.
+        /// Tables up to this size are on the stack: zeroing them takes almost no time.
         const FEW: usize = 256;
         let entries = usize::from(chunk.patches);
         unpack(self.packed, u32::from(chunk.width), 0, 1, out);
@@ -382,7 +382,7 @@ impl<'a> Parts<'a> {
                 "neither nulls nor narrow",
             ));
         }
-        // Codes descend, which bounds the nesting depth.
+        // The code of an inner encoding is below the code of the outer one, which bounds the nesting depth.
         if inner.encoding >= chunk.encoding {
             let expected = format!("below {}", chunk.encoding);
             let what = "payload: encoding inside";
@@ -523,7 +523,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A number of fewer than eight bytes.
+/// An integer stored in fewer than eight bytes.
 fn last_bytes(bytes: &[u8]) -> u64 {
     let step = |number, &byte| number << 8 | u64::from(byte);
     bytes.iter().rev().fold(0, step)
@@ -539,7 +539,7 @@ fn rows(bytes: &[u8], at: usize, end: usize) -> Result<&[[u8; 2]], Corrupt> {
         wrong |= row < next;
         next = row + 1;
     }
-    // They ascend, so the last one is the largest.
+    // Row numbers ascend, so the last one is the largest.
     if wrong || next > end {
         return Err(first_wrong_row(fields, at, end));
     }

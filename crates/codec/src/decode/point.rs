@@ -1,9 +1,9 @@
 //! Random access to single words of a vector.
 //!
-//! A caller that needs one row of a thousand pays only for that row if the encoding allows it: words near a base or a
-//! line are looked up, also through a list; if all deltas are equal except for a few patches, the word is computed
-//! without those in between. For all other encodings (varying deltas, lists, runs, splits, nulls, f32) the result is
-//! `None`, and the caller decodes the vector.
+//! A caller that needs one row of a thousand pays only for that row if the encoding allows it. Words near a base or a
+//! line are looked up, also through a list. If all deltas are equal except for a few patches, the word is computed
+//! without the words before it. For all other encodings (varying deltas, lists of such vectors, runs, splits, nulls,
+//! f32) the result is `None`, and the caller decodes the vector.
 
 use crate::chunk::{self, Chunk};
 use crate::decode::Parts;
@@ -12,8 +12,8 @@ use crate::loops::float::Alp;
 use crate::loops::pack::Packed;
 use tidalite_base::Corrupt;
 
-/// Word `row` of the vector, equal to the result of `decode_column`; `None` if the encoding requires decoding, or if
-/// the row does not exist.
+/// The word of this row, equal to the result of `decode_column`. `None` if the vector must be decoded as a whole, or
+/// if the row does not exist.
 ///
 /// # Errors
 /// [`Corrupt`], with the offset inside the payload as address, if chunk and payload contradict each other or `rows`.
@@ -51,7 +51,7 @@ pub fn word_at(
             let above = chunk.start.wrapping_mul(row as u64);
             [parts.near(chunk, row, rows)?.wrapping_add(above)]
         }
-        // If deltas vary, summing them up to this row takes as long as a kernel takes for all of them.
+        // If deltas vary, summing them up to this row takes as long as decoding the whole vector with a kernel.
         chunk::DELTA | chunk::ORDERED_DELTA | chunk::ALP_DELTA if chunk.width == 0 => {
             [parts.stepped(chunk, row, rows)?]
         }
@@ -64,7 +64,7 @@ pub fn word_at(
             };
             let code = codes.at(row, rows);
             if code >= u64::from(chunk.patches) {
-                return Ok(None); // Decoding reports it.
+                return Ok(None); // Decoding the vector reports the damage.
             }
             let (inner, payload) = parts.inner(chunk)?;
             return word_at(&inner, payload, inner.rows(), code as usize);
@@ -90,8 +90,8 @@ pub fn word_at(
     Ok(Some(word[0]))
 }
 
-/// The number of words of an ascending vector that are at most `word`, compared as unsigned numbers; `None` if the
-/// encoding requires decoding. If the words do not ascend, the result is unspecified.
+/// The number of words of an ascending vector that are at most `word`, compared as unsigned numbers. `None` if the
+/// vector must be decoded as a whole. If the words do not ascend, the result is unspecified.
 ///
 /// # Errors
 /// As for [`word_at`].
@@ -130,7 +130,7 @@ pub fn count_up_to(
 }
 
 impl Parts<'_> {
-    /// The word of a row if it is an exception.
+    /// The word of a row if it is stored as an exception.
     fn exception(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<Option<u64>, Corrupt> {
         if chunk.exceptions == 0 {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Parts<'_> {
         }))
     }
 
-    /// The integer of a row near the base, or its patch.
+    /// The integer of a row of a vector encoded near a base: the base plus the packed value, or the patch.
     fn near(&self, chunk: &Chunk, row: usize, rows: usize) -> Result<u64, Corrupt> {
         let patches = self.patch_rows(rows)?;
         let found = patches.binary_search_by_key(&row, |at| usize::from(u16::from_le_bytes(*at)));

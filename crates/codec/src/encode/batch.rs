@@ -18,7 +18,7 @@ use core::ops::Range;
 use tidalite_base::Corrupt;
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// Minimum average number of rows per series in a block for which shifts pay: 64 bits for a time and 48 for a shift.
+/// Minimum average number of rows per series in a block at which shifts can save space.
 const ROWS_MIN: usize = 128;
 /// Maximum size of all shifts, in bytes.
 pub const SHIFTS_BYTES_MAX: usize = 9 * (VECTOR_ROWS / ROWS_MIN - 1);
@@ -81,7 +81,7 @@ fn slope_of(series: &[u64], times: &[i64], state: &EncoderState) -> Option<u64> 
     slope::of(kernel::words(&times[longest]), 1)
 }
 
-/// Shifts the times of each series so that the minimum distance from the line is equal for all series.
+/// Shifts the times of each series so that the earliest distance from the line is equal for all series.
 fn shift(series: &[u64], times: &[i64], slope: u64, shifted: &mut [i64], shifts: &mut Vec<u8>) {
     let (mut at, mut least, mut before) = (0, None, 0);
     for one in series.chunk_by(|a, b| a == b) {
@@ -89,7 +89,8 @@ fn shift(series: &[u64], times: &[i64], slope: u64, shifted: &mut [i64], shifts:
         let from_line =
             |row: usize| own[row].wrapping_sub(slope.wrapping_mul((at + row) as u64) as i64);
         let first = from_line(0);
-        // Far from any line these may wrap; the result is not near a line either, and is discarded.
+        // For times far from any line these distances may wrap. The shifted times are then not near a line either,
+        // and the caller discards them.
         let nearest = (0..own.len()).map(from_line).min().unwrap_or(first);
         let shift = nearest.wrapping_sub(*least.get_or_insert(nearest));
         if at > 0 {
@@ -206,8 +207,8 @@ mod tests {
         (chunk, shifts.len())
     }
 
-    /// Series of `rows` rows each, one tick apart plus a jitter of up to 2^20 units of 100; each begins at a random
-    /// time.
+    /// Rows of several series, `rows` of each. The times are one tick apart plus a jitter of up to 2^20 units of 100;
+    /// each series begins at a random time.
     fn in_turns(rng: &mut Rng, rows: usize, same_clock: bool) -> (Vec<u64>, Vec<i64>) {
         let (mut series, mut times) = (Vec::new(), Vec::new());
         let begin = (rng.next() >> 10) as i64;
@@ -233,7 +234,7 @@ mod tests {
                     let (series, times) = in_turns(&mut rng, rows, same_clock);
                     let (chunk, shifts) = round_trip(&series, &times, &mut state);
                     assert_eq!(chunk.encoding, chunk::SLOPE, "round {round}");
-                    // The 20 bits of the jitter, and the unit.
+                    // Per row the 20 bits of the jitter, and eight bytes for the unit.
                     assert!(chunk.len() <= 20 * 128 + 8, "{chunk:?}");
                     let count = VECTOR_ROWS.div_ceil(rows);
                     assert!(0 < shifts && shifts <= 9 * (count - 1));
@@ -265,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Lines at the ends of the time range, and from one end to the other: shifts wrap and still round-trip.
+    /// Times on lines at the ends of the time range, and from one end to the other: shifts wrap and still round-trip.
     #[test]
     fn lines_at_the_ends_of_time_come_back() {
         let mut rng = Rng(4332);
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(shifted, few(100));
     }
 
-    /// Any bytes are valid shifts for these series, or `Corrupt`.
+    /// Any bytes are either valid shifts for these series or give `Corrupt`.
     #[test]
     fn any_bytes_are_shifts_or_refused() {
         let mut rng = Rng(4333);

@@ -1,5 +1,5 @@
-//! Floats that nearly are decimals: 7.119999900000001 stands for 7.1199999 and differs by one unit in the last place.
-//! The difference is stored in a few bits beside the decimal, where an exception would take 80.
+//! Corrections for floats that are almost decimals: 7.119999900000001 stands for 7.1199999 and differs by one unit in
+//! the last place. The difference is stored in a few bits beside the decimal, where an exception would take 80.
 
 use crate::chunk::Correction;
 use crate::kernel;
@@ -9,10 +9,10 @@ use tidalite_base::limits::VECTOR_ROWS;
 /// Size of an exception in bits: row and word.
 const EXCEPTION_BITS: u64 = 80;
 
-/// Largest correction, in either direction, that is counted.
+/// The largest magnitude of a correction that is counted.
 const FAR: i64 = 32;
 
-/// Widths and depths that are tried: ever wider ones, symmetric around zero and one-sided.
+/// Ranges of corrections that are tried, narrowest first: around zero and, up to three bits, also on one side of it.
 const TRIED: [Correction; 15] = {
     const fn of(width: u8, depth: u8) -> Correction {
         Correction { width, depth }
@@ -54,7 +54,7 @@ impl Histogram {
         counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// The cheapest correction for so many rows, and the total bits of corrections and remaining exceptions.
+    /// The cheapest correction for this number of rows, and the total bits of corrections and remaining exceptions.
     fn cheapest(&self, rows: u64) -> (Correction, u64) {
         let mut best = (
             Correction::default(),
@@ -76,7 +76,7 @@ impl Histogram {
     }
 }
 
-/// Distance of `word` from the word `made` that the rule yields for `int`; `None` if it is out of range.
+/// Distance of `word` from `made`, the word that the rule yields for `int`; `None` if it is out of range.
 #[inline]
 fn distance(int: u64, made: u64, word: u64) -> Option<i64> {
     let distance = word.wrapping_sub(made) as i64;
@@ -129,7 +129,8 @@ pub(super) fn correct(
     (correction, remain)
 }
 
-/// Bits that the sample costs in addition to its integers, with corrections if they help.
+/// Bits that the words outside the rule cost in addition to the integers of the sample, with corrections if they
+/// help.
 pub(super) fn sample_bits(alp: Alp, words: &[u64], ints: &[u64], bad: &[u16]) -> u64 {
     let mut histogram = Histogram::new();
     histogram.counts[FAR as usize] = (words.len() - bad.len()) as u16;

@@ -10,7 +10,7 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// More entries are not worth a list.
+    /// Maximum number of entries; a longer list is not worth its space.
     pub(super) const ENTRIES_MAX: usize = VECTOR_ROWS / 2;
 
     /// Returns `None` if more than half the words are distinct.

@@ -1,11 +1,13 @@
-//! Encoder state carried from one vector of times or of a column to the next; the remembered choice is tried first.
+//! Encoder state carried from one vector of times, or of a column, to the next: the encoding that was chosen last is
+//! tried first.
 
 use crate::chunk;
 use crate::encode::layout::LayoutMemory;
 use crate::loops::float::Alp;
 
 /// The choice made for the last vector of one column of one series, or of its times. A wrong state costs time and
-/// bytes, never correctness. Keep one per series and column; `EncoderState::default()` is empty.
+/// space, but the encoded vector is still correct. Keep one state per series and column; `EncoderState::default()` is
+/// empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncoderState {
     /// Encoding of the last vector that was not constant; 0 if there was none yet.
@@ -14,16 +16,16 @@ pub struct EncoderState {
     pub(crate) bits: u8,
     /// Vectors since the last search.
     pub(crate) age: u8,
-    /// Decimals: [`CORRECTING`] or 0. Split: bits of the high part.
+    /// For decimals: [`CORRECTING`] or 0. For a split: the bits of the high part.
     pub(crate) detail: u8,
     /// The decimal rule of a float column.
     pub(crate) alp: Alp,
-    /// Exceptions per 1024 rows with this rule when it was found.
+    /// Exceptions per 1024 rows that this rule had when it was found.
     pub(crate) bad: u16,
     /// State of the inner vector of runs and lists.
     pub(crate) inner: Inner,
-    /// Layout of the last vector's integers. It is not serialized with a state: the first vector finds it again, at
-    /// the cost of one search.
+    /// Layout of the last vector's integers. It is not serialized with a state: the first vector after loading a
+    /// state finds it again, at the cost of one search.
     pub(crate) layouts: LayoutMemory,
 }
 
@@ -41,10 +43,10 @@ pub(crate) struct Inner {
 pub(crate) const CORRECTING: u8 = 1;
 
 impl EncoderState {
-    /// A choice is reconsidered after this many vectors: the data may have become simple.
+    /// A new search runs after this many vectors: the data may have become simple.
     const AGE_MAX: u8 = 32;
 
-    /// As `AGE_MAX`, for decimals, the cheapest encoding to write and to read.
+    /// Like `AGE_MAX`, for decimals, which are the cheapest encoding to write and to read.
     const AGE_MAX_DECIMALS: u8 = 255;
 
     /// Stores the result of a search.

@@ -1,4 +1,4 @@
-//! A state in eight bytes, for callers that keep it between two runs of a program.
+//! Serializes a state in eight bytes, for callers that keep it between two runs of a program.
 //!
 //! ```text
 //! 0          1      2     3          4        5        6     8
@@ -6,7 +6,7 @@
 //! |    u8    |  u8  | u8  |    u8    |   u8   |   u8   | u16 |
 //! ```
 //!
-//! Writers may store zeros. A state describes no chunk: readers do not need it.
+//! Writers may store zeros instead. No chunk depends on a state, so readers do not need it.
 
 use crate::encode::encoder_state::{EncoderState, Inner};
 use crate::encode::layout::LayoutMemory;
@@ -33,7 +33,7 @@ impl EncoderState {
         ]
     }
 
-    /// Reads 8 bytes. Any bytes are accepted; inconsistent ones give an empty state.
+    /// Reads a state from 8 bytes. Any bytes are accepted; inconsistent ones give an empty state.
     #[must_use]
     pub fn from_bytes(bytes: [u8; ENCODER_STATE_BYTES]) -> Self {
         let [encoding, bits, age, exponent, factor, detail, low, high] = bytes;

@@ -6,8 +6,8 @@ use super::nested::Nested;
 use crate::chunk;
 use crate::column::ColumnType;
 
-/// The cheaper of a list and runs with a code below `below`, if it costs less than `bits_max`. Stores the choices for
-/// the inner vector in the state. `inner` encodes an inner vector.
+/// Tries a list and runs, if their codes are below `below`, and returns the cheaper if it costs less than `bits_max`.
+/// Stores the choices for the inner vector in the state. `inner` encodes an inner vector.
 pub(super) fn search(
     ty: ColumnType,
     words: &[u64],

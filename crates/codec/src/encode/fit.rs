@@ -1,8 +1,8 @@
 //! Chooses base, unit and width for a vector of integers, and the outliers that are stored apart.
 //!
 //! A fit has a window `base ..= base + (2^width - 1) * scale`; each value outside costs extra bits. The window of all
-//! values is always tried. If a sample of the values lies much closer together than all of them, narrower windows
-//! around the middle of the sample are evaluated.
+//! values is always tried. If a sample of the values spans a much smaller range than all of them, narrower windows
+//! around the middle of the sample are evaluated too.
 
 use crate::kernel;
 use crate::loops::pack::packed_bytes;
@@ -30,13 +30,13 @@ fn outlier_bits(extent: Extent, scale: u64) -> u64 {
 /// Size in bits of a row number.
 const ROW_BITS: u64 = 16;
 
-/// Below this number of values the search costs more than it saves.
+/// Below this number of values a search takes more time than the space is worth.
 const ROWS_MIN: usize = 20;
 
 /// Number of values in the sample.
 const SAMPLE: usize = 96;
 
-/// Numbers of values to drop at either end of the sample.
+/// Numbers of sample values that are dropped at each end, to find a narrower window.
 const DROPS: [usize; 8] = [0, 1, 2, 3, 5, 8, 12, 16];
 
 impl Fit {
@@ -49,7 +49,7 @@ impl Fit {
         }
     }
 
-    /// The best window found for one or more values with a known extent.
+    /// Finds the best window for one or more values with a known extent.
     pub(crate) fn find(values: &[u64], extent: Extent) -> Self {
         let all = Self::all(values.len(), extent, unit(values, extent));
         if all.width == 0 || values.len() < ROWS_MIN {
@@ -71,8 +71,8 @@ impl Fit {
         all.priced(rows, 0)
     }
 
-    /// Without a search: the cheaper of the window of all values and this window, which was found for other values;
-    /// `None` if its unit does not divide these values.
+    /// Reuses this window, which was found for other values, without a search. Returns the cheaper of it and the
+    /// window of all values; `None` if its unit does not divide these values.
     pub(crate) fn again(mut self, values: &[u64], extent: Extent) -> Option<Self> {
         if self.scale > 1 {
             let low = extent.low as u64;
@@ -128,7 +128,8 @@ impl Fit {
                 if width >= self.width {
                     continue;
                 }
-                // If the sample has no outlier, a few of the other values will.
+                // A sample without outliers does not mean that the other values have none: at least a few are
+                // assumed.
                 let dropped = (low + high) as u64 * 4 + 1;
                 let outside = dropped * values.len() as u64 / (4 * count as u64);
                 let estimate =
@@ -177,7 +178,8 @@ impl Fit {
             .saturating_sub(slack / 2)
             .min(extent.span().saturating_sub(reach));
         fit.base = (extent.low as u64).wrapping_add(offset - offset % self.scale);
-        // All values within reach of a window that contains these ends may fit into one window.
+        // Every window of this width that contains the ends lies in this range. If the values in the range are close
+        // enough together, one window holds them all.
         let near = low.saturating_sub(slack);
         let near_reach = high.saturating_add(slack).min(extent.span()) - near;
         let from = (extent.low as u64).wrapping_add(near);
@@ -190,7 +192,7 @@ impl Fit {
     }
 }
 
-/// A pseudo-random number for `i`, equal at every call.
+/// A pseudo-random number for `i`, the same at every call.
 pub(crate) fn scattered(i: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & 0xffff) as usize
 }
@@ -200,10 +202,10 @@ pub(crate) fn step_bytes(step: u64) -> u8 {
     (bits(step).div_ceil(8) as u8).max(1)
 }
 
-/// The greatest common divisor of all distances between the values; 1 if their span does not fit 63 bits, so that a
-/// distance from any of them has a sign.
+/// The greatest common divisor of all distances between the values. Returns 1 if their span needs more than 63 bits:
+/// the distance between two values would not fit a signed number.
 fn unit(values: &[u64], extent: Extent) -> u64 {
-    /// Rows tested one by one; the rest is tested at once.
+    /// Number of rows that are tested one by one; the others are then tested at once.
     const AHEAD: usize = 48;
     if extent.span() == 0 || extent.span() > i64::MAX as u64 {
         return 1;

@@ -1,8 +1,8 @@
-//! Layout of integers: near a base, by deltas (*steps*), or, for times, near a line; and the memory of the last
-//! choice.
+//! Layout of integers: near a base, by deltas (*steps*), or, for times, near a line. Also remembers the last choice.
 //!
-//! A search evaluates values and deltas, with outliers in each: 3 ns a value. Its result is tried first for the next
-//! vector, in passes that cost a tenth of that, and kept while the number of bits stays about equal.
+//! A search evaluates both values and deltas, each with outliers, and takes 3 ns a value. Its result is tried first
+//! for the next vector, in passes that take a tenth of that time, and is kept while the number of bits stays about
+//! equal.
 
 use crate::encode::fit::{Fit, scattered};
 use crate::kernel;
@@ -16,11 +16,11 @@ pub(crate) struct Layout {
     pub(crate) delta: bool,
 }
 
-/// Choice when values and deltas cost nearly the same.
+/// Which layout is chosen when values and deltas cost nearly the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Preference {
     Smallest,
-    /// Deltas are slower to decode: they must save an eighth.
+    /// Prefers values near a base. Deltas are slower to decode, so they must save an eighth.
     Bases,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct LayoutMemory {
     /// Vectors since the last search; 0 if there was none.
     age: u8,
     delta: bool,
-    /// Includes the cost in bits.
+    /// The window and the cost in bits.
     fit: Fit,
-    /// Rows of the vector that was searched.
+    /// Number of rows of the vector for which the search ran.
     rows: u16,
     /// Slope of the line near which the times lie, with `fit` for the distances from it; 0 without a line.
     slope: u64,
@@ -42,15 +42,15 @@ impl LayoutMemory {
     /// A new search runs after this many vectors: the data may have become simple.
     const AGE_MAX: u8 = 32;
 
-    /// Up to this many deltas that differ from the constant one do not trigger a search: series ids in a block of a
-    /// run.
+    /// Maximum number of deltas that may differ from the constant one without a new search. A block of a run needs
+    /// this for its series ids.
     const JUMPS_FEW: usize = 8;
 
     /// The cost of a vector with fewer rows does not predict the cost of others.
     const ROWS_MIN: usize = 128;
 
-    /// The slope of the line near which the times lay. `Some(None)`: no line, and no new search is due. `None`:
-    /// unknown, the caller must search.
+    /// The slope of the line near which the times of the last vectors lay. `Some(None)`: they do not lie near a line,
+    /// and no new search is due. `None`: unknown, the caller must search.
     pub(crate) fn line(&self) -> Option<Option<u64>> {
         match self.slope {
             0 if self.age == 0 || self.age >= Self::AGE_MAX => None,
@@ -109,7 +109,8 @@ impl LayoutMemory {
             self.age = 0;
         }
         let by_steps = self.lay_out(times, steps, Preference::Smallest);
-        // If the choice was kept, the search for it found no better line.
+        // The line was looked for when the layout was searched; if the layout was only kept, looking again is
+        // useless.
         let searched = self.age <= 1 && times.len() >= Self::ROWS_MIN;
         if !searched || !by_steps.delta {
             return (by_steps, 0);
@@ -143,7 +144,7 @@ impl LayoutMemory {
             let extent = kernel::extent(ints);
             self.fit.again(ints, extent)
         }?;
-        // A few deltas that differ from the others cost so little that their number may vary.
+        // A few deltas that differ from the constant one take so few bits that their number may vary.
         if fit.width == 0 && self.fit.width == 0 && self.delta && fit.outliers <= Self::JUMPS_FEW {
             self.age += 1;
             return Some(Layout { fit, delta: true });
@@ -195,7 +196,7 @@ fn search(ints: &[u64], steps: &[u64], step_extent: Extent, preference: Preferen
 /// Whether most deltas of a small sample are equal, or closer together than an eighth of the spread of the values.
 fn mostly_close(steps: &[u64], spread: u64) -> bool {
     const SAMPLE: usize = 9;
-    /// One value at either end of the sample may be a jump.
+    /// Values dropped at each end of the sample, because one there may be a jump.
     const ENDS: usize = 1;
     let mut sample = [0i64; SAMPLE];
     for (i, place) in sample.iter_mut().enumerate() {
@@ -219,7 +220,7 @@ mod tests {
         layouts.lay_out(values, &mut vec![0; values.len()], Preference::Smallest)
     }
 
-    /// Deltas of a second plus up to a millisecond, in units, with occasional gaps.
+    /// Times whose deltas are a second plus up to a millisecond, in units, with occasional gaps.
     fn times(rng: &mut Rng, unit: u64, gaps: usize) -> Vec<u64> {
         let mut at = rng.next() >> 20;
         let mut values: Vec<u64> = (0..1024)
@@ -275,7 +276,7 @@ mod tests {
             let found = LayoutMemory::default().lay_out(&values, &mut steps, Preference::Bases);
             assert!(found.delta && found.fit.width == 7, "{found:?}");
         }
-        // The deltas of noise spread twice as far, and are not evaluated.
+        // The deltas of noise spread twice as far as the values, so they are not evaluated.
         let noise: Vec<u64> = (0..1024).map(|_| rng.below(1000)).collect();
         let mut steps = vec![0; noise.len()];
         assert!(
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(state.age, 2);
         assert_eq!(laid(&mut state, &fine).fit.scale, 7);
         assert_eq!(state.age, 1);
-        // Two distinct deltas: far fewer bits than the last search found.
+        // Values with only two distinct deltas need far fewer bits than the last search found.
         let simple: Vec<u64> = (0..1024).map(|i| 70_000 * i + i % 2 * 7).collect();
         assert_eq!(laid(&mut state, &simple).fit.width, 1);
         assert_eq!(state.age, 1);

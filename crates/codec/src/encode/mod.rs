@@ -1,7 +1,7 @@
 //! Chooses an encoding for a vector and writes its payload.
 //!
-//! Costs are counted in bits, and are exact except for the unused delta of row 0. The state is tried first and kept
-//! while it fits; otherwise a search runs.
+//! Costs are counted in bits, and are exact except for the delta of row 0, which is not used. The encoding in the
+//! state is tried first and kept while it fits; otherwise a search runs.
 
 pub(crate) mod batch;
 mod block;
@@ -29,7 +29,8 @@ use split::Split;
 use tidalite_base::limits::VECTOR_ROWS;
 use write::Exceptions;
 
-/// Scratch buffers, one set per thread: zeroing them for each short vector would cost more than encoding it.
+/// Scratch buffers, one set per thread. Allocating and zeroing them for each short vector would take longer than
+/// encoding it.
 struct Scratch {
     ints: Block,
     steps: Block,
@@ -72,7 +73,7 @@ impl Scratch {
 fn with_buffers<T>(rows: usize, work: impl FnOnce(Buffers<'_>) -> T) -> T {
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
         Ok(mut scratch) => work(scratch.buffers(rows)),
-        // An inner vector, while the outer one uses the buffers.
+        // This is an inner vector: the outer one is using the buffers of the thread, so it gets its own.
         Err(_) => work(Scratch::new().buffers(rows)),
     })
 }
@@ -142,7 +143,8 @@ pub fn encode_column(
     column(ty, values, state, chunk::RUNS + 1, out)
 }
 
-/// Uses only encodings whose code is below `below`: an inner vector must not have the encoding of the outer one.
+/// Encodes with encodings whose code is below `below` only: an inner vector must not have the encoding of the outer
+/// one.
 fn column(
     ty: ColumnType,
     values: &[u64],
@@ -255,7 +257,7 @@ fn integers(
     }
     let layout = state.layouts.lay_out(ints, steps, Preference::Bases);
     let bits = layout.fit.bits;
-    // Other encodings are searched for if they may pay; if they did not, the next search is delayed.
+    // Searches other encodings if they may be smaller. If they were not, the state delays the next search.
     let other = matches!(state.encoding, chunk::LIST | chunk::RUNS);
     let fits = state.encoding != 0 && !other && state.holds(bits, rows);
     if bits > GOOD * rows as u64 && (!fits || state.grow_old()) {
@@ -288,7 +290,7 @@ fn integers(
     )
 }
 
-/// A vector encoded as decimals.
+/// A vector encoded as decimals, with the cost of this encoding.
 struct Decimals {
     alp: Alp,
     layout: Layout,
@@ -298,8 +300,8 @@ struct Decimals {
 }
 
 impl Decimals {
-    /// Fills the scratch buffers; returns `None` if more than `bad_max` rows are exceptions. With `correcting`,
-    /// corrections are used if they pay.
+    /// Encodes into the scratch buffers; returns `None` if more than `bad_max` rows are exceptions. With
+    /// `correcting`, corrections are used if they save space.
     fn of(
         alp: Alp,
         words: &[u64],
@@ -370,7 +372,7 @@ fn floats(
     if encoding == 0 || encoding >= below || state.grow_old() {
         encoding = search(words, &mut buffers, state, below);
     }
-    // At most two passes: with the remembered encoding, then with the one that a search found.
+    // Runs at most twice: with the remembered encoding, then with the one that a search found.
     loop {
         let searched = state.age == 0;
         match encoding {
@@ -469,7 +471,8 @@ fn floats(
     }
 }
 
-/// Up to this many bits per value, only decimals, and integers near a base or by deltas, are tried.
+/// If a vector needs at most this many bits per value as decimals, or as integers near a base or by deltas, no other
+/// encoding is tried.
 const GOOD: u64 = 2;
 
 /// Tries all encodings; stores the best in the state, resets its age to 0 and returns the encoding.
@@ -482,7 +485,7 @@ fn search(words: &[u64], buffers: &mut Buffers<'_>, state: &mut EncoderState, be
     for (alp, fee) in [(multiply, 0), (divide, 2)] {
         let Some(alp) = alp else { continue };
         if let Some(found) = Decimals::of(alp, words, buffers, &mut LayoutMemory::default(), rows / 2, true)
-            // A division takes three times as long to decode as a product: it must save 2 %.
+            // A division takes three times as long to decode as a multiplication, so it must save 2 %.
             && found.bits + found.bits * fee / 100 < best
         {
             best = found.bits;
@@ -534,8 +537,8 @@ fn trailing_zeros(words: &[u64]) -> u32 {
     kernel::or(words).trailing_zeros().min(63)
 }
 
-/// The cheapest product and the cheapest division for a sample of the words; both, because the sample may not contain
-/// the words that a product cannot represent.
+/// The cheapest multiplication and the cheapest division for a sample of the words. It returns both, because the
+/// sample may lack the words that only a division can represent.
 fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
     const SAMPLE: usize = 64;
     let mut sample = [0; SAMPLE];
@@ -569,12 +572,13 @@ fn search_decimals(words: &[u64]) -> [Option<Alp>; 2] {
             0 => 0,
             _ => correct::sample_bits(alp, sample, &right, &bad[..wrong]),
         };
-        // A further decimal digit costs more than three bits.
+        // A rule with one more decimal digit costs more than three bits per value.
         let complete = beside <= 3 * count as u64;
         (u64::from(width) * count as u64 + beside, complete)
     };
     let mut multiply = (u64::MAX, None);
-    // Fewest decimals first: once all words are reproduced, more decimals only give larger integers.
+    // Tries the rules with the fewest decimals first: once all words are reproduced, more decimals only give larger
+    // integers.
     'decimals: for decimals in 0..=EXPONENT_MAX {
         let mut all = false;
         for exponent in decimals..=EXPONENT_MAX {

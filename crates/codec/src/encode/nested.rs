@@ -21,7 +21,7 @@ pub(super) struct Nested {
     pub(super) count: usize,
     pub(super) base: u64,
     pub(super) width: u32,
-    /// EncoderState learned from the inner vector.
+    /// The encoder state that encoding the inner vector has left.
     pub(super) state: EncoderState,
     /// Size of the payload.
     pub(super) bits: u64,

@@ -35,8 +35,8 @@ impl Split {
         let zeros = kernel::or(words).trailing_zeros();
         let mut best: Option<Self> = None;
         for high in 1..=SPLIT_HIGH_MAX {
-            // The low bits alone may cost too much: decimal words have hundreds of high parts, and skip every split
-            // here.
+            // The low bits alone may cost too much. Decimal words, with their hundreds of distinct high parts, are
+            // ruled out here at every split position.
             let low = 64u32.saturating_sub(zeros).saturating_sub(high);
             if 8 * packed_bytes(words.len(), low) as u64 >= bits_max {
                 continue;
@@ -67,7 +67,8 @@ impl Split {
                 .map(|&(_, n)| u64::from(n))
                 .sum::<u64>();
             taken = entries;
-            // The width that this number of entries needs, which is less than `width` for the last few.
+            // The width of an index into this number of entries; less than `width` if the list ends before 2^width
+            // entries.
             let own = bits(entries as u64 - 1);
             let cost = 8 * packed_bytes(rows, own) as u64
                 + low_bits

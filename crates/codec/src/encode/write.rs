@@ -117,7 +117,7 @@ pub(super) struct Values<'a> {
     pub(super) correction: Correction,
 }
 
-/// Writes integers in a layout. `codes`: the encodings for values and for deltas.
+/// Writes integers in a layout. `codes` holds the encoding for values and the encoding for deltas.
 pub(super) fn layout(
     mut chunk: Chunk,
     codes: [u8; 2],
@@ -148,7 +148,7 @@ pub(super) fn layout(
     let mut patches = Vec::new();
     if fit.outliers > 0 {
         let reach = fit.reach();
-        // Without packed bits the payload has no unit either.
+        // A payload without packed bits does not store the unit.
         let scale = if fit.width > 0 { fit.scale } else { 1 };
         // Outliers are few, so most tiles have none.
         let mut tiles = kernel::tiles_outside(laid, fit.base, reach);

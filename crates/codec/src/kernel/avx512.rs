@@ -1,5 +1,5 @@
-//! Prefix sums in AVX-512 registers: for the loops of scan.rs the compiler takes vectors apart and does not find this
-//! code.
+//! Prefix sums with AVX-512 intrinsics. The compiler takes the vectors of the loops in scan.rs apart and does not
+//! find this code.
 //!
 //! Integers and floats are computed as in scan.rs, pack.rs and float.rs, operation by operation.
 
@@ -32,8 +32,8 @@ pub(super) fn store<T>(to: &mut [T; EIGHT], values: __m512i) {
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), values) }
 }
 
-/// Loads the first eight words; if there are fewer (at least one), the rest comes from `fill`. (A masked load that
-/// faults is slow on the processor.)
+/// Loads the first eight words. If there are fewer (at least one), the other lanes come from `fill`. (A plain masked
+/// load that faults is slow on the processor.)
 #[expect(unsafe_code, reason = "loads a part of a register")]
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -101,10 +101,10 @@ fn unpack_sums_with(
     let (words, _) = words.as_chunks::<LANES>();
     let mask = _mm512_set1_epi64((u64::MAX >> (64 - width)) as i64);
     let scale = _mm512_set1_epi64(steps.scale as i64);
-    // Delta 0 is ignored: the sum begins such that it yields `start`.
+    // Delta 0 is ignored: the sum begins at the value for which the first result is `start`.
     let first = u64::from_le_bytes(words[0][0]) & (u64::MAX >> (64 - width));
     let first = first.wrapping_mul(steps.scale).wrapping_add(steps.base);
-    // The sums of the bases are known in advance.
+    // The sums of the bases do not depend on the data, so they are computed in advance.
     let bases = |from: u64| -> __m512i {
         let mut bases = [0u64; EIGHT];
         for (i, place) in bases.iter_mut().enumerate() {
@@ -120,7 +120,7 @@ fn unpack_sums_with(
     for row in rows {
         let (k, shift) = ((bit / 64) as usize, bit % 64);
         bit += width;
-        // As in pack::unpack_row.
+        // The shift is as in pack::unpack_row.
         let right = _mm_cvtsi32_si128(shift as i32);
         let halves = words[k].as_chunks::<EIGHT>().0;
         let mut low = [0, 1].map(|i| _mm512_srl_epi64(load(&halves[i]), right));
@@ -159,9 +159,9 @@ fn unpack_sums_with(
     }
 }
 
-/// Maximum width of deltas at which the sums of four rows fit 16 bits each.
+/// Maximum width of deltas for which the sums of four rows fit 16 bits each.
 const FEW_BITS: u32 = 10;
-/// Rows whose sums share a word.
+/// Number of rows whose sums share a word.
 const BESIDE: usize = 4;
 /// Bits for each of these sums.
 const SUM_BITS: u32 = 64 / BESIDE as u32;
@@ -183,7 +183,7 @@ fn unpack_few_sums_with(
     let set = |word: u64| _mm512_set1_epi64(word as i64);
     let mask = u64::MAX >> (64 - width);
     let of_row = set(u64::MAX >> (64 - SUM_BITS));
-    // Delta 0 is ignored: the sum begins such that it yields `start`.
+    // Delta 0 is ignored: the sum begins at the value for which the first result is `start`.
     let first = (u64::from_le_bytes(words[0][0]) & mask).wrapping_add(steps.base);
     let begin = set(start.wrapping_sub(first));
     // The sums of the bases are known in advance: row i of a half contains i + 1 bases.
@@ -192,8 +192,8 @@ fn unpack_few_sums_with(
     let mut sum_a = _mm512_add_epi64(begin, bases);
     let mut sum_b = _mm512_add_epi64(sum_a, set(steps.base.wrapping_mul(EIGHT as u64)));
     let bases_row = set(steps.base.wrapping_mul(LANES as u64));
-    // Per row a delta moves up by its width, and its destination by the width of a sum; rotation by 64 is the
-    // identity.
+    // From row to row, the position of a delta moves up by its width and its destination by the width of a sum. The
+    // difference is a rotation; a rotation by 64 changes nothing.
     let mut turn = _mm512_setzero_si512();
     let turn_row = set(u64::from(width).wrapping_sub(u64::from(SUM_BITS)));
     let (groups, _) = out.as_chunks_mut::<{ BESIDE * LANES }>();
@@ -225,7 +225,7 @@ fn unpack_few_sums_with(
         let (a, b) = (sums_of(a), sums_of(b));
         let (all_a, all_b) = (last_of(a), last_of(b));
         let all = _mm512_add_epi64(all_a, all_b);
-        // The sums of the rows before each of the four.
+        // For each of the four rows, the sum of the rows before it.
         let before = _mm512_mullo_epi64(all, set(0x0001_0001_0001_0000));
         let mut a = _mm512_add_epi64(a, before);
         let mut b = _mm512_add_epi64(b, _mm512_add_epi64(all_a, before));
@@ -297,7 +297,7 @@ pub(super) fn prefix_sum(start: u64, out: &mut [u64]) {
     prefix_sum_with(start, out, |sums| sums, |sum| sum);
 }
 
-/// See [`crate::loops::float::alp_sums`]. Sums begin with the offset that the rule expects.
+/// See [`crate::loops::float::alp_sums`]. The sums begin with the offset that the rule expects.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 pub(super) fn alp_sums(alp: Alp, start: u64, words: &mut [u64]) {
     if let Some(rule) = Rule::of(alp) {

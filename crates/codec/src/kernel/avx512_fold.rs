@@ -1,5 +1,5 @@
-//! Statistics passes in AVX-512 registers: the compiler splits the tree that sums the lanes into pairs, fills the
-//! last block through memory, and searches each block twice for a row.
+//! Statistics passes with AVX-512 intrinsics. From the plain loops the compiler generates slow code: it splits the
+//! tree that sums the lanes into pairs, fills the last block through memory, and searches each block twice for a row.
 //!
 //! The results equal the results of stats/fold.rs bit by bit.
 
@@ -27,8 +27,9 @@ impl Sum {
         }
     }
 
-    /// See `two_sum`. `one` is 1.0, hidden from the compiler: half of the sums are computed as x * 1 + y, with the
-    /// same bits, in the multiplier. A processor with separate adders (AMD) then executes both at once.
+    /// Adds one float per lane; see `two_sum`. `one` is 1.0, hidden from the compiler: half of the sums are computed
+    /// as x * 1 + y, with the same bits, in the multiplier. A processor with separate adders (AMD) then executes both
+    /// at once.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn take(&mut self, x: __m512d, one: __m512d) {
@@ -41,7 +42,7 @@ impl Sum {
     }
 }
 
-/// The eight lanes of floats while they are in registers.
+/// The state of a pass over floats, in eight lanes that stay in registers.
 #[derive(Clone, Copy)]
 struct Registers {
     sum: Sum,
@@ -78,7 +79,7 @@ impl Registers {
         let x = _mm512_castsi512_pd(words);
         let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
         self.nan_count += u64::from(nan.count_ones());
-        // Gives the second operand if one is NaN, or if both are zero.
+        // The instruction returns the second operand if one is NaN, or if both are zero.
         self.low = _mm512_min_pd(x, self.low);
         self.high = _mm512_max_pd(x, self.high);
         let x = _mm512_maskz_mov_pd(!nan, x);
@@ -190,7 +191,7 @@ pub(super) fn gather(lanes: &Lanes) -> [Dd; 2] {
     let two = four.add(four.map(|x| _mm512_permutex_pd::<0b11_10_11_10>(x)));
     let one = two.add(two.map(|x| _mm512_permute_pd::<0b0101_0101>(x)));
     let dd = |hi: f64, lo: f64, highs: &[f64; EIGHT], lows: &[f64; EIGHT]| {
-        // A value that becomes infinite or NaN on the way is still so here.
+        // If a value became infinite or NaN on the way, the total is so too.
         if hi.is_finite() {
             Dd { hi, lo }
         } else {
@@ -228,7 +229,7 @@ pub(super) fn float_total(values: &[u64]) -> Total {
     }
 }
 
-/// The sum of `value` of each float, in eight lanes.
+/// Sums the `value` of each float, in eight lanes.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,bmi2")]
 #[inline]
 fn sum_of(values: &[u64], value: impl Fn(__m512d) -> __m512d) -> Dd {
@@ -269,7 +270,7 @@ pub(super) fn float_reach(values: &[u64]) -> Reach {
     let mut take = |words: __m512i| {
         let x = _mm512_castsi512_pd(words);
         nans |= _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x);
-        // Gives the second operand if one is NaN, or if both are zero.
+        // The instruction returns the second operand if one is NaN, or if both are zero.
         low = _mm512_min_pd(x, low);
         high = _mm512_max_pd(x, high);
     };
@@ -290,11 +291,11 @@ pub(super) fn float_reach(values: &[u64]) -> Reach {
     }
 }
 
-/// Registers compared between two tests for an early exit.
+/// Number of registers that are compared between two tests for an early exit.
 const BLOCK: usize = 4;
 
-/// `before` if it is set, else the first row in these registers that holds `word`; `at` is the number of their first
-/// row.
+/// The first row in these registers that holds `word`, or `before` if that is set already. `at` is the number of
+/// their first row.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn row_in(before: Option<usize>, word: __m512i, at: usize, rows: &[__m512i]) -> Option<usize> {
@@ -333,7 +334,7 @@ pub(super) fn positions(values: &[u64], [a, b]: [u64; 2]) -> [usize; 2] {
         at += EIGHT;
     }
     if !rest.is_empty() {
-        // Fills the end with a repeated row, which cannot be a first occurrence.
+        // Fills the last register with copies of a row that was there before: a copy cannot be a first occurrence.
         let fill = _mm512_set1_epi64(rest[0] as i64);
         let rows = [load_some(rest, fill)];
         row_a = row_in(row_a, a, at, &rows);

@@ -1,6 +1,6 @@
-//! The hot loops, each compiled for AVX-512, for AVX2, for NEON and for any processor; the variant is chosen once per
-//! process. The bodies are the same safe code (`loops`) inlined into functions with different target features, so all
-//! variants give the same bits: Rust never contracts or reorders floating-point operations.
+//! The hot loops, compiled in variants for AVX-512, AVX2, NEON, and for processors with none of them; the variant is
+//! chosen once per process. The bodies are the same safe code (`loops`) inlined into functions with different target
+//! features, so all variants give the same bits: Rust never contracts or reorders floating-point operations.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -65,7 +65,7 @@ impl Level {
         Self::detect()
     }
 
-    /// The level named in the environment, or the best one that the processor has if that is lower.
+    /// The level named in the environment, but at most the best one that the processor has.
     #[cfg(feature = "levels")]
     fn first() -> Self {
         let best = Self::detect();
@@ -260,9 +260,9 @@ pub fn as_floats(words: &[u64]) -> &[f64] {
     }
 }
 
-/// The sum of floats by plain addition in 32 lanes, in an order that is equal on every processor. The bits are
-/// therefore equal too, except for NaN payloads. NaN and infinities take part; [`Stats`](crate::Stats) leaves NaN
-/// out, and is exact to 2^-50.
+/// The sum of floats by plain addition in 32 lanes, in an order that is the same on every processor. The bits are
+/// therefore equal too, except for NaN payloads. NaN and infinities take part in this sum; [`Stats`](crate::Stats)
+/// leaves NaN out, and is exact to 2^-50.
 ///
 /// # Cost
 /// A tenth of the cost of decoding the values, if they are in the L1 cache.
@@ -277,7 +277,7 @@ pub fn fill_steps(first: i64, step: u64, out: &mut [i64]) {
     ramp(first as u64, step, words_mut(out));
 }
 
-/// The first path, or the second one if the first is absent.
+/// Expands to the first path, or to the second one if the first is absent.
 macro_rules! first {
     ($first:path; $second:path) => {
         $first
@@ -287,8 +287,8 @@ macro_rules! first {
     };
 }
 
-/// Compiles `$fast` for AVX2, AVX-512 and NEON, and `$any` for any processor. Where the compiler generates poor code,
-/// a hand-written version for AVX-512 or NEON replaces `$fast`.
+/// Compiles `$fast` for AVX2, AVX-512 and NEON, and `$any` for processors with none of them. Where the compiler
+/// generates poor code, a hand-written version for AVX-512 or NEON replaces `$fast`.
 macro_rules! dispatched {
     (
         $(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?, $fast:path, $any:path

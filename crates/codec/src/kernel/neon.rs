@@ -1,5 +1,5 @@
-//! Unpacks whole vectors with NEON, whose registers hold two words: the compiler would process the lanes of pack.rs
-//! one by one.
+//! Unpacks whole vectors with NEON intrinsics, two words per register; the compiler would process the lanes of
+//! pack.rs one by one.
 //!
 //! Integers and floats are computed as in pack.rs and float.rs, operation by operation. Partial vectors, and units
 //! other than one (NEON does not multiply 64-bit words), use the common code.
@@ -139,7 +139,7 @@ pub(super) fn alp_unpack(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
 #[target_feature(enable = "neon")]
 pub(super) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
-    // With two words per register, plain sequential additions take no longer.
+    // With two words per register, adding the deltas one after the other is as fast as a parallel sum.
     scan::prefix_sum(start, out);
 }
 

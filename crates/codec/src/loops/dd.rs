@@ -1,4 +1,4 @@
-//! Double-double: an unevaluated sum of two floats, about 106 bits.
+//! Double-double arithmetic: a number is the unevaluated sum of two floats, with a precision of about 106 bits.
 //!
 //! Invariant: if `hi` is not finite, `lo` is zero and a NaN is `f64::NAN`, so that the error term never turns an
 //! infinity into NaN, and all processors write the same bits.
@@ -55,13 +55,13 @@ impl Dd {
         Self::new(x, 0.0)
     }
 
-    /// Within 2^-106 of `x`, relatively.
+    /// Converts an integer with a relative error of at most 2^-106.
     pub(crate) fn from_i128(x: i128) -> Self {
         let magnitude = Self::from_u128(x.unsigned_abs());
         if x < 0 { magnitude.neg() } else { magnitude }
     }
 
-    /// Within 2^-106 of `x`, relatively.
+    /// Converts an integer with a relative error of at most 2^-106.
     pub(crate) fn from_u128(x: u128) -> Self {
         if let Ok(small) = u64::try_from(x) {
             return Self::from_u64(small);
@@ -72,7 +72,7 @@ impl Dd {
         Self::from_u64(high).scale(TWO_64).add(Self::from_u64(low))
     }
 
-    /// Exactly `x`.
+    /// Converts an integer exactly.
     pub(crate) fn from_u64(x: u64) -> Self {
         let high = (x >> 32) << 32;
         Self::new(high as f64, (x - high) as f64)
@@ -85,12 +85,12 @@ impl Dd {
         }
     }
 
-    /// Multiplies by a power of two: exact unless it overflows or underflows.
+    /// Multiplies by a power of two. The result is exact unless it overflows or underflows.
     pub(crate) fn scale(self, power: f64) -> Self {
         Self::new(self.hi * power, self.lo * power)
     }
 
-    /// Relative error below 2^-104 even if the operands cancel (the "accurate" sum of Li et al.).
+    /// Adds with a relative error below 2^-104, even if the operands cancel (the "accurate" sum of Li et al.).
     pub(crate) fn add(self, other: Self) -> Self {
         let (s, e) = two_sum(self.hi, other.hi);
         if !s.is_finite() {
@@ -117,7 +117,7 @@ impl Dd {
         }
         let (p, e) = two_product(first, by);
         if !p.is_finite() {
-            // The quotient of very large floats was rounded up.
+            // The quotient of very large floats was rounded up, so the remainder cannot be computed.
             return Self::new(first, 0.0);
         }
         let rest = self.add(Self::new(p, e).neg());
@@ -128,7 +128,7 @@ impl Dd {
         Self::new(s, e + rest.hi / by)
     }
 
-    /// Divides by an integer, to one float. The remainder of the quotient of the high parts is exact.
+    /// Divides by an integer and rounds to one float. The remainder of the quotient of the high parts is exact.
     pub(crate) fn div_to_f64(self, by: f64) -> f64 {
         let first = self.hi / by;
         if !first.is_finite() {

@@ -24,8 +24,8 @@ const INVERSES: [f64; 19] = [
     1e-15, 1e-16, 1e-17, 1e-18,
 ];
 
-/// 1.5 * 2^52: adding it rounds a float below 2^51 to an integer in the low bits. AVX2 has no conversion between i64
-/// and f64; this one is exact on every processor.
+/// 1.5 * 2^52. Adding it to a float below 2^51 rounds the float to an integer, which is then in the low bits. AVX2
+/// has no instruction for conversion between i64 and f64; this one is exact on every processor.
 pub(crate) const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub(crate) const MAGIC_BITS: u64 = MAGIC.to_bits();
 
@@ -44,7 +44,7 @@ pub(crate) struct Alp {
 }
 
 impl Alp {
-    /// Whether exponent and factor are within the tables.
+    /// Whether exponent and factor lie in the tables of powers.
     pub(crate) fn is_valid(self) -> bool {
         self.exponent <= EXPONENT_MAX && (self.factor <= EXPONENT_MAX || self.factor == DIVIDE)
     }
@@ -74,14 +74,14 @@ fn float(int: u64) -> f64 {
     f64::from_bits(int.wrapping_add(MAGIC_BITS)) - MAGIC
 }
 
-/// Like `float` for integers within the range, and some float within it for any other: only 52 bits of the integer
-/// are used.
+/// Like `float` for integers in range. Any other integer gives some float in range, because only 52 bits of it are
+/// used.
 #[inline(always)]
 fn float_within(int: u64) -> f64 {
     f64::from_bits(int.wrapping_add(LIMIT) & MANTISSA | MAGIC_BITS & !MANTISSA) - MAGIC
 }
 
-/// Divides a float within the range by a power of ten.
+/// Divides floats in the range of a rule by a power of ten.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quotient {
     power: f64,
@@ -105,7 +105,8 @@ impl Quotient {
         }
     }
 
-    /// d / power, rounded once. With `FMA`, by two multiplications, in a fifth of the time of a division.
+    /// d / power, rounded once. With `FMA` the quotient is computed by two multiplications, in a fifth of the time of
+    /// a division.
     ///
     /// Both give the same bits: the pair is within 2^-105 of 1 / power, so the product before rounding is within 2^-104
     /// of the quotient, relatively. The midpoint m between two floats has 54 bits; with power = 10^e the distance
@@ -128,7 +129,7 @@ impl Quotient {
     }
 }
 
-/// Writes the integers of `values`, and the rows of those that do not round-trip.
+/// Writes the integers of `values`, and lists in `bad` the rows whose words do not round-trip.
 #[inline(always)]
 pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [u16]) -> AlpScan {
     let e = usize::from(alp.exponent);
@@ -162,7 +163,7 @@ pub(crate) fn alp_encode(alp: Alp, values: &[u64], ints: &mut [u64], bad: &mut [
     AlpScan { bad }
 }
 
-/// The integer of a word, and a number that is zero if the word round-trips and the integer is in range.
+/// Returns the integer of a word, and a number that is zero if the word round-trips and the integer is in range.
 #[inline(always)]
 fn round_trip(word: u64, rule: impl Fn(f64) -> (u64, f64)) -> (u64, u64) {
     let (int, back) = rule(f64::from_bits(word));
@@ -211,13 +212,13 @@ pub(crate) fn alp_decode<const FMA: bool>(alp: Alp, words: &mut [u64]) {
     with_rule::<FMA>(alp, Decode { words });
 }
 
-/// Sums the deltas in `words`, with `start` as the first value, and turns the integers into the words of floats.
+/// Sums the deltas in `words`, with `start` as the first value, and turns the sums into the words of floats.
 #[inline(always)]
 pub(crate) fn alp_sums<const FMA: bool>(alp: Alp, start: u64, words: &mut [u64]) {
     with_rule::<FMA>(alp, Sums { start, words });
 }
 
-/// Like [`alp_sums`], from packed deltas.
+/// Like [`alp_sums`], but reads packed deltas.
 #[inline(always)]
 pub(crate) fn alp_unpack_sums<const FMA: bool>(
     alp: Alp,
@@ -235,19 +236,19 @@ pub(crate) fn alp_ramp<const FMA: bool>(alp: Alp, start: u64, step: u64, out: &m
     with_rule::<FMA>(alp, Ramp { start, step, out });
 }
 
-/// Unpacks and converts in one pass.
+/// Unpacks integers and turns them into the words of floats in one pass.
 #[inline(always)]
 pub(crate) fn alp_unpack<const FMA: bool>(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
     with_rule::<FMA>(alp, Unpack { values, out });
 }
 
-/// Converts single integers to words, without a branch, which in a loop over rows would keep the compiler from
+/// Converts single integers to words without a branch. A branch in a loop over rows would keep the compiler from
 /// holding the loop's sum in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) up: f64,
     pub(crate) down: f64,
-    /// Mask of the bits taken from the integer itself: all or none.
+    /// All ones if the integer itself is the word, else zero.
     integer: u64,
 }
 

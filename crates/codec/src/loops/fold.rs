@@ -1,8 +1,8 @@
 //! Statistics in one pass over a slice of words: sums, squares and extremes of floats and integers, and the position
 //! of a word.
 //!
-//! `kernel` compiles these loops for each kind of processor. Slices cut by windows are short, so another pass would
-//! be noticeable.
+//! `kernel` compiles these loops for each kind of processor. They compute everything in one pass: at the edges of
+//! windows the slices are short, and a second pass would take noticeable time.
 
 use super::dd::{Dd, quick_two_sum, two_product, two_sum};
 use super::parts::Parts;
@@ -25,8 +25,8 @@ pub(crate) struct Lanes {
     pub(crate) nan_count: u64,
 }
 
-/// `two_product(x, x)` for processors without FMA, where `mul_add` is a slow call: Dekker's product, used only if no
-/// part of it can overflow or underflow, so that the bits are the same.
+/// Computes `two_product(x, x)` on processors without FMA, where `mul_add` is a slow call. It uses Dekker's product,
+/// but only if no part of it can overflow or underflow, so that the bits are the same.
 #[inline(always)]
 fn exact_square(x: f64) -> (f64, f64) {
     const SPLIT: f64 = 134_217_729.0; // 2^27 + 1
@@ -41,11 +41,11 @@ fn exact_square(x: f64) -> (f64, f64) {
     (p, ((high * high - p) + 2.0 * (high * low)) + low * low)
 }
 
-/// Row i goes to lane i mod 8. Only the figures in `PARTS` are computed: sum, squares, extremes.
+/// Adds row i to lane i mod 8. Only the figures in `PARTS` are computed: sum, squares, extremes.
 #[inline(always)]
 fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
     let parts = Parts::of_bits(PARTS);
-    // Separate arrays rather than fields, which keeps the lanes in registers.
+    // The lanes are separate arrays, not fields of a struct, so that the compiler keeps them in registers.
     let (mut sum, mut sum_rest) = ([0.0; LANES], [0.0; LANES]);
     let (mut squares, mut squares_rest) = ([0.0; LANES], [0.0; LANES]);
     let (mut low, mut high) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
@@ -62,7 +62,7 @@ fn lanes_of<const PARTS: u8, const FMA: bool>(values: &[u64]) -> Lanes {
             let nan = x.is_nan();
             nan_count[lane] += u64::from(nan);
             if parts.has(Parts::EXTREMES) {
-                // Not `f64::min`: this is a single instruction, and ignores NaN.
+                // This comparison is a single instruction and ignores NaN; `f64::min` takes several.
                 low[lane] = if x < low[lane] { x } else { low[lane] };
                 high[lane] = if x > high[lane] { x } else { high[lane] };
             }
@@ -104,7 +104,7 @@ pub(crate) fn float_lanes<const FMA: bool>(values: &[u64]) -> Lanes {
 /// The sum of floats without NaN, in the summation order of [`float_lanes`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Total {
-    /// If it is not finite, the caller must distinguish the cases.
+    /// The sum. If it is not finite, the caller must find out why.
     pub(crate) sum: Dd,
     pub(crate) nan_count: u64,
 }
@@ -119,8 +119,8 @@ pub(crate) fn float_total(values: &[u64]) -> Total {
     }
 }
 
-/// The smallest and the largest float, with either zero; +infinity and -infinity without values. NaN are
-/// counted.
+/// The smallest and the largest float; a zero may have either sign. Without values they are +infinity and -infinity.
+/// NaN are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) low: f64,
@@ -168,7 +168,7 @@ fn gather_one(hi: &[f64; LANES], lo: &[f64; LANES]) -> Dd {
     halve::<4>(&mut highs, &mut lows);
     halve::<2>(&mut highs, &mut lows);
     halve::<1>(&mut highs, &mut lows);
-    // A value that becomes infinite or NaN on the way is still so here.
+    // If a value became infinite or NaN on the way, the total is so too.
     if highs[0].is_finite() {
         Dd {
             hi: highs[0],
@@ -226,14 +226,14 @@ pub(crate) struct IntegerPass {
     /// The smallest and the largest `word ^ flip`, as signed values.
     pub(crate) low: i64,
     pub(crate) high: i64,
-    /// The sum of fewer than 2^31 values within -2^31 to 2^31 - 1, and the sums of the lower and upper 32 bits of
-    /// their squares. Meaningless for other values.
+    /// The sum, and the sums of the lower and of the upper 32 bits of the squares. They are valid only for fewer than
+    /// 2^31 values, all within -2^31 to 2^31 - 1.
     pub(crate) sum: i64,
     pub(crate) squares_low: u64,
     pub(crate) squares_high: u64,
 }
 
-/// Extremes and sums in one pass: most columns are narrow.
+/// Computes extremes and sums in one pass. The sums are valid for narrow columns, which most are.
 #[inline(always)]
 pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
@@ -252,19 +252,19 @@ pub(crate) fn integer_pass(values: &[u64], flip: u64) -> IntegerPass {
         low,
         high,
         sum,
-        // The upper halves contain the part that wrapped; the sum of the lower halves cannot overflow.
+        // The upper halves include the part of the sum that wrapped; the sum of the lower halves cannot overflow.
         squares_low: squares.wrapping_sub(squares_high << 32),
         squares_high,
     }
 }
 
-/// Rows compared between two tests for an early exit.
+/// Number of rows that are compared between two tests for an early exit.
 const BLOCK: usize = 64;
 
 /// The first row of a block that holds `word`, or `BLOCK` if it does not occur.
 #[inline(always)]
 fn row_in(block: &[u64; BLOCK], word: u64) -> usize {
-    // With an early exit the loop would process one row at a time.
+    // Compares all rows, because with an early exit the loop would process one row at a time.
     let row = |i: usize| if block[i] == word { i } else { BLOCK };
     (0..BLOCK).map(row).fold(BLOCK, usize::min)
 }

@@ -94,7 +94,7 @@ fn pack_lanes<const L: usize>(values: &[u64], width: u32, base: u64, out: &mut [
         for l in 0..L {
             let value = values[l].wrapping_sub(base) & mask;
             full[l] |= value << shift;
-            // Two shifts, because a shift by 64 is undefined.
+            // Shifts twice, because a single shift by 64 is undefined.
             spill[l] = value >> 1 >> (63 - shift);
         }
         shift += width;
@@ -261,7 +261,7 @@ fn unpack_row<const L: usize>(
     let (k, shift) = (bit / 64, (bit % 64) as u32);
     let mut out = [0; L];
     if shift + width <= 64 {
-        // The row lies within one word, as for most narrow values. The branch is well predicted.
+        // The row lies within one word, which holds for most narrow values, so the branch is well predicted.
         let word = words[k];
         for l in 0..L {
             out[l] = u64::from_le_bytes(word[l]) >> shift;

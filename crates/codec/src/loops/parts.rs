@@ -1,7 +1,7 @@
 //! Selects the figures that statistics contain.
 //!
-//! Statistics written to a file have all figures. A reader that needs a mean does not need squares, extremes and
-//! their times: these are not read, computed or merged. Figures that were not requested are not reported: see
+//! Statistics written to a file have all figures. A reader that needs only a mean does not read, compute or merge
+//! squares, extremes and their times. Figures that were not requested are not reported: see
 //! [`Stats::parts`](super::Stats::parts).
 
 /// A set of figures. Every set includes the counts of rows, of NaN and of nulls.
@@ -24,7 +24,7 @@ impl Parts {
     /// All figures.
     pub const ALL: Self = Self(Self::SUM.0 | Self::SQUARES.0 | Self::ENDS.0 | Self::TIMES.0);
 
-    /// The union of both sets.
+    /// The figures of both sets.
     #[must_use]
     #[inline]
     pub const fn and(self, other: Self) -> Self {
@@ -38,7 +38,7 @@ impl Parts {
         self.0 & others.0 == others.0
     }
 
-    /// The set as a number, to compile code for one set.
+    /// The set as a number, for use as a const parameter of code that is compiled for one set.
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }

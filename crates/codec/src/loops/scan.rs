@@ -81,7 +81,7 @@ pub(crate) fn prefix_sum(start: u64, out: &mut [u64]) {
     );
 }
 
-/// Like [`prefix_sum`], from packed deltas.
+/// Like [`prefix_sum`], but reads packed deltas.
 #[inline(always)]
 pub(crate) fn unpack_sums(steps: Packed<'_>, start: u64, out: &mut [u64]) {
     pack::unpack(steps.bytes, steps.width, steps.base, steps.scale, out);
@@ -95,8 +95,9 @@ pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) 
         return;
     };
     *first = start;
-    // A single chain of additions takes a cycle per value. Within a block of eight the sums are computed in three
-    // steps of doubling distance, in registers; only the total is carried from block to block.
+    // A single chain of additions takes a cycle per value. Within a block of eight, the sums are therefore computed
+    // in registers in three steps, which add values at distances 1, 2 and 4; only the total is carried from block to
+    // block.
     const BLOCK: usize = 8;
     let mut sum = 0u64;
     let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
@@ -117,8 +118,9 @@ pub(crate) fn prefix_sum_with(start: u64, out: &mut [u64], finish: impl Fn(u64) 
         for i in 0..BLOCK {
             block[i] = finish(eights[i].wrapping_add(sum));
         }
-        // Hidden from the compiler: it would extract the sum from the vector just computed, which puts a broadcast
-        // and an extraction, twelve cycles, between two blocks. With `black_box` the chain is one addition.
+        // `black_box` hides this sum from the compiler, which would otherwise extract it from the vector just
+        // computed. That would put a broadcast and an extraction, twelve cycles, between two blocks; now one addition
+        // links them.
         sum = sum.wrapping_add(core::hint::black_box(eights[BLOCK - 1]));
     }
     for place in rest {
@@ -133,7 +135,7 @@ pub(crate) fn ascending(times: &[i64]) -> bool {
     let Some(next) = times.get(1..) else {
         return true;
     };
-    // No early exit within a block, so that eight pairs are compared at once.
+    // A block is compared without an early exit, so that eight pairs are compared at once.
     let mut blocks = times.chunks(128).zip(next.chunks(128));
     blocks.all(|(left, right)| {
         let pairs = left.iter().zip(right);
@@ -147,7 +149,7 @@ pub(crate) fn all_equal(values: &[u64]) -> bool {
     let Some(&first) = values.first() else {
         return true;
     };
-    // Most vectors that vary do so in the first block.
+    // Tests for an early exit after each block: most vectors that vary do so in the first one.
     let mut blocks = values.chunks(128);
     blocks.all(|block| block.iter().fold(0, |or, &word| or | (word ^ first)) == 0)
 }
@@ -184,8 +186,8 @@ pub(crate) fn greatest(values: &[u64]) -> u64 {
         .fold(0, |greatest, &value| greatest.max(value))
 }
 
-/// Replaces each index by its word in the table; an index outside the table gives an arbitrary word of it. Compiled
-/// for any processor only: vector code would use gathers, which take longer than separate loads.
+/// Replaces each index by its word in the table; an index outside the table gives an arbitrary word of it. Has no
+/// variants for AVX2, AVX-512 or NEON: vector code would use gathers, which take longer than separate loads.
 pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mut [u64]) {
     const { assert!(ENTRIES.is_power_of_two()) };
     // A bounds check with an early exit per index would cost as much as the look-up.
@@ -198,7 +200,7 @@ pub(crate) fn look_up<const ENTRIES: usize>(table: &[u64; ENTRIES], numbers: &mu
 /// sum to the number of rows.
 #[inline(always)]
 pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
-    /// Words written at once: those past the end of a run are overwritten by the next runs.
+    /// Number of words written at once. Words past the end of a run are overwritten by the next runs.
     const AHEAD: usize = 8;
     let rows = out.len() as u64;
     let (mut sum, mut wrong) = (0u64, false);
@@ -222,10 +224,11 @@ pub(crate) fn repeat(words: &[u64], lengths: &[u64], out: &mut [u64]) -> bool {
     true
 }
 
-/// Value i is added to lane i mod 32; then lane l + 16 to lane l, l + 8, l + 4, l + 2, l + 1.
+/// Sums floats in 32 lanes: value i is added to lane i mod 32. Then lanes l + 16, l + 8, l + 4, l + 2 and l + 1 are
+/// added to lane l in turn.
 #[inline(always)]
 pub(crate) fn sum_floats(values: &[f64]) -> f64 {
-    // Four registers of eight lanes: additions overlap.
+    // The lanes fill four registers of eight, so that additions overlap.
     const LANES: usize = 32;
     let mut sums = [0.0; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();
@@ -289,7 +292,7 @@ pub(crate) fn count_outside(values: &[u64], base: u64, reach: u64) -> usize {
     count as usize
 }
 
-/// Values per bit of `tiles_outside`.
+/// Number of values for each bit of `tiles_outside`.
 pub(crate) const TILE: usize = 64;
 
 /// One bit per `TILE` values, for at most 64 tiles: whether a value of the tile lies outside `base ..= base + reach`.
@@ -302,7 +305,8 @@ pub(crate) fn tiles_outside(values: &[u64], base: u64, reach: u64) -> u64 {
     tiles
 }
 
-/// The smallest and the largest distance from `base` among the distances up to `reach`; there must be at least one.
+/// The smallest and the largest distance from `base` among the distances of at most `reach`; there must be at least
+/// one.
 #[inline(always)]
 pub(crate) fn extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2] {
     let (mut low, mut high) = (u64::MAX, 0);
@@ -315,7 +319,8 @@ pub(crate) fn extent_within(values: &[u64], base: u64, reach: u64) -> [u64; 2] {
     [low, high]
 }
 
-/// x with x * odd = 1 modulo 2^64 (Newton; each step doubles the correct bits, starting from 5).
+/// Finds x with x * odd = 1 modulo 2^64 by Newton's method; each step doubles the number of correct bits, starting
+/// from 5.
 #[inline(always)]
 fn inverse(odd: u64) -> u64 {
     let mut x = odd.wrapping_mul(3) ^ 2;
@@ -328,12 +333,13 @@ fn inverse(odd: u64) -> u64 {
 /// Whether `divisor` divides every unsigned `value - base`.
 #[inline(always)]
 pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
-    // d * inverse, rotated by the factors of two in the divisor, is the quotient if the division is exact, and
-    // otherwise greater than any quotient (Granlund and Montgomery, section 9).
+    // Multiplies the distance by the inverse and rotates by the number of factors of two in the divisor. The result
+    // is the quotient if the division is exact, and otherwise greater than any quotient (Granlund and Montgomery,
+    // section 9).
     let twos = divisor.trailing_zeros();
     let inverse = inverse(divisor >> twos);
-    // Hidden from the compiler: it would turn the comparison into a multiplication with overflow check, which has no
-    // vector form.
+    // `black_box` hides the limit from the compiler, which would turn the comparison into a multiplication with
+    // overflow check, which has no vector form.
     let limit = core::hint::black_box(u64::MAX / divisor);
     let mut fails = 0u64;
     for &value in values {
@@ -346,7 +352,7 @@ pub(crate) fn all_divisible(values: &[u64], base: u64, divisor: u64) -> bool {
     fails == 0
 }
 
-/// `(value - base) / divisor`, signed; the division must be exact.
+/// Computes `(value - base) / divisor` as a signed number; the division must be exact.
 #[inline(always)]
 pub(crate) fn divide(values: &mut [u64], base: u64, divisor: u64) {
     let twos = divisor.trailing_zeros();

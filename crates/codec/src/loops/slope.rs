@@ -1,15 +1,16 @@
-//! The line near which times lie: an evenly ticking clock whose rows each arrive a little late.
+//! Finds the line near which times lie if an evenly ticking clock produced them and each row arrived a little late.
 //!
 //! The deltas between such times spread twice as far as the times around their line, which costs a bit per row. The
-//! delays are noise, so a line fitted to the times never has the exact slope of the clock, and a line that is
-//! slightly too steep has left the times at the end of the vector. But clocks tick in seconds and tenths of them: of
-//! all slopes that the noise allows, the roundest is taken. It is equal for the next vector.
+//! delays are noise, so a line fitted to the times never has the exact slope of the clock; and with a slope that is
+//! slightly too steep, the times at the end of the vector are far from the line. But clocks tick in seconds and
+//! tenths of them: of all slopes that the noise allows, the roundest number is taken. It is the same for the next
+//! vector.
 //!
 //! The result is tried like any other layout, at its cost in bits; a wrong slope only costs time.
 
 /// Approximate cost of a slope in the directory of a leaf: it must save more than this.
 pub(crate) const BITS: u64 = 64;
-/// Minimum number of times: with fewer the slope is too uncertain.
+/// Minimum number of times; from fewer the slope would be too uncertain.
 const ROWS_MIN: usize = 64;
 /// Maximum distance of the clock's slope from the least-squares slope, in standard deviations.
 const DEVIATIONS: f64 = 4.0;
@@ -24,7 +25,7 @@ pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     let (slope, deviation) = least_squares(times, first);
     let allowed = DEVIATIONS * deviation;
     let (least, most) = (slope - allowed, slope + allowed);
-    // Also false for NaN.
+    // The condition is written so that NaN fails it too.
     if !(least > 0.0 && most < span as f64) {
         return None;
     }
@@ -35,7 +36,7 @@ pub(crate) fn of(times: &[u64], unit: u64) -> Option<u64> {
     })
 }
 
-/// The slope, and its standard deviation if the residuals are noise.
+/// Fits a line; returns its slope, and the standard deviation of the slope if the residuals are noise.
 fn least_squares(times: &[u64], first: u64) -> (f64, f64) {
     let rows = times.len() as f64;
     let middle = (rows - 1.0) / 2.0;
@@ -56,8 +57,8 @@ fn least_squares(times: &[u64], first: u64) -> (f64, f64) {
     (slope, (left / rows / squares).sqrt())
 }
 
-/// The multiple, between two numbers, of the largest power of ten times `unit`; `None` if only multiples of `unit`
-/// itself lie there.
+/// The number between `least` and `most` that is a multiple of `unit` times the largest power of ten; `None` if only
+/// multiples of `unit` itself lie there.
 fn roundest(least: f64, most: f64, unit: u64) -> Option<u64> {
     let (least, most) = (least.ceil() as u64, most.floor() as u64);
     let mut power = unit;
@@ -108,7 +109,7 @@ mod tests {
             let tick = 1_000_003 + rng.below(1_000_000);
             let times = late(&mut rng, tick, 1 << 10, 1, 1024);
             let slope = of(&times, 1).expect("a slope");
-            // The noise moves the slope by about 2^10 / 1024^1.5.
+            // The noise changes the slope by about 2^10 / 1024^1.5.
             assert!(slope.abs_diff(tick) <= 1, "{slope} {tick}");
         }
     }

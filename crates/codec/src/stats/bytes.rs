@@ -39,7 +39,7 @@ const TYPE: usize = LAST + 8;
 const NULL_COUNT: usize = TYPE + 1;
 const NULL_COUNT_BYTES: usize = 7;
 const _: () = assert!(NULL_COUNT + NULL_COUNT_BYTES == STATS_BYTES);
-/// The largest value of the field; no file has so many rows.
+/// The largest value of the field, which is more than the rows of any file.
 pub(super) const NULL_COUNT_MAX: u64 = (1 << (8 * NULL_COUNT_BYTES)) - 1;
 
 impl Stats {
@@ -94,7 +94,8 @@ impl Stats {
     /// As for [`decode`](Self::decode).
     #[inline]
     pub fn merge_bytes(&mut self, bytes: &[u8]) -> Result<(), Corrupt> {
-        // An `Option` until the error is certain: errors are large, and a value that may be one is kept in memory.
+        // The result is an `Option` until an error is certain: errors are large, and the compiler keeps a value that
+        // may be an error in memory.
         let Some(later) = Self::decoded(self.ty, bytes) else {
             return Err(odd_bytes(self.ty, bytes));
         };

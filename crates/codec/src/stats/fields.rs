@@ -79,7 +79,7 @@ impl Clock {
     }
 }
 
-/// Conversion of the words of a type to fields.
+/// How the words of a type become fields and back.
 #[derive(Clone, Copy)]
 enum Words {
     Floats,
@@ -236,8 +236,8 @@ impl Stats {
         Corrupt::new("times of statistics", MIN_TIME as u64, found, expected)
     }
 
-    /// Like [`from_fields`](Self::from_fields). `None` stays in registers where an error would not;
-    /// [`odd_fields`](Self::odd_fields) describes the error.
+    /// Like [`from_fields`](Self::from_fields), but returns `None` for an error: an `Option` stays in registers where
+    /// an error would not. [`odd_fields`](Self::odd_fields) describes the error.
     #[must_use]
     #[inline]
     pub fn of_fields(
@@ -250,7 +250,7 @@ impl Stats {
     }
 
     /// Merges the statistics of later rows, like [`merge_after`](Self::merge_after). Meant for thousands of calls:
-    /// inlined into the caller, it does not read the figures that `self` lacks. `fields` returns the integers.
+    /// when inlined into the caller, it does not read the figures that `self` lacks. `fields` returns the integers.
     #[must_use]
     #[inline(always)]
     pub fn merge_fields(

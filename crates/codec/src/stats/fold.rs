@@ -1,5 +1,5 @@
-//! Figures of a slice of words, from the passes of `kernel`: sums that stay exact if one pass is not enough, and the
-//! words of the extremes.
+//! Figures of a slice of words, computed by the passes of `kernel`. Adds a pass where the sums of the first one are
+//! not exact, and finds the words of the extremes.
 
 use crate::column::ColumnType;
 use crate::kernel;
@@ -24,7 +24,7 @@ pub(super) struct Integers {
 /// The words of the smallest and the largest float; at least one float must exist.
 #[inline]
 pub(super) fn extremes_of(values: &[u64], min: f64, max: f64) -> [u64; 2] {
-    // The smallest zero is -0.0 and the largest +0.0, if the slice contains it.
+    // If the slice contains both zeros, the smallest is -0.0 and the largest +0.0.
     let zero = |wanted: f64| match kernel::position(values, wanted.to_bits()) {
         Some(_) => wanted.to_bits(),
         None => (-wanted).to_bits(),
@@ -48,14 +48,14 @@ pub(super) fn float_sum(values: &[u64]) -> (Dd, u64) {
     (odd_sum(values), total.nan_count)
 }
 
-/// The sum if some floats are infinite or the sum overflows on the way: the extremes distinguish the cases.
+/// The sum if some floats are infinite, or if the sum overflows on the way. The extremes tell which.
 #[cold]
 #[inline(never)]
 fn odd_sum(values: &[u64]) -> Dd {
     floats(values).sum
 }
 
-// Inlined into `Stats::of`, whose slices are short: returning the result would take as long as computing it.
+// Inlined into `Stats::of`: slices there are short, and returning the result would take as long as computing it.
 #[inline(always)]
 pub(super) fn floats(values: &[u64]) -> Floats {
     let lanes = kernel::float_lanes(values);
@@ -73,7 +73,8 @@ pub(super) fn floats(values: &[u64]) -> Floats {
     let extremes = extremes_of(values, min, max);
     let [mut sum, mut squares] = kernel::gather(&lanes);
     if infinite {
-        // The lanes hold NaN from inf - inf; plain addition gives +inf, -inf, or NaN for both.
+        // The lanes hold NaN from inf - inf. Plain addition gives +infinity or -infinity, and NaN if both occur; so
+        // does this.
         sum = match (min.is_infinite(), max.is_infinite()) {
             _ if min == max => Dd::from_f64(min),
             (true, true) => Dd::from_f64(f64::NAN),
@@ -109,7 +110,7 @@ pub(super) fn integer_sum(ty: ColumnType, values: &[u64]) -> i128 {
     const EACH: usize = 1 << 31;
     let mut sum = 0;
     for values in values.chunks(EACH) {
-        // Signed values are increased by 2^63, so that none is negative.
+        // Adds 2^63 to signed values, so that all are non-negative.
         let more = flip_of(ty) ^ 1 << 63;
         let [low, high] = kernel::sums_of_halves(values, more);
         sum += (i128::from(high) << 32) + i128::from(low);
@@ -131,7 +132,7 @@ pub(super) fn integers(ty: ColumnType, values: &[u64]) -> Integers {
     let pass = kernel::integer_pass(values, flip);
     let (low, high) = (pass.low as u64 ^ flip, pass.high as u64 ^ flip);
     let extremes = [low, high];
-    // An unsigned value from 2^63 up must not pass for a small negative one.
+    // For unsigned values the range begins at 0: a value from 2^63 up must not be taken for a small negative one.
     let small = if flip == 0 { -(1 << 31) } else { 0 }..1 << 31;
     if small.contains(&(low as i64)) && small.contains(&(high as i64)) && count < 1 << 31 {
         let squares = (u128::from(pass.squares_high) << 32) + u128::from(pass.squares_low);

@@ -8,7 +8,7 @@
 //! squares sums of squares, with extended range
 //! ```
 //!
-//! 1. NaN counts only in `count`, `nan_count`, `first` and `last`; null in `null_count` instead.
+//! 1. NaN counts in `count`, `nan_count`, `first` and `last` only; a null counts in `count` and in `null_count`.
 //! 2. Extremes use the order of bits (`ColumnType::order_key`), in which -0.0 lies just before +0.0: equal rows have
 //!    equal extremes in any order of the rows. Among equal bits the earliest time is kept. A filter uses the same
 //!    order, and a zero bound includes both zeros (`ValueRange` of the crate series), so the extremes never rule out
@@ -16,8 +16,8 @@
 //! 3. Equal rows give equal bits on every processor: floats are summed in eight fixed lanes.
 //! 4. Sums are within 2^-50 of the exact value relative to the sum of the magnitudes, even if partial sums exceed the
 //!    range of floats. With an infinite value the sum equals the result of plain addition.
-//! 5. Statistics with some figures only ([`Parts`]) have these bit by bit as statistics with all figures. The other
-//!    figures are zero, and are neither reported nor written.
+//! 5. Statistics with only some figures ([`Parts`]) have the same bits in these as statistics with all figures. The
+//!    other figures are zero, and are neither reported nor written.
 
 pub(crate) mod bytes;
 pub(crate) mod fields;
@@ -33,7 +33,7 @@ use crate::loops::parts::Parts;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
     ty: ColumnType,
-    /// The figures that it has besides the counts.
+    /// The figures, besides the counts, that these statistics have.
     parts: Parts,
     count: u64,
     nan_count: u64,
@@ -80,8 +80,7 @@ impl Stats {
         }
     }
 
-    /// Statistics of rows in ascending order of time. Any sub-slice is allowed, which gives the statistics of a part
-    /// of a vector.
+    /// Statistics of rows in ascending order of time. For a part of a vector, pass sub-slices.
     ///
     /// # Panics
     /// If there are not as many times as values.
@@ -119,8 +118,8 @@ impl Stats {
         stats
     }
 
-    /// Like [`of`](Self::of), with these figures. The sum alone, and the extremes alone without their times, take a
-    /// pass that computes nothing else.
+    /// Like [`of`](Self::of), with these figures only. Computing the sum alone, or the extremes without their times,
+    /// takes a shorter pass.
     ///
     /// # Panics
     /// If there are not as many times as values.
@@ -242,7 +241,7 @@ impl Stats {
         self.take(self.parts, later);
     }
 
-    /// `merge_after` for a `later` with rows; `parts` are the figures of `self`.
+    /// Does the work of `merge_after`; `later` must have rows. `parts` are the figures of `self`.
     #[inline(always)]
     fn take(&mut self, parts: Parts, later: &Self) {
         let is_first = self.count == 0;
@@ -259,7 +258,7 @@ impl Stats {
                 self.max_time = if has_times { later.max_time } else { 0 };
             }
         }
-        // The counts of a damaged file are arbitrary: they wrap instead of panicking.
+        // The counts of a damaged file are arbitrary, so they wrap instead of panicking.
         self.count = self.count.wrapping_add(later.count);
         self.nan_count = self.nan_count.wrapping_add(later.nan_count);
         self.null_count = self.null_count.wrapping_add(later.null_count);
@@ -324,7 +323,7 @@ impl Stats {
         self
     }
 
-    /// The figures that it has. A sum that is missing is reported as NaN, any other figure as `None`.
+    /// The figures that these statistics have. A sum that is missing is reported as NaN, any other figure as `None`.
     #[must_use]
     pub fn parts(&self) -> Parts {
         self.parts
@@ -455,7 +454,7 @@ impl Stats {
         (self.count > 0 && self.parts.has(Parts::ENDS)).then_some(self.last)
     }
 
-    /// The sum in one of the forms of `sums`.
+    /// The sum as a double-double, in one of the two forms of `sums`.
     fn exact_sum(&self) -> Dd {
         if !self.parts.has(Parts::SUM) {
             return Dd::from_f64(f64::NAN);

@@ -3,17 +3,17 @@
 //! A sum of squares is never negative, which leaves room for a second form: if `hi` is negative, the sum is -(hi +
 //! lo) times 2^1200. The sum of squares of finite values always fits this form.
 //!
-//! Invariants: 1. Only a sum that does not fit the plain form has the second one, and equal rows in equal pieces have
+//! Invariants: 1. Only a sum that does not fit the plain form has the second one, so equal rows in equal pieces have
 //! equal bits. 2. An infinite sum means that one of the values is infinite.
 
 use crate::loops::dd::{Dd, two_product};
 
-/// 2^-600: the square of a value times this is finite.
+/// 2^-600. A value times this has a finite square.
 const DOWN: f64 = f64::from_bits((1023 - 600) << 52);
 /// 2^600.
 const UP: f64 = f64::from_bits((1023 + 600) << 52);
 
-/// The sum of both.
+/// Adds two sums, each in either form.
 #[inline(always)]
 pub(super) fn add(a: Dd, b: Dd) -> Dd {
     let all = a.add(b);
@@ -32,7 +32,7 @@ fn add_beyond(a: Dd, b: Dd) -> Dd {
     }
 }
 
-/// The sum of squares of finite values; NaN are left out.
+/// Sums the squares of finite values; NaN are left out.
 #[cold]
 #[inline(never)]
 pub(super) fn of_large(values: &[u64]) -> Dd {
@@ -66,7 +66,7 @@ pub(super) fn scaled_down(squares: Dd) -> Dd {
     squares.neg()
 }
 
-/// The deviation of the original values, from the deviation of the values times 2^-600.
+/// Converts the deviation of the values times 2^-600 to the deviation of the values.
 pub(super) fn scaled_up(deviation: f64) -> f64 {
     deviation * UP
 }

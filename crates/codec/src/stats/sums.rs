@@ -1,21 +1,22 @@
-//! Sums of floats with extended range: up to 2^64 values of f64::MAX, most of which later values may cancel.
+//! Sums of floats with extended range: 2^64 values of f64::MAX can be added, most of which later values may cancel.
 //!
 //! In a `Dd`, |hi| is never less than |lo|, which leaves room for a second form: if |hi| < |lo|, the sum is (hi + lo)
 //! times 2^128, with the halves swapped. The sum of finite values always fits this form.
 //!
-//! Invariants: 1. Only a sum that does not fit the plain form has the second one, and equal rows in equal pieces have
-//! equal bits. 2. An infinite `hi` means that a value is infinite; a NaN, that there are infinities of both signs.
+//! Invariants: 1. Only a sum that does not fit the plain form has the second one, so equal rows in equal pieces have
+//! equal bits. 2. An infinite `hi` means that a value is infinite; a NaN means that there are infinities of both
+//! signs.
 
 use crate::loops::dd::Dd;
 
-/// 2^-128: a sum of fewer than 2^64 floats times this is finite.
+/// 2^-128. A sum of fewer than 2^64 floats times this is finite.
 const DOWN: f64 = f64::from_bits((1023 - 128) << 52);
 /// 2^128.
 const UP: f64 = f64::from_bits((1023 + 128) << 52);
-/// 2^-472: scale of sums, in addition to `DOWN`, that matches sums of squares in the second form.
+/// 2^-472, by which sums are scaled in addition to `DOWN`, to match sums of squares in the second form.
 const DOWN_TO_600: f64 = f64::from_bits((1023 - 472) << 52);
 
-/// The sum of both.
+/// Adds two sums, each in either form.
 #[inline(always)]
 pub(super) fn add(a: Dd, b: Dd) -> Dd {
     let all = a.add(b);
@@ -34,7 +35,7 @@ fn add_beyond(a: Dd, b: Dd) -> Dd {
     kept(down(a).add(down(b)))
 }
 
-/// The sum of finite values; NaN are left out.
+/// Sums finite values; NaN are left out.
 #[cold]
 #[inline(never)]
 pub(super) fn of_large(values: &[u64]) -> Dd {
@@ -62,7 +63,7 @@ pub(super) fn to_f64(sum: Dd) -> f64 {
     }
 }
 
-/// The mean of `values` values.
+/// The mean, for a sum of this number of values.
 pub(super) fn mean(sum: Dd, values: f64) -> f64 {
     match is_beyond(sum) {
         true => down(sum).div_to_f64(values) * UP,

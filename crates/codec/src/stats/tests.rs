@@ -4,8 +4,8 @@ use super::fields::Clock;
 use super::*;
 use crate::tests::{Rng, few};
 
-/// An exact sum of floats, of products of two, and of integers: a fixed-point number with 32 bits per limb, the
-/// lowest worth 2^-LOWEST.
+/// An exact sum of floats, of products of two floats, and of integers. It is a fixed-point number with 32 bits per
+/// limb; the lowest bit is worth 2^-LOWEST.
 struct Exact {
     limbs: Vec<i64>,
 }
@@ -80,7 +80,7 @@ impl Exact {
     }
 }
 
-/// x = m * 2^e.
+/// Splits x into m and e with x = m * 2^e.
 fn parts(x: f64) -> (u64, i32) {
     let bits = x.to_bits();
     let fraction = bits & ((1 << 52) - 1);
@@ -169,7 +169,7 @@ fn sums_are_near_the_exact_ones_in_any_order_of_merging() {
         let times: Vec<i64> = (0..n as i64).map(|i| i * 3 - 7).collect();
         let whole = Stats::of(ty, &times, &words);
         check_extremes(&whole, &times, &words);
-        // Pieces, merged in groups of two, three ... until one is left.
+        // Merges pieces in groups of two, three and so on until one is left.
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < n {
@@ -412,7 +412,8 @@ fn every_set() -> impl Iterator<Item = Parts> {
     sets.filter(move |set| set.has(Parts::EXTREMES) || set.bits() & times_alone == 0)
 }
 
-/// Words of a type: few, spread, odd, all of one kind; some null in a nullable type.
+/// Words of a type, in one of several shapes: few distinct ones, widely spread ones, special values, all equal. In a
+/// nullable type some are null.
 fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
     let odd = [
         f64::NAN.to_bits(),
@@ -449,8 +450,8 @@ fn some_words(rng: &mut Rng, ty: ColumnType, n: usize) -> Vec<u64> {
         .collect()
 }
 
-/// With any set of figures, each figure equals the one of all figures, bit by bit: from rows, merged, from fields,
-/// from bytes.
+/// With any set of figures, each figure has the same bits as in statistics with all figures, whether it was computed
+/// from rows, merged, or read from fields or bytes.
 #[test]
 fn a_set_of_figures_has_the_bits_of_all() {
     for seed in 0..if cfg!(miri) { 4 } else { 400 } {
@@ -585,7 +586,7 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
             }
         }
     }
-    // A few large values among many small ones, in either order; one alone; all equal.
+    // A few large values among many small ones, in either order; one value alone; all values equal.
     for order in [[1.0, 1e200], [1e200, 1.0]] {
         let mut stats = floats(&[order[0]; 100]);
         stats.merge_after(&floats(&[order[1]; 100]));
@@ -594,7 +595,7 @@ fn deviations_of_values_whose_squares_are_beyond_the_floats() {
     }
     assert_eq!(floats(&[1e200]).stddev(), Some(0.0));
     assert!(floats(&[1e200; 77]).stddev().unwrap() < 1e200 * 2f64.powi(-45));
-    // Squares that are finite alone, but not their sum.
+    // Each square is finite, but their sum is not.
     let edge = [1.2e154; 2];
     let mut stats = floats(&edge[..1]);
     assert!(stats.square_sum().is_finite());

@@ -44,7 +44,7 @@ fn vectors(rng: &mut Rng, ty: ColumnType) -> Vec<Vec<u64>> {
     let all = words(rng, ty, whole * 1024 + last);
     let mut vectors: Vec<Vec<u64>> = all.chunks(1024).map(<[u64]>::to_vec).collect();
     if rng.below(3) == 0 {
-        vectors[0].fill(7); // a vector with one word is left out
+        vectors[0].fill(7); // a vector of equal words has no cold form
     }
     vectors
 }
@@ -79,7 +79,7 @@ fn columns_come_back() {
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             assert_eq!(back, *words, "seed {seed}: {ty:?}");
             seen += 1;
-            // Never with the decoder of the hot form, and never with another number of rows.
+            // The decoder of the hot form rejects a cold vector, and so does another number of rows.
             assert!(crate::decode_column(&chunk, payload, &mut back).is_err());
             let mut short = vec![0; words.len() - 1];
             assert!(decode_cold(&column.model, &chunk, payload, &mut short).is_err());

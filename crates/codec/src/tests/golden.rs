@@ -53,7 +53,7 @@ fn generate() -> String {
         "times 1000 i + 10 (i mod 2), from row 12 on a day later",
         times_round_trip(&gap),
     );
-    // Late by up to 31 ms, without a pattern in the deltas.
+    // Times that are late by up to 31 ms, without a pattern in the deltas.
     let late: Vec<i64> = (0..130)
         .map(|i| 1000 * i + crate::encode::fit::scattered(i as usize) as i64 % 32)
         .collect();

@@ -8,7 +8,7 @@ use crate::loops::float::{Alp, DIVIDE, EXPONENT_MAX};
 use crate::loops::fold;
 use crate::loops::pack::{self, Packed, packed_bytes};
 
-/// Whole vectors, and lengths for every number of lanes.
+/// Lengths of vectors: whole ones, and one for every number of lanes.
 const LENGTHS: [usize; 9] = [1024, 1023, 700, 512, 300, 130, 17, 8, 1];
 
 /// Random bits of a random width, sometimes only few of them set, so that whole words of lanes are full or empty.
@@ -77,7 +77,7 @@ fn one_nan(words: &mut [u64]) {
     nans.for_each(|word| *word = f64::NAN.to_bits());
 }
 
-/// Deltas of few bits share words while they are summed; the largest ones leave no bits unused.
+/// Deltas of few bits share words while they are summed. The largest deltas leave no bits of these words unused.
 #[test]
 fn steps_of_few_bits_do_not_run_into_each_other() {
     const ROWS: usize = 1024;
@@ -197,7 +197,7 @@ fn floats_are_summed_in_the_same_order_everywhere() {
     }
 }
 
-/// A few distinct values, values with NaN and infinities, or many of similar size.
+/// Floats of one of several kinds: a few distinct values, values with NaN and infinities, or many of similar size.
 fn floats(rng: &mut Rng, n: usize) -> Vec<u64> {
     let odd = [
         f64::NAN,
@@ -239,7 +239,7 @@ fn statistics_are_the_same_bits_everywhere() {
         let rows = wanted.map(|word| values.iter().position(|&w| w == word).unwrap());
         let absent = (0..).find(|word| !values.contains(word)).unwrap();
         let distances: Vec<u64> = values.iter().map(|x| x.wrapping_sub(values[0])).collect();
-        // A random distance, which few or many values exceed.
+        // Chooses a distance at random, so that few or many values exceed it.
         let rare = distances[rng.below(n as u64) as usize];
         let outside = distances
             .chunks(64)

@@ -4,7 +4,7 @@ use super::{Rng, few, times_round_trip};
 use crate::kernel::at_every_level;
 use crate::{Chunk, EncoderState, chunk, decode_times, encode_times};
 
-/// `rows` rows from row `from` on.
+/// The times of `rows` rows, beginning with row `from`.
 fn late(rng: &mut Rng, (tick, unit): (i64, i64), late: u64, from: i64, rows: i64) -> Vec<i64> {
     let time = |row| row * tick + rng.below(late) as i64 * unit;
     (from..from + rows).map(time).collect()
@@ -45,7 +45,7 @@ fn late_rows_cost_bits_in_proportion_to_their_delay() {
 #[test]
 fn punctual_rows_are_encoded_as_steps() {
     let mut rng = Rng(2);
-    // Events at random intervals: each delay carries over to the next row.
+    // Events follow at random intervals: each delay moves all later times.
     let mut at = 0;
     let mut events = || {
         at += 1 + rng.below(2_000_000) as i64;
@@ -53,7 +53,7 @@ fn punctual_rows_are_encoded_as_steps() {
     };
     let times: Vec<i64> = (0..1024).map(|_| events()).collect();
     assert_eq!(times_round_trip(&times).0.encoding, chunk::DELTA);
-    // A clock that stopped for a while.
+    // The clock stops for a while.
     let mut rng = Rng(3);
     let mut times = late(&mut rng, (1_000_000, 1), 1000, 0, 1024);
     times[300..]

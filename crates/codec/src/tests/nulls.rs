@@ -51,7 +51,7 @@ fn nulls_cost_two_bytes_or_a_bit() {
     let all = [ColumnType::NullF64.fill(); 1024];
     let (_, bytes) = column_round_trip(ColumnType::NullF64, &all, &mut EncoderState::default());
     assert!(bytes.is_empty());
-    // Without nulls the vector is not a byte longer than in a column without nulls.
+    // A vector without nulls takes no more bytes than in a column without nulls.
     let none: Vec<u64> = (0..1024).map(|i| i % 7).collect();
     let mut sizes = [ColumnType::I64, ColumnType::NullI64].map(|ty| {
         column_round_trip(ty, &none, &mut EncoderState::default())
@@ -75,13 +75,13 @@ fn f32_are_decimals_or_four_bytes() {
         .collect();
     let (_, bytes) = column_round_trip(ColumnType::F32, &noise, &mut EncoderState::default());
     assert!(bytes.len() <= 4096, "{}", bytes.len());
-    // Any bits, signalling NaN included.
+    // Words of any bits, signalling NaN included.
     let bits: Vec<u64> = (0..1024)
         .map(|_| ColumnType::widen(f32::from_bits(rng.next() as u32)))
         .collect();
     let (_, bytes) = column_round_trip(ColumnType::F32, &bits, &mut EncoderState::default());
     assert_eq!(bytes.len(), 4096);
-    // Decimals with a few other words, NaN and null included.
+    // Decimals mixed with a few other words, NaN and null included.
     let mut mixed = decimal;
     for (i, odd) in [f32::NAN, f32::INFINITY, -0.0, f32::MIN_POSITIVE, 1.0 / 3.0]
         .into_iter()

@@ -55,7 +55,7 @@ fn special_words_among_ordinary_ones() {
     }
 }
 
-/// Vectors of every kind of shape, one after another with one state.
+/// Encodes vectors of every shape, one after another with one state.
 #[test]
 fn random_shapes_under_wrong_states() {
     let mut states = [EncoderState::default(); 3];
@@ -189,7 +189,7 @@ fn missing_values_are_stored_once() {
 #[test]
 fn computed_decimals_cost_a_bit_or_two_more() {
     let mut rng = Rng(21);
-    // A sum misses the nearest decimal by some units in the last place.
+    // The words are sums that miss the nearest decimal by some units in the last place.
     let words: Vec<u64> = (0..1024)
         .map(|_| {
             let tenths = |n: u64| n as f64 * 0.1;
@@ -294,7 +294,7 @@ fn periodic_columns_do_not_fool_the_sample() {
             column_round_trip(ColumnType::F64, &words, &mut EncoderState::default());
         assert!(bytes.len() <= 3 * 128, "period {period}: {chunk:?}");
     }
-    // Two levels in long runs: one patch per change.
+    // Two levels alternate in long runs: deltas need one patch per change.
     let words: Vec<u64> = (0..1024)
         .map(|i| u64::from(i / 100 % 2 == 0) * 4096)
         .collect();

@@ -34,7 +34,7 @@ fn check(stats: &Stats, values: &[f64], what: &str) {
             "{what}: sum {told}"
         );
     } else {
-        // The nearest float would be 2^1024 or more.
+        // The sum is infinite: the nearest float would be 2^1024 or more.
         assert_eq!(told.signum(), exact.signum(), "{what}");
         assert!(exact.abs() + bound >= f64::MAX * unit, "{what}: {exact}");
     }
@@ -64,7 +64,7 @@ fn large(rng: &mut Rng, kind: u64) -> f64 {
         0 => f64::MAX,
         1 => f64::MAX * rng.unit(),
         2 => [f64::MAX, 1.0, 1e-300, 5e-324, 0.0, 1e300][rng.below(6) as usize],
-        // Long runs of one sign.
+        // Returns long runs of values with one sign.
         3 => return f64::MAX * (rng.unit() - 0.1),
         _ => 2f64.powi(rng.below(2047) as i32 - 1023),
     };
@@ -125,7 +125,7 @@ fn sums_beyond_the_floats_on_the_way_come_back_in_any_order_of_merging() {
 #[test]
 fn a_sum_that_overflowed_and_returns_is_exact() {
     const MAX: f64 = f64::MAX;
-    // Far beyond the range of floats, and back to zero.
+    // The sum goes far beyond the range of floats, and back to zero.
     let mut stats = floats(&[-MAX; 1000]);
     for sign in [-1.0, 1.0, 1.0] {
         assert_eq!(stats.mean(), Some(-MAX));
@@ -155,7 +155,7 @@ fn a_sum_that_overflowed_and_returns_is_exact() {
     }
     check(&stats, &sums, "five sums");
     assert!(stats.sum().is_finite() && stats.stddev().is_some_and(f64::is_finite));
-    // The values at a scale at which nothing exceeds the range.
+    // Scales the values down so that no sum exceeds the range.
     let small: Vec<f64> = sums.iter().map(|x| x * 2f64.powi(-600)).collect();
     let expected = floats(&small).stddev().unwrap() * 2f64.powi(600);
     assert!((stats.stddev().unwrap() / expected - 1.0).abs() < 2f64.powi(-40));
